@@ -1,0 +1,89 @@
+# `make` alone lists the targets. A target installs what it needs: nothing has to be run first.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check lint format bench deep fresh lock clean
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+WORKERS ?= 2
+# Passed on to the program: make bench ARGS="--help"
+ARGS ?=
+
+BIN := .venv/bin
+READY := .venv/.ready
+BENCH_READY := .bench/.ready
+
+# loadgroup sends all tests marked xdist_group("spark") to one worker: one JVM, one session.
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup
+
+PYTHON_IS_NEW_ENOUGH = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	echo 'OmniGraph needs Python 3.11 or newer, and "$(PYTHON)" is not.' >&2; \
+	echo 'Name another interpreter: make PYTHON=python3.12 ...' >&2; exit 1; }
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) ## install the project and its tools into .venv, from the lock
+
+demo: $(READY) ## load the sample graph and walk through a branch, a query and a merge
+	$(BIN)/omnigraph demo $(ARGS)
+
+test: lint ## lint, then every test, Spark included
+	$(PYTEST)
+
+check: lint ## lint, then the quick tests (no Spark)
+	$(PYTEST) -m "not spark"
+
+lint: $(READY) ## formatting, ruff, mypy, and who may import whom
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(READY) ## rewrite the code in the house style
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+bench: $(BENCH_READY) ## measure ourselves beside other systems, in .bench
+	.bench/bin/python bench/run.py $(ARGS)
+
+deep: $(READY) ## whole matrices and long random runs
+	$(PYTEST) --deep --timeout 1800
+
+fresh: ## demo and test in a clean clone with an empty home and no Java
+	PYTHON='$(PYTHON)' .ci/fresh
+
+lock: $(BIN)/uv ## resolve pyproject.toml again, keeping pins that still fit (UPGRADE=1 moves them all)
+	$(LOCK) --extra spark --group dev pyproject.toml --output-file requirements.lock
+	echo uv | $(LOCK) --no-annotate --constraint requirements.lock - --output-file requirements-tools.lock
+	$(LOCK) --extra spark --constraint requirements.lock pyproject.toml bench/requirements.in \
+		--output-file bench/requirements.lock
+
+clean: ## remove everything that was installed or built
+	rm -rf .venv .bench .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One version of each package for every Python we support, so that all of them test the same thing.
+LOCK := $(BIN)/uv pip compile --quiet --universal --fork-strategy fewest --python-version 3.11 \
+	--generate-hashes --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+
+# pyspark comes as source: the build constraint holds what builds it to the hashes of the lock too.
+SYNC := $(BIN)/uv pip sync --require-hashes --build-constraint requirements.lock
+INSTALL_US := $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+
+$(READY): pyproject.toml requirements.lock $(BIN)/uv
+	$(SYNC) --python $(BIN)/python requirements.lock
+	$(INSTALL_US) --python $(BIN)/python
+	@touch $@
+
+$(BIN)/uv: requirements-tools.lock
+	$(PYTHON_IS_NEW_ENOUGH)
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-tools.lock
+	@touch $@
+
+$(BENCH_READY): pyproject.toml bench/requirements.lock $(BIN)/uv
+	$(PYTHON_IS_NEW_ENOUGH)
+	test -x .bench/bin/python || $(PYTHON) -m venv --without-pip .bench
+	$(SYNC) --python .bench/bin/python bench/requirements.lock
+	$(INSTALL_US) --python .bench/bin/python
+	@touch $@

@@ -1,0 +1,166 @@
+"""Ours beside the systems people would use instead, in one run on one machine.
+
+    python bench/run.py                      sizes S, every system
+    python bench/run.py --size M --systems omnigraph,duckdb
+
+Each system works in a process of its own, so that memory and native libraries do not mix. Rounds
+are interleaved: round r runs on every system before round r+1, so that noise hits all alike.
+Answers must agree, or the run fails. Figures are medians, and ratios to the best other system;
+differences below 1.5× are noise.
+"""
+
+import argparse
+import importlib
+import multiprocessing
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from data import SIZES, Data, make
+
+OURS = "omnigraph"
+SYSTEMS = (OURS, "ladybug", "duckdb")
+LOADS = 2
+ROUNDS = 5
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--size", choices=SIZES, default="S")
+    parser.add_argument("--systems", default=",".join(SYSTEMS))
+    parser.add_argument("--directory", type=Path, default=Path(tempfile.gettempdir()) / "ogbench")
+    chosen = parser.parse_args()
+    names = chosen.systems.split(",")
+    data = make(chosen.size, chosen.directory)
+    size = SIZES[chosen.size]
+    print(f"size {chosen.size}: {size.people:,} people, {size.follows:,} follows\n")
+    workers = [Worker(name, data, chosen.directory / "db") for name in names]
+    try:
+        report(measure(workers, data), workers)
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+Figures = dict[str, dict[str, list[float]]]
+"""Seconds of every round, per measure and system."""
+
+
+def measure(workers: list["Worker"], data: Data) -> Figures:
+    figures: Figures = {}
+    for worker in workers:
+        worker.call("prepare")
+    for _ in range(LOADS):
+        for worker in workers:
+            note(figures, "load NDJSON", worker, worker.call("load")[0])
+    for worker in workers:
+        note(figures, "open + first one-hop", worker, worker.call("open", data.sources[0])[0])
+    for measure_name, method, arguments in (
+        ("one-hop count from a person", "one_hop", data.sources),
+        ("two-hop paths from a person", "two_hop", data.sources),
+        ("all two-hop paths", "all_two_hop", [None]),
+    ):
+        for round_number in range(ROUNDS + 1):
+            answers = {}
+            for worker in workers:
+                seconds, answers[worker.name] = worker.call(method, arguments)
+                if round_number > 0:  # the first round warms every system alike
+                    note(figures, measure_name, worker, seconds / len(arguments))
+            if len({str(a) for a in answers.values()}) > 1:
+                sys.exit(f"the systems disagree on {measure_name}: {answers}")
+    return figures
+
+
+def note(figures: Figures, measure_name: str, worker: "Worker", seconds: float) -> None:
+    figures.setdefault(measure_name, {}).setdefault(worker.name, []).append(seconds)
+
+
+def report(figures: Figures, workers: list["Worker"]) -> None:
+    names = [w.name for w in workers]
+    print(
+        f"{'':30}" + "".join(f"{w.name + ' ' + w.version:>22}" for w in workers) + f"{'ratio':>9}"
+    )
+    for measure_name, by_system in figures.items():
+        medians = {name: statistics.median(by_system[name]) for name in names}
+        others = [m for name, m in medians.items() if name != OURS]
+        ratio = f"{medians[OURS] / min(others):.2f}×" if OURS in medians and others else "–"
+        print(
+            f"{measure_name:30}" + "".join(f"{show(medians[n]):>22}" for n in names) + f"{ratio:>9}"
+        )
+    print("\nratio: ours to the best of the others; below 1 ours is quicker")
+
+
+def show(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} µs"
+
+
+class Worker:
+    """One system in a process of its own."""
+
+    def __init__(self, name: str, data: Data, directory: Path) -> None:
+        self.name = name
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(
+            target=serve, args=(name, data, directory / name, theirs), daemon=True
+        )
+        self._process.start()
+        self.version = str(self._answer()[1])
+
+    def call(self, method: str, argument: Any = None) -> tuple[float, Any]:
+        self._pipe.send((method, argument))
+        return self._answer()
+
+    def stop(self) -> None:
+        self._pipe.close()
+        self._process.join(timeout=20)
+
+    def _answer(self) -> tuple[float, Any]:
+        try:
+            return self._pipe.recv()
+        except EOFError:
+            sys.exit(f"{self.name} died; its error stands above")
+
+
+def serve(name: str, data: Data, place: Path, pipe: Connection) -> None:
+    """The worker's side: run what is asked for, and say how long it took."""
+    system = importlib.import_module(f"systems.{name}_").System()
+    pipe.send((0.0, system.version()))
+
+    def load(_: None) -> None:
+        shutil.rmtree(place, ignore_errors=True)
+        system.load(data, place)
+
+    def open_and_ask(person: int) -> int:
+        system.open(place)
+        return system.one_hop(person)
+
+    steps = {
+        "prepare": lambda _: system.prepare(),
+        "load": load,
+        "open": open_and_ask,
+        "one_hop": lambda people: [system.one_hop(p) for p in people],
+        "two_hop": lambda people: [system.two_hop(p) for p in people],
+        "all_two_hop": lambda _: [system.all_two_hop()],
+    }
+    while True:
+        try:
+            method, argument = pipe.recv()
+        except EOFError:
+            return
+        began = time.perf_counter()
+        answer = steps[method](argument)
+        pipe.send((time.perf_counter() - began, answer))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The systems side by side. Each is a module with a class `System`; see `base`."""

@@ -1,0 +1,5 @@
+"""`python -m omnigraph` is the command line."""
+
+from omnigraph.surfaces.cli.main import main
+
+main()

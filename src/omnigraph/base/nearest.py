@@ -1,0 +1,39 @@
+"""The known name that a mistyped one most likely meant, for "did you mean …?"."""
+
+from collections.abc import Iterable
+
+__all__ = ["nearest"]
+
+# A name is compared with at most so many others: a suggestion is worth milliseconds, not seconds.
+MAX_COMPARED = 2000
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The closest of `known`, or None where nothing is close: a wrong guess is worse than none.
+
+    Close is one slip per four letters (a letter missing, added, changed, or two swapped), at
+    least one; case never counts. Ties go to the first in alphabetical order.
+    """
+    allowed = max(1, len(name) // 4)
+    folded = name.casefold()
+    fitting = sorted({k for k in known if abs(len(k) - len(name)) <= allowed})
+    scored = ((_slips(folded, k.casefold(), allowed), k) for k in fitting[:MAX_COMPARED])
+    slips, best = min(scored, default=(allowed + 1, ""))
+    return best if slips <= allowed and best != name else None
+
+
+def _slips(a: str, b: str, most: int) -> int:
+    """How many slips lead from `a` to `b`; anything above `most` is just `most + 1`."""
+    older: list[int] = []
+    old = list(range(len(b) + 1))
+    for i, x in enumerate(a, start=1):
+        new = [i]
+        for j, y in enumerate(b, start=1):
+            cost = min(old[j] + 1, new[j - 1] + 1, old[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                cost = min(cost, older[j - 2] + 1)
+            new.append(cost)
+        if min(new) > most:
+            return most + 1
+        older, old = old, new
+    return old[-1]

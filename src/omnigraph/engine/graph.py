@@ -1,0 +1,297 @@
+"""`Graph`: the handle everyone holds. It wires store, caches and Spark once and delegates the rest.
+
+    from omnigraph import Graph
+
+    with Graph.init("people.omni", "node Person { name: String @key }") as graph:
+        graph.load("people.jsonl", mode="append")
+        graph.query("query n() { match { $p: Person } return { count($p) as n } }")
+
+A handle may be shared by threads that read. Writers, in this process or in others, take turns by
+themselves; readers never wait.
+"""
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.base.clock import Clock, SystemClock
+from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.failpoints import NEVER, Faults
+from omnigraph.base.ids import MAIN, BranchName, CommitId
+from omnigraph.engine.load import Progress, Sources, load
+from omnigraph.engine.merge import merge
+from omnigraph.engine.mutate import mutate
+from omnigraph.engine.query import PlanCache, ask
+from omnigraph.engine.results import (
+    CommitInfo,
+    LoadResult,
+    MergeResult,
+    MutationResult,
+    QueryResult,
+)
+from omnigraph.engine.settings import Settings
+from omnigraph.engine.text import QUERY, SCHEMA, Text, as_source
+from omnigraph.lang.plan.explain import explain
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.schema.check import compile_schema
+from omnigraph.read.topology.cache import RuntimeCache
+from omnigraph.store.durability import Durability
+from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.snapshot import Snapshot
+from omnigraph.write.recover import recover_all
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.session import Spark
+
+__all__ = ["Graph"]
+
+
+class Graph:
+    """One graph. Make it with `Graph.init`, open it with `Graph.open`."""
+
+    def __init__(
+        self,
+        store: GraphStore,
+        *,
+        settings: Settings,
+        is_read_only: bool = False,
+        faults: Faults = NEVER,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._is_read_only = is_read_only
+        self._faults = faults
+        self._plans = PlanCache()
+        self._cache = RuntimeCache()
+        self._spark: Spark | None = None
+
+    # Making, opening, closing --------------------------------------------------------------------
+
+    @classmethod
+    def init(
+        cls,
+        uri: str,
+        schema: Text,
+        *,
+        durability: str = "fsync",
+        actor: str | None = None,
+        clock: Clock | None = None,
+    ) -> "Graph":
+        """Make a graph in an empty place. `schema` is the text, or the path of a `.pg` file."""
+        source = as_source(schema, SCHEMA)
+        store = GraphStore.init(
+            uri,
+            compile_schema(source),
+            source=source.text,
+            actor=actor,
+            clock=clock or SystemClock(),
+            durability=_durability(durability),
+        )
+        return cls(store, settings=Settings.from_environment())
+
+    @classmethod
+    def open(
+        cls,
+        uri: str,
+        *,
+        read_only: bool = False,
+        durability: str = "fsync",
+        clock: Clock | None = None,
+        faults: Faults = NEVER,
+    ) -> "Graph":
+        """Open a graph; unless `read_only`, finish or undo first what a crash left."""
+        store = GraphStore.open(
+            uri, clock=clock or SystemClock(), durability=_durability(durability)
+        )
+        if not read_only:
+            recover_all(store)
+        settings = Settings.from_environment()
+        return cls(store, settings=settings, is_read_only=read_only, faults=faults)
+
+    def close(self) -> None:
+        """Stop the Spark session if this handle started it. The graph needs no closing."""
+        if self._spark is not None:
+            self._spark.close()
+            self._spark = None
+
+    def __enter__(self) -> "Graph":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def uri(self) -> str:
+        return str(self._store.root)
+
+    @property
+    def catalog(self) -> Catalog:
+        """The schema of main, as the languages see it."""
+        return self._store.snapshot(MAIN).catalog
+
+    # Data ----------------------------------------------------------------------------------------
+
+    def load(
+        self,
+        source: Sources,
+        *,
+        mode: str,
+        branch: str = MAIN,
+        from_: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        spark: Any = None,
+        progress: Progress | None = None,
+    ) -> LoadResult:
+        """Load NDJSON files, directories or globs on Spark, checked as a whole, as one commit.
+
+        `mode` is `append` (an id that is already there is an error) or `overwrite` (replaces all
+        rows of the types present in the input). `from_` makes the branch first. `spark` is a
+        session of yours to use; without it the handle starts one and keeps it until closed.
+        """
+        self._check_writable()
+        return load(
+            self._store,
+            source,
+            mode=mode,
+            branch=BranchName(branch),
+            from_=BranchName(from_) if from_ is not None else None,
+            actor=actor,
+            message=message,
+            start_spark=lambda: self._session(spark),
+            progress=progress,
+            faults=self._faults,
+        )
+
+    def query(
+        self,
+        source: Text,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str = MAIN,
+        snapshot: CommitId | str | None = None,
+    ) -> QueryResult:
+        """Run one read query of `source` at a branch's head, or at a commit."""
+        return ask(
+            as_source(source, QUERY),
+            name=name,
+            given=params or {},
+            snapshot=self._snapshot(branch, snapshot),
+            plans=self._plans,
+            cache=self._cache,
+            now_ms=self._store.clock.now_ms(),
+        )
+
+    def mutate(
+        self,
+        source: Text,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str = MAIN,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: CommitId | str | None = None,
+    ) -> MutationResult:
+        """Run one mutation of `source`: all its statements become one commit, or nothing does."""
+        self._check_writable()
+        return mutate(
+            self._store,
+            as_source(source, QUERY),
+            name=name,
+            given=params or {},
+            branch=BranchName(branch),
+            actor=actor,
+            message=message,
+            if_commit=CommitId(if_commit) if if_commit is not None else None,
+            plans=self._plans,
+            faults=self._faults,
+        )
+
+    def explain(
+        self,
+        source: Text,
+        name: str | None = None,
+        *,
+        branch: str = MAIN,
+        snapshot: CommitId | str | None = None,
+    ) -> str:
+        """The plan of a query, as a tree."""
+        text = as_source(source, QUERY)
+        return explain(self._plans.compile(text, name, self._snapshot(branch, snapshot)))
+
+    # History -------------------------------------------------------------------------------------
+
+    def branches(self) -> list[str]:
+        return [branch.name for branch in self._store.branches.list()]
+
+    def branch_create(self, name: str, from_: str = MAIN) -> None:
+        """Make a branch at the head of another: instant, whatever the size of the graph."""
+        self._check_writable()
+        self._store.create_branch(BranchName(name), from_=BranchName(from_))
+
+    def branch_merge(
+        self, source: str, into: str = MAIN, *, actor: str | None = None
+    ) -> MergeResult:
+        """Bring what `source` changed into `into`, as one commit."""
+        self._check_writable()
+        return merge(
+            self._store,
+            source=BranchName(source),
+            target=BranchName(into),
+            actor=actor,
+            faults=self._faults,
+        )
+
+    def commits(self, branch: str = MAIN, *, limit: int | None = None) -> list[CommitInfo]:
+        """The commits of a branch, newest first."""
+        return [CommitInfo.of(c) for c in self._store.commits(BranchName(branch))[:limit]]
+
+    def snapshot(self, branch: str = MAIN) -> Snapshot:
+        """The head of a branch, held still."""
+        return self._store.snapshot(BranchName(branch))
+
+    def at(self, commit: CommitId | str) -> Snapshot:
+        """Any past commit, held still."""
+        return self._store.snapshot_at(CommitId(commit))
+
+    # Inside --------------------------------------------------------------------------------------
+
+    def _snapshot(self, branch: str, commit: CommitId | str | None) -> Snapshot:
+        return self.snapshot(branch) if commit is None else self.at(commit)
+
+    def _session(self, given: Any) -> "Spark":
+        from omnigraph.pipeline.session import Spark, SparkSettings
+
+        if given is not None:
+            return given if isinstance(given, Spark) else Spark.adopt(given)
+        if self._spark is None:
+            self._spark = Spark.open(
+                SparkSettings(
+                    master=self._settings.spark_master,
+                    remote=self._settings.spark_remote,
+                    log=self._settings.spark_log,
+                )
+            )
+        return self._spark
+
+    def _check_writable(self) -> None:
+        if self._is_read_only:
+            raise ArgumentInvalid(
+                argument="graph", value=self.uri, rule="it was opened read_only, so it can't change"
+            )
+
+
+def _durability(name: str) -> Durability:
+    try:
+        return Durability(name)
+    except ValueError:
+        raise ArgumentInvalid(
+            argument="durability", value=name, rule="it is fsync or relaxed"
+        ) from None

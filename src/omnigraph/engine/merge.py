@@ -1,0 +1,57 @@
+"""Merge: what a branch changed since it left becomes one commit on the branch it goes into.
+
+The change is replayed on the target's own datasets. The target never names files that lie on the
+source's forks, so the source can go at any time.
+"""
+
+from omnigraph.base.errors import Unsupported
+from omnigraph.base.failpoints import Faults
+from omnigraph.base.ids import BranchName
+from omnigraph.engine.results import MergeResult, commit_info
+from omnigraph.read.diff import changes_since
+from omnigraph.store.changes import ChangeSet
+from omnigraph.store.commits import CommitKind
+from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.snapshot import Snapshot
+from omnigraph.write.writer import OnConflict, write
+
+__all__ = ["merge"]
+
+
+def merge(
+    store: GraphStore,
+    *,
+    source: BranchName,
+    target: BranchName,
+    actor: str | None,
+    faults: Faults,
+) -> MergeResult:
+    """Bring `source` into `target`; the target must not have moved since the source left it."""
+    theirs = store.snapshot(source)
+    ours = store.snapshot(target)
+    history = store.history()
+    base = history.merge_base(ours.commit.id, theirs.commit.id)
+    if base.id == theirs.commit.id:
+        return MergeResult(source, target, "already_up_to_date", None)
+    if base.id != ours.commit.id:
+        raise Unsupported(
+            what=f"merging {source} into {target}, which has moved since they parted,",
+            instead=f"make a new branch from {target} and repeat the changes there",
+        )
+
+    def prepare(now: Snapshot) -> ChangeSet:
+        return changes_since(now, theirs)
+
+    commit = write(
+        store,
+        prepare,
+        branch=target,
+        kind=CommitKind.MERGE,
+        actor=actor,
+        message=f"merge {source}",
+        merged_parent=theirs.commit.id,
+        if_commit=ours.commit.id,
+        on_conflict=OnConflict.RAISE,
+        faults=faults,
+    )
+    return MergeResult(source, target, "fast_forward", commit_info(store, target, commit))

@@ -1,0 +1,271 @@
+"""Change: statements run in order over one snapshot, each sees the ones before, one commit follows.
+
+Nothing is written while statements run. `MutationStaging` collects whole rows by id; what is left
+at the end, after rows that equal what is already there are dropped, is the edit.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.base.errors import ArgumentInvalid, ConstraintViolated
+from omnigraph.base.failpoints import Faults
+from omnigraph.base.ids import BranchName, CommitId, TableKey
+from omnigraph.base.span import SourceText
+from omnigraph.base.types import Value
+from omnigraph.engine.query import PlanCache
+from omnigraph.engine.results import MutationResult, commit_info
+from omnigraph.lang.plan.ir import (
+    Assignment,
+    Delete,
+    InsertEdge,
+    InsertNode,
+    Literal,
+    MutationQuery,
+    Now,
+    Parameter,
+    Predicate,
+    Statement,
+    Update,
+)
+from omnigraph.lang.plan.parameters import bind_parameters
+from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
+from omnigraph.read.diff import differing
+from omnigraph.read.rows import columns_in, constant_of, matching
+from omnigraph.store.arrow import table_schema
+from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.commits import CommitKind
+from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.snapshot import Snapshot
+from omnigraph.write.check import check_changes
+from omnigraph.write.validate import Rows, check_rows
+from omnigraph.write.writer import OnConflict, write
+
+__all__ = ["Edit", "MutationStaging", "mutate", "prepare_mutation"]
+
+
+def mutate(
+    store: GraphStore,
+    source: SourceText,
+    *,
+    name: str | None,
+    given: Mapping[str, Any],
+    branch: BranchName,
+    actor: str | None,
+    message: str | None,
+    if_commit: CommitId | None,
+    plans: PlanCache,
+    faults: Faults,
+) -> MutationResult:
+    """Run one mutation and publish it as one commit; nothing changed publishes nothing."""
+    query = plans.compile(source, name, store.snapshot(branch))
+    if not isinstance(query, MutationQuery):
+        raise ArgumentInvalid(argument="query", value=query.name, rule="it only reads: use query")
+    parameters = bind_parameters(query, given)
+    now_ms = store.clock.now_ms()
+    # A write prepares again when others were quicker, so the last edit is the one that counts.
+    edits: list[Edit] = []
+
+    def prepare(snapshot: Snapshot) -> ChangeSet:
+        edits.append(prepare_mutation(query, snapshot, parameters, now_ms=now_ms))
+        return edits[-1].changes
+
+    only_inserts = all(isinstance(s, InsertNode | InsertEdge) for s in query.statements)
+    commit = write(
+        store,
+        prepare,
+        branch=branch,
+        kind=CommitKind.MUTATION,
+        actor=actor,
+        message=message,
+        if_commit=if_commit,
+        on_conflict=OnConflict.PREPARE_AGAIN if only_inserts else OnConflict.RAISE,
+        faults=faults,
+    )
+    return MutationResult(
+        query_name=query.name,
+        branch=branch,
+        affected_nodes=edits[-1].affected_nodes,
+        affected_edges=edits[-1].affected_edges,
+        actor_id=actor,
+        commit=commit_info(store, branch, commit),
+    )
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What a mutation changes, and how many distinct nodes and edges that is."""
+
+    changes: ChangeSet
+    affected_nodes: int
+    affected_edges: int
+
+
+def prepare_mutation(
+    query: MutationQuery, snapshot: Snapshot, parameters: Mapping[str, Value], *, now_ms: int
+) -> Edit:
+    """Run the statements against the snapshot; raise if the result would break a rule."""
+    staging = MutationStaging(snapshot, parameters, now_ms=now_ms)
+    for statement in query.statements:
+        staging.apply(statement)
+    return staging.finish()
+
+
+class MutationStaging:
+    """Rows written and deleted so far, by table, over the committed ones."""
+
+    def __init__(self, snapshot: Snapshot, parameters: Mapping[str, Value], *, now_ms: int) -> None:
+        self._snapshot = snapshot
+        self._parameters = parameters
+        self._now_ms = now_ms
+        self._written: dict[TableKey, pa.Table] = {}
+        self._deleted: dict[TableKey, pa.Array] = {}
+
+    def apply(self, statement: Statement) -> None:
+        catalog = self._snapshot.catalog
+        match statement:
+            case InsertNode(type=name, values=values):
+                self._insert(catalog.node_by_name[name], values)
+            case InsertEdge(type=name, source=source, target=target, values=values):
+                ends = (self._array(source), self._array(target))
+                self._insert(catalog.edge_by_name[name], values, ends)
+            case Update(type=name, is_edge=is_edge, values=values, where=where):
+                entity = (catalog.edge_by_name if is_edge else catalog.node_by_name)[name]
+                self._update(entity, values, where)
+            case Delete(type=name, is_edge=is_edge, where=where):
+                entity = (catalog.edge_by_name if is_edge else catalog.node_by_name)[name]
+                self._delete(entity, self._matching(entity, where)[ID].combine_chunks())
+
+    # Statements ----------------------------------------------------------------------------------
+
+    def _insert(
+        self,
+        entity: EntityType,
+        values: tuple[Assignment, ...],
+        ends: tuple[pa.Array, pa.Array] | None = None,
+    ) -> None:
+        properties = {a.property: self._array(a.value) for a in values}
+        sources, targets = ends if ends is not None else (None, None)
+        self._put(entity, Rows(1, properties, sources=sources, targets=targets))
+
+    def _update(
+        self,
+        entity: EntityType,
+        values: tuple[Assignment, ...],
+        where: tuple[Predicate, ...],
+    ) -> None:
+        found = self._matching(entity, where)
+        if not found.num_rows:
+            return
+        properties = {p.name: found[p.column].combine_chunks() for p in entity.properties} | {
+            a.property: pa.repeat(self._scalar(a), found.num_rows) for a in values
+        }
+        is_edge = isinstance(entity, EdgeType)
+        self._put(
+            entity,
+            Rows(
+                found.num_rows,
+                properties,
+                ids=found[ID].combine_chunks(),
+                sources=found[SRC].combine_chunks() if is_edge else None,
+                targets=found[DST].combine_chunks() if is_edge else None,
+            ),
+        )
+
+    def _delete(self, entity: EntityType, ids: pa.Array) -> None:
+        if not len(ids):
+            return
+        key = entity.table_key
+        gone = pa.concat_arrays([self._deleted.get(key, pa.array([], pa.string())), ids])
+        self._deleted[key] = pc.unique(gone)
+        if isinstance(entity, NodeType):
+            for edge in self._snapshot.catalog.edges:
+                if entity.name in (edge.source, edge.target):
+                    self._delete(edge, self._incident(edge, entity, ids))
+
+    def _incident(self, edge: EdgeType, node: NodeType, ids: pa.Array) -> pa.Array:
+        """The edges that end in one of the nodes."""
+        rows = self._rows(edge, [ID, SRC, DST])
+        hit = pa.array([False] * rows.num_rows, pa.bool_())
+        for end, name in ((SRC, edge.source), (DST, edge.target)):
+            if name == node.name:
+                hit = pc.or_(hit, pc.is_in(rows[end].combine_chunks(), value_set=ids))
+        return rows[ID].combine_chunks().filter(hit)
+
+    # Rows ----------------------------------------------------------------------------------------
+
+    def _put(self, entity: EntityType, rows: Rows) -> None:
+        checked = check_rows(entity, rows, catalog=self._snapshot.catalog, now_ms=self._now_ms)
+        if violations := checked.violations():
+            raise ConstraintViolated(violations)
+        fresh = pa.Table.from_batches([checked.batch])
+        before = self._written.get(entity.table_key)
+        if before is not None:
+            fresh = pa.concat_tables([_without(before, fresh[ID].combine_chunks()), fresh])
+        self._written[entity.table_key] = fresh
+
+    def _rows(self, entity: EntityType, columns: list[str]) -> pa.Table:
+        """The committed rows that are neither rewritten nor deleted, and the written ones."""
+        rows = self._snapshot.dataset(entity).scan(columns)
+        written = self._written.get(entity.table_key)
+        if written is not None:
+            rows = _without(rows, written[ID].combine_chunks())
+            rows = pa.concat_tables([rows, written.select(columns).cast(rows.schema)])
+        if (deleted := self._deleted.get(entity.table_key)) is not None:
+            rows = _without(rows, deleted)
+        return rows
+
+    def _matching(self, entity: EntityType, where: tuple[Predicate, ...]) -> pa.Table:
+        """Whole rows for which the predicates hold."""
+        narrow = self._rows(entity, columns_in(where, entity))
+        ids = matching(narrow, where, entity, parameters=self._parameters, now_ms=self._now_ms)[
+            ID
+        ].combine_chunks()
+        columns = table_schema(entity).names
+        committed = self._snapshot.dataset(entity).rows_of(ids, columns[1:]).select(columns)
+        written = self._written.get(entity.table_key)
+        if written is None:
+            return committed
+        again = written.filter(pc.is_in(written[ID], value_set=ids))
+        return pa.concat_tables(
+            [_without(committed, again[ID].combine_chunks()), again.cast(committed.schema)]
+        )
+
+    def _array(self, expression: Literal | Parameter | Now) -> pa.Array:
+        return pa.repeat(constant_of(expression, self._parameters, self._now_ms), 1)
+
+    def _scalar(self, assignment: Assignment) -> pa.Scalar:
+        return constant_of(assignment.value, self._parameters, self._now_ms)
+
+    # The end -------------------------------------------------------------------------------------
+
+    def finish(self) -> Edit:
+        """The edit that is left when rows equal to committed ones are dropped."""
+        tables: dict[TableKey, TableChanges] = {}
+        affected = {NodeType: 0, EdgeType: 0}
+        for entity in self._snapshot.catalog.entities:
+            changes = self._changes(entity)
+            if not changes.is_empty:
+                tables[entity.table_key] = changes
+                affected[type(entity)] += changes.upserts.num_rows + len(changes.deletes)
+        edit = ChangeSet(tables)
+        if violations := check_changes(edit, self._snapshot):
+            raise ConstraintViolated(violations)
+        return Edit(edit, affected[NodeType], affected[EdgeType])
+
+    def _changes(self, entity: EntityType) -> TableChanges:
+        schema = table_schema(entity)
+        written = self._written.get(entity.table_key, schema.empty_table())
+        deletes = self._deleted.get(entity.table_key, pa.array([], pa.string()))
+        if written.num_rows:
+            ids = written[ID].combine_chunks()
+            committed = self._snapshot.dataset(entity).rows_of(ids, schema.names[1:])
+            written = written.filter(differing(written, committed.select(schema.names)))
+        return TableChanges(upserts=written, deletes=deletes)
+
+
+def _without(rows: pa.Table, ids: pa.Array) -> pa.Table:
+    return rows.filter(pc.invert(pc.is_in(rows[ID].combine_chunks(), value_set=ids)))

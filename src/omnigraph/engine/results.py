@@ -1,0 +1,132 @@
+"""What the engine hands back: values that know their commit, and Arrow under the rows."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from omnigraph.base.ids import BranchName, CommitId
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow as pa
+
+    from omnigraph.store.commits import Commit
+    from omnigraph.store.graph_store import GraphStore
+
+__all__ = [
+    "CommitInfo",
+    "LoadResult",
+    "MergeResult",
+    "MutationResult",
+    "QueryResult",
+    "commit_info",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitInfo:
+    """A commit as callers see it; clients rely on these names."""
+
+    graph_commit_id: CommitId
+    graph_branch: BranchName
+    graph_manifest_version: int
+    parent_commit_id: CommitId | None
+    merged_parent_commit_id: CommitId | None
+    actor_id: str | None
+    created_at: datetime
+    kind: str
+    message: str | None
+
+    @classmethod
+    def of(cls, commit: "Commit") -> "CommitInfo":
+        return cls(
+            graph_commit_id=commit.id,
+            graph_branch=commit.branch,
+            graph_manifest_version=commit.manifest_version,
+            parent_commit_id=commit.parent,
+            merged_parent_commit_id=commit.merged_parent,
+            actor_id=commit.actor,
+            created_at=datetime.fromtimestamp(commit.created_at_ms / 1000, UTC),
+            kind=commit.kind.value,
+            message=commit.message,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """Rows of one query at one commit. Iterating gives dicts; `to_arrow` gives the columns."""
+
+    query_name: str
+    graph_commit_id: CommitId
+    table: "pa.Table"
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.table.column_names)
+
+    def to_arrow(self) -> "pa.Table":
+        return self.table
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self.table.to_pylist()
+        return rows
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        return self.table.to_pandas()
+
+    def __len__(self) -> int:
+        count: int = self.table.num_rows
+        return count
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for batch in self.table.to_batches():
+            yield from batch.to_pylist()
+
+
+@dataclass(frozen=True, slots=True)
+class MutationResult:
+    """`commit` is None where nothing matched or nothing changed."""
+
+    query_name: str
+    branch: BranchName
+    affected_nodes: int
+    affected_edges: int
+    actor_id: str | None
+    commit: CommitInfo | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """Entities loaded per type. `seconds` tells where the time went, phase by phase."""
+
+    branch: BranchName
+    base_branch: BranchName | None
+    mode: str
+    nodes: Mapping[str, int]
+    edges: Mapping[str, int]
+    input_bytes: int
+    seconds: Mapping[str, float]
+    spark_tasks: int
+    commit: CommitInfo | None
+
+    @property
+    def total_entities(self) -> int:
+        return sum(self.nodes.values()) + sum(self.edges.values())
+
+
+@dataclass(frozen=True, slots=True)
+class MergeResult:
+    source: BranchName
+    target: BranchName
+    outcome: Literal["already_up_to_date", "fast_forward"]
+    commit: CommitInfo | None
+
+
+def commit_info(
+    store: "GraphStore", branch: BranchName, commit: CommitId | None
+) -> CommitInfo | None:
+    """A commit that was just published on `branch`, as callers see it."""
+    if commit is None:
+        return None
+    return CommitInfo.of(next(c for c in store.commits(branch) if c.id == commit))

@@ -1,0 +1,1 @@
+"""TypedQuery ─► logical plan, and how a person reads it."""

@@ -1,0 +1,1 @@
+"""`.gq` text + Catalog ─► TypedQuery, with every type error at once."""

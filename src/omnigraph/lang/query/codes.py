@@ -1,0 +1,53 @@
+"""Every code that a query can be answered with, and what it means in one sentence.
+
+The documentation and the tests read this table: a code is here, produced by a case, and explained.
+"""
+
+__all__ = ["CODES"]
+
+CODES: dict[str, str] = {
+    "Q000": "The text is not a query: something else was expected here.",
+    "Q001": "The text is too long, nested too deeply, or has too many clauses.",
+    "Q002": "Two queries of one file have the same name.",
+    "T1": "There is no node type or interface of this name.",
+    "T2": "A binding names a property that the type does not have.",
+    "T3": "The value can't be one of the property: wrong type, unknown enum word, null, or a list.",
+    "T4": "There is no edge of this name.",
+    "T5": "The variable is not a type that the edge joins.",
+    "T6": "The variable is not bound here, or its type has no such property.",
+    "T7": "The two sides can't be compared this way.",
+    "T8": "The aggregate does not work on this type.",
+    "T9": "A block that tests or extends rows uses no variable from outside it.",
+    "T10": "A mutation names no known type, or changes nothing.",
+    "T11": "A mutation names a property that the type does not have, or that can't be tested.",
+    "T12": "An insert leaves out a required property or an endpoint.",
+    "T13": "A property is given twice.",
+    "T14": "A mutation uses a variable that is not one of its parameters.",
+    "T15": "The bounds of a traversal or the arguments of nearest are wrong.",
+    "T16": "An update sets what can't be changed: a key, an endpoint or the identity.",
+    "T17": "Ordering by nearest needs a limit.",
+    "T18": "A ranking is mixed with what it can't be mixed with.",
+    "T19": "The arguments of search or fuzzy have the wrong types.",
+    "T20": "The arguments of match_text or bm25 have the wrong types.",
+    "T21": "The arguments of rrf are wrong, or it has no limit.",
+    "T22": "An edge between two different types can't be walked in either direction.",
+    "T23": "An edge binding is used where it can't be.",
+    "T24": "A Blob can't be read by a query.",
+    "T25": "A variable is given two meanings that exclude each other.",
+    "T26": "Two columns of the answer have the same name.",
+    "T27": "The answer can't be ordered by this.",
+    "T28": "A parameter is declared twice, or with a type that does not exist.",
+    "T29": "There is no such function, or it is used in the wrong place or with wrong arguments.",
+    "T30": "A top clause or score is used where it can't be.",
+    "T31": "A mutation mixes insert or update with delete.",
+    "P001": "A required parameter was not given.",
+    "P002": "A parameter was given a value of the wrong type.",
+    "P003": "A parameter was given that the query does not declare.",
+    "L201": "No update of the file sets this nullable property.",
+    "L202": "A mutation has no parameters: it always writes the same.",
+    "L203": "A variable is bound and never used.",
+    "L204": "Two parts of the pattern are not connected, so their rows multiply.",
+    "L205": "A filter reads a property without an index in a type with many rows.",
+    "L206": "A ranking is asked for without a limit.",
+    "L207": "A parameter is declared and never used.",
+}

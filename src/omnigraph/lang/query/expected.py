@@ -1,0 +1,186 @@
+"""What the parser expected, in a reader's words: never the name of a rule or a token.
+
+"expected '{' after match, found $p" says what, where and instead of what; a hint is added where the
+text looks like another language's way of saying a thing.
+"""
+
+import difflib
+import re
+from collections.abc import Collection
+
+from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+
+from omnigraph.base.errors import Diagnostic
+from omnigraph.base.span import Span
+
+__all__ = ["describe"]
+
+TOKEN = re.compile(r'//[^\n]*|/\*(?s:.*?)\*/|"(?:[^"\\\n]|\\.)*"|\$?[A-Za-z_0-9]+|[!<>]=|\S')
+
+VALUES = frozenset(
+    {"VARIABLE", "NAME", "INT", "FLOAT", "STRING", "TRUE", "FALSE", "NULL", "LBRACKET"}
+)
+CLAUSES = VALUES | {"NOT", "EXISTS", "OPTIONAL", "COUNT", "OR", "TOP"}
+TESTS = frozenset({"COMPARE", "CONTAINS", "STARTS_WITH", "IN", "IS"})
+GROUPS = (
+    ({"OPTIONAL", "TOP"}, CLAUSES, "a clause"),
+    ({"STRING", "INT"}, VALUES, "a value"),
+    ({"COMPARE", "IN"}, TESTS, "a comparison"),
+    ({"COMPARE", "CONTAINS"}, TESTS, "a comparison"),
+    ({"INSERT", "UPDATE"}, {"INSERT", "UPDATE", "DELETE"}, "insert, update or delete"),
+)
+
+WORDS = {
+    "VARIABLE": "a variable such as $x",
+    "NAME": "a name",
+    "WORD": "a word",
+    "INT": "a whole number",
+    "FLOAT": "a number",
+    "STRING": 'a text in "quotes"',
+    "COMPARE": "a comparison",
+    "LBRACE": "'{'",
+    "RBRACE": "'}'",
+    "LBRACKET": "'['",
+    "RBRACKET": "']'",
+    "RSQB": "']'",
+    "CLOSE": "')'",
+    "LPAR": "'('",
+    "RPAR": "')'",
+    "COLON": "':'",
+    "COMMA": "','",
+    "DOT": "'.'",
+    "VBAR": "'|'",
+    "MORETHAN": "'>'",
+    "UNDIRECTED": "'<'",
+    "QUESTION": "'?'",
+    "AT": "'@'",
+    "QUERY": "a query: query name(…) { … }",
+    "$END": "the end of the text",
+}
+
+NAMES_AFTER = {
+    "query": "the query's name",
+    ":": "a type",
+    ".": "a property's name",
+    "as": "a name for the column",
+    "insert": "a type",
+    "update": "a type",
+    "delete": "a type",
+    "by": "nearest(…), bm25(…) or rrf(…)",
+    "@": "description or instruction",
+}
+
+# Never worth naming beside what else could stand there.
+QUIET = frozenset({"QUESTION", "VBAR", "UNDIRECTED", "AT", "DOT"})
+
+
+def describe(
+    error: UnexpectedToken | UnexpectedCharacters, piece: str, *, is_last: bool
+) -> Diagnostic:
+    """The one error of a piece of text (a query); `is_last` if no other query follows it."""
+    if isinstance(error, UnexpectedCharacters):
+        return _bad_character(error, piece)
+    token = error.token
+    is_end = token.type == "$END"
+    position = len(piece) if is_end else (token.start_pos or 0)
+    before = _previous(piece, position)
+    expected = _expected(error.accepts or error.expected, before[0] if before else "")
+    after = f" after {_shown(before[0])}" if before else ""
+    if is_end:
+        found = "the end of the text" if is_last else "the next query"
+        span = _span(piece, before[1], len(before[0])) if before else Span(1, 1)
+        return Diagnostic("Q000", f"expected {expected}{after}, found {found}", span)
+    text = str(token)
+    return Diagnostic(
+        "Q000",
+        f"expected {expected}{after}, found {_shown(text)}",
+        _span(piece, position, len(text)),
+        _hint(text, before[0] if before else "", piece[position:], error.accepts or set()),
+    )
+
+
+def _bad_character(error: UnexpectedCharacters, piece: str) -> Diagnostic:
+    position = error.pos_in_stream or 0
+    rest = piece[position : position + 2]
+    span = _span(piece, position, 1)
+    match rest[:1]:
+        case '"':
+            return Diagnostic("Q000", "the text that begins here is not closed", span, 'add a "')
+        case "'":
+            return Diagnostic(
+                "Q000", "unexpected '", span, 'texts are written in double quotes: "…"'
+            )
+        case "$":
+            return Diagnostic("Q000", "a variable needs a name after $", span)
+        case "/" if rest == "/*":
+            return Diagnostic(
+                "Q000", "the comment that begins here is not closed", span, "add a */"
+            )
+        case "-":
+            hint = "an edge is written $a knows $b, or $a <knows> $b for either direction"
+            return Diagnostic("Q000", "unexpected -", span, hint)
+        case "#" | "/":
+            hint = "comments are written // … or /* … */"
+            return Diagnostic("Q000", f"unexpected {rest[:1]}", span, hint)
+        case character if character.isprintable():
+            return Diagnostic("Q000", f"unexpected {character}", span)
+        case character:
+            code = f"U+{ord(character):04X}" if character else "the end"
+            return Diagnostic("Q000", f"unexpected character {code}", span)
+
+
+def _expected(accepted: Collection[str], before: str) -> str:
+    left = set(accepted)
+    words = []
+    for signs, members, name in GROUPS:
+        if signs <= left:
+            words.append(name)
+            left -= members
+    if len(left - QUIET) + len(words) > 0:
+        left -= QUIET
+    for terminal in sorted(left, key=lambda t: (t in WORDS, t)):
+        word = WORDS.get(terminal, terminal.lower())
+        words.append(NAMES_AFTER.get(before, word) if terminal == "NAME" else word)
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _hint(text: str, before: str, rest: str, accepted: Collection[str]) -> str | None:
+    match before, text:
+        case _, "," | ";" | "and" if "OPTIONAL" in accepted:
+            return "all clauses of a pattern hold: write one after another, with nothing between"
+        case "=", "=":
+            return "equality is written with one ="
+        case "<", ">":
+            return "'differs from' is written !="
+        case "or", _ if accepted == {"LBRACE"}:
+            return "write the alternatives as blocks: or { … } { … }"
+        case "count", "(" if accepted == {"LBRACE"}:
+            return "count(…) belongs in return; count { … } >= 2 counts the rows of a pattern"
+        case "limit" | "offset", _ if text.startswith("$"):
+            return f"{before} takes a number, not a parameter"
+        case _:
+            pass
+    keywords = [t.lower() for t in accepted if t not in WORDS]
+    if text.casefold() in keywords:
+        return f"keywords are written in lower case: {text.casefold()}"
+    close = difflib.get_close_matches(text, keywords, n=1)
+    return f"did you mean {close[0]}?" if close else None
+
+
+def _previous(piece: str, position: int) -> tuple[str, int] | None:
+    """The token before a position, and where it begins; comments are passed over."""
+    last = None
+    for found in TOKEN.finditer(piece, 0, position):
+        if not found[0].startswith(("//", "/*")):
+            last = found[0], found.start()
+    return last
+
+
+def _shown(text: str) -> str:
+    short = text if len(text) <= 40 else f"{text[:39]}…"
+    return short if re.match(r'[A-Za-z0-9_$"]', short) else f"'{short}'"
+
+
+def _span(piece: str, position: int, length: int) -> Span:
+    line_start = piece.rfind("\n", 0, position) + 1
+    return Span(piece.count("\n", 0, position) + 1, position - line_start + 1, max(1, length))

@@ -1,0 +1,411 @@
+"""What a query means once every name is resolved and every type is known.
+
+The checker turns the syntax tree into a `TypedQuery`; lowering picks an order and never looks at a
+name again. Expressions, predicates and statements are final here: the plan uses them as they are.
+A pattern is still a *set* of clauses: the order in which they were written means nothing, except
+beside `Best`.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from omnigraph.base.ids import TypeName, VariableName
+from omnigraph.base.types import Scalar, Value, ValueType
+
+# Expressions ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    value: Value
+    type: ValueType | None
+    """None only for the literal null."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+    type: ValueType
+    is_nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """The time the query began, one value for the whole query; as a Date, its day in UTC."""
+
+    type: Scalar = Scalar.DATETIME
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyOf:
+    """A property of the node or edge bound to `variable`; on a mutation's row, variable is ROW."""
+
+    variable: VariableName
+    name: str
+    type: ValueType
+    is_nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityOf:
+    """The id that names the entity in its type."""
+
+    variable: VariableName
+
+
+@dataclass(frozen=True, slots=True)
+class EntityOf:
+    """The whole entity: id and properties, without Blob and Vector."""
+
+    variable: VariableName
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """Rank by cosine distance; `query` is a vector, or text to be embedded."""
+
+    field: PropertyOf
+    query: Literal | Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25:
+    field: PropertyOf
+    query: Literal | Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Rrf:
+    """Reciprocal rank fusion of two rankings of one variable."""
+
+    left: Nearest | Bm25
+    right: Nearest | Bm25
+    k: int
+
+
+Ranking = Nearest | Bm25 | Rrf
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreOf:
+    """The rank score that a TopK gave to the variable."""
+
+    variable: VariableName
+
+
+class AggregateFunction(Enum):
+    COUNT = "count"
+    SUM = "sum"
+    AVG = "avg"
+    MIN = "min"
+    MAX = "max"
+    COLLECT = "collect"
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateOf:
+    """`count` of an EntityOf counts the rows that bind it; of anything else, non-null values."""
+
+    function: AggregateFunction
+    argument: "EntityOf | PropertyOf | IdentityOf"
+    is_distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnOf:
+    """A column made by the operator below: how Sort and Project speak of what Aggregate made."""
+
+    name: str
+
+
+Expression = (
+    Literal
+    | Parameter
+    | Now
+    | PropertyOf
+    | IdentityOf
+    | EntityOf
+    | Nearest
+    | Bm25
+    | Rrf
+    | ScoreOf
+    | AggregateOf
+    | ColumnOf
+)
+
+# Predicates -------------------------------------------------------------------------------------
+
+
+class CompareOp(Enum):
+    EQ = "="
+    NE = "!="
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    CONTAINS = "contains"
+    STARTS_WITH = "starts_with"
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A null on either side matches nothing, `!=` included."""
+
+    op: CompareOp
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """`left in options`; `options` is a list literal or a list parameter."""
+
+    left: Expression
+    options: Literal | Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class NullTest:
+    operand: Expression
+    is_negated: bool
+
+
+class TextMatchKind(Enum):
+    SEARCH = "search"
+    FUZZY = "fuzzy"
+    PHRASE = "match_text"
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatch:
+    kind: TextMatchKind
+    field: PropertyOf
+    query: Literal | Parameter
+    max_edits: int | None = None
+
+
+Predicate = Compare | Membership | NullTest | TextMatch
+
+# Traversals --------------------------------------------------------------------------------------
+
+
+class Direction(Enum):
+    OUT = "out"
+    IN = "in"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeStep:
+    """One way to take a hop: an edge type and the direction it is walked in."""
+
+    edge: TypeName
+    direction: Direction
+
+
+# Patterns ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """What a name in a pattern stands for: a node or an edge of one of the types, sorted."""
+
+    name: VariableName
+    types: tuple[TypeName, ...]
+    is_edge: bool = False
+    is_anonymous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """The variable ranges over the nodes of its types."""
+
+    variable: VariableName
+
+
+@dataclass(frozen=True, slots=True)
+class Traverse:
+    """Steps are walked from left to right; lowering may turn them round."""
+
+    left: VariableName
+    right: VariableName
+    steps: tuple[EdgeStep, ...]
+    least_hops: int = 1
+    most_hops: int = 1
+    edge_variable: VariableName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    predicate: Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    pattern: "Pattern"
+
+
+@dataclass(frozen=True, slots=True)
+class With:
+    pattern: "Pattern"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    pattern: "Pattern"
+    op: CompareOp
+    bound: Literal | Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    pattern: "Pattern"
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """`variables` are bound by every block, and so by the clause."""
+
+    patterns: tuple["Pattern", ...]
+    variables: tuple[VariableName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """Clauses written before it, and all that speak of its variable alone, come first."""
+
+    variable: VariableName
+    ranking: Ranking
+    k: Literal | Parameter
+
+
+Clause = Bind | Traverse | Where | Without | With | Counted | Maybe | Either | Best
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """`outer`: variables of the enclosing pattern that it uses; `variables`: those it binds itself.
+
+    Both are in the order of first mention.
+    """
+
+    clauses: tuple[Clause, ...]
+    variables: tuple[Variable, ...]
+    outer: tuple[VariableName, ...] = ()
+
+
+# Answers -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """Nulls are smallest. A ranking sorts best first unless `is_descending` says otherwise."""
+
+    expression: Expression
+    is_descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ResultField:
+    """One column of an answer. `kind` is a scalar's name, `enum`, `list`, `vector` or `node`."""
+
+    name: str
+    kind: str
+    is_nullable: bool
+    item_kind: str | None = None
+    vector_dim: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """A type that a query reads or writes; `kind` is `node` or `edge`."""
+
+    kind: str
+    type_name: TypeName
+
+
+# Mutations --------------------------------------------------------------------------------------
+
+ROW = VariableName("")
+"""The variable of the row that an update or delete looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    property: str
+    value: Literal | Parameter | Now
+
+
+@dataclass(frozen=True, slots=True)
+class InsertNode:
+    type: TypeName
+    values: tuple[Assignment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertEdge:
+    """Endpoints are node ids (a single key value is turned into its id)."""
+
+    type: TypeName
+    source: Literal | Parameter
+    target: Literal | Parameter
+    values: tuple[Assignment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    type: TypeName
+    is_edge: bool
+    values: tuple[Assignment, ...]
+    where: tuple[Predicate, ...]
+    """All must hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    type: TypeName
+    is_edge: bool
+    where: tuple[Predicate, ...]
+
+
+Statement = InsertNode | InsertEdge | Update | Delete
+
+# Checked queries ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TypedRead:
+    """`columns` and `result` go together. The parts of `order` speak of variables, not columns."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    pattern: Pattern
+    columns: tuple[Column, ...]
+    is_distinct: bool
+    order: tuple[SortKey, ...]
+    limit: int | None
+    offset: int
+    result: tuple[ResultField, ...]
+    reads: tuple[Touch, ...]
+    description: str | None = None
+    instruction: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TypedMutation:
+    name: str
+    parameters: tuple[Parameter, ...]
+    statements: tuple[Statement, ...]
+    reads: tuple[Touch, ...]
+    writes: tuple[Touch, ...]
+    description: str | None = None
+    instruction: str | None = None
+
+
+TypedQuery = TypedRead | TypedMutation

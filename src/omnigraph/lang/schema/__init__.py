@@ -1,0 +1,1 @@
+"""`.pg` text ─► syntax tree ─► Catalog ─► MigrationPlan."""

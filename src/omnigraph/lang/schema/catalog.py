@@ -1,0 +1,216 @@
+"""The catalog: what a schema means, with nothing of how it was written.
+
+Everything downstairs and upstairs asks the catalog and never the text. Types and properties have a
+stable id that survives renames; names map to physical columns here, so that a rename or a property
+called `id` never touches data. A catalog never changes: a migration makes a new one.
+
+The order of declarations means nothing, so the catalog keeps types and properties sorted by name;
+the order of a key's properties means a lot (ids are derived from it) and is kept as first written.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from omnigraph.base.ids import PropertyId, TableKey, TypeId, TypeName
+from omnigraph.base.types import Value, ValueType
+
+__all__ = [
+    "DST",
+    "ID",
+    "SRC",
+    "Cardinality",
+    "Catalog",
+    "Check",
+    "Constraint",
+    "EdgeType",
+    "Embed",
+    "EntityType",
+    "Index",
+    "InterfaceType",
+    "NodeType",
+    "Property",
+    "Range",
+    "Unique",
+]
+
+ID = "id"
+SRC = "src"
+DST = "dst"
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """The vector is made from the text of `source` by `model`."""
+
+    source: str
+    model: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    id: PropertyId
+    name: str
+    column: str
+    """The physical column; differs from the name after a rename or where the name is taken."""
+    type: ValueType
+    is_nullable: bool
+    default: Value = None
+    embed: Embed | None = None
+    annotations: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    """`description`, `instruction` and whatever else the author wrote, kept as metadata."""
+
+    @property
+    def is_required(self) -> bool:
+        return not self.is_nullable and self.default is None
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    properties: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    properties: tuple[str, ...]
+    kind: Literal["ngram"] | None = None
+    """None: the property's type picks the kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Inclusive; None is an open end."""
+
+    property: str
+    low: int | float | None
+    high: int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """An RE2 pattern that must match somewhere in the value."""
+
+    property: str
+    pattern: str
+
+
+Constraint = Unique | Index | Range | Check
+
+
+@dataclass(frozen=True, slots=True)
+class Cardinality:
+    """How many edges of a type one source node may have; `most` None is unbounded."""
+
+    least: int = 0
+    most: int | None = None
+
+    @property
+    def is_free(self) -> bool:
+        return self.least == 0 and self.most is None
+
+
+@dataclass(frozen=True)
+class NodeType:
+    id: TypeId
+    name: TypeName
+    properties: tuple[Property, ...]
+    key: tuple[str, ...] = ()
+    """Property names in key order; empty: rows get a ULID."""
+    constraints: tuple[Constraint, ...] = ()
+    interfaces: tuple[TypeName, ...] = ()
+    annotations: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    retired: tuple[str, ...] = ()
+    """Columns of dropped properties: never used again, so a column means one property for ever."""
+
+    @property
+    def table_key(self) -> TableKey:
+        return TableKey(f"node:{self.name}")
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Property]:
+        return {p.name: p for p in self.properties}
+
+
+@dataclass(frozen=True)
+class EdgeType:
+    id: TypeId
+    name: TypeName
+    source: TypeName
+    target: TypeName
+    properties: tuple[Property, ...]
+    cardinality: Cardinality = Cardinality()
+    key: tuple[str, ...] = ()
+    """`src`, `dst`, then properties, in key order; empty: a multiset by ULID."""
+    constraints: tuple[Constraint, ...] = ()
+    annotations: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    retired: tuple[str, ...] = ()
+    """As of a node type."""
+
+    @property
+    def table_key(self) -> TableKey:
+        return TableKey(f"edge:{self.name}")
+
+    @property
+    def query_name(self) -> str:
+        """How a query writes it: `WorksAt` is `worksAt`."""
+        return self.name[0].lower() + self.name[1:]
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Property]:
+        return {p.name: p for p in self.properties}
+
+
+EntityType = NodeType | EdgeType
+
+
+@dataclass(frozen=True)
+class InterfaceType:
+    """What several node types share. It has no table, so its properties have id 0."""
+
+    name: TypeName
+    properties: tuple[Property, ...]
+    annotations: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Property]:
+        return {p.name: p for p in self.properties}
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Types sorted by name. `next_id` is one above every type and property id ever given."""
+
+    nodes: tuple[NodeType, ...]
+    edges: tuple[EdgeType, ...]
+    interfaces: tuple[InterfaceType, ...] = ()
+    next_id: int = 1
+
+    @cached_property
+    def node_by_name(self) -> Mapping[str, NodeType]:
+        return {n.name: n for n in self.nodes}
+
+    @cached_property
+    def edge_by_name(self) -> Mapping[str, EdgeType]:
+        return {e.name: e for e in self.edges}
+
+    @cached_property
+    def edge_by_folded_name(self) -> Mapping[str, EdgeType]:
+        """Edge names are matched without regard to case: look up with `name.casefold()`."""
+        return {e.name.casefold(): e for e in self.edges}
+
+    @cached_property
+    def interface_by_name(self) -> Mapping[str, InterfaceType]:
+        return {i.name: i for i in self.interfaces}
+
+    @cached_property
+    def by_id(self) -> Mapping[TypeId, EntityType]:
+        return {t.id: t for t in self.entities}
+
+    @property
+    def entities(self) -> tuple[EntityType, ...]:
+        """Nodes before edges: the order in which rows can be checked."""
+        return (*self.nodes, *self.edges)
+
+    def implementers(self, interface: str) -> tuple[NodeType, ...]:
+        return tuple(n for n in self.nodes if interface in n.interfaces)

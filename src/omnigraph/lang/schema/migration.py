@@ -1,0 +1,143 @@
+"""What a migration is: its steps, what it is refused for, and every code either can carry.
+
+The page docs/user/migrations.md shows the same table of codes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from omnigraph.base.ids import PropertyId, TypeId
+from omnigraph.lang.schema.catalog import Cardinality, Constraint
+
+__all__ = [
+    "MIGRATION_CODES",
+    "Facts",
+    "MigrationPlan",
+    "Refusal",
+    "Step",
+    "StepKind",
+    "Tier",
+]
+
+Tier = Literal["safe", "validated", "destructive"]
+"""safe: can't fail. validated: checked against the data first. destructive: hides or loses data."""
+
+DropMode = Literal["soft", "hard"]
+"""soft: hidden, and readable at older commits until cleanup. hard: the bytes go as well."""
+
+StepKind = Literal[
+    "rename_type",
+    "rename_property",
+    "add_type",
+    "add_property",
+    "change_type",
+    "extend_enum",
+    "make_nullable",
+    "make_required",
+    "add_constraint",
+    "remove_constraint",
+    "update_metadata",
+    "drop_property",
+    "drop_type",
+]
+"""In the order in which steps are taken."""
+
+MIGRATION_CODES: Final[Mapping[str, str]] = {
+    "OG-DS-101": "An interface is dropped: queries over it stop compiling.",
+    "OG-DS-102": "A node type is dropped with its rows.",
+    "OG-DS-103": "An edge type is dropped with its rows.",
+    "OG-DS-104": "A property is dropped with its values.",
+    "OG-DS-105": "A Vector property is dropped with its values.",
+    "OG-MF-103": "A required property without a default is added to a type that has rows.",
+    "OG-MF-104": "A nullable property becomes required while rows hold null.",
+    "OG-MF-106": "A change that stored rows can't follow: a type, an enum's words, a key, an end.",
+    "OG-VE-101": "The source or model of `@embed` changes while rows hold the old vectors.",
+    "OG-CD-101": "A constraint is removed: what it kept out can come in (a warning).",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the planner must know of the data; gathered by whoever holds it."""
+
+    populated: frozenset[TypeId] | None = None
+    """Types that have rows; None where nobody looked: then every type is taken to have some."""
+    with_nulls: frozenset[PropertyId] = field(default_factory=frozenset)
+    """Properties that hold a null in some row."""
+
+    def has_rows(self, type_id: TypeId) -> bool:
+        return self.populated is None or type_id in self.populated
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One change. The ids say what it is about in both catalogs, whatever the names are."""
+
+    kind: StepKind
+    name: str
+    """`Person` or `Person.age`, as the desired schema calls it; for a drop, the accepted one."""
+    tier: Tier
+    message: str
+    mode: DropMode | None = None
+    code: str | None = None
+    """What a drop is; what a validated step is refused with; what a warning warns of."""
+    type_id: TypeId | None = None
+    """None for an interface, which has no table."""
+    property_id: PropertyId | None = None
+    constraint: Constraint | Cardinality | None = None
+    """What is added or removed, in the names of the schema that has it."""
+
+    @property
+    def is_warning(self) -> bool:
+        return self.code == "OG-CD-101"
+
+    def to_json(self) -> dict[str, str | None]:
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "mode": self.mode,
+            "code": self.code,
+            "tier": self.tier,
+            "message": self.message,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A change that can't be made, and what to do instead."""
+
+    code: str
+    name: str
+    message: str
+    hint: str
+
+    def to_json(self) -> dict[str, str]:
+        return {"code": self.code, "name": self.name, "message": self.message, "hint": self.hint}
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationPlan:
+    """The steps from one catalog to another, in order; with refusals, none of them is taken."""
+
+    steps: tuple[Step, ...]
+    refusals: tuple[Refusal, ...] = ()
+
+    @property
+    def is_supported(self) -> bool:
+        return not self.refusals
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.steps and not self.refusals
+
+    @property
+    def warnings(self) -> tuple[Step, ...]:
+        return tuple(step for step in self.steps if step.is_warning)
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "supported": self.is_supported,
+            "steps": [step.to_json() for step in self.steps],
+            "refusals": [refusal.to_json() for refusal in self.refusals],
+        }

@@ -1,0 +1,216 @@
+"""The grammar, built once and on first use, and the tree it makes.
+
+Nodes of the tree are made while the parser reduces, so no visitor ever walks down into what the
+user nested. An annotation in a body belongs to the property before it unless it is a constraint
+that names its own properties, or a comma or such a constraint stands between them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from typing import TypeVar
+
+from lark import Lark, Token, Transformer
+from lark.lexer import Lexer
+
+from omnigraph.lang.schema.ast import (
+    Annotation,
+    Argument,
+    Body,
+    Bounds,
+    Declaration,
+    EdgeDeclaration,
+    EnumExpression,
+    Extent,
+    InterfaceDeclaration,
+    ListExpression,
+    Literal,
+    LiteralValue,
+    Member,
+    Name,
+    NodeDeclaration,
+    Option,
+    PropertyDeclaration,
+    TypeExpression,
+    TypeName,
+)
+from omnigraph.lang.schema.scan import unquoted
+
+__all__ = ["grammar"]
+
+T = TypeVar("T")
+A = TypeVar("A", bound=Argument)
+Children = Sequence[object]
+
+WORD_VALUES: dict[str, LiteralValue] = {"true": True, "false": False, "null": None}
+
+
+@cache
+def grammar() -> Lark:
+    text = files(__package__).joinpath("grammar.lark").read_text("utf-8")
+    return Lark(
+        text, parser="lalr", lexer=_Fed, transformer=_TreeBuilder(), maybe_placeholders=False
+    )
+
+
+class _Fed(Lexer):
+    """Lark wants a lexer; ours has run before, and its tokens are fed to the parser one by one."""
+
+    def __init__(self, _configuration: object) -> None:
+        pass
+
+    def lex(self, _lexer_state: object, _parser_state: object) -> Iterator[Token]:
+        return iter(())
+
+
+class _TreeBuilder(Transformer[Token, tuple[Declaration, ...]]):
+    """One method per rule of the grammar; Lark calls it with what the parts of the rule became."""
+
+    def start(self, children: Sequence[Declaration]) -> tuple[Declaration, ...]:
+        return tuple(children)
+
+    def interface(self, children: Children) -> InterfaceDeclaration:
+        (opening,), (name,) = _all(children, Token), _all(children, Name)
+        (body,), annotations = _all(children, Body), _all(children, Annotation)
+        return InterfaceDeclaration(name, tuple(annotations), body, _at(opening).to(body.at))
+
+    def node(self, children: Children) -> NodeDeclaration:
+        (opening,), (name,) = _all(children, Token), _all(children, Name)
+        (body,), annotations = _all(children, Body), _all(children, Annotation)
+        interfaces = tuple(name for names in _all(children, _Interfaces) for name in names)
+        return NodeDeclaration(name, tuple(annotations), interfaces, body, _at(opening).to(body.at))
+
+    def edge(self, children: Children) -> EdgeDeclaration:
+        (opening,), (name, source, target) = _all(children, Token), _all(children, Name)
+        bodies, annotations = _all(children, Body), _all(children, Annotation)
+        # `{}` after an edge says nothing, so the tree is the same without it.
+        body = bodies[0] if bodies and bodies[0].members else None
+        last = bodies[0].at if bodies else annotations[-1].at if annotations else target.at
+        return EdgeDeclaration(
+            name, source, target, tuple(annotations), body, _at(opening).to(last)
+        )
+
+    def implements(self, children: Sequence[Name]) -> "_Interfaces":
+        return _Interfaces(children)
+
+    def body(self, children: Children) -> Body:
+        opening, closing = _all(children, Token)
+        return Body(tuple(_members(children)), _at(opening).to(_at(closing)))
+
+    def separator(self, _children: Children) -> "_Separator":
+        return _Separator()
+
+    def typed_property(
+        self, children: tuple[Name, TypeExpression, *tuple[Token, ...]]
+    ) -> PropertyDeclaration:
+        name, expression, *question = children
+        at = name.at.to(_at(question[0]) if question else expression.at)
+        return PropertyDeclaration(name, expression, bool(question), (), at)
+
+    def plain_type(self, children: tuple[Name]) -> TypeName:
+        (name,) = children
+        return TypeName(name, None, name.at)
+
+    def sized_type(self, children: tuple[Name, Token, Token]) -> TypeName:
+        name, size, closing = children
+        return TypeName(name, int(size), name.at.to(_at(closing)))
+
+    def list_type(self, children: tuple[Token, Name, Token]) -> ListExpression:
+        opening, item, closing = children
+        return ListExpression(item, _at(opening).to(_at(closing)))
+
+    def enum_type(self, children: Children) -> EnumExpression:
+        opening, closing = _all(children, Token)
+        return EnumExpression(tuple(_all(children, Name)), _at(opening).to(_at(closing)))
+
+    def annotation(self, children: Children) -> Annotation:
+        (sign, *closing), (name, *_) = _all(children, Token), _all(children, Name)
+        arguments = (c for c in children if isinstance(c, Name | Literal | Bounds | Option))
+        at = _at(sign).to(_at(closing[0]) if closing else name.at)
+        return Annotation(name, tuple(_valued(a) for a in arguments if a is not name), at)
+
+    def option(self, children: tuple[Name, Name | Literal]) -> Option:
+        name, value = children
+        return Option(name, _valued(value), name.at.to(value.at))
+
+    def bounds(self, children: tuple[Literal, *tuple[Literal | Token, ...]]) -> Bounds:
+        low, *high = children
+        end = high[0] if high else low
+        at = low.at.to(_at(end) if isinstance(end, Token) else end.at)
+        return Bounds(_number(low), _number(end) if high else None, at)
+
+    def bounds_below(self, children: tuple[Literal]) -> Bounds:
+        (high,) = children
+        return Bounds(None, _number(high), high.at)
+
+    def array(self, children: Children) -> Literal:
+        opening, closing = _all(children, Token)
+        items = (_valued(item) for item in children if isinstance(item, Name | Literal))
+        values = tuple(i.text if isinstance(i, Name) else i.value for i in items)
+        return Literal(values, _at(opening).to(_at(closing)))
+
+    def name(self, children: tuple[Token]) -> Name:
+        (token,) = children
+        return Name(str(token), _at(token))
+
+    word = name
+
+    def string(self, children: tuple[Token]) -> Literal:
+        (token,) = children
+        return Literal(unquoted(token), _at(token))
+
+    def integer(self, children: tuple[Token]) -> Literal:
+        (token,) = children
+        return Literal(int(token), _at(token))
+
+    def decimal(self, children: tuple[Token]) -> Literal:
+        (token,) = children
+        return Literal(float(token), _at(token))
+
+
+class _Interfaces(tuple[Name, ...]):
+    """What follows `implements`."""
+
+
+class _Separator:
+    """A comma after a member."""
+
+
+def _members(children: Children) -> Iterator[Member]:
+    """Properties with the annotations that are theirs, and the constraints between them."""
+    current: PropertyDeclaration | None = None
+    for child in children:
+        if isinstance(child, Annotation) and current and not child.names_properties:
+            at = current.at.to(child.at)
+            current = replace(current, annotations=(*current.annotations, child), at=at)
+            continue
+        if current:
+            yield current
+        current = child if isinstance(child, PropertyDeclaration) else None
+        if isinstance(child, Annotation):
+            yield child
+
+
+def _valued(argument: A) -> A | Literal:
+    """`true`, `false` and `null` are values; any other bare word stays a name."""
+    if isinstance(argument, Name) and argument.text in WORD_VALUES:
+        return Literal(WORD_VALUES[argument.text], argument.at)
+    return argument
+
+
+def _number(value: Literal | Token) -> int | float | None:
+    """The number of an end of bounds; a `*` is an open end."""
+    if isinstance(value, Token):
+        return None
+    assert isinstance(value.value, int | float)
+    return value.value
+
+
+def _at(token: Token) -> Extent:
+    assert token.line and token.column and token.end_line and token.end_column
+    return Extent(token.line, token.column, token.end_line, token.end_column)
+
+
+def _all(children: Children, kind: type[T]) -> list[T]:
+    return [child for child in children if isinstance(child, kind)]

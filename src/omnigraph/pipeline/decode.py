@@ -1,0 +1,234 @@
+"""One line of NDJSON, read with care: the row it holds, or every reason why it holds none.
+
+This is the slow way, and the one that decides: `conform` reads whole columns at once and hands over
+only lines that could not be read that way. What the fast way accepts must come out the same here.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from omnigraph.base.types import INTEGER_RANGES, EnumOf, ListOf, Scalar, ValueType, VectorOf
+from omnigraph.base.violations import Violation
+from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
+from omnigraph.write.coerce import expectation
+
+__all__ = ["EDGE_MEMBERS", "NODE_MEMBERS", "Row", "decode"]
+
+NODE_MEMBERS = ("type", "id", "data")
+EDGE_MEMBERS = ("edge", "id", "from", "to", "data")
+
+# Of a long value, a message shows this many characters.
+SHOWN_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`properties` holds what the line gave, a null too; what it left out is not there."""
+
+    entity: EntityType
+    id: str | None
+    source: object
+    target: object
+    properties: dict[str, Any]
+
+
+def decode(line: bytes, catalog: Catalog) -> Row | list[Violation]:
+    """The row of a line that is not blank."""
+    try:
+        envelope = _envelope(_parse(line))
+        entity = _entity(envelope, catalog)
+        data = _data(envelope, entity)
+    except _NoRow as no_row:
+        return [no_row.violation]
+    problems = [*_envelope_problems(envelope, entity, data), *_data_problems(entity, data)]
+    if problems:
+        return problems
+    return Row(
+        entity,
+        next(iter(_identities(envelope, entity, data)), None),
+        envelope.get("from"),
+        envelope.get("to"),
+        {name: value for name, value in data.items() if name in entity.by_name},
+    )
+
+
+class _NoRow(Exception):
+    """The line holds no row at all."""
+
+    def __init__(self, kind: str, message: str, column: int | None = None) -> None:
+        super().__init__(message)
+        self.violation = Violation(kind=kind, message=message, column=column)
+
+
+# The envelope -------------------------------------------------------------------------------------
+
+
+def _parse(line: bytes) -> object:
+    try:
+        text = line.decode()
+        value: object = json.loads(text, object_pairs_hook=_members)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeDecodeError as error:
+        raise _NoRow("json", "the line is not UTF-8", error.start + 1) from error
+    except UnicodeEncodeError as error:
+        raise _NoRow("json", "a text holds half of a surrogate pair") from error
+    except json.JSONDecodeError as error:
+        raise _NoRow("json", f"broken JSON: {error.msg}", error.colno) from error
+    except RecursionError as error:
+        raise _NoRow("json", "the line is nested too deeply") from error
+    except ValueError as error:
+        # Python refuses to read integers of thousands of digits.
+        raise _NoRow("json", "a number has too many digits") from error
+    return value
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _NoRow("json", f'the member "{twice}" stands twice in one object')
+    return members
+
+
+def _envelope(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _NoRow("envelope", "a line must be a JSON object")
+    if ("type" in value) == ("edge" in value):
+        which = "both" if "type" in value else "neither"
+        raise _NoRow("envelope", f'a line has "type" (a node) or "edge", this one has {which}')
+    allowed = NODE_MEMBERS if "type" in value else EDGE_MEMBERS
+    for name in value:
+        if name not in allowed:
+            may = ", ".join(f'"{member}"' for member in allowed)
+            raise _NoRow("envelope", f'unknown member "{_clipped(name)}" (a line may have {may})')
+    return value
+
+
+def _entity(envelope: dict[str, Any], catalog: Catalog) -> EntityType:
+    member = "type" if "type" in envelope else "edge"
+    name = envelope[member]
+    if not isinstance(name, str):
+        raise _NoRow("envelope", f'"{member}" must be text, not {_shown(name)}')
+    found: EntityType | None
+    if member == "type":
+        what, found, known = "node", catalog.node_by_name.get(name), list(catalog.node_by_name)
+    else:
+        found = catalog.edge_by_folded_name.get(name.casefold())
+        what, known = "edge", list(catalog.edge_by_name)
+    if found is None:
+        raise _NoRow(
+            "envelope", f"the schema has no {what} type {_clipped(name)}{_nearest(name, known)}"
+        )
+    return found
+
+
+def _data(envelope: dict[str, Any], entity: EntityType) -> dict[str, Any]:
+    data = envelope.get("data")
+    if data is None and isinstance(entity, EdgeType):
+        return {}
+    if not isinstance(data, dict):
+        raise _NoRow("envelope", f'"data" of {entity.name} must be an object, not {_shown(data)}')
+    return data
+
+
+def _identities(envelope: dict[str, Any], entity: EntityType, data: dict[str, Any]) -> list[Any]:
+    """Every id that the line gives: `data.id` is one where the type has no property `id`."""
+    given = [envelope.get(ID), None if ID in entity.by_name else data.get(ID)]
+    return [identity for identity in given if identity is not None]
+
+
+def _envelope_problems(
+    envelope: dict[str, Any], entity: EntityType, data: dict[str, Any]
+) -> Iterator[Violation]:
+    identities = _identities(envelope, entity, data)
+    if any(not isinstance(identity, str) for identity in identities):
+        yield _broken("type", entity, ID, f'the "id" of {entity.name} must be text')
+    elif len(set(identities)) > 1:
+        yield _broken("key", entity, ID, f'"id" and "data.id" of {entity.name} differ')
+    match entity:
+        case NodeType():
+            return
+        case EdgeType():
+            for end in ("from", "to"):
+                if not _can_be_an_end(value := envelope.get(end)):
+                    message = f'{entity.name}: "{end}" is {_shown(value)}, which names no node'
+                    yield _broken("type", entity, end, message)
+
+
+def _can_be_an_end(value: object) -> bool:
+    """Text or one key value; that it is there at all is a rule for rows."""
+    if isinstance(value, int):
+        low, high = INTEGER_RANGES[Scalar.I64][0], INTEGER_RANGES[Scalar.U64][1]
+        return low <= value <= high
+    return value is None or isinstance(value, str | float)
+
+
+# The data -----------------------------------------------------------------------------------------
+
+
+def _data_problems(entity: EntityType, data: dict[str, Any]) -> Iterator[Violation]:
+    for name, value in data.items():
+        property_ = entity.by_name.get(name)
+        if property_ is not None:
+            if value is not None and not _fits(value, property_.type):
+                found, expected = _shown(value), expectation(property_.type)
+                yield _broken(
+                    "type", entity, name, f"{entity.name}.{name} is {found}, not {expected}"
+                )
+        elif name != ID:
+            near = _nearest(name, list(entity.by_name))
+            message = f"{entity.name} has no property {_clipped(name)}{near}"
+            yield _broken("type", entity, _clipped(name), message)
+
+
+def _fits(value: object, type_: ValueType) -> bool:
+    """Whether the value is the kind of JSON that `coerce.arriving_type` can hold."""
+    match type_:
+        case Scalar.STRING | Scalar.BLOB | Scalar.DATE | Scalar.DATETIME | EnumOf():
+            return isinstance(value, str)
+        case Scalar.BOOL:
+            return isinstance(value, bool)
+        case Scalar.F32 | Scalar.F64:
+            return _is_number(value)
+        case Scalar():
+            low, high = INTEGER_RANGES[type_]
+            return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+        case VectorOf():
+            return isinstance(value, list) and all(_is_number(item) for item in value)
+        case ListOf(item=item_type):
+            return isinstance(value, list) and all(_fits(item, item_type) for item in value)
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+# Messages -----------------------------------------------------------------------------------------
+
+
+def _broken(kind: str, entity: EntityType, name: str, message: str) -> Violation:
+    return Violation(kind=kind, message=message, type_name=entity.name, property_name=name)
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    near = get_close_matches(name, known, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _shown(value: object) -> str:
+    return _clipped(json.dumps(value, ensure_ascii=False))
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"

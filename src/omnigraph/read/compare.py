@@ -1,0 +1,212 @@
+"""Comparing columns of values, by the rules of the language.
+
+A null on either side matches nothing, `!=` included: every function here gives plain booleans, with
+false where a null was met. Numbers compare by value whatever their types: an integer is never
+rounded to a float first, so 2^53 + 1 differs from 2^53. Texts compare by code point, which is the
+byte order of UTF-8.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from omnigraph.lang.plan.ir import CompareOp
+
+__all__ = ["Mask", "Values", "compare", "is_member", "mask_of"]
+
+Mask = NDArray[np.bool_]
+Values: TypeAlias = pa.Array | pa.Scalar
+"""A scalar stands for a column that holds one value throughout."""
+
+Numbers = NDArray[Any]
+
+MS_PER_DAY = 86_400_000
+
+MIRRORED = {
+    CompareOp.EQ: CompareOp.EQ,
+    CompareOp.NE: CompareOp.NE,
+    CompareOp.LT: CompareOp.GT,
+    CompareOp.LE: CompareOp.GE,
+    CompareOp.GT: CompareOp.LT,
+    CompareOp.GE: CompareOp.LE,
+}
+
+ON_NUMBERS: dict[CompareOp, Callable[[Any, Any], Any]] = {
+    CompareOp.EQ: operator.eq,
+    CompareOp.NE: operator.ne,
+    CompareOp.LT: operator.lt,
+    CompareOp.LE: operator.le,
+    CompareOp.GT: operator.gt,
+    CompareOp.GE: operator.ge,
+}
+
+ON_TEXT: dict[CompareOp, Callable[[Any, Any], Any]] = {
+    CompareOp.EQ: pc.equal,
+    CompareOp.NE: pc.not_equal,
+    CompareOp.LT: pc.less,
+    CompareOp.LE: pc.less_equal,
+    CompareOp.GT: pc.greater,
+    CompareOp.GE: pc.greater_equal,
+}
+
+
+def compare(op: CompareOp, left: Values, right: Values, count: int) -> Mask:
+    """Which of `count` rows hold. Either side may be a scalar."""
+    if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
+        return np.repeat(compare(op, pa.repeat(left, 1), right, 1), count)
+    if isinstance(left, pa.Scalar):
+        if op in MIRRORED:
+            return compare(MIRRORED[op], right, left, count)
+        left = pa.repeat(left, count)
+    if pa.types.is_null(left.type) or pa.types.is_null(right.type):
+        return np.zeros(count, dtype=np.bool_)
+    if pa.types.is_list(left.type):
+        assert op is CompareOp.CONTAINS, f"lists can't be compared by {op.value}"
+        return _list_contains(left, right)
+    if _is_text(left.type):
+        return mask_of(_compare_text(op, left, right))
+    return _compare_numbers(op, left, right)
+
+
+def is_member(left: pa.Array, options: Sequence[Any], item: pa.DataType) -> Mask:
+    """Which values are among the options, given as the values of Arrow type `item`."""
+    given = pa.array([option for option in options if option is not None], item)
+    if pa.types.is_null(left.type) or not len(given):
+        return np.zeros(len(left), dtype=np.bool_)
+    if _is_text(left.type):
+        among = pc.is_in(left, value_set=given.cast(left.type), skip_nulls=True)
+        return mask_of(among)
+    values, valid = _numbers(left, like=given.type)
+    wanted, _ = _numbers(given, like=left.type)
+    found = np.isin(values, _exactly(wanted, values.dtype))
+    return found if valid is None else found & valid
+
+
+def mask_of(booleans: pa.Array) -> Mask:
+    """Arrow's three values as two: null is false."""
+    array: Mask = booleans.fill_null(fill_value=False).to_numpy(zero_copy_only=False)
+    return array
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+# Texts -------------------------------------------------------------------------------------------
+
+
+def _compare_text(op: CompareOp, left: pa.Array, right: Values) -> pa.Array:
+    if op in ON_TEXT:
+        return ON_TEXT[op](left, right)
+    if isinstance(right, pa.Array):
+        return _compare_text_pairs(op, left, right)
+    if not right.is_valid:
+        return pa.nulls(len(left), pa.bool_())
+    if op is CompareOp.CONTAINS:
+        return pc.match_substring(left, pattern=right.as_py())
+    return pc.starts_with(left, pattern=right.as_py())
+
+
+def _compare_text_pairs(op: CompareOp, left: pa.Array, right: pa.Array) -> pa.Array:
+    """Arrow has these only for one fixed pattern; DuckDB has them row by row."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        pairs = connection.from_arrow(pa.table({"l": left, "r": right}))
+        answer = pairs.select(f"{op.value}(l, r) AS m").to_arrow_table()
+    return answer["m"].combine_chunks()
+
+
+def _list_contains(lists: pa.Array, wanted: Values) -> Mask:
+    items, rows = pc.list_flatten(lists), pc.list_parent_indices(lists)
+    against = wanted if isinstance(wanted, pa.Scalar) else wanted.take(rows)
+    holds = compare(CompareOp.EQ, items, against, len(items))
+    found = np.zeros(len(lists), dtype=np.bool_)
+    found[rows.to_numpy()[holds]] = True
+    return found
+
+
+# Numbers, booleans and times ---------------------------------------------------------------------
+
+
+def _compare_numbers(op: CompareOp, left: pa.Array, right: Values) -> Mask:
+    values, valid = _numbers(left, like=right.type)
+    if isinstance(right, pa.Scalar):
+        if not right.is_valid:
+            return np.zeros(len(left), dtype=np.bool_)
+        others, _ = _numbers(pa.repeat(right, 1), like=left.type)
+        others_valid = None
+    else:
+        others, others_valid = _numbers(right, like=left.type)
+    holds = _compare_exactly(op, values, others)
+    for mask in (valid, others_valid):
+        if mask is not None:
+            holds &= mask
+    return holds
+
+
+def _numbers(array: pa.Array, *, like: pa.DataType) -> tuple[Numbers, Mask | None]:
+    """The values as numbers, and where they are valid; None: everywhere."""
+    valid = None
+    if array.null_count:
+        valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
+    kind = array.type
+    if pa.types.is_boolean(kind):
+        return array.fill_null(fill_value=False).to_numpy(zero_copy_only=False).view(
+            np.uint8
+        ), valid
+    if pa.types.is_date32(kind):
+        days = array.view(pa.int32()).fill_null(0).to_numpy()
+        # A date meets a time as the midnight it begins with.
+        return (days.astype(np.int64) * MS_PER_DAY if pa.types.is_timestamp(like) else days), valid
+    if pa.types.is_timestamp(kind):
+        return array.view(pa.int64()).fill_null(0).to_numpy(), valid
+    assert pa.types.is_integer(kind) or pa.types.is_floating(kind), f"{kind} can't be compared"
+    return array.fill_null(0).to_numpy(), valid
+
+
+def _compare_exactly(op: CompareOp, left: Numbers, right: Numbers) -> Mask:
+    is_left_float, is_right_float = left.dtype.kind == "f", right.dtype.kind == "f"
+    if is_left_float == is_right_float:
+        holds: Mask = ON_NUMBERS[op](left, right)
+        return holds
+    if is_left_float:
+        return _compare_exactly(MIRRORED[op], right, left)
+    return _compare_integers_with_floats(op, left, right)
+
+
+def _compare_integers_with_floats(op: CompareOp, left: Numbers, right: Numbers) -> Mask:
+    # Rounding keeps order, so where the rounded integer differs from the float the answer stands.
+    # Where it equals the float, the float is whole and the integers decide.
+    left, right = np.broadcast_arrays(left, right)
+    near = left.astype(np.float64)
+    holds: Mask = ON_NUMBERS[op](near, right)
+    (tied,) = np.nonzero(near == right)
+    limit = float(np.iinfo(left.dtype).max) if left.dtype.itemsize == 8 else np.inf
+    # The greatest integer rounds up to a float that no integer of the type equals.
+    is_beyond = right[tied] >= limit
+    holds[tied[is_beyond]] = ON_NUMBERS[op](0, 1)
+    tied = tied[~is_beyond]
+    holds[tied] = ON_NUMBERS[op](left[tied], right[tied].astype(left.dtype))
+    return holds
+
+
+def _exactly(values: Numbers, kind: np.dtype[Any]) -> Numbers:
+    """Those of the values that a number of this kind can equal, as that kind."""
+    if values.dtype.kind == kind.kind == "f":
+        return values
+    if kind.kind == "f":
+        near = values.astype(kind)
+        return near[_compare_integers_with_floats(CompareOp.EQ, values, near.astype(np.float64))]
+    limits = np.iinfo(kind)
+    low = _compare_exactly(CompareOp.GE, values, np.array([limits.min]))
+    high = _compare_exactly(CompareOp.LE, values, np.array([limits.max], dtype=kind))
+    kept = values[low & high]
+    if values.dtype.kind == "f":
+        kept = kept[kept == np.floor(kept)]
+    return kept.astype(kind)

@@ -1,0 +1,151 @@
+"""From one variable to another over edges.
+
+Every form comes down to runs of positions in an adjacency, one run per row: all neighbours of the
+origin, or the entries between origin and target where both are bound. More than one hop first
+works out who reaches whom, as an adjacency of its own, and goes on as if it were one hop.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from omnigraph.base.ids import VariableName
+from omnigraph.lang.plan.ir import Expand
+from omnigraph.read.context import Context
+from omnigraph.read.demand import Demand
+from omnigraph.read.frame import Binding, Frame
+from omnigraph.read.operators.count_paths import flow_into_targets, weigh
+from omnigraph.read.ordering import distinct
+from omnigraph.read.space import NULL, Space
+from omnigraph.read.topology.csr import Adjacency, Ordinals, Ranges
+from omnigraph.read.topology.reach import reach
+
+__all__ = ["expand"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Hop:
+    graph: Adjacency
+    heads: Ordinals | None
+    """The row of the adjacency that each row of the frame begins at; None: 0, 1, 2, …"""
+    targets: Space
+    edges: Space | None
+
+
+def expand(frame: Frame, op: Expand, demand: Demand, context: Context) -> Frame:
+    frame = _with_bound_ends(frame, op)
+    hop = _hop(frame, op, context)
+    wants_target = op.target in demand.live and not op.is_target_bound
+    wants_edge = op.edge_variable in demand.live
+    if demand.allows_weights and not wants_target and not wants_edge:
+        counts = _ranges(frame, op, hop).counts
+        return weigh(frame.only(demand.live), counts, step=_described(op))
+    if demand.allows_weights and wants_target and not wants_edge:
+        others = frame.only(demand.live)
+        if not others.bindings and others.outer is None:
+            return _flow(frame, op, hop)
+    return _rows(frame, op, hop, demand, context)
+
+
+def _flow(frame: Frame, op: Expand, hop: _Hop) -> Frame:
+    """Nothing but the target is wanted: the rows become the targets, with weights."""
+    targets, weights = flow_into_targets(
+        hop.graph, hop.heads, frame.weights, hop.targets.size, step=_described(op)
+    )
+    return Frame(len(targets), {op.target: Binding(hop.targets, targets)}, weights)
+
+
+def _rows(frame: Frame, op: Expand, hop: _Hop, demand: Demand, context: Context) -> Frame:
+    """A row for each entry of each run."""
+    ranges, kept = _ranges(frame, op, hop), frame.only(demand.live)
+    if op.is_target_bound and op.edge_variable is None:
+        return kept.filter(ranges.counts > 0)
+    context.budget.admit(rows=ranges.total, columns=kept.columns + 2, step=_described(op))
+    made = kept.take(ranges.rows())
+    is_everything = hop.heads is None and not op.is_target_bound
+    positions = slice(None) if is_everything else ranges.positions()
+    if op.target in demand.live and not op.is_target_bound:
+        targets = hop.graph.neighbours[positions].astype(np.int64)
+        made = made.bind(op.target, Binding(hop.targets, targets))
+    if op.edge_variable is not None and op.edge_variable in demand.live:
+        assert hop.edges is not None
+        assert hop.graph.edges is not None
+        edges = hop.graph.edges[positions].astype(np.int64)
+        made = made.bind(op.edge_variable, Binding(hop.edges, edges))
+    return made
+
+
+def _ranges(frame: Frame, op: Expand, hop: _Hop) -> Ranges:
+    if op.is_target_bound:
+        heads = np.arange(frame.count) if hop.heads is None else hop.heads
+        return hop.graph.ranges_between(heads, frame.bindings[op.target].rows)
+    if hop.heads is None:
+        return Ranges(hop.graph.starts[:-1], hop.graph.degrees(None))
+    return hop.graph.ranges(hop.heads)
+
+
+def _hop(frame: Frame, op: Expand, context: Context) -> _Hop:
+    origin = frame.bindings[op.origin]
+    if op.is_target_bound:
+        targets = frame.bindings[op.target].space
+    else:
+        targets = context.tables.nodes(op.target_types)
+    if op.most_hops > 1:
+        reached, heads = _reached(origin, targets, op, context)
+        return _Hop(reached, heads, targets, None)
+    edges = None
+    if op.edge_variable is not None:
+        edges = context.tables.edges(step.edge for step in op.steps)
+    graph = context.tables.adjacency(op.steps, origin=origin.space, target=targets, edges=edges)
+    return _Hop(graph, origin.ordinals, targets, edges)
+
+
+def _reached(
+    origin: Binding, targets: Space, op: Expand, context: Context
+) -> tuple[Adjacency, Ordinals]:
+    """Who is reached within the bounds, for each distinct origin; and each row's origin."""
+    everything = _walked(origin, op, context)
+    graph = context.tables.adjacency(op.steps, origin=everything, target=everything, edges=None)
+    origins, heads = distinct(origin.rows, origin.space.size)
+
+    def admit(pairs: int) -> None:
+        context.budget.admit(rows=pairs, columns=2, step=_described(op))
+
+    starts = origin.space.translate(origins, everything)
+    rows, nodes = reach(graph, starts, least=op.least_hops, most=op.most_hops, admit=admit)
+    nodes = everything.translate(nodes, targets)
+    wanted = nodes != NULL
+    if not wanted.all():
+        rows, nodes = rows[wanted], nodes[wanted]
+    reached = Adjacency.of_pairs(rows, nodes, height=len(origins), width=targets.size)
+    return reached, heads
+
+
+def _walked(origin: Binding, op: Expand, context: Context) -> Space:
+    """All node types that a walk over the steps can be at, on the way too."""
+    types = [part.entity.name for part in origin.space.parts]
+    for step in op.steps:
+        edge = context.tables.edge(step.edge)
+        types += [edge.source, edge.target]
+    return context.tables.nodes(types)
+
+
+def _with_bound_ends(frame: Frame, op: Expand) -> Frame:
+    """Without rows that bind nothing where the hop begins or must end: they reach nothing."""
+    frame = _with_bound(frame, op.origin)
+    return _with_bound(frame, op.target) if op.is_target_bound else frame
+
+
+def _with_bound(frame: Frame, variable: VariableName) -> Frame:
+    binding = frame.bindings[variable]
+    bound = binding.bound()
+    if bound is None:
+        return frame
+    kept = frame.filter(bound)
+    return kept.bind(variable, Binding(binding.space, kept.bindings[variable].ordinals))
+
+
+def _described(op: Expand) -> str:
+    edges = "|".join(step.edge for step in op.steps)
+    hops = "" if op.most_hops == 1 else f"{{{op.least_hops},{op.most_hops}}}"
+    return f"${op.origin} {edges}{hops} ${op.target}"

@@ -1,0 +1,98 @@
+"""Which rows are equal in some columns: what Aggregate, Distinct and distinct counts stand on.
+
+A column that tells entities apart (the entity, its id, its key) makes all other columns of the same
+variable superfluous, and a property is told apart once per row of its table where the frame has
+more rows than that.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from omnigraph.base.ids import VariableName
+from omnigraph.lang.plan.ir import (
+    Column,
+    EntityOf,
+    Expression,
+    IdentityOf,
+    Literal,
+    Now,
+    Parameter,
+    PropertyOf,
+)
+from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.read.context import Context
+from omnigraph.read.expressions import column
+from omnigraph.read.frame import Binding, Frame
+from omnigraph.read.ordering import Codes, combined, encode, first_rows
+from omnigraph.read.space import NULL
+from omnigraph.read.topology.csr import Ordinals
+
+__all__ = ["codes_of", "distinct_rows", "group_rows"]
+
+
+def group_rows(columns: Sequence[Column], frame: Frame, context: Context) -> Codes:
+    """A number for each row, equal where all columns are; every number below `size` occurs."""
+    expressions = [column_.expression for column_ in columns]
+    told = {
+        variable
+        for expression in expressions
+        if (variable := _tells_apart(expression, frame)) is not None
+    }
+    codes = [_entity_codes(frame.bindings[variable]) for variable in told]
+    codes += [
+        codes_of(expression, frame, context)
+        for expression in expressions
+        if not isinstance(expression, Literal | Parameter | Now)
+        and not (isinstance(expression, _OF_VARIABLE) and expression.variable in told)
+    ]
+    return combined(codes, frame.count)
+
+
+def distinct_rows(columns: Sequence[Column], frame: Frame, context: Context) -> Frame:
+    """One row per distinct combination; the columns are read later, from the row that is kept."""
+    first = first_rows(group_rows(columns, frame, context))
+    return grouped(frame, first, columns)
+
+
+def grouped(frame: Frame, first: Ordinals, columns: Sequence[Column]) -> Frame:
+    """The rows that represent the groups, with the columns they are grouped by."""
+    kept = frame.take(first)
+    return Frame(kept.count, kept.bindings, made={c.name: c.expression for c in columns})
+
+
+def codes_of(expression: Expression, frame: Frame, context: Context) -> Codes:
+    """Equal numbers for equal values of one expression."""
+    if isinstance(expression, EntityOf):
+        return _entity_codes(frame.bindings[expression.variable])
+    if isinstance(expression, PropertyOf | IdentityOf):
+        binding = frame.bindings[expression.variable]
+        if frame.count > binding.space.size and not binding.is_optional:
+            whole = replace(binding, ordinals=None)
+            table = Frame(binding.space.size, {expression.variable: whole})
+            codes = encode(column(expression, table, context))
+            return Codes(codes.numbers[binding.rows], codes.size)
+    return encode(column(expression, frame, context))
+
+
+_OF_VARIABLE = (EntityOf, IdentityOf, PropertyOf)
+
+
+def _entity_codes(binding: Binding) -> Codes:
+    return Codes(binding.rows - NULL, binding.space.size - NULL)
+
+
+def _tells_apart(expression: Expression, frame: Frame) -> VariableName | None:
+    """The variable whose entities differ in this expression, if no two agree."""
+    match expression:
+        case EntityOf(variable=variable):
+            return variable
+        case IdentityOf(variable=variable):
+            is_one_type = len(frame.bindings[variable].space.parts) == 1
+            return variable if is_one_type else None
+        case PropertyOf(variable=variable, name=name):
+            parts = frame.bindings[variable].space.parts
+            entity = parts[0].entity
+            is_key = isinstance(entity, NodeType) and entity.key == (name,)
+            return variable if len(parts) == 1 and is_key else None
+        case _:
+            return None

@@ -1,0 +1,141 @@
+"""Rows and the sub-patterns that extend them: exists, not, count, optional, or.
+
+A sub-pattern begins with the rows of the enclosing one. It is worked out once for each distinct
+combination of the variables it uses, not once per row; `Begun.rows` says which combination a row of
+the enclosing pattern has.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from omnigraph.base.ids import VariableName
+from omnigraph.base.types import Value
+from omnigraph.lang.plan.ir import CompareOp
+from omnigraph.read.compare import ON_NUMBERS
+from omnigraph.read.context import Context
+from omnigraph.read.frame import Binding, Frame
+from omnigraph.read.ordering import Codes, combined, first_rows
+from omnigraph.read.space import NULL, Space
+from omnigraph.read.sums import count_by_group, multiplied
+from omnigraph.read.topology.csr import Ordinals, Ranges
+
+__all__ = ["Begun", "begin", "begin_each", "count_join", "left_join", "match_counts", "union"]
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Where a sub-pattern begins: its first frame, and the row of it that each outer row is."""
+
+    frame: Frame
+    rows: Ordinals
+
+
+def begin(frame: Frame, variables: frozenset[VariableName]) -> Begun:
+    """One row per distinct combination of the variables."""
+    bindings = {v: b for v, b in frame.bindings.items() if v in variables}
+    codes = combined([_codes(binding) for binding in bindings.values()], frame.count)
+    first = first_rows(codes)
+    started = Frame(
+        count=len(first),
+        bindings={variable: binding.take(first) for variable, binding in bindings.items()},
+        outer=np.arange(len(first)),
+    )
+    return Begun(started, codes.numbers)
+
+
+def begin_each(frame: Frame) -> Frame:
+    """One row per row."""
+    return Frame(frame.count, frame.bindings, outer=np.arange(frame.count))
+
+
+def match_counts(begun: Begun, matched: Frame) -> Ordinals:
+    """How many rows of the sub-pattern each row of the enclosing pattern has."""
+    assert matched.outer is not None
+    what = "the number of rows of a counted pattern"
+    counts = count_by_group(matched.weights, matched.outer, begun.frame.count, what=what)
+    return counts[begun.rows]
+
+
+def count_join(frame: Frame, counts: Ordinals, op: CompareOp, bound: Value) -> Frame:
+    """A bound that is null compares with nothing."""
+    if bound is None:
+        return frame.take(np.empty(0, dtype=np.int64))
+    return frame.filter(ON_NUMBERS[op](counts, bound))
+
+
+def left_join(
+    frame: Frame,
+    begun: Begun,
+    matched: Frame,
+    variables: Sequence[VariableName],
+    context: Context,
+) -> Frame:
+    """Each row with each of its matches, or once with NULL in the variables."""
+    assert matched.outer is not None
+    order = np.argsort(matched.outer, kind="stable")
+    counts = np.bincount(matched.outer, minlength=begun.frame.count)
+    starts = (np.cumsum(counts) - counts)[begun.rows]
+    counts = counts[begun.rows]
+    ranges = Ranges(starts, np.maximum(counts, 1))
+    columns = frame.columns + len(variables)
+    context.budget.admit(rows=ranges.total, columns=columns, step="optional")
+    rows = ranges.rows()
+    is_unmatched = (counts == 0)[rows]
+    positions = ranges.positions()
+    positions[is_unmatched] = 0
+    joined = frame.take(rows)
+    for variable in variables:
+        binding = matched.bindings.get(variable)
+        if binding is not None:
+            ordinals = _padded(binding.rows[order])[positions]
+            ordinals[is_unmatched] = NULL
+            joined = joined.bind(variable, Binding(binding.space, ordinals, is_optional=True))
+    if matched.weights is None:
+        return joined
+    weights = _padded(matched.weights[order])[positions]
+    weights[is_unmatched] = 1
+    product = multiplied(joined.weights, weights, what="the number of rows of `optional`")
+    return Frame(joined.count, joined.bindings, product, joined.outer)
+
+
+def union(frame: Frame, blocks: Sequence[Frame], variables: Sequence[VariableName]) -> Frame:
+    """Each row with each distinct combination of the variables that any block gives it."""
+    outer = np.concatenate([_outer(block) for block in blocks])
+    bindings = {v: _stacked([block.bindings[v] for block in blocks]) for v in variables}
+    codes = [Codes(outer, frame.count), *(_codes(binding) for binding in bindings.values())]
+    first = first_rows(combined(codes, len(outer)))
+    joined = frame.take(outer[first])
+    for variable, binding in bindings.items():
+        joined = joined.bind(variable, binding.take(first))
+    return joined
+
+
+def _codes(binding: Binding) -> Codes:
+    return Codes(binding.rows - NULL, binding.space.size - NULL)
+
+
+def _outer(block: Frame) -> Ordinals:
+    assert block.outer is not None
+    return block.outer
+
+
+def _stacked(bindings: Sequence[Binding]) -> Binding:
+    """One column below the other, in a space that holds the tables of all."""
+    tables = {
+        part.entity.table_key: (part.entity, part.size)
+        for binding in bindings
+        for part in binding.space.parts
+    }
+    space = Space.of([tables[key] for key in sorted(tables)])
+    return Binding(
+        space,
+        np.concatenate([b.space.translate(b.rows, space) for b in bindings]),
+        is_optional=any(b.is_optional for b in bindings),
+    )
+
+
+def _padded(values: Ordinals) -> Ordinals:
+    """With something at position 0 even where nothing matched at all."""
+    return values if len(values) else np.zeros(1, dtype=np.int64)

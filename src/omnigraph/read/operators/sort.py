@@ -1,0 +1,82 @@
+"""A total order of rows, and the first few of it.
+
+Keys are looked at one after the other, and each only for rows that are still in question: with a
+limit, rows that the first key puts beyond it are gone before a second key is read, and the ids that
+break ties are read only where there are ties.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnigraph.lang.plan.ir import ColumnOf, EntityOf, Expression, Sort, SortKey
+from omnigraph.read.compare import Mask
+from omnigraph.read.context import Context
+from omnigraph.read.entities import identities
+from omnigraph.read.expressions import column
+from omnigraph.read.frame import Binding, Frame
+from omnigraph.read.ordering import ranks, sort_values
+from omnigraph.read.space import NULL
+
+__all__ = ["sort"]
+
+
+def sort(frame: Frame, op: Sort, context: Context, *, first: int | None = None) -> Frame:
+    """The rows in order; with `first`, only that many of them."""
+    if first is not None:
+        frame = _foremost(frame, op.keys[0], context, first)
+    rows = np.arange(frame.count)
+    # Whether a row equals the one before it in all keys so far: at the start all rows are equal.
+    is_tied = rows > 0
+    for key in _keys(frame, op):
+        tied = np.flatnonzero(_in_a_tie(is_tied))
+        if not len(tied):
+            break
+        values = _values(key, frame.take(rows[tied]), context)
+        order = np.lexsort((values, np.cumsum(~is_tied[tied])))
+        rows[tied] = rows[tied[order]]
+        # Neighbours among the tied rows are neighbours in the whole, or begin a tie of their own.
+        is_tied[tied[1:]] &= values[order][1:] == values[order][:-1]
+    return frame.take(rows[:first])
+
+
+def _foremost(frame: Frame, key: SortKey, context: Context, first: int) -> Frame:
+    """Without rows that `first` others precede by the first key alone."""
+    if not 0 < first < frame.count:
+        return frame
+    values = _values(key, frame, context)
+    return frame.filter(values <= np.partition(values, first - 1)[first - 1])
+
+
+def _keys(frame: Frame, op: Sort) -> Iterator[SortKey]:
+    yield from op.keys
+    for variable in op.ties:
+        yield SortKey(EntityOf(variable))
+    # What a group is named by differs from group to group; what was computed for it may not.
+    for name, made in frame.made.items():
+        if isinstance(made, Expression):
+            yield SortKey(ColumnOf(name))
+
+
+def _in_a_tie(is_tied: Mask) -> Mask:
+    in_a_tie = is_tied.copy()
+    in_a_tie[:-1] |= is_tied[1:]
+    return in_a_tie
+
+
+def _values(key: SortKey, frame: Frame, context: Context) -> NDArray[Any]:
+    """Numbers whose ascending order is that of the key."""
+    expression = key.expression
+    made = frame.made.get(expression.name) if isinstance(expression, ColumnOf) else expression
+    if isinstance(made, EntityOf):
+        values = _entity_ranks(frame.bindings[made.variable], context)
+        return ~values if key.is_descending else values
+    return sort_values(column(expression, frame, context), is_descending=key.is_descending)
+
+
+def _entity_ranks(binding: Binding, context: Context) -> NDArray[np.int64]:
+    """Entities go by their ids; equal ids of different types by the order of the types."""
+    by_id = ranks(identities(binding, context.tables))
+    return by_id * (binding.space.size - NULL) + binding.rows - NULL

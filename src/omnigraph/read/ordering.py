@@ -1,0 +1,134 @@
+"""Values as whole numbers that are equal where the values are, or that also sort as they do.
+
+Grouping, distinct values and sorting all work on such numbers, whatever the type was. Null is a
+value here: a group of its own, and the smallest. So is NaN, which is equal to itself and the
+greatest of floats, for a sort has to put it somewhere.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from omnigraph.read.topology.csr import Ordinals
+
+__all__ = ["Codes", "combined", "distinct", "encode", "first_rows", "ranks", "sort_values"]
+
+# Numbers that reach no further than this, for each of them, are renumbered through a table; beyond
+# it sorting them is cheaper.
+TABLE_PER_NUMBER = 4
+
+
+class Codes(NamedTuple):
+    """`numbers` are in `range(size)`; not all need occur."""
+
+    numbers: Ordinals
+    size: int
+
+
+def encode(values: pa.Array) -> Codes:
+    """Equal numbers for equal values, in no order."""
+    if pa.types.is_list(values.type) or pa.types.is_fixed_size_list(values.type):
+        numbers = ranks(values)
+        return Codes(numbers, int(numbers.max(initial=-1)) + 1)
+    if pa.types.is_null(values.type):
+        return Codes(np.zeros(len(values), dtype=np.int64), 1)
+    if pa.types.is_floating(values.type):
+        values = pc.add(values, pa.scalar(0, values.type))  # -0 is 0
+    encoded = values.dictionary_encode(null_encoding="encode")
+    return Codes(encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary))
+
+
+def combined(columns: list[Codes], count: int) -> Codes:
+    """One number for each distinct row of the columns, dense: every number occurs."""
+    numbers, size = np.zeros(count, dtype=np.int64), 1
+    for column in columns:
+        if size * column.size > np.iinfo(np.int64).max:
+            numbers, size = _dense(numbers, size)
+        numbers, size = numbers * column.size + column.numbers, size * column.size
+    return _dense(numbers, size)
+
+
+def first_rows(codes: Codes) -> Ordinals:
+    """For each number that occurs, all of them in a dense code, the first row that has it."""
+    rows = np.empty(codes.size, dtype=np.int64)
+    rows[codes.numbers[::-1]] = np.arange(len(codes.numbers))[::-1]
+    return rows
+
+
+def distinct(numbers: Ordinals, size: int) -> tuple[Ordinals, Ordinals]:
+    """The distinct numbers below `size`, and which of them each one is."""
+    codes = _dense(numbers, size)
+    return numbers[first_rows(codes)], codes.numbers
+
+
+def ranks(values: pa.Array) -> Ordinals:
+    """Numbers that compare as the values do: equal for equal ones, null below all others."""
+    if pa.types.is_list(values.type) or pa.types.is_fixed_size_list(values.type):
+        return _list_ranks(values)
+    if pa.types.is_null(values.type):
+        return np.zeros(len(values), dtype=np.int64)
+    if pa.types.is_floating(values.type):
+        values = pc.add(values, pa.scalar(0, values.type))
+    encoded = values.dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    rank_of_code = np.empty(len(order) + 1, dtype=np.int64)
+    rank_of_code[order] = np.arange(1, len(order) + 1)
+    rank_of_code[-1] = 0
+    codes: Ordinals = encoded.indices.fill_null(len(order)).to_numpy()
+    return rank_of_code[codes]
+
+
+def sort_values(values: pa.Array, *, is_descending: bool) -> NDArray[Any]:
+    """Numbers whose ascending order is the order wanted."""
+    numbers = _plain(values)
+    if numbers is None:
+        numbers = ranks(values)
+    if not is_descending:
+        return numbers
+    return -numbers if numbers.dtype.kind == "f" else ~numbers
+
+
+def _plain(values: pa.Array) -> NDArray[Any] | None:
+    """The values themselves, where they are numbers and none of them is null or NaN."""
+    kind = values.type
+    if values.null_count:
+        return None
+    if pa.types.is_integer(kind):
+        return np.asarray(values.to_numpy())
+    if pa.types.is_floating(kind):
+        numbers = np.asarray(values.to_numpy())
+        return None if np.isnan(numbers).any() else numbers
+    if pa.types.is_timestamp(kind):
+        return np.asarray(values.view(pa.int64()).to_numpy())
+    if pa.types.is_date32(kind):
+        return np.asarray(values.view(pa.int32()).to_numpy())
+    return None
+
+
+def _dense(numbers: Ordinals, size: int) -> Codes:
+    if 0 < size <= TABLE_PER_NUMBER * len(numbers):
+        occurs = np.zeros(size, dtype=np.bool_)
+        occurs[numbers] = True
+        renumbered = np.cumsum(occurs) - 1
+        return Codes(renumbered[numbers], int(renumbered[-1]) + 1)
+    distinct, inverse = np.unique(numbers, return_inverse=True)
+    return Codes(inverse.astype(np.int64), len(distinct))
+
+
+def _list_ranks(lists: pa.Array) -> Ordinals:
+    """Lists compare item by item from the left; a list that ends sooner is smaller."""
+    lengths = pc.list_value_length(lists).fill_null(0).to_numpy()
+    items = ranks(pc.list_flatten(lists))
+    starts = np.cumsum(lengths) - lengths
+    result = np.zeros(len(lists), dtype=np.int64)
+    for position in reversed(range(int(lengths.max(initial=0)))):
+        has_item = lengths > position
+        here = np.zeros(len(lists), dtype=np.int64)
+        here[has_item] = items[starts[has_item] + position] + 1
+        pairs = here * (int(result.max()) + 1) + result
+        result = np.unique(pairs, return_inverse=True)[1].astype(np.int64)
+    valid = pc.is_valid(lists).to_numpy(zero_copy_only=False)
+    return np.where(valid, result + 1, 0)

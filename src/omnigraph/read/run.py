@@ -1,0 +1,177 @@
+"""Walks a plan over one snapshot, from the first row to the last.
+
+Demand goes down, rows come up: an operator asks its source only for the variables that it or
+somebody above it looks at. The walk decides which operator runs on what; `operators/` does the
+work and knows nothing of the tree.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.base.errors import Unsupported
+from omnigraph.base.types import Value
+from omnigraph.lang.plan.ir import (
+    Aggregate,
+    AntiJoin,
+    CountJoin,
+    Distinct,
+    Expand,
+    Filter,
+    LeftJoin,
+    Limit,
+    NodeScan,
+    Op,
+    Outer,
+    Project,
+    ReadQuery,
+    SemiJoin,
+    Sort,
+    TopK,
+    Union,
+    Unit,
+)
+from omnigraph.read.context import Budget, Context
+from omnigraph.read.demand import (
+    Demand,
+    demand_of_aggregate,
+    outer_variables,
+    variables_in,
+    variables_of_columns,
+)
+from omnigraph.read.expressions import constant_value
+from omnigraph.read.frame import Frame
+from omnigraph.read.operators import joins
+from omnigraph.read.operators.aggregate import aggregate
+from omnigraph.read.operators.expand import expand
+from omnigraph.read.operators.filter import keep
+from omnigraph.read.operators.group import distinct_rows
+from omnigraph.read.operators.project import project
+from omnigraph.read.operators.scan import scan
+from omnigraph.read.operators.sort import sort
+from omnigraph.read.tables import Tables
+from omnigraph.read.topology.cache import RuntimeCache
+from omnigraph.store.snapshot import Snapshot
+
+__all__ = ["run"]
+
+DEFAULT_BUDGET = Budget()
+
+NOTHING = Demand(frozenset(), allows_weights=True)
+"""Of a sub-pattern that only has to exist or be counted, no variable is wanted."""
+
+
+def run(
+    query: ReadQuery,
+    snapshot: Snapshot,
+    parameters: Mapping[str, Value],
+    *,
+    cache: RuntimeCache,
+    now_ms: int,
+    budget: Budget = DEFAULT_BUDGET,
+) -> pa.Table:
+    """The answer of the query, its columns named as `query.result`."""
+    context = Context(Tables(snapshot, cache), parameters, now_ms, budget)
+    plan = query.plan
+    wanted = Demand(variables_of_columns(plan.columns))
+    return project(_answer(plan.source, wanted, context), plan, context)
+
+
+def _answer(op: Op, demand: Demand, context: Context) -> Frame:
+    """The rows of an operator that shapes the answer, or of the pattern below."""
+    match op:
+        case Limit(source=Sort() as order, count=count, offset=offset) if count is not None:
+            frame = _sorted(order, demand, context, first=offset + count)
+            return _limited(frame, count, offset)
+        case Limit(source=source, count=count, offset=offset):
+            return _limited(_answer(source, demand, context), count, offset)
+        case Sort():
+            return _sorted(op, demand, context)
+        case Aggregate(source=source):
+            return aggregate(_rows(source, demand_of_aggregate(op), None, context), op, context)
+        case Distinct(source=source, columns=columns):
+            below = Demand(variables_of_columns(columns), allows_weights=True)
+            return distinct_rows(columns, _rows(source, below, None, context), context)
+        case _:
+            return _rows(op, demand, None, context)
+
+
+def _sorted(op: Sort, demand: Demand, context: Context, *, first: int | None = None) -> Frame:
+    keys = frozenset(v for key in op.keys for v in variables_in(key.expression))
+    frame = _answer(op.source, demand.plus(keys).plus(op.ties), context)
+    return sort(frame, op, context, first=first)
+
+
+def _limited(frame: Frame, count: int | None, offset: int) -> Frame:
+    stop = frame.count if count is None else min(frame.count, offset + count)
+    return frame.take(np.arange(min(offset, stop), stop))
+
+
+def _rows(op: Op, demand: Demand, outer: Frame | None, context: Context) -> Frame:
+    """The rows of a pattern. `outer` is where a sub-pattern begins."""
+    match op:
+        case Unit():
+            return Frame(count=1)
+        case Outer():
+            assert outer is not None, "a sub-pattern begins inside another"
+            return outer
+        case NodeScan(source=source, variable=variable):
+            below = _rows(source, demand.minus(variable), outer, context)
+            return scan(below, op, demand, context)
+        case Filter(source=source, predicate=predicate):
+            below = _rows(source, demand.plus(variables_in(predicate)), outer, context)
+            return keep(below, op, demand, context)
+        case Expand(source=source):
+            below = _rows(source, _below_expand(op, demand), outer, context)
+            return expand(below, op, demand, context)
+        case AntiJoin() | SemiJoin() | CountJoin() | LeftJoin() | Union():
+            return _joined(op, demand, outer, context)
+        case TopK():
+            raise Unsupported("ranking by `top`")
+        case Aggregate() | Distinct() | Sort() | Limit() | Project():
+            raise AssertionError("the answer is shaped after the pattern, not inside it")
+
+
+def _below_expand(op: Expand, demand: Demand) -> Demand:
+    if op.is_target_bound:
+        return demand.minus(op.edge_variable).plus((op.origin, op.target))
+    return demand.minus(op.edge_variable, op.target).plus((op.origin,))
+
+
+def _joined(
+    op: AntiJoin | SemiJoin | CountJoin | LeftJoin | Union,
+    demand: Demand,
+    outer: Frame | None,
+    context: Context,
+) -> Frame:
+    """Rows of a pattern that a sub-pattern restricts or extends."""
+    if isinstance(op, Union):
+        return _union(op, demand, outer, context)
+    used = outer_variables(op.pattern)
+    made = op.variables if isinstance(op, LeftJoin) else ()
+    frame = _rows(op.source, demand.minus(*made).plus(used), outer, context)
+    begun = joins.begin(frame, used)
+    if isinstance(op, LeftJoin):
+        wanted = Demand(demand.live & frozenset(made), demand.allows_weights)
+        matched = _rows(op.pattern, wanted, begun.frame, context)
+        return joins.left_join(frame.only(demand.live), begun, matched, made, context)
+    counts = joins.match_counts(begun, _rows(op.pattern, NOTHING, begun.frame, context))
+    frame = frame.only(demand.live)
+    match op:
+        case AntiJoin():
+            return frame.filter(counts == 0)
+        case SemiJoin():
+            return frame.filter(counts > 0)
+        case CountJoin(op=comparison, bound=bound):
+            return joins.count_join(frame, counts, comparison, constant_value(bound, context))
+
+
+def _union(op: Union, demand: Demand, outer: Frame | None, context: Context) -> Frame:
+    used = frozenset(v for block in op.blocks for v in outer_variables(block))
+    frame = _rows(op.source, demand.minus(*op.variables).plus(used), outer, context)
+    # All variables are wanted, also those nobody looks at above: rows are a set over them.
+    wanted = Demand(frozenset(op.variables), allows_weights=True)
+    begun = joins.begin_each(frame)
+    blocks = [_rows(block, wanted, begun, context) for block in op.blocks]
+    return joins.union(frame, blocks, op.variables).only(demand.live)

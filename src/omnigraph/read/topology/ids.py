@@ -1,0 +1,90 @@
+"""From the ids of a table to its row numbers.
+
+Two ways, the same answer: a few ids are found through sorted hashes of the table's ids, made once;
+many are joined against the ids in one linear pass, which builds its own hash table and would be
+absurd for one id. A hash only proposes: the ids themselves are compared before a row is reported.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from omnigraph.read.topology.csr import Ordinals
+
+__all__ = ["IdIndex"]
+
+Hashes = NDArray[np.uint64]
+
+# Joining costs about as much per id of the table as looking up costs per id asked for, times this.
+LOOKUP_COST = 4
+
+MIX = np.uint64(0xFF51AFD7ED558CCD)
+WORD_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class IdIndex:
+    ids: Any
+    """An Arrow string array without nulls or repeats; the position is the row number."""
+    hashes: Hashes
+    order: Ordinals
+    """Row numbers by ascending hash."""
+    seed: int
+
+    @classmethod
+    def of(cls, ids: pa.Array) -> "IdIndex":
+        # Two ids with one hash are next to impossible by chance; another seed parts them.
+        for seed in range(64):
+            hashes = _hash(ids, seed)
+            order = np.argsort(hashes, kind="stable")
+            hashes = hashes[order]
+            if not np.any(hashes[1:] == hashes[:-1]):
+                return cls(ids, hashes, order, seed)
+        raise AssertionError("ids of a table repeat")
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.ids.nbytes) + self.hashes.nbytes + self.order.nbytes
+
+    def find(self, wanted: pa.Array) -> Ordinals:
+        """The row of each wanted id, or -1."""
+        if not len(self.ids):
+            return np.full(len(wanted), -1, dtype=np.int64)
+        wanted = wanted.cast(self.ids.type)
+        if len(wanted) * LOOKUP_COST > len(self.ids):
+            joined = pc.index_in(wanted, value_set=self.ids).fill_null(-1).to_numpy()
+            rows: Ordinals = joined.astype(np.int64)
+            return rows
+        hashes = _hash(wanted, self.seed)
+        at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        rows = self.order[at]
+        same = pc.equal(self.ids.take(pa.array(rows)), wanted).fill_null(fill_value=False)
+        return np.where(same.to_numpy(zero_copy_only=False), rows, -1)
+
+
+def _hash(texts: pa.Array, seed: int) -> Hashes:
+    """A 64-bit hash of each text, from its bytes eight at a time for all texts at once."""
+    kind = np.int64 if pa.types.is_large_string(texts.type) else np.int32
+    _, offset_buffer, data = texts.buffers()
+    offsets = np.frombuffer(offset_buffer, dtype=kind)[texts.offset :][: len(texts) + 1]
+    first, last = int(offsets[0]), int(offsets[-1])
+    # The last text may end in the middle of a word; what lies behind it must be there to be read.
+    raw = np.zeros(last - first + WORD_BYTES, dtype=np.uint8)
+    if last > first:
+        raw[: last - first] = np.frombuffer(data, dtype=np.uint8)[first:last]
+    words = np.ndarray((last - first + 1,), dtype=np.uint64, buffer=raw.data, strides=(1,))
+    starts = offsets[:-1].astype(np.int64) - first
+    lengths = np.diff(offsets).astype(np.int64)
+    hashes = (lengths.astype(np.uint64) + np.uint64(seed << 32)) * MIX
+    for position in range(0, int(lengths.max(initial=0)), WORD_BYTES):
+        rows = slice(None) if position == 0 else np.flatnonzero(lengths > position)
+        left = np.minimum(lengths[rows] - position, WORD_BYTES)
+        word = words[starts[rows] + position] << ((WORD_BYTES - left) * 8 % 64).astype(np.uint64)
+        word[left <= 0] = 0
+        mixed = (hashes[rows] ^ word) * MIX
+        hashes[rows] = mixed ^ (mixed >> np.uint64(32))
+    return hashes

@@ -1,0 +1,110 @@
+"""Names to heads: a branch of the graph is a Lance branch of `__manifest`.
+
+A Lance branch is never called by the branch's name alone but `<branch>.<incarnation>`, and a name
+is used once, ever. Otherwise a branch that was deleted and made again would have the path and the
+version numbers of the old one, and a warm reader could not tell them apart.
+
+Tables are not forked when a branch is made but when it first writes them; such a fork is called
+`<branch>.<incarnation>.<attempt>`, so that whose it is can be read off its name.
+"""
+
+import re
+from dataclasses import dataclass
+
+from omnigraph.base.clock import Clock
+from omnigraph.base.errors import ArgumentInvalid, BranchExists, BranchMissing
+from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.store.datasets import Datasets
+from omnigraph.store.layout import MANIFEST
+from omnigraph.store.transactions import DatasetRef
+
+__all__ = ["Branch", "Branches", "check_branch_name"]
+
+SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+# The longest file named after a branch adds two ULIDs and doubles its slashes, within 255 bytes.
+LONGEST_NAME = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    name: BranchName
+    lance_branch: str | None
+    """Of `__manifest`; None is Lance's main line."""
+
+    @property
+    def incarnation(self) -> str:
+        """What locks and sidecars of this branch are named by."""
+        return self.lance_branch if self.lance_branch is not None else MAIN
+
+    def owns(self, ref: DatasetRef) -> bool:
+        """Whether a table's version lies on this branch's own line, not on one it inherited."""
+        if self.lance_branch is None:
+            return ref.branch is None
+        return ref.branch is not None and ref.branch.startswith(f"{self.lance_branch}.")
+
+
+class Branches:
+    def __init__(self, datasets: Datasets, clock: Clock) -> None:
+        self._datasets = datasets
+        self._clock = clock
+        self._resolved: dict[BranchName, Branch] = {}
+
+    def list(self) -> list[Branch]:
+        """Main first, then by name."""
+        named = [_parse(fork) for fork in self._datasets.fork_names(MANIFEST)]
+        return [Branch(MAIN, None), *sorted(named, key=lambda branch: branch.name)]
+
+    def resolve(self, name: BranchName) -> Branch:
+        if name == MAIN:
+            return Branch(MAIN, None)
+        known = self._resolved.get(name)
+        if known is None or not self._is_alive(known):
+            self._resolved = {branch.name: branch for branch in self.list()}
+        if name not in self._resolved:
+            raise BranchMissing(branch=name, known=tuple(b.name for b in self.list()))
+        return self._resolved[name]
+
+    def create(self, name: BranchName, source: DatasetRef) -> Branch:
+        """Fork the manifest. The caller holds the fence over branch names."""
+        check_branch_name(name)
+        for existing in (branch.name for branch in self.list()):
+            if _overlap(name, existing):
+                raise BranchExists(branch=name, existing=existing)
+        forked = self._datasets.fork(source, f"{name}.{self._clock.ulid()}")
+        return Branch(name, forked.branch)
+
+    def fresh_fork(self, branch: Branch) -> str:
+        """A name for a table's fork that was never used before."""
+        return f"{branch.incarnation}.{self._clock.ulid()}"
+
+    def _is_alive(self, branch: Branch) -> bool:
+        fork = branch.lance_branch
+        return fork is None or self._datasets.has_fork(MANIFEST, fork)
+
+
+def check_branch_name(name: str) -> None:
+    if (rule := _broken_rule(name)) is not None:
+        raise ArgumentInvalid(argument="branch", value=name, rule=rule)
+
+
+def _broken_rule(name: str) -> str | None:
+    segments = name.split("/")
+    if len(name) > LONGEST_NAME:
+        return f"at most {LONGEST_NAME} characters"
+    if not all(SEGMENT.fullmatch(segment) for segment in segments):
+        return "letters, digits, '_', '-' and '.', in segments separated by single slashes"
+    if any(segment.startswith("__") for segment in segments):
+        return "names that begin with '__' are the system's"
+    if any(".." in segment or segment.endswith((".", ".lock")) for segment in segments):
+        return "a segment holds no '..' and ends neither in '.' nor in '.lock'"
+    return None
+
+
+def _parse(fork: str) -> Branch:
+    name, _, _ = fork.rpartition(".")
+    return Branch(BranchName(name), fork)
+
+
+def _overlap(one: str, other: str) -> bool:
+    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")

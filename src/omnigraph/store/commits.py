@@ -1,0 +1,179 @@
+"""The commit DAG: what a commit is, and who descends from whom.
+
+A commit names the versions of the tables it changed, so any past state can be rebuilt from commits
+alone, without old versions of the manifest. Order in history is `seq`, never the id: ids sort by
+the clock of the machine that made them.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+from omnigraph.base.errors import CommitMissing
+from omnigraph.base.ids import BranchName, CommitId, TableKey
+from omnigraph.store.manifest import CommitRow, TableEntry
+from omnigraph.store.transactions import DatasetRef
+
+__all__ = ["Commit", "CommitKind", "History", "TableChange"]
+
+
+class CommitKind(Enum):
+    INIT = "init"
+    MUTATION = "mutation"
+    LOAD = "load"
+    MERGE = "merge"
+    RECOVERY = "recovery"
+    """A roll-back of what a crash left half done: tables moved, their contents did not."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """What a commit did to one table: the version it pins now, and how many rows changed."""
+
+    key: TableKey
+    ref: DatasetRef
+    row_count: int
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+
+@dataclass(frozen=True)
+class Commit:
+    id: CommitId
+    parent: CommitId | None
+    """None only for the first commit of a graph."""
+    branch: BranchName
+    seq: int
+    kind: CommitKind
+    created_at_ms: int
+    schema_hash: str
+    changes: tuple[TableChange, ...]
+    actor: str | None = None
+    message: str | None = None
+    merged_parent: CommitId | None = None
+    manifest_version: int = 0
+    """The version of the branch's manifest that made it visible; known once it is published."""
+    extra: Mapping[str, str] = field(default_factory=dict)
+    """What the writer wants to find again: `load_id`, and `to_version` of a roll-back."""
+
+    @property
+    def is_merge(self) -> bool:
+        return self.merged_parent is not None
+
+    @property
+    def parents(self) -> tuple[CommitId, ...]:
+        return tuple(p for p in (self.parent, self.merged_parent) if p is not None)
+
+    @property
+    def entries(self) -> Mapping[TableKey, TableEntry]:
+        """The tables it changed, as the manifest pins them."""
+        return {c.key: TableEntry(c.ref, c.row_count, self.seq) for c in self.changes}
+
+    def published_at(self, manifest_version: int) -> "Commit":
+        return replace(self, manifest_version=manifest_version)
+
+    def to_row(self) -> CommitRow:
+        return CommitRow(self.id, self.seq, self.parents, json.dumps(self.to_json()))
+
+    @classmethod
+    def from_row(cls, row: CommitRow) -> "Commit":
+        commit = cls.from_json(json.loads(row.metadata))
+        assert (commit.id, commit.seq) == (row.id, row.seq), "the row and its metadata agree"
+        return commit
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "parent": self.parent,
+            "merged_parent": self.merged_parent,
+            "branch": self.branch,
+            "seq": self.seq,
+            "kind": self.kind.value,
+            "created_at_ms": self.created_at_ms,
+            "schema_hash": self.schema_hash,
+            "actor": self.actor,
+            "message": self.message,
+            "manifest_version": self.manifest_version,
+            "extra": dict(self.extra),
+            "changes": [_change_to_json(change) for change in self.changes],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Commit":
+        return cls(
+            **{
+                **value,
+                "kind": CommitKind(value["kind"]),
+                "changes": tuple(_change_from_json(change) for change in value["changes"]),
+            }
+        )
+
+
+class History:
+    """Commits by id, as far as they are known here, and questions about descent."""
+
+    def __init__(self, commits: Iterable[Commit]) -> None:
+        self._by_id = {commit.id: commit for commit in commits}
+
+    def __contains__(self, commit: CommitId) -> bool:
+        return commit in self._by_id
+
+    def __getitem__(self, commit: CommitId) -> Commit:
+        if commit not in self._by_id:
+            raise CommitMissing(commit)
+        return self._by_id[commit]
+
+    def first_parents(self, commit: CommitId) -> Iterable[Commit]:
+        """The commit and the line it stands on, newest first."""
+        current: CommitId | None = commit
+        while current is not None:
+            found = self[current]
+            yield found
+            current = found.parent
+
+    def ancestors(self, commit: CommitId) -> frozenset[CommitId]:
+        """The commit, its parents, their parents, … as far as they are known here."""
+        seen: set[CommitId] = set()
+        frontier = [commit]
+        while frontier:
+            current = frontier.pop()
+            if current not in seen and current in self._by_id:
+                seen.add(current)
+                frontier += self._by_id[current].parents
+        return frozenset(seen)
+
+    def merge_base(self, ours: CommitId, theirs: CommitId) -> Commit:
+        """The lowest common ancestor; of several (after criss-cross merges) the latest one."""
+        common = self.ancestors(ours) & self.ancestors(theirs)
+        if not common:
+            raise CommitMissing(theirs)
+        # Whatever lies above a common ancestor is common too, so direct parents are enough.
+        above = {parent for commit in common for parent in self._by_id[commit].parents}
+        return max((self[c] for c in common - above), key=lambda c: (c.seq, c.id))
+
+
+def _change_to_json(change: TableChange) -> dict[str, Any]:
+    return {
+        "key": change.key,
+        "location": change.ref.path,
+        "branch": change.ref.branch,
+        "version": change.ref.version,
+        "row_count": change.row_count,
+        "inserted": change.inserted,
+        "updated": change.updated,
+        "deleted": change.deleted,
+    }
+
+
+def _change_from_json(value: Mapping[str, Any]) -> TableChange:
+    return TableChange(
+        key=TableKey(value["key"]),
+        ref=DatasetRef(value["location"], value["branch"], value["version"]),
+        row_count=value["row_count"],
+        inserted=value["inserted"],
+        updated=value["updated"],
+        deleted=value["deleted"],
+    )

@@ -1,0 +1,120 @@
+"""Where the `id` of a row comes from: its key, or the clock.
+
+Load, mutation and merge all ask here, so one key never has two ids. The text of a key is part of
+the data on disk: changing how a value is written would give old rows new names.
+
+| key | id |
+|---|---|
+| one property | its canonical text: `42`, `true`, `ada@example.org` |
+| several, or an edge's | a JSON array of those texts, in key order: `["ada","42"]` |
+| none | a ULID |
+
+Integers are decimal; dates and datetimes are the stored epoch days and milliseconds; floats take
+the shortest text that reads back equal, with `-0` written as `0`.
+"""
+
+import os
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.base.clock import CROCKFORD, RANDOM_BITS, ULID_LETTERS
+from omnigraph.lang.schema.catalog import DST, SRC, EdgeType, EntityType, NodeType
+
+__all__ = ["derive_ids", "fresh_ids", "key_columns"]
+
+
+def key_columns(entity: EntityType) -> tuple[str, ...]:
+    """The physical columns of the key, in key order; empty for a type without one."""
+    return tuple(
+        name if name in (SRC, DST) and name not in entity.by_name else entity.by_name[name].column
+        for name in entity.key
+    )
+
+
+def derive_ids(entity: EntityType, columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> pa.Array:
+    """The ids of rows of a keyed type, from the key's columns by their physical names.
+
+    A row whose key holds a null or a float that is not finite has a null id: whoever checks rows
+    reports it as such.
+    """
+    assert entity.key, f"{entity.name} has no key: its rows take fresh ids"
+    texts = [_text(_one_array(columns[name])) for name in key_columns(entity)]
+    match entity:
+        case NodeType() if len(texts) == 1:
+            return texts[0]
+        case NodeType() | EdgeType():
+            return _json_array(texts)
+
+
+def fresh_ids(count: int, now_ms: int) -> pa.StringArray:
+    """ULIDs for `count` rows without a key. Within one call they grow with the row."""
+    # One random start per call and then counting: as unlikely to meet another call's ids as
+    # `count` draws, and ids keep the order of the rows. The top bit is left clear so that counting
+    # never runs into the timestamp.
+    start = int.from_bytes(os.urandom(RANDOM_BITS // 8)) >> 1
+    first = (now_ms << RANDOM_BITS) | start
+    low = np.uint64(first & (2**64 - 1)) + np.arange(count, dtype=np.uint64)
+    carried = low < np.uint64(first & (2**64 - 1))
+    high = np.uint64(first >> 64) + carried.astype(np.uint64)
+    letters = np.empty((count, ULID_LETTERS), dtype=np.uint8)
+    for position in range(ULID_LETTERS):
+        letters[:, position] = _five_bits(high, low, shift=5 * (ULID_LETTERS - 1 - position))
+    text = np.frombuffer(CROCKFORD.encode(), dtype=np.uint8)[letters]
+    offsets = np.arange(count + 1, dtype=np.int32) * ULID_LETTERS
+    return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(text))
+
+
+def _five_bits(high: np.ndarray, low: np.ndarray, *, shift: int) -> np.ndarray:
+    if shift >= 64:
+        return (high >> np.uint64(shift - 64)) & np.uint64(31)
+    bits = low >> np.uint64(shift)
+    if shift > 59:
+        bits |= high << np.uint64(64 - shift)
+    return bits & np.uint64(31)
+
+
+def _one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _text(column: pa.Array) -> pa.Array:
+    """The canonical text of each value."""
+    kind = column.type
+    if pa.types.is_string(kind):
+        return column
+    if pa.types.is_date32(kind):
+        return column.cast(pa.int32()).cast(pa.string())
+    if pa.types.is_timestamp(kind):
+        assert kind.unit == "ms", "datetimes are stored in milliseconds"
+        return column.cast(pa.int64()).cast(pa.string())
+    if pa.types.is_floating(kind):
+        finite = pc.if_else(pc.is_finite(column), column, pa.scalar(None, kind))
+        # Adding zero turns -0 into 0 and leaves every other value alone.
+        return pc.add(finite, pa.scalar(0, kind)).cast(pa.string())
+    assert pa.types.is_integer(kind) or pa.types.is_boolean(kind), f"{kind} can't be a key"
+    return column.cast(pa.string())
+
+
+def _json_array(texts: list[pa.Array]) -> pa.Array:
+    quoted = [pc.binary_join_element_wise('"', _escaped(text), '"', "") for text in texts]
+    inside = pc.binary_join_element_wise(*quoted, ",")
+    return pc.binary_join_element_wise("[", inside, "]", "")
+
+
+SHORT_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+
+
+def _escaped(text: pa.Array) -> pa.Array:
+    """The text as it stands between the quotes of a JSON string."""
+    needs = pc.match_substring_regex(text, '[\\x00-\\x1f"\\\\]')
+    if not pc.any(needs).as_py():
+        return text
+    text = pc.replace_substring(text, "\\", "\\\\")
+    text = pc.replace_substring(text, '"', '\\"')
+    for code in range(0x20):
+        control = chr(code)
+        text = pc.replace_substring(text, control, SHORT_ESCAPES.get(control, f"\\u{code:04x}"))
+    return text

@@ -1,0 +1,38 @@
+"""Where things lie under a graph's root. Names are part of the format on disk."""
+
+from omnigraph.lang.schema.catalog import EdgeType, EntityType, NodeType
+
+__all__ = [
+    "AUDIT",
+    "GRAPH",
+    "LOCKS",
+    "MANIFEST",
+    "RECOVERY",
+    "SCHEMAS",
+    "table_path",
+]
+
+GRAPH = "_graph.json"
+MANIFEST = "__manifest"
+AUDIT = "_graph_commit_recoveries.lance"
+RECOVERY = "__recovery"
+LOCKS = "__locks"
+SCHEMAS = "_schemas"
+
+FNV_OFFSET, FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
+
+
+def table_path(entity: EntityType) -> str:
+    """Where a new type's dataset goes. The manifest remembers it, so a rename moves nothing."""
+    match entity:
+        case NodeType(name=name):
+            return f"nodes/{_fnv1a64(name):016x}"
+        case EdgeType(name=name):
+            return f"edges/{_fnv1a64(name):016x}"
+
+
+def _fnv1a64(text: str) -> int:
+    value = FNV_OFFSET
+    for byte in text.encode():
+        value = ((value ^ byte) * FNV_PRIME) & (2**64 - 1)
+    return value

@@ -1,0 +1,58 @@
+"""One commit, held still: its catalog and the version of every table.
+
+A query keeps one snapshot from its first row to its last, and a write is prepared against one. A
+snapshot never changes and never goes stale; it is only not the newest any more.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from omnigraph.base.ids import BranchName, TableKey
+from omnigraph.lang.schema.catalog import Catalog, EntityType
+from omnigraph.store.commits import Commit, History
+from omnigraph.store.datasets import Dataset, Datasets
+from omnigraph.store.manifest import TableEntry
+
+__all__ = ["Snapshot", "TableEntry", "tables_at"]
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    commit: Commit
+    branch: BranchName
+    """The branch it was asked for; the commit itself may have been made on another."""
+    catalog: Catalog
+    tables: Mapping[TableKey, TableEntry]
+    _datasets: Datasets = field(repr=False)
+    _opened: dict[TableKey, Dataset] = field(default_factory=dict, repr=False)
+
+    @property
+    def schema_hash(self) -> str:
+        return self.commit.schema_hash
+
+    def dataset(self, entity: EntityType) -> Dataset:
+        """The rows of a type as this commit pins them."""
+        key = entity.table_key
+        if key not in self._opened:
+            self._opened[key] = self._datasets.open(self.tables[key].ref)
+        return self._opened[key]
+
+    def staging_uri(self, entity: EntityType) -> str:
+        """Where a load writes the files of new rows of this type (`datasets.write_fragments`)."""
+        ref = self.tables[entity.table_key].ref
+        return self._datasets.uri(ref.path, ref.branch)
+
+
+def tables_at(
+    history: History, commit: Commit, keys: Iterable[TableKey]
+) -> Mapping[TableKey, TableEntry]:
+    """Rebuild what a past commit pinned: the nearest commit on its line that names each table."""
+    found: dict[TableKey, TableEntry] = {}
+    missing = set(keys)
+    for ancestor in history.first_parents(commit.id):
+        if not missing:
+            break
+        named = {key: entry for key, entry in ancestor.entries.items() if key in missing}
+        found |= named
+        missing -= named.keys()
+    return found

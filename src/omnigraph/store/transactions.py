@@ -1,0 +1,108 @@
+"""A change of one dataset as a value: what it was made from and what it does.
+
+A staged transaction is plain data that JSON can carry, never a pickle: recovery reads it back from
+a file, and a pickle would run code.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = [
+    "Append",
+    "DatasetRef",
+    "Operation",
+    "Overwrite",
+    "Restore",
+    "StagedTransaction",
+    "Update",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetRef:
+    """One dataset at one version: it never changes, so it is what caches are keyed by."""
+
+    path: str
+    """Relative to the graph's root: `nodes/0a1b…`."""
+    branch: str | None
+    """The Lance branch that owns the version; None is Lance's main line."""
+    version: int
+
+
+# What a transaction does -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    fragments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    fragments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Fragments replaced: some go, some lose rows, some are new."""
+
+    removed: tuple[int, ...] = ()
+    updated: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    version: int
+
+
+Operation = Append | Overwrite | Update | Restore
+"""Fragments are the JSON text of Lance's metadata."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedTransaction:
+    """A change of one dataset whose files are written and which nobody can see yet."""
+
+    base: DatasetRef
+    """What it was made from; it may land only while this is the newest version."""
+    operation: Operation
+    uuid: str
+    properties: Mapping[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        operation = {f: getattr(self.operation, f) for f in self.operation.__slots__}
+        return {
+            "base": {
+                "path": self.base.path,
+                "branch": self.base.branch,
+                "version": self.base.version,
+            },
+            "operation": {"kind": type(self.operation).__name__.lower(), **operation},
+            "uuid": self.uuid,
+            "properties": dict(self.properties),
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "StagedTransaction":
+        return cls(
+            base=DatasetRef(**value["base"]),
+            operation=_operation_from_json(value["operation"]),
+            uuid=value["uuid"],
+            properties=value["properties"],
+        )
+
+
+def _operation_from_json(value: Mapping[str, Any]) -> Operation:
+    match value:
+        case {"kind": "append", "fragments": fragments}:
+            return Append(tuple(fragments))
+        case {"kind": "overwrite", "fragments": fragments}:
+            return Overwrite(tuple(fragments))
+        case {"kind": "update", "removed": removed, "updated": updated, "new": new}:
+            return Update(tuple(removed), tuple(updated), tuple(new))
+        case {"kind": "restore", "version": version}:
+            return Restore(version)
+        case _:
+            raise ValueError(f"no operation of a dataset: {value.get('kind')}")

@@ -1,0 +1,175 @@
+"""Commands that put data in and get answers out: init, load, query, mutate."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from omnigraph.base.ids import MAIN, CommitId
+from omnigraph.surfaces.cli.options import (
+    ActorOption,
+    BranchOption,
+    ExpressionOption,
+    JsonOption,
+    MessageOption,
+    ParamsFileOption,
+    ParamsOption,
+    QueryFileOption,
+    QuietOption,
+    StoreOption,
+    open_graph,
+    parameters,
+    query_source,
+)
+from omnigraph.surfaces.cli.output import Format, print_json, print_rows, say
+from omnigraph.surfaces.cli.progress import load_progress
+from omnigraph.surfaces.wire import load_json, mutation_json, query_json
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(init)
+    app.command()(load)
+    app.command()(query)
+    app.command("read", hidden=True)(query)
+    app.command()(mutate)
+    app.command("change", hidden=True)(mutate)
+
+
+def init(
+    uri: Annotated[str, typer.Argument(help="Where the graph will live: an empty place.")],
+    *,
+    schema: Annotated[Path, typer.Option("--schema", help="The .pg schema.", metavar="FILE")],
+    as_json: JsonOption = False,
+) -> None:
+    """Make a new graph.
+
+    Example: omnigraph init --schema people.pg ./people.omni
+    """
+    from omnigraph.engine.graph import Graph
+
+    graph = Graph.init(uri, schema)
+    head = graph.commits(limit=1)[0]
+    if as_json:
+        print_json({"uri": graph.uri, "graph_commit_id": head.graph_commit_id})
+    else:
+        say(f"made {graph.uri}")
+
+
+def load(
+    uri: Annotated[str, typer.Argument(help="The graph.")],
+    *,
+    data: Annotated[
+        list[str], typer.Option("--data", help="A file, directory or glob; repeatable.")
+    ],
+    mode: Annotated[str, typer.Option("--mode", help="overwrite or append.")],
+    branch: BranchOption = MAIN,
+    from_: Annotated[
+        str | None, typer.Option("--from", help="Make the branch from this one first.")
+    ] = None,
+    actor: ActorOption = None,
+    message: MessageOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Load NDJSON files on Spark, checked as a whole, as one commit.
+
+    Example: omnigraph load --data people.jsonl --mode append ./people.omni
+    """
+    graph = open_graph(uri)
+    is_silent = quiet or as_json
+    if not is_silent:
+        say(f"loading into {graph.uri}, branch {branch}")
+    with load_progress(is_silent=is_silent) as progress:
+        result = graph.load(
+            data,
+            mode=mode,
+            branch=branch,
+            from_=from_,
+            actor=actor,
+            message=message,
+            progress=progress,
+        )
+    if as_json:
+        print_json(load_json(result))
+    elif not quiet:
+        for name, count in (*result.nodes.items(), *result.edges.items()):
+            say(f"  {name}: {count:,}")
+        phases = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in result.seconds.items())
+        say(f"loaded {result.total_entities:,} entities as one commit ({phases})")
+
+
+def query(
+    name: Annotated[str | None, typer.Argument(help="Which query of the file.")] = None,
+    *,
+    store: StoreOption,
+    file: QueryFileOption = None,
+    expression: ExpressionOption = None,
+    params: ParamsOption = None,
+    params_file: ParamsFileOption = None,
+    branch: Annotated[str | None, typer.Option("--branch", help="The branch to read.")] = None,
+    snapshot: Annotated[str | None, typer.Option("--snapshot", help="A commit to read at.")] = None,
+    style: Annotated[Format, typer.Option("--format", help="How to print rows.")] = Format.TABLE,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask a question.
+
+    Example: omnigraph query friends_of --query people.gq --params '{"name": "Ada"}' --store g.omni
+    """
+    if branch is not None and snapshot is not None:
+        raise typer.BadParameter("give --branch or --snapshot, not both")
+    source = query_source(file, expression)
+    result = open_graph(store, read_only=True).query(
+        source,
+        name=name,
+        params=parameters(params, params_file),
+        branch=branch or MAIN,
+        snapshot=CommitId(snapshot) if snapshot else None,
+    )
+    if as_json or style is Format.JSON:
+        print_json(query_json(result, branch=None if snapshot else branch or MAIN))
+    else:
+        print_rows(result, style)
+
+
+def mutate(
+    name: Annotated[str | None, typer.Argument(help="Which query of the file.")] = None,
+    *,
+    store: StoreOption,
+    file: QueryFileOption = None,
+    expression: ExpressionOption = None,
+    params: ParamsOption = None,
+    params_file: ParamsFileOption = None,
+    branch: BranchOption = MAIN,
+    if_commit: Annotated[
+        str | None, typer.Option("--if-commit", help="Only if the branch is at this commit.")
+    ] = None,
+    actor: ActorOption = None,
+    message: MessageOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Change the graph: all statements of a query, as one commit.
+
+    Example: omnigraph mutate add_person --query people.gq --params '{"name": "Ada"}' --store g.omni
+    """
+    source = query_source(file, expression)
+    graph = open_graph(store)
+    result = graph.mutate(
+        source,
+        name=name,
+        params=parameters(params, params_file),
+        branch=branch,
+        actor=actor,
+        message=message,
+        if_commit=CommitId(if_commit) if if_commit else None,
+    )
+    if as_json:
+        print_json(mutation_json(result))
+    elif not quiet:
+        if result.commit is None:
+            say(f"nothing changed on {graph.uri}, branch {branch}")
+        else:
+            say(
+                f"{result.affected_nodes:,} nodes and {result.affected_edges:,} edges changed on "
+                f"{graph.uri}, branch {branch}: commit {result.commit.graph_commit_id}"
+            )

@@ -1,0 +1,113 @@
+"""Commands over the graph's history: branch create, list, merge; commit list."""
+
+from typing import Annotated
+
+import typer
+
+from omnigraph.base.ids import MAIN
+from omnigraph.surfaces.cli.options import (
+    ActorOption,
+    BranchOption,
+    JsonOption,
+    QuietOption,
+    StoreOption,
+    open_graph,
+)
+from omnigraph.surfaces.cli.output import print_json, print_table, say
+from omnigraph.surfaces.wire import commit_json, merge_json
+
+BranchArgument = Annotated[str, typer.Argument(help="The branch.")]
+
+
+def register(app: typer.Typer) -> None:
+    branch = typer.Typer(help="Make, list and merge branches.", no_args_is_help=True)
+    branch.command("create")(create)
+    branch.command("list")(list_branches)
+    branch.command("merge")(merge)
+    app.add_typer(branch, name="branch")
+    commit = typer.Typer(help="Look at commits.", no_args_is_help=True)
+    commit.command("list")(list_commits)
+    app.add_typer(commit, name="commit")
+
+
+def create(
+    name: BranchArgument,
+    *,
+    store: StoreOption,
+    from_: Annotated[str, typer.Option("--from", help="The branch to start from.")] = MAIN,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Make a branch: instant, whatever the size of the graph.
+
+    Example: omnigraph branch create review/1 --store g.omni
+    """
+    graph = open_graph(store)
+    graph.branch_create(name, from_=from_)
+    if as_json:
+        print_json({"branch": name, "from": from_})
+    elif not quiet:
+        say(f"made branch {name} from {from_} in {graph.uri}")
+
+
+def list_branches(*, store: StoreOption, as_json: JsonOption = False) -> None:
+    """List the branches.
+
+    Example: omnigraph branch list --store g.omni
+    """
+    names = open_graph(store, read_only=True).branches()
+    if as_json:
+        print_json({"branches": names})
+    else:
+        print_table(["branch"], ([name] for name in names))
+
+
+def merge(
+    source: BranchArgument,
+    *,
+    store: StoreOption,
+    into: Annotated[str, typer.Option("--into", help="The branch that takes the changes.")] = MAIN,
+    actor: ActorOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Bring a branch's changes into another, as one commit.
+
+    Example: omnigraph branch merge review/1 --into main --store g.omni
+    """
+    graph = open_graph(store)
+    result = graph.branch_merge(source, into=into, actor=actor)
+    if as_json:
+        print_json(merge_json(result))
+    elif not quiet:
+        say(f"merged {source} into {into} of {graph.uri}: {result.outcome}")
+
+
+def list_commits(
+    *,
+    store: StoreOption,
+    branch: BranchOption = MAIN,
+    limit: Annotated[int | None, typer.Option("--limit", help="At most so many.", min=1)] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the commits of a branch, newest first.
+
+    Example: omnigraph commit list --store g.omni
+    """
+    commits = open_graph(store, read_only=True).commits(branch=branch, limit=limit)
+    if as_json:
+        print_json({"commits": [commit_json(commit) for commit in commits]})
+        return
+    print_table(
+        ["commit", "made", "kind", "actor", "message"],
+        (
+            [
+                c.graph_commit_id,
+                c.created_at.isoformat(sep=" ", timespec="seconds"),
+                c.kind,
+                c.actor_id,
+                c.message,
+            ]
+            for c in commits
+        ),
+    )

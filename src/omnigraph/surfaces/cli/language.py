@@ -1,0 +1,229 @@
+"""Commands for the languages: lint, fmt, explain, schema plan, schema diagram.
+
+They read files and, where asked, a graph's schema; none of them changes a graph.
+"""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from omnigraph.base.errors import ArgumentInvalid, Diagnostic
+from omnigraph.base.ids import MAIN
+from omnigraph.base.span import SourceText
+from omnigraph.engine.text import QUERY, SCHEMA, read_source
+from omnigraph.surfaces.cli.options import (
+    ExpressionOption,
+    JsonOption,
+    QueryFileOption,
+    open_graph,
+    query_source,
+)
+from omnigraph.surfaces.cli.output import print_json, print_table, say
+
+if TYPE_CHECKING:
+    from omnigraph.lang.schema.catalog import Catalog
+
+SchemaFileOption = Annotated[
+    Path | None, typer.Option("--schema", help="A .pg schema.", metavar="FILE")
+]
+OptionalStoreOption = Annotated[
+    str | None, typer.Option("--store", "--uri", help="A graph whose schema to use.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(lint)
+    app.command("check", hidden=True)(lint)
+    app.command("fmt")(format_files)
+    app.command()(explain)
+    schema = typer.Typer(help="Look at schemas.", no_args_is_help=True)
+    schema.command("plan")(schema_plan)
+    schema.command("diagram")(schema_diagram)
+    app.add_typer(schema, name="schema")
+
+
+def lint(
+    files: Annotated[list[Path], typer.Argument(help="Query files.", metavar="FILE...")],
+    *,
+    schema: SchemaFileOption = None,
+    store: OptionalStoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check query files against a schema: all errors, and what is probably a mistake.
+
+    Example: omnigraph lint --schema people.pg people.gq
+    """
+    from omnigraph.lang.query.lint import lint_source
+
+    catalog = _catalog(schema, store)
+    reports = [lint_source(read_source(file, QUERY), catalog) for file in files]
+    errors = sum(not d.is_warning for report in reports for d in report.findings)
+    if as_json:
+        print_json({"files": [report.to_json() for report in reports]})
+    else:
+        for report in reports:
+            for finding in report.findings:
+                say(_rendered(finding, report.source))
+        warnings = sum(len(report.findings) for report in reports) - errors
+        say(f"{errors} errors, {warnings} warnings in {len(files)} files")
+    raise typer.Exit(1 if errors else 0)
+
+
+def format_files(
+    files: Annotated[list[Path], typer.Argument(help=".pg and .gq files.", metavar="FILE...")],
+    *,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; fail if a file would change.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Rewrite files in the canonical form, comments kept.
+
+    Example: omnigraph fmt people.pg people.gq
+    """
+    changed = [file for file in files if _would_change(file, is_dry=check)]
+    if as_json:
+        print_json({"changed": [str(file) for file in changed]})
+    else:
+        for file in changed:
+            say(f"{'would rewrite' if check else 'rewrote'} {file}")
+    raise typer.Exit(1 if check and changed else 0)
+
+
+def explain(
+    name: Annotated[str | None, typer.Argument(help="Which query of the file.")] = None,
+    *,
+    file: QueryFileOption = None,
+    expression: ExpressionOption = None,
+    schema: SchemaFileOption = None,
+    store: OptionalStoreOption = None,
+    branch: Annotated[str, typer.Option("--branch", help="The branch whose schema.")] = MAIN,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the plan of a query.
+
+    Example: omnigraph explain friends_of --query people.gq --schema people.pg
+    """
+    from omnigraph.lang.plan.compile import compile_query
+    from omnigraph.lang.plan.explain import explain as plan_text
+
+    catalog = _catalog(schema, store, branch=branch)
+    query = compile_query(query_source(file, expression), catalog, name)
+    if as_json:
+        print_json({"query_name": query.name, "plan": plan_text(query)})
+    else:
+        sys.stdout.write(plan_text(query) + "\n")
+
+
+def schema_plan(
+    accepted: Annotated[Path, typer.Argument(help="The schema as it is.")],
+    desired: Annotated[Path, typer.Argument(help="The schema as it should be.")],
+    *,
+    allow_data_loss: Annotated[
+        bool, typer.Option("--allow-data-loss", help="Let drops remove the data as well.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the steps that lead from one schema to another, as if every type had rows.
+
+    Example: omnigraph schema plan old.pg new.pg
+    """
+    from omnigraph.lang.schema.check import compile_schema
+    from omnigraph.lang.schema.migrate import plan_migration
+    from omnigraph.lang.schema.migration import Facts
+
+    before = compile_schema(read_source(accepted, SCHEMA))
+    after = compile_schema(read_source(desired, SCHEMA), before)
+    plan = plan_migration(before, after, Facts(), allow_data_loss=allow_data_loss)
+    if as_json:
+        print_json({**plan.to_json(), "applied": False})
+        raise typer.Exit(0 if plan.is_supported else 1)
+    if plan.is_empty:
+        say("the schemas mean the same: nothing to do")
+    if plan.steps:
+        print_table(
+            ["step", "on", "tier", "code", "what happens"],
+            ([s.kind, s.name, s.tier, s.code, s.message] for s in plan.steps),
+        )
+    for refusal in plan.refusals:
+        say(f"error[{refusal.code}]: {refusal.message}\n  hint: {refusal.hint}")
+    raise typer.Exit(0 if plan.is_supported else 1)
+
+
+class DiagramFormat(StrEnum):
+    MERMAID = "mermaid"
+    SVG = "svg"
+
+
+def schema_diagram(
+    schema: Annotated[Path | None, typer.Argument(help="A .pg schema.", metavar="FILE")] = None,
+    *,
+    store: OptionalStoreOption = None,
+    style: Annotated[
+        DiagramFormat, typer.Option("--format", help="mermaid or svg.")
+    ] = DiagramFormat.MERMAID,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A file, instead of standard output.")
+    ] = None,
+) -> None:
+    """Draw a schema: Mermaid text, or an SVG picture.
+
+    Example: omnigraph schema diagram people.pg --format svg -o people.svg
+    """
+    catalog = _catalog(schema, store)
+    if style is DiagramFormat.SVG:
+        from omnigraph.lang.schema.drawing import schema_svg
+
+        picture = schema_svg(catalog)
+    else:
+        from omnigraph.lang.schema.diagram import schema_mermaid
+
+        picture = schema_mermaid(catalog)
+    if output is None:
+        sys.stdout.write(picture)
+    else:
+        output.write_text(picture, encoding="utf-8")
+        say(f"wrote {output}")
+
+
+def _catalog(schema: Path | None, store: str | None, *, branch: str = MAIN) -> "Catalog":
+    """The catalog of exactly one of a `.pg` file and a graph."""
+    if (schema is None) == (store is None):
+        raise typer.BadParameter("give a schema file or a graph with --store")
+    if schema is not None:
+        from omnigraph.lang.schema.check import compile_schema
+
+        return compile_schema(read_source(schema, SCHEMA))
+    assert store is not None
+    return open_graph(store, read_only=True).snapshot(branch).catalog
+
+
+def _would_change(file: Path, *, is_dry: bool) -> bool:
+    if file.suffix == SCHEMA:
+        from omnigraph.lang.schema.format import format_schema
+
+        source = read_source(file, SCHEMA)
+        formatted = format_schema(source)
+    elif file.suffix == QUERY:
+        from omnigraph.lang.query.format import format_queries
+
+        source = read_source(file, QUERY)
+        formatted = format_queries(source)
+    else:
+        raise ArgumentInvalid(
+            argument="file", value=str(file), rule="fmt takes .pg and .gq files"
+        )
+    if formatted == source.text:
+        return False
+    if not is_dry:
+        file.write_text(formatted, encoding="utf-8")
+    return True
+
+
+def _rendered(finding: Diagnostic, source: SourceText) -> str:
+    word = "warning" if finding.is_warning else "error"
+    hint = f"\n  hint: {finding.hint}" if finding.hint else ""
+    return f"{word}[{finding.code}]: {finding.message}\n{source.point_at(finding.span)}{hint}"

@@ -1,0 +1,90 @@
+"""`omnigraph`: the command tree, and the one place where an error becomes text and an exit code."""
+
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+import omnigraph
+from omnigraph.base.errors import OmnigraphError
+from omnigraph.surfaces.cli import data, history, language
+from omnigraph.surfaces.cli.output import print_json, say
+from omnigraph.surfaces.wire import EXIT_ERROR, exit_code
+
+app = typer.Typer(
+    name="omnigraph",
+    help="A typed property graph with branches, commits and Spark-sized loads.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+data.register(app)
+history.register(app)
+language.register(app)
+
+
+@app.command()
+def version(
+    *, as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False
+) -> None:
+    """Print the version.
+
+    Example: omnigraph version
+    """
+    if as_json:
+        print_json({"version": omnigraph.__version__})
+    else:
+        sys.stdout.write(f"omnigraph {omnigraph.__version__}\n")
+
+
+@app.command()
+def demo(
+    directory: Annotated[
+        str | None, typer.Argument(help="Where to put the graph; a temporary place if left out.")
+    ] = None,
+) -> None:
+    """Load, ask, branch, change, merge and travel in time, on a sample graph.
+
+    Example: omnigraph demo ./packages.omni
+    """
+    from omnigraph.surfaces.cli.demo import run_demo
+
+    run_demo(directory)
+
+
+def main() -> None:
+    """Run a command; every error leaves as text or JSON, never as a traceback."""
+    try:
+        app()
+    except OmnigraphError as error:
+        if "--json" in sys.argv:
+            print_json(error.to_json())
+        else:
+            say(error.render())
+        sys.exit(exit_code(error))
+    except KeyboardInterrupt:
+        say("interrupted: what had not been committed was not written")
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output (head, less) has gone; there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_ERROR)
+    except Exception as error:  # noqa: BLE001 - the outermost surface: a bug of ours ends here
+        _report_bug(error)
+        sys.exit(EXIT_ERROR)
+
+
+def _report_bug(error: Exception) -> None:
+    sentence = f"internal error: {type(error).__name__}: {error}"
+    if "--json" in sys.argv:
+        print_json({"error": sentence, "code": "internal", "details": {}, "hint": None})
+    else:
+        say(sentence)
+    if os.environ.get("OMNIGRAPH_DEBUG"):
+        traceback.print_exc()
+    else:
+        say("  hint: this is a defect of omnigraph; OMNIGRAPH_DEBUG=1 shows where")

@@ -1,0 +1,67 @@
+"""The options that several commands share, each written once."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.span import SourceText
+from omnigraph.engine.text import QUERY, read_bytes, read_source
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+
+StoreOption = Annotated[str, typer.Option("--store", "--uri", help="The graph: a path or URI.")]
+BranchOption = Annotated[str, typer.Option("--branch", help="The branch to work on.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Say nothing on standard error.")]
+ActorOption = Annotated[str | None, typer.Option("--as", help="Who makes the change.")]
+MessageOption = Annotated[str | None, typer.Option("--message", "-m", help="Why.")]
+QueryFileOption = Annotated[
+    Path | None, typer.Option("--query", "-q", help="A .gq file.", metavar="FILE")
+]
+ExpressionOption = Annotated[str | None, typer.Option("-e", help="Query text.", metavar="SOURCE")]
+ParamsOption = Annotated[
+    str | None, typer.Option("--params", help='Parameters as JSON: \'{"name": "Ada"}\'.')
+]
+ParamsFileOption = Annotated[
+    Path | None, typer.Option("--params-file", help="Parameters from a JSON file.")
+]
+
+
+def open_graph(uri: str, *, read_only: bool = False) -> "Graph":
+    from omnigraph.engine.graph import Graph
+
+    return Graph.open(uri, read_only=read_only)
+
+
+def query_source(file: Path | None, expression: str | None) -> SourceText:
+    """The query's text, from exactly one of `--query` and `-e`."""
+    if (file is None) == (expression is None):
+        raise typer.BadParameter("give the query with --query FILE or with -e SOURCE")
+    if expression is not None:
+        return SourceText(expression, "<query>")
+    assert file is not None
+    return read_source(file, QUERY)
+
+
+def parameters(text: str | None, file: Path | None) -> Mapping[str, Any]:
+    """The parameters, from at most one of `--params` and `--params-file`."""
+    if text is not None and file is not None:
+        raise typer.BadParameter("give --params or --params-file, not both")
+    if text is None and file is None:
+        return {}
+    argument, value = ("--params", text) if file is None else ("--params-file", str(file))
+    assert value is not None
+    try:
+        given = json.loads(value if file is None else read_bytes(file))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ArgumentInvalid(argument=argument, value=value, rule=f"not JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise ArgumentInvalid(
+            argument=argument, value=value, rule='it must be a JSON object, as {"name": "Ada"}'
+        )
+    return given

@@ -1,0 +1,58 @@
+"""A load's progress: a bar on a terminal, plain lines elsewhere, silence when asked."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from omnigraph.surfaces.cli.output import say
+
+__all__ = ["Progress", "load_progress"]
+
+Progress = Callable[[str, int, int], None]
+"""Called with a phase, how much of it is done, and how much there is (0: unknown)."""
+
+
+@contextmanager
+def load_progress(*, is_silent: bool) -> Iterator[Progress]:
+    if is_silent:
+        yield _ignore
+    elif sys.stderr.isatty():
+        with _bars() as progress:
+            yield progress
+    else:
+        yield _PhaseLines()
+
+
+def _ignore(phase: str, done: int, total: int) -> None:
+    pass
+
+
+class _PhaseLines:
+    """One line as each phase begins: a log has no use for a moving bar."""
+
+    def __init__(self) -> None:
+        self._phase: str | None = None
+
+    def __call__(self, phase: str, done: int, total: int) -> None:
+        if phase != self._phase:
+            self._phase = phase
+            say(f"  {phase} …")
+
+
+@contextmanager
+def _bars() -> Iterator[Progress]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("  {task.description:<8}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def report(phase: str, done: int, total: int) -> None:
+            if phase not in tasks:
+                for earlier in tasks.values():
+                    bars.update(earlier, total=1, completed=1)
+                tasks[phase] = bars.add_task(phase, total=None)
+            bars.update(tasks[phase], total=total or None, completed=done)
+
+        yield report

@@ -1,0 +1,101 @@
+"""What every surface says in the same words: JSON shapes, and what an error becomes.
+
+Clients rely on these member names; add to them, never rename.
+"""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.base.errors import (
+    ConflictError,
+    DeniedError,
+    InputError,
+    LimitError,
+    MissingError,
+    OmnigraphError,
+    RecoveryError,
+    StorageError,
+)
+
+if TYPE_CHECKING:
+    from omnigraph.engine.results import (
+        CommitInfo,
+        LoadResult,
+        MergeResult,
+        MutationResult,
+        QueryResult,
+    )
+
+__all__ = [
+    "commit_json",
+    "exit_code",
+    "load_json",
+    "merge_json",
+    "mutation_json",
+    "query_json",
+]
+
+EXIT_ERROR = 1
+EXIT_CODES: dict[type[OmnigraphError], int] = {
+    InputError: EXIT_ERROR,
+    MissingError: 3,
+    DeniedError: EXIT_ERROR,
+    ConflictError: 4,
+    StorageError: EXIT_ERROR,
+    LimitError: EXIT_ERROR,
+    RecoveryError: EXIT_ERROR,
+}
+"""0 is success and 2 wrong usage, as shells and click have it."""
+
+
+def exit_code(error: OmnigraphError) -> int:
+    return next(code for branch, code in EXIT_CODES.items() if isinstance(error, branch))
+
+
+def query_json(result: "QueryResult", *, branch: str | None) -> dict[str, Any]:
+    return {
+        "query_name": result.query_name,
+        "target": {"branch": branch, "snapshot": None if branch else result.graph_commit_id},
+        "row_count": len(result),
+        "columns": result.columns,
+        "rows": result.to_pylist(),
+        "graph_commit_id": result.graph_commit_id,
+    }
+
+
+def mutation_json(result: "MutationResult") -> dict[str, Any]:
+    return {
+        "query_name": result.query_name,
+        "branch": result.branch,
+        "affected_nodes": result.affected_nodes,
+        "affected_edges": result.affected_edges,
+        "actor_id": result.actor_id,
+        "commit": commit_json(result.commit) if result.commit else None,
+    }
+
+
+def load_json(result: "LoadResult") -> dict[str, Any]:
+    return {
+        "branch": result.branch,
+        "base_branch": result.base_branch,
+        "branch_created": result.base_branch is not None,
+        "mode": result.mode,
+        "nodes": [{"name": name, "entities_loaded": n} for name, n in result.nodes.items()],
+        "edges": [{"name": name, "entities_loaded": n} for name, n in result.edges.items()],
+        "total_entities": result.total_entities,
+        "commit": commit_json(result.commit) if result.commit else None,
+    }
+
+
+def merge_json(result: "MergeResult") -> dict[str, Any]:
+    return {
+        "source": result.source,
+        "target": result.target,
+        "outcome": result.outcome,
+        "commit": commit_json(result.commit) if result.commit else None,
+        "branch_deleted": False,
+    }
+
+
+def commit_json(commit: "CommitInfo") -> dict[str, Any]:
+    return {**asdict(commit), "created_at": commit.created_at.isoformat()}

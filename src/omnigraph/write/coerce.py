@@ -1,0 +1,238 @@
+"""Columns as they arrive become columns as they are stored, and rows that can't are pointed out.
+
+A column arrives in one of two forms: as JSON has it (dates are ISO 8601 text, blobs base64 text,
+integers 64 bits wide) or already as it is stored. Anything else is a bug of the caller, who knows
+the property's type; a value that does not fit is the user's mistake and is never an exception here.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.base.types import INTEGER_RANGES, EnumOf, ListOf, Scalar, ValueType, VectorOf
+from omnigraph.store.arrow import arrow_type
+
+__all__ = ["Coerced", "arriving_type", "coerce", "expectation"]
+
+# A timestamp keeps milliseconds; finer digits are cut off, as a clock reading is.
+FINER_THAN_MS = r"(\.\d{3})\d+"
+DATE_ALONE = r"^(\d{4}-\d{2}-\d{2})$"
+HAS_OFFSET = r"[T ].*(Z|[+-]\d{2}(:?\d{2})?)$"
+
+
+@dataclass(frozen=True, slots=True)
+class Coerced:
+    values: pa.Array
+    """As stored; null where the value did not fit."""
+    misfits: np.ndarray
+    """Which rows did not fit, ascending."""
+
+
+def arriving_type(type_: ValueType) -> pa.DataType:
+    """The Arrow type that holds what JSON can say about a property of this type."""
+    match type_:
+        case Scalar.STRING | Scalar.BLOB | Scalar.DATE | Scalar.DATETIME | EnumOf():
+            return pa.string()
+        case Scalar.BOOL:
+            return pa.bool_()
+        case Scalar.U64:
+            return pa.uint64()
+        case Scalar.I32 | Scalar.I64 | Scalar.U32:
+            return pa.int64()
+        case Scalar.F32 | Scalar.F64:
+            return pa.float64()
+        case VectorOf():
+            return pa.list_(pa.float32())
+        case ListOf(item=item):
+            return pa.list_(arriving_type(item))
+
+
+def expectation(type_: ValueType) -> str:
+    """What a value must look like, for a message."""
+    match type_:
+        case Scalar.STRING | EnumOf():
+            return "text"
+        case Scalar.BLOB:
+            return "base64 text"
+        case Scalar.BOOL:
+            return "true or false"
+        case Scalar.DATE:
+            return "a date such as 2024-05-31"
+        case Scalar.DATETIME:
+            return "a date and time such as 2024-05-31T12:00:00Z"
+        case Scalar.F32 | Scalar.F64:
+            return f"a finite number ({type_})"
+        case Scalar():
+            low, high = INTEGER_RANGES[type_]
+            return f"a whole number from {low} to {high}"
+        case VectorOf(width=width):
+            return f"a list of {width} finite numbers"
+        case ListOf(item=item):
+            return f"a list, each item {expectation(item)}"
+
+
+def coerce(column: pa.Array, type_: ValueType) -> Coerced:
+    """The column as stored. A null stays null and is no misfit."""
+    if pa.types.is_null(column.type):
+        return _fits(pa.nulls(len(column), arrow_type(type_)))
+    match type_:
+        case Scalar.STRING | Scalar.BOOL | EnumOf():
+            return _fits(column.cast(arrow_type(type_)))
+        case Scalar.I32 | Scalar.I64 | Scalar.U32 | Scalar.U64:
+            return _integers(column, type_)
+        case Scalar.F32 | Scalar.F64:
+            return _only(column.cast(arrow_type(type_), safe=False), pc.is_finite)
+        case Scalar.DATE:
+            return _each(column, _dates)
+        case Scalar.DATETIME:
+            return _each(column, _datetimes)
+        case Scalar.BLOB:
+            return _blobs(column)
+        case VectorOf(width=width):
+            return _vectors(column, width)
+        case ListOf(item=item):
+            return _lists(column, item)
+
+
+def _fits(values: pa.Array) -> Coerced:
+    return Coerced(values, np.empty(0, dtype=np.int64))
+
+
+def _only(values: pa.Array, holds: Callable[[pa.Array], pa.Array]) -> Coerced:
+    """Values for which the claim holds; the others are misfits."""
+    fine = pc.fill_null(holds(values), fill_value=True)
+    if pc.all(fine).as_py() in (True, None):
+        return _fits(values)
+    kept = pc.if_else(fine, values, pa.scalar(None, values.type))
+    return Coerced(kept, np.flatnonzero(~fine.to_numpy(zero_copy_only=False)))
+
+
+def _integers(column: pa.Array, type_: Scalar) -> Coerced:
+    target = arrow_type(type_)
+    if column.type == target:
+        return _fits(column)
+    assert pa.types.is_integer(column.type), f"{column.type} can't be {type_}"
+    low, high = INTEGER_RANGES[type_]
+    arrives_low, arrives_high = _bounds(column.type)
+    # A bound that the arriving type can't exceed may not even fit in it, and needs no look.
+    least = pa.scalar(max(low, arrives_low), column.type)
+    most = pa.scalar(min(high, arrives_high), column.type)
+    checked = _only(
+        column,
+        lambda values: pc.and_(pc.greater_equal(values, least), pc.less_equal(values, most)),
+    )
+    return Coerced(checked.values.cast(target), checked.misfits)
+
+
+def _bounds(type_: pa.DataType) -> tuple[int, int]:
+    if pa.types.is_unsigned_integer(type_):
+        return 0, 2**type_.bit_width - 1
+    return -(2 ** (type_.bit_width - 1)), 2 ** (type_.bit_width - 1) - 1
+
+
+def _each(column: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> Coerced:
+    """Convert, finding the rows that refuse by halving: Arrow fails a column as a whole."""
+    misfits: list[int] = []
+
+    def halve(part: pa.Array, start: int) -> list[pa.Array]:
+        try:
+            return [convert(part)]
+        except pa.ArrowInvalid:
+            if len(part) == 1:
+                misfits.append(start)
+                return [convert(pa.nulls(1, part.type))]
+        middle = len(part) // 2
+        return [*halve(part[:middle], start), *halve(part[middle:], start + middle)]
+
+    return Coerced(pa.concat_arrays(halve(column, 0)), np.array(misfits, dtype=np.int64))
+
+
+def _dates(column: pa.Array) -> pa.Array:
+    return column.cast(arrow_type(Scalar.DATE))
+
+
+def _datetimes(column: pa.Array) -> pa.Array:
+    target = arrow_type(Scalar.DATETIME)
+    if not pa.types.is_string(column.type):
+        return column.cast(target, safe=False)
+    text = pc.replace_substring_regex(column, FINER_THAN_MS, r"\1")
+    text = pc.replace_substring_regex(text, DATE_ALONE, r"\1T00:00")
+    has_offset = pc.match_substring_regex(text, HAS_OFFSET)
+    # Without an offset a time is UTC; Arrow reads one kind or the other, never both at once.
+    text = pc.if_else(has_offset, text, pc.binary_join_element_wise(text, "Z", ""))
+    return text.cast(target)
+
+
+def _blobs(column: pa.Array) -> Coerced:
+    if not pa.types.is_string(column.type):
+        return _fits(column.cast(arrow_type(Scalar.BLOB)))
+    misfits: list[int] = []
+    values: list[bytes | None] = []
+    # Row by row: nothing columnar decodes base64, and a blob's bytes outweigh the loop.
+    for row, text in enumerate(column.to_pylist()):
+        try:
+            values.append(None if text is None else base64.b64decode(text, validate=True))
+        except (binascii.Error, ValueError):
+            values.append(None)
+            misfits.append(row)
+    return Coerced(pa.array(values, arrow_type(Scalar.BLOB)), np.array(misfits, dtype=np.int64))
+
+
+def _vectors(column: pa.Array, width: int) -> Coerced:
+    if not pa.types.is_fixed_size_list(column.type):
+        column = column.cast(pa.list_(pa.float32()))
+
+    def fine(values: pa.Array) -> pa.Array:
+        wide = pc.equal(pc.list_value_length(values), width)
+        numbers = pc.list_flatten(values)
+        broken = pc.or_kleene(pc.is_null(numbers), pc.invert(pc.is_finite(numbers)))
+        rows = pc.list_parent_indices(values).filter(pc.fill_null(broken, fill_value=True))
+        return pc.and_(wide, pa.array(~_mark(rows, len(values))))
+
+    checked = _only(column, fine)
+    numbers = pc.list_flatten(checked.values)
+    assert len(numbers) == width * (len(column) - checked.values.null_count), "only whole vectors"
+    return Coerced(_fixed_size(checked.values, numbers, width), checked.misfits)
+
+
+def _fixed_size(lists: pa.Array, numbers: pa.Array, width: int) -> pa.Array:
+    """The lists as fixed-size ones. A null vector still takes its width of numbers."""
+    if lists.null_count:
+        place = np.cumsum(lists.is_valid().to_numpy(zero_copy_only=False)) - 1
+        place = np.repeat(place * width, width) + np.tile(np.arange(width), len(lists))
+        absent = np.repeat(lists.is_null().to_numpy(zero_copy_only=False), width)
+        numbers = numbers.take(pa.array(place, pa.int64(), mask=absent))
+    mask = lists.is_null() if lists.null_count else None
+    return pa.FixedSizeListArray.from_arrays(numbers, type=pa.list_(pa.float32(), width), mask=mask)
+
+
+def _lists(column: pa.Array, item: Scalar) -> Coerced:
+    """A list fits when each item does; a null item never does."""
+    parents = pc.list_parent_indices(column).to_numpy()
+    items = pc.list_flatten(column)
+    coerced = coerce(items, item)
+    bad = np.union1d(
+        coerced.misfits, np.flatnonzero(items.is_null().to_numpy(zero_copy_only=False))
+    )
+    broken = _mark(parents[bad], len(column))
+    lengths = np.where(
+        broken, 0, pc.fill_null(pc.list_value_length(column), fill_value=0).to_numpy()
+    )
+    kept = coerced.values.filter(pa.array(~broken[parents]))
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    absent = broken | column.is_null().to_numpy(zero_copy_only=False)
+    values = pa.ListArray.from_arrays(
+        pa.array(offsets), kept, type=arrow_type(ListOf(item)), mask=pa.array(absent)
+    )
+    return Coerced(values, np.flatnonzero(broken))
+
+
+def _mark(rows: pa.Array | np.ndarray, count: int) -> np.ndarray:
+    marks = np.zeros(count, dtype=bool)
+    marks[np.asarray(rows, dtype=np.int64)] = True
+    return marks

@@ -1,0 +1,76 @@
+"""Moving datasets: each staged transaction becomes the next version of its table.
+
+Only between `arm` and `disarm`, and no reader can see it: the manifest still names the versions
+before. A landing that does not go as staged is never mended here, only reported; recovery looks at
+what is there and decides.
+"""
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from omnigraph.base.errors import StorageFailed
+from omnigraph.base.failpoints import Failpoint, Faults
+from omnigraph.store.graph_store import FencedBranch, GraphStore
+from omnigraph.write.sidecar import Sidecar, SidecarTable, put_sidecar, sidecar_name
+from omnigraph.write.stage import Staged
+
+__all__ = ["Armed", "Landed", "arm", "disarm", "land"]
+
+log = logging.getLogger(__name__)
+
+# Landings wait for the disk, not for the processor.
+PARALLEL_LANDINGS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Armed:
+    """The note is durable: datasets may move."""
+
+    held: FencedBranch
+    sidecar: Sidecar
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """Every dataset has moved: the commit may be published."""
+
+    held: FencedBranch
+    sidecar: Sidecar
+
+
+def arm(store: GraphStore, staged: Staged) -> Armed:
+    """Write down what is about to happen. From here on a crash is recovery's to settle."""
+    sidecar = Sidecar(
+        name=sidecar_name(staged.held.branch, staged.operation_id),
+        operation_id=staged.operation_id,
+        commit=staged.commit,
+        tables=tuple(
+            SidecarTable(table.change.key, table.pinned, table.transaction)
+            for table in staged.tables
+        ),
+    )
+    put_sidecar(store, sidecar)
+    return Armed(staged.held, sidecar)
+
+
+def land(store: GraphStore, armed: Armed, faults: Faults) -> Landed:
+    """Move each dataset to the version that was staged, the first alone and the rest at once."""
+    transactions = [table.transaction for table in armed.sidecar.tables]
+    for transaction in transactions[:1]:
+        store.datasets.land(transaction)
+        faults.reach(Failpoint.AFTER_LAND_1)
+    if rest := transactions[1:]:
+        with ThreadPoolExecutor(min(PARALLEL_LANDINGS, len(rest))) as pool:
+            for landing in [pool.submit(store.datasets.land, each) for each in rest]:
+                landing.result()
+    return Landed(armed.held, armed.sidecar)
+
+
+def disarm(store: GraphStore, armed: Armed) -> None:
+    """Remove the note of a write that is done."""
+    try:
+        store.objects.delete(armed.sidecar.name)
+    except StorageFailed as failure:
+        # The commit is visible. The next writer finds the note and sees that it is done.
+        log.warning("%s stays for the next writer to remove: %s", armed.sidecar.name, failure)

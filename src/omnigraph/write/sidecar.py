@@ -1,0 +1,127 @@
+"""The durable note written before any dataset moves.
+
+It is a redo record: with it, and without whoever wrote it, recovery can land what has not landed
+and publish the very commit that was meant. It is JSON, never a pickle, since reading one runs code.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from omnigraph.base.errors import RecoveryRequired
+from omnigraph.base.ids import BranchName, TableKey
+from omnigraph.store.branches import Branch
+from omnigraph.store.commits import Commit
+from omnigraph.store.graph_store import FencedBranch, GraphStore
+from omnigraph.store.layout import RECOVERY
+from omnigraph.store.transactions import DatasetRef, StagedTransaction
+
+__all__ = [
+    "Sidecar",
+    "SidecarTable",
+    "branches_to_recover",
+    "has_sidecars",
+    "put_sidecar",
+    "sidecar_name",
+    "sidecars",
+]
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SidecarTable:
+    key: TableKey
+    pinned: DatasetRef
+    transaction: StagedTransaction
+
+    @property
+    def is_new_fork(self) -> bool:
+        """Whether the table moves on a fork that no manifest names yet."""
+        return self.pinned.branch != self.transaction.base.branch
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    name: str
+    operation_id: str
+    commit: Commit
+    tables: tuple[SidecarTable, ...]
+
+
+def sidecar_name(branch: Branch, operation_id: str) -> str:
+    return f"{_prefix(branch)}{operation_id}.json"
+
+
+def put_sidecar(store: GraphStore, sidecar: Sidecar) -> None:
+    store.objects.put(sidecar.name, json.dumps(_to_json(sidecar)).encode())
+
+
+def sidecars(store: GraphStore, held: FencedBranch) -> list[Sidecar]:
+    """The unfinished writes of a branch, oldest first. Under its fence none has a living owner."""
+    prefix = _prefix(held.branch)
+    names = [name for name in store.objects.list(RECOVERY) if name.startswith(prefix)]
+    read = ((name, store.objects.get(name)) for name in names)
+    return [_from_bytes(name, data) for name, data in read if data is not None]
+
+
+def has_sidecars(store: GraphStore, branch: Branch) -> bool:
+    """Whether there is a note of the branch, of a dead writer or of one at work."""
+    return any(name.startswith(_prefix(branch)) for name in store.objects.list(RECOVERY))
+
+
+def branches_to_recover(store: GraphStore) -> list[BranchName]:
+    """The branches with a note. Asks for the branches only if there is any note at all."""
+    if not store.objects.list(RECOVERY):
+        return []
+    return [branch.name for branch in store.branches.list() if has_sidecars(store, branch)]
+
+
+def _prefix(branch: Branch) -> str:
+    # An incarnation ends in a ULID or is `main`, so no prefix is the beginning of another's.
+    return f"{RECOVERY}/{quote(branch.incarnation, safe='')}."
+
+
+def _to_json(sidecar: Sidecar) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "operation_id": sidecar.operation_id,
+        "commit": sidecar.commit.to_json(),
+        "tables": [
+            {
+                "key": table.key,
+                "pinned": {
+                    "path": table.pinned.path,
+                    "branch": table.pinned.branch,
+                    "version": table.pinned.version,
+                },
+                "transaction": table.transaction.to_json(),
+            }
+            for table in sidecar.tables
+        ],
+    }
+
+
+def _from_bytes(name: str, data: bytes) -> Sidecar:
+    try:
+        value = json.loads(data)
+        if value["format"] != FORMAT:
+            raise ValueError(f"it has format {value['format']}")
+        return Sidecar(
+            name=name,
+            operation_id=value["operation_id"],
+            commit=Commit.from_json(value["commit"]),
+            tables=tuple(_table_from_json(table) for table in value["tables"]),
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise RecoveryRequired(sidecar=name, reason=f"its note can't be read: {error}") from error
+
+
+def _table_from_json(value: Mapping[str, Any]) -> SidecarTable:
+    return SidecarTable(
+        key=TableKey(value["key"]),
+        pinned=DatasetRef(**value["pinned"]),
+        transaction=StagedTransaction.from_json(value["transaction"]),
+    )

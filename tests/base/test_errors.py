@@ -1,0 +1,96 @@
+"""Errors: one tree, stable codes, the same facts as text, as JSON and across processes."""
+
+import json
+import pickle
+from dataclasses import MISSING, fields
+from typing import Any
+
+import pytest
+
+from omnigraph.base import errors
+from omnigraph.base.errors import Diagnostic, LanguageError, OmnigraphError
+from omnigraph.base.span import SourceText, Span
+from omnigraph.base.violations import EXAMPLES_PER_KIND, Violation, Violations
+from omnigraph.surfaces.wire import exit_code
+
+BRANCHES = tuple(OmnigraphError.__subclasses__())
+LEAVES = tuple(
+    value
+    for name in errors.__all__
+    if isinstance(value := getattr(errors, name), type)
+    and issubclass(value, OmnigraphError)
+    and value not in (OmnigraphError, LanguageError, *BRANCHES)
+)
+
+SAMPLES: dict[str, Any] = {
+    "source": SourceText("a\n\tb", "q.gq"),
+    "diagnostics": (Diagnostic("T1", "no such type", Span(2, 2, 1), "did you mean c?"),),
+    "violations": Violations.of([Violation("type", "not a number", file="a.jsonl", line=3)]),
+    "conflicts": ({"kind": "divergent_update", "entity_id": "ada"},),
+    "tables": ("node:Person",),
+    "known": ("main",),
+    "limit": 3,
+    "found": 4,
+    "supported": 1,
+}
+
+
+def a(leaf: type[OmnigraphError]) -> OmnigraphError:
+    required = [f.name for f in fields(leaf) if f.default is MISSING]
+    return leaf(**{name: SAMPLES.get(name, name) for name in required})
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_an_error_says_the_same_after_crossing_to_another_process(
+    leaf: type[OmnigraphError],
+) -> None:
+    error = a(leaf)
+    crossed = pickle.loads(pickle.dumps(error))
+    assert type(crossed) is leaf
+    assert crossed.render() == error.render()
+    assert crossed.to_json() == error.to_json()
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_an_error_is_a_json_document_with_a_code_and_an_exit_code(
+    leaf: type[OmnigraphError],
+) -> None:
+    document = json.loads(json.dumps(a(leaf).to_json()))
+    assert document.keys() == {"error", "code", "details", "hint"}
+    assert document["error"] and document["code"] != "internal"
+    assert exit_code(a(leaf)) in (1, 3, 4)
+
+
+def test_every_leaf_hangs_on_one_branch() -> None:
+    for leaf in LEAVES:
+        assert sum(issubclass(leaf, branch) for branch in BRANCHES) == 1, leaf
+
+
+def test_a_caret_stands_under_the_place() -> None:
+    source = SourceText("query q() {\n\t$p: Persn\n}", "q.gq")
+    assert source.point_at(Span(2, 6, 5)) == "q.gq:2:6\n2 | \t$p: Persn\n  | \t    ^^^^^"
+
+
+def test_a_caret_under_wide_letters_stands_where_the_terminal_shows_the_place() -> None:
+    assert SourceText("名 x").point_at(Span(1, 3)).splitlines()[-1] == "  |    ^"
+
+
+def test_a_very_long_line_is_shown_around_the_place_only() -> None:
+    shown = SourceText("a" * 500_000 + "!" + "b" * 500_000).point_at(Span(1, 500_001))
+    line, caret = shown.splitlines()[1:]
+    assert len(line) < 200
+    assert line[caret.index("^")] == "!"
+
+
+def test_a_report_counts_all_and_shows_the_first_of_each_kind() -> None:
+    parts = [
+        Violations.of(
+            Violation("type", "not a number", file="a.jsonl", line=n) for n in range(start, 90, 3)
+        )
+        for start in range(3)
+    ]
+    report = Violations()
+    for part in reversed(parts):
+        report.merge(part)
+    assert report.total == 90
+    assert [v.line for v in report.examples] == list(range(EXAMPLES_PER_KIND))

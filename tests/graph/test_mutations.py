@@ -1,0 +1,153 @@
+"""Mutations: one commit or nothing, later statements see earlier ones, counts are exact."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omnigraph import Graph, OmnigraphError
+from tests.graph.people import QUERIES, SCHEMA
+
+FOUNDING = """
+query found() {
+    insert Company { name: "Engines" }
+    insert Person { email: "ada@x", name: "Ada", age: 36 }
+    insert Person { email: "alan@x", name: "Alan" }
+    insert Knows { from: "ada@x", to: "alan@x", since: "1840-06-01" }
+    insert WorksAt { from: "ada@x", to: "Engines" }
+}
+"""
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    graph = Graph.init(str(tmp_path / "people.omni"), SCHEMA, durability="relaxed")
+    graph.mutate(FOUNDING)
+    return graph
+
+
+def everyone(graph: Graph) -> list[dict[str, Any]]:
+    return graph.query(QUERIES, "everyone").to_pylist()
+
+
+def test_all_statements_are_one_commit(graph: Graph) -> None:
+    assert [c.kind for c in graph.commits()] == ["mutation", "init"]
+    assert graph.query(QUERIES, "friends_of", {"email": "ada@x"}).to_pylist() == [{"name": "Alan"}]
+
+
+def test_an_insert_on_an_existing_key_replaces_the_row(graph: Graph) -> None:
+    result = graph.mutate('query q() { insert Person { email: "ada@x", name: "Ada L" } }')
+    assert (result.affected_nodes, result.affected_edges) == (1, 0)
+    assert everyone(graph)[0] == {"p.email": "ada@x", "p.age": None}
+
+
+def test_an_update_touches_only_what_it_sets(graph: Graph) -> None:
+    graph.mutate(QUERIES, "birthday", {"email": "ada@x", "age": 37})
+    answer = graph.query("query q() { match { $p: Person { age: 37 } } return { $p.name } }")
+    assert answer.to_pylist() == [{"p.name": "Ada"}]
+
+
+def test_a_statement_sees_the_rows_of_the_statements_before(graph: Graph) -> None:
+    result = graph.mutate(
+        """query q() {
+            insert Person { email: "eve@x", name: "Eve", age: 1 }
+            update Person set { age: 2 } where email = "eve@x"
+            update Person set { name: "Eve the second" } where age = 2
+        }"""
+    )
+    assert result.affected_nodes == 1
+    answer = graph.query("query q() { match { $p: Person { age: 2 } } return { $p.name } }")
+    assert answer.to_pylist() == [{"p.name": "Eve the second"}]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        'update Person set { age: 1 } where email = "nobody"',
+        'update Person set { age: 36 } where email = "ada@x"',
+        'insert Company { name: "Engines" }',
+    ],
+)
+def test_matching_nothing_or_rewriting_equal_values_commits_nothing(
+    graph: Graph, statement: str
+) -> None:
+    head = graph.commits()[0]
+    result = graph.mutate(f"query q() {{ {statement} }}")
+    assert (result.affected_nodes, result.affected_edges, result.commit) == (0, 0, None)
+    assert graph.commits()[0] == head
+
+
+def test_deleting_a_node_deletes_the_edges_that_end_in_it(graph: Graph) -> None:
+    result = graph.mutate(QUERIES, "leave", {"email": "ada@x"})
+    assert (result.affected_nodes, result.affected_edges) == (1, 2)
+    assert [row["p.email"] for row in everyone(graph)] == ["alan@x"]
+    assert graph.query(QUERIES, "staff").to_pylist() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "params", "code"),
+    [
+        ('query q() { insert Knows { from: "ada@x", to: "nobody" } }', {}, "constraint_violation"),
+        ("query q() { insert Robot { name: 1 } }", {}, "type_error"),
+        ("query q() { insert Person { email: 1 ", {}, "parse_error"),
+        ("query q($n: I32) { update Person set { age: $n } where age = 1 }", {}, "param_error"),
+        (
+            "query q($n: I32) { update Person set { age: $n } where age = 1 }",
+            {"n": "x"},
+            "param_error",
+        ),
+        ("query q() { match { $p: Person } return { $p } }", {}, "invalid_argument"),
+    ],
+)
+def test_a_mutation_that_is_wrong_says_so_and_writes_nothing(
+    graph: Graph, text: str, params: dict[str, Any], code: str
+) -> None:
+    head = graph.commits()[0]
+    with pytest.raises(OmnigraphError) as caught:
+        graph.mutate(text, params=params)
+    assert caught.value.code == code
+    assert graph.commits()[0] == head
+
+
+def test_a_write_can_be_bound_to_a_commit(graph: Graph) -> None:
+    first, head = graph.commits()[1], graph.commits()[0]
+    birthday = {"email": "ada@x", "age": 40}
+    with pytest.raises(OmnigraphError) as caught:
+        graph.mutate(QUERIES, "birthday", birthday, if_commit=first.graph_commit_id)
+    assert caught.value.code == "precondition_failed"
+    done = graph.mutate(QUERIES, "birthday", birthday, if_commit=head.graph_commit_id)
+    assert done.commit is not None
+
+
+def test_a_branch_whose_target_moved_is_refused_with_a_way_out(graph: Graph) -> None:
+    graph.branch_create("side")
+    graph.mutate(QUERIES, "birthday", {"email": "ada@x", "age": 40}, branch="side")
+    graph.mutate(QUERIES, "birthday", {"email": "ada@x", "age": 50})
+    with pytest.raises(OmnigraphError) as caught:
+        graph.branch_merge("side")
+    assert caught.value.hint is not None
+    assert everyone(graph)[0]["p.age"] == 50
+
+
+@pytest.mark.parametrize(
+    ("ask", "code"),
+    [
+        (lambda g: g.query(QUERIES, "everyone", branch="nowhere"), "not_found"),
+        (
+            lambda g: g.query(QUERIES, "everyone", snapshot="01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+            "not_found",
+        ),
+        (lambda g: g.query(QUERIES, "nothing_of_the_kind"), "not_found"),
+        (lambda g: g.query(QUERIES), "not_found"),
+        (lambda g: g.query(QUERIES, "friends_of"), "param_error"),
+        (lambda g: g.branch_create("main"), "branch_exists"),
+        (lambda g: g.branch_create("a//b"), "invalid_argument"),
+        (lambda g: Graph.open(g.uri + "/nowhere"), "not_found"),
+        (lambda g: Graph.init(g.uri, SCHEMA), "already_initialized"),
+        (lambda g: Graph.open(g.uri, read_only=True).branch_create("b"), "invalid_argument"),
+    ],
+)
+def test_a_wrong_name_is_a_typed_error(graph: Graph, ask: Any, code: str) -> None:
+    with pytest.raises(OmnigraphError) as caught:
+        ask(graph)
+    assert caught.value.code == code

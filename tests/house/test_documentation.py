@@ -1,0 +1,27 @@
+"""What must be documented is documented."""
+
+import re
+from pathlib import Path
+
+from omnigraph.base import errors
+from omnigraph.base.errors import OmnigraphError
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_error_code_has_a_row_in_the_error_page() -> None:
+    codes = {
+        leaf.code
+        for name in errors.__all__
+        if isinstance(leaf := getattr(errors, name), type) and issubclass(leaf, OmnigraphError)
+    }
+    page = (ROOT / "docs/errors.md").read_text()
+    documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    assert codes <= documented
+
+
+def test_every_link_between_pages_leads_somewhere() -> None:
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+            if "://" not in link:
+                assert (page.parent / link).exists(), f"{page.name}: {link}"

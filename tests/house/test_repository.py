@@ -1,0 +1,108 @@
+"""What the repository says about itself, where no linter looks."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+DIRECT = [
+    Requirement(line)
+    for line in [
+        *PROJECT["project"]["dependencies"],
+        *PROJECT["project"]["optional-dependencies"]["spark"],
+        *PROJECT["dependency-groups"]["dev"],
+    ]
+]
+LOCKS = ["requirements.lock", "requirements-tools.lock", "bench/requirements.lock"]
+
+# A path of one developer's machine, or the host a package happened to come from.
+FOREIGN = re.compile(
+    r"(?<![\w.~-])/(?:farm|home|root|tmp|work|Users)/\w"
+    r"|pypi\.org|python[h]osted|npmjs\.|--(?:extra-)?index[-]url|--find[-]links"
+)
+
+
+def pins(lock: str) -> dict[str, str]:
+    """The version of every package that a lock names."""
+    found = re.findall(r"^([\w.-]+)==([^\s;]+)", (ROOT / lock).read_text(), re.MULTILINE)
+    return {canonicalize_name(name): version for name, version in found}
+
+
+def text_files() -> list[Path]:
+    """Every file of the repository, committed or about to be, that is not ignored."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    paths = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
+    return [path for path in paths if path.is_file() and b"\0" not in path.read_bytes()[:8192]]
+
+
+@pytest.mark.parametrize("requirement", DIRECT, ids=str)
+def test_the_lock_pins_a_version_that_pyproject_allows(requirement: Requirement) -> None:
+    pinned = pins("requirements.lock").get(canonicalize_name(requirement.name))
+    assert pinned is not None, f"{requirement.name} is not locked: run `make lock`"
+    assert pinned in requirement.specifier
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_locked_package_has_a_hash_and_the_same_version_everywhere(lock: str) -> None:
+    entries = re.split(r"^(?=[\w.-]+==)", (ROOT / lock).read_text(), flags=re.MULTILINE)[1:]
+    assert [entry.split()[0] for entry in entries if "--hash=sha256:" not in entry] == []
+    main = pins("requirements.lock")
+    assert {n: v for n, v in pins(lock).items() if main.get(n, v) != v} == {}
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_no_lock_pulls_in_torch(lock: str) -> None:
+    assert "torch" not in pins(lock)
+
+
+def test_no_file_names_a_machine_or_a_package_host() -> None:
+    offences = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in text_files()
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1)
+        if FOREIGN.search(line)
+    ]
+    assert offences == []
+
+
+def test_make_lists_every_target_that_the_documents_mention() -> None:
+    listed = subprocess.run(["make"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    targets = set(re.findall(r"^  make (\w+)", listed, re.MULTILINE))
+    phony = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert phony is not None
+    assert targets == set(phony[1].split())
+
+    documents = "\n".join(path.read_text() for path in text_files() if path.suffix == ".md")
+    blocks = "\n".join(re.findall(r"^```\w*\n(.*?)^```", documents, re.DOTALL | re.MULTILINE))
+    mentioned = set(re.findall(r"`make (\w+)", documents))
+    mentioned |= set(re.findall(r"^(?:\$ )?make (\w+)", blocks, re.MULTILINE))
+    assert mentioned <= targets
+
+
+def test_tests_of_one_group_share_a_worker(tmp_path: Path) -> None:
+    """Spark tests count on it: pytest and xdist must agree, or every worker starts a JVM."""
+    (tmp_path / "test_group.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.xdist_group('one')\n"
+        "@pytest.mark.parametrize('n', range(8))\n"
+        "def test_who(n, worker_id, request):\n"
+        "    (request.config.rootpath / f'{worker_id}.{n}').touch()\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-n2", "--dist=loadgroup", "-c", "/dev/null"]
+    subprocess.run([*command, f"--rootdir={tmp_path}", str(tmp_path)], check=True, timeout=60)
+    left = [path.stem for path in tmp_path.glob("gw*.*")]
+    assert len(left) == 8
+    assert len(set(left)) == 1

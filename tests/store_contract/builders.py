@@ -1,0 +1,156 @@
+"""Small graphs for the tests of storage: a catalog built by hand, rows, and one-line writes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.base.failpoints import NEVER, Faults
+from omnigraph.base.ids import MAIN, BranchName, CommitId, PropertyId, TypeId, TypeName
+from omnigraph.base.types import Scalar, ValueType
+from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType, NodeType, Property
+from omnigraph.store.arrow import table_schema
+from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.commits import CommitKind
+from omnigraph.store.datasets import write_fragments
+from omnigraph.store.durability import Durability
+from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.snapshot import Snapshot
+from omnigraph.write.stage import StagedFiles, StagedFragments
+from omnigraph.write.writer import OnConflict, write
+
+Row = Mapping[str, Any]
+
+
+def property_(number: int, name: str, type_: ValueType, *, nullable: bool = True) -> Property:
+    return Property(PropertyId(number), name, name, type_, is_nullable=nullable)
+
+
+PERSON = NodeType(
+    TypeId(1),
+    TypeName("Person"),
+    (property_(2, "age", Scalar.I32), property_(3, "name", Scalar.STRING, nullable=False)),
+    key=("name",),
+)
+KNOWS = EdgeType(
+    TypeId(4),
+    TypeName("Knows"),
+    TypeName("Person"),
+    TypeName("Person"),
+    (property_(5, "since", Scalar.I32),),
+    key=("src", "dst"),
+)
+CATALOG = Catalog(nodes=(PERSON,), edges=(KNOWS,), next_id=6)
+SOURCE = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person {…}\n"
+
+
+def make_store(place: Path, durability: Durability = Durability.RELAXED) -> GraphStore:
+    return GraphStore.init(str(place), CATALOG, source=SOURCE, durability=durability)
+
+
+def open_store(place: Path | str) -> GraphStore:
+    return GraphStore.open(str(place), durability=Durability.RELAXED)
+
+
+def rows_of(entity: EntityType, rows: Sequence[Row]) -> pa.Table:
+    return pa.Table.from_pylist([dict(row) for row in rows], schema=table_schema(entity))
+
+
+def people(**ages: int) -> pa.Table:
+    """People by name: `people(ada=36)`."""
+    rows = [{"id": name, "name": name, "age": age} for name, age in ages.items()]
+    return rows_of(PERSON, rows)
+
+
+def knows(*pairs: str) -> pa.Table:
+    """Edges by the names of their ends: `knows("ada-bob")`."""
+    ends = [pair.split("-") for pair in pairs]
+    return rows_of(KNOWS, [{"id": f"{s}-{d}", "src": s, "dst": d, "since": 1} for s, d in ends])
+
+
+def changes(
+    *, people: pa.Table | None = None, knows: pa.Table | None = None, gone: Sequence[str] = ()
+) -> ChangeSet:
+    """Rows to put, and names of people to delete. What it reads is what it writes."""
+    tables = {}
+    if people is not None or gone:
+        put = people if people is not None else rows_of(PERSON, [])
+        tables[PERSON.table_key] = TableChanges(put, pa.array(gone, pa.string()))
+    if knows is not None:
+        tables[KNOWS.table_key] = TableChanges(knows)
+    return ChangeSet(tables, reads=frozenset())
+
+
+def put(
+    store: GraphStore,
+    changed: ChangeSet | Callable[[Snapshot], ChangeSet],
+    *,
+    branch: str = MAIN,
+    faults: Faults = NEVER,
+    on_conflict: OnConflict = OnConflict.RAISE,
+    if_commit: CommitId | None = None,
+    message: str | None = None,
+) -> CommitId | None:
+    return write(
+        store,
+        changed if callable(changed) else lambda _: changed,
+        branch=BranchName(branch),
+        kind=CommitKind.MUTATION,
+        actor="tester",
+        message=message,
+        on_conflict=on_conflict,
+        if_commit=if_commit,
+        faults=faults,
+    )
+
+
+def staged(snapshot: Snapshot, entity: EntityType, rows: pa.Table, mode: Any) -> StagedFiles:
+    """Rows written as files beside the table, as a load's tasks do."""
+    uri = snapshot.staging_uri(entity)
+    fragments = write_fragments(uri, iter(rows.to_batches()), rows.schema)
+    return StagedFiles(mode, tuple(fragments), rows.num_rows, uri)
+
+
+def load(
+    store: GraphStore,
+    *,
+    people: pa.Table,
+    knows: pa.Table,
+    mode: str = "append",
+    branch: str = MAIN,
+    faults: Faults = NEVER,
+) -> CommitId | None:
+    def prepare(snapshot: Snapshot) -> StagedFragments:
+        tables = {
+            PERSON.table_key: staged(snapshot, PERSON, people, mode),
+            KNOWS.table_key: staged(snapshot, KNOWS, knows, mode),
+        }
+        return StagedFragments(tables, reads=frozenset())
+
+    return write(
+        store,
+        prepare,
+        branch=BranchName(branch),
+        kind=CommitKind.LOAD,
+        actor="loader",
+        faults=faults,
+    )
+
+
+def ages(snapshot: Snapshot) -> dict[str, int]:
+    table = snapshot.dataset(PERSON).scan(["name", "age"])
+    assert table.num_rows == snapshot.tables[PERSON.table_key].row_count
+    return dict(zip(table["name"].to_pylist(), table["age"].to_pylist(), strict=True))
+
+
+def pairs(snapshot: Snapshot) -> set[str]:
+    table = snapshot.dataset(KNOWS).scan(["id"])
+    assert table.num_rows == snapshot.tables[KNOWS.table_key].row_count
+    return set(table["id"].to_pylist())
+
+
+def contents(store: GraphStore, branch: str = MAIN) -> tuple[dict[str, int], set[str]]:
+    """Everything on a branch, as its head says."""
+    snapshot = store.snapshot(BranchName(branch))
+    return ages(snapshot), pairs(snapshot)

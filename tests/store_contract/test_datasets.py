@@ -1,0 +1,267 @@
+"""What one dataset promises, on real Lance: edits, landing, forks, and the guards around them."""
+
+import json
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omnigraph.base.errors import StorageFailed
+from omnigraph.base.ids import TypeId, TypeName
+from omnigraph.base.types import ListOf, Scalar, VectorOf
+from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.store.arrow import table_schema
+from omnigraph.store.datasets import (
+    Datasets,
+    LandingRefused,
+    read_fragment_columns,
+    write_fragments,
+)
+from omnigraph.store.durability import Durability
+from omnigraph.store.transactions import (
+    Append,
+    DatasetRef,
+    Overwrite,
+    Restore,
+    StagedTransaction,
+    Update,
+)
+from tests.store_contract.builders import PERSON, people, property_
+
+NO_IDS = pa.array([], pa.string())
+
+
+@pytest.fixture
+def datasets(tmp_path: Path) -> Datasets:
+    return Datasets(str(tmp_path), Durability.RELAXED)
+
+
+def create(datasets: Datasets, rows: pa.Table | None = None) -> DatasetRef:
+    return datasets.create("nodes/p", table_schema(PERSON), rows)
+
+
+def edit(
+    datasets: Datasets, ref: DatasetRef, rows: pa.Table, gone: list[str] | None = None
+) -> DatasetRef:
+    update, _ = datasets.stage_edit(ref, rows, pa.array(gone or [], pa.string()))
+    return datasets.land(datasets.stage(ref, update, {}))
+
+
+def row_ids(datasets: Datasets, ref: DatasetRef) -> dict[str, int]:
+    table = datasets.open(ref).scan(["id"], with_row_id=True)
+    return dict(zip(table["id"].to_pylist(), table["_rowid"].to_pylist(), strict=True))
+
+
+def content(datasets: Datasets, ref: DatasetRef) -> dict[str, int]:
+    table = datasets.open(ref).scan(["id", "age"])
+    return dict(zip(table["id"].to_pylist(), table["age"].to_pylist(), strict=True))
+
+
+NAMES = st.sampled_from([f"n{i}" for i in range(8)])
+EDITS = st.lists(
+    st.tuples(st.dictionaries(NAMES, st.integers(0, 99)), st.sets(NAMES)), min_size=1, max_size=4
+)
+
+
+@given(edits=EDITS)
+@settings(max_examples=15, deadline=None)
+def test_edits_add_up_to_what_a_dictionary_says(
+    tmp_path_factory: pytest.TempPathFactory, edits: list[tuple[dict[str, int], set[str]]]
+) -> None:
+    datasets = Datasets(str(tmp_path_factory.mktemp("graph")), Durability.RELAXED)
+    ref, model = create(datasets), dict[str, int]()
+    for upserts, deletes in edits:
+        gone = deletes - upserts.keys()
+        update, counts = datasets.stage_edit(
+            ref, people(**upserts), pa.array(sorted(gone), pa.string())
+        )
+        assert counts.inserted == len(upserts.keys() - model.keys())
+        assert counts.updated == len(upserts.keys() & model.keys())
+        assert counts.deleted == len(gone & model.keys())
+        if update == Update():
+            continue
+        ref = datasets.land(datasets.stage(ref, update, {}))
+        model = {**{k: v for k, v in model.items() if k not in gone}, **upserts}
+        assert content(datasets, ref) == model
+        assert datasets.open(ref).row_count == len(model)
+
+
+def test_a_replaced_row_keeps_its_row_id_and_a_new_one_gets_its_own(datasets: Datasets) -> None:
+    first = create(datasets, people(ada=1, bob=2, eve=3))
+    second = edit(datasets, first, people(zoe=9, eve=30, ada=10), gone=["bob"])
+    before, after = row_ids(datasets, first), row_ids(datasets, second)
+    assert (after["ada"], after["eve"]) == (before["ada"], before["eve"])
+    assert after["zoe"] not in before.values()
+    assert content(datasets, second) == {"ada": 10, "eve": 30, "zoe": 9}
+
+
+def test_long_lists_of_ids_are_found_as_short_ones_are(datasets: Datasets) -> None:
+    many = {f"p{i}": i for i in range(1_500)}
+    first = create(datasets, people(**many))
+    second = edit(datasets, first, people(**dict.fromkeys(many, 7)))
+    assert row_ids(datasets, second) == row_ids(datasets, first)
+    assert set(content(datasets, second).values()) == {7}
+
+
+def test_a_staged_change_is_invisible_until_it_lands(datasets: Datasets) -> None:
+    ref = create(datasets, people(ada=1))
+    update, _ = datasets.stage_edit(ref, people(ada=2), NO_IDS)
+    assert datasets.newest_version("nodes/p", None) == ref.version
+    landed = datasets.land(datasets.stage(ref, update, {}))
+    assert landed.version == ref.version + 1
+    assert content(datasets, ref) == {"ada": 1}
+    assert content(datasets, landed) == {"ada": 2}
+
+
+def test_a_transaction_lands_after_a_journey_through_json(datasets: Datasets) -> None:
+    ref = create(datasets, people(ada=1, bob=2))
+    update, _ = datasets.stage_edit(ref, people(ada=5), pa.array(["bob"]))
+    staged = datasets.stage(ref, update, {"operation_id": "x"})
+    travelled = StagedTransaction.from_json(json.loads(json.dumps(staged.to_json())))
+    assert travelled == staged
+    assert content(datasets, datasets.land(travelled)) == {"ada": 5}
+
+
+@pytest.mark.parametrize(
+    "operation", [Append(("{}",)), Overwrite(()), Update((1,), ("{}",), ()), Restore(3)]
+)
+def test_every_operation_reads_back_from_json(
+    operation: Append | Overwrite | Update | Restore,
+) -> None:
+    staged = StagedTransaction(DatasetRef("nodes/p", None, 1), operation, "u", {"a": "b"})
+    assert StagedTransaction.from_json(json.loads(json.dumps(staged.to_json()))) == staged
+
+
+def test_a_second_append_from_one_version_is_refused_and_not_rebased(datasets: Datasets) -> None:
+    ref = create(datasets)
+    first, second = (
+        datasets.stage(ref, Append(datasets.stage_rows(ref, rows)), {})
+        for rows in (people(ada=1), people(bob=2))
+    )
+    landed = datasets.land(first)
+    with pytest.raises(LandingRefused):
+        datasets.land(second)
+    assert content(datasets, landed) == {"ada": 1}
+    assert datasets.newest_version("nodes/p", None) == landed.version
+
+
+def test_landing_twice_is_refused(datasets: Datasets) -> None:
+    ref = create(datasets)
+    staged = datasets.stage(ref, Append(datasets.stage_rows(ref, people(ada=1))), {})
+    datasets.land(staged)
+    with pytest.raises(LandingRefused):
+        datasets.land(staged)
+
+
+def test_notes_tell_whose_transaction_made_each_version(datasets: Datasets) -> None:
+    ref = create(datasets)
+    staged = datasets.stage(ref, Append(datasets.stage_rows(ref, people(ada=1))), {})
+    landed = datasets.land(staged)
+    datasets.land(datasets.stage(landed, Restore(ref.version), {}))
+    first, second = datasets.notes_after(ref)
+    assert (first.version, first.uuid, first.restores) == (2, staged.uuid, None)
+    assert (second.version, second.restores) == (3, 1)
+
+
+def test_files_can_be_read_before_any_version_names_them(
+    datasets: Datasets, tmp_path: Path
+) -> None:
+    ref = create(datasets, people(ada=1))
+    uri = datasets.uri(ref.path, ref.branch)
+    rows = people(bob=2, eve=3)
+    fragments = write_fragments(uri, iter(rows.to_batches()), rows.schema)
+    read = read_fragment_columns(uri, fragments, ["age", "id"])
+    assert read.to_pydict() == {"age": [2, 3], "id": ["bob", "eve"]}
+    assert content(datasets, ref) == {"ada": 1}
+
+
+def test_no_batches_give_no_fragments_and_an_empty_column(datasets: Datasets) -> None:
+    ref = create(datasets)
+    uri = datasets.uri(ref.path, ref.branch)
+    assert write_fragments(uri, iter([]), table_schema(PERSON)) == []
+    assert read_fragment_columns(uri, [], ["id"]).to_pydict() == {"id": []}
+
+
+def test_a_table_can_be_overwritten_with_nothing(datasets: Datasets) -> None:
+    ref = create(datasets, people(ada=1))
+    emptied = datasets.land(datasets.stage(ref, Overwrite(()), {}))
+    assert datasets.open(emptied).row_count == 0
+    assert datasets.open(ref).row_count == 1
+
+
+def test_a_fork_reads_its_source_and_writes_apart_from_it(datasets: Datasets) -> None:
+    source = create(datasets, people(ada=1, bob=2))
+    fork = datasets.fork(source, "work/a.01.02")
+    ours = edit(datasets, fork, people(ada=10), gone=["bob"])
+    theirs = edit(datasets, source, people(ada=20))
+    assert content(datasets, ours) == {"ada": 10}
+    assert content(datasets, theirs) == {"ada": 20, "bob": 2}
+    assert datasets.has_fork("nodes/p", "work/a.01.02")
+    assert not datasets.has_fork("nodes/p", "work/a.01.03")
+
+
+def test_files_written_beside_the_source_can_be_adopted_by_a_fork(datasets: Datasets) -> None:
+    wide = NodeType(TypeId(1), TypeName("Photo"), (property_(2, "image", Scalar.BLOB),), key=())
+    source = datasets.create("nodes/photo", table_schema(wide))
+    rows = pa.table(
+        {"id": ["small", "large"], "image": [b"x", b"y" * 300_000]}, schema=table_schema(wide)
+    )
+    written_at = datasets.uri(source.path, None)
+    fragments = tuple(write_fragments(written_at, iter(rows.to_batches()), rows.schema))
+    fork = datasets.fork(source, "b.01.02")
+    datasets.adopt(fragments, written_at=written_at, ref=fork)
+    landed = datasets.land(datasets.stage(fork, Append(fragments), {}))
+    # The originals may be swept away as unused.
+    for file in Path(written_at, "data").rglob("*.*"):
+        file.unlink()
+    assert datasets.open(landed).scan(["id", "image"]).to_pydict() == rows.to_pydict()
+
+
+def test_every_type_of_property_survives_a_round_trip(datasets: Datasets) -> None:
+    types = [*Scalar, VectorOf(3), ListOf(Scalar.STRING), ListOf(Scalar.F64)]
+    entity = NodeType(
+        TypeId(1),
+        TypeName("Wide"),
+        tuple(property_(n, f"p{n:02}", type_) for n, type_ in enumerate(types, start=2)),
+    )
+    schema = table_schema(entity)
+    empty = {field.name: None for field in schema if field.name != "id"}
+    ref = datasets.create(
+        "nodes/wide", schema, pa.Table.from_pylist([{"id": "x", **empty}], schema)
+    )
+    read = datasets.open(ref).scan(schema.names)
+    assert read.cast(schema).to_pylist() == [{"id": "x", **empty}]
+    assert [f.type for f in read.schema] == [f.type for f in schema]
+
+
+def test_a_scan_takes_a_predicate_and_names_rows_on_request(datasets: Datasets) -> None:
+    ref = create(datasets, people(ada=1, bob=2))
+    found = datasets.open(ref).scan(
+        ["name"], predicate=pc.field("age") > 1, with_row_id=True, with_row_address=True
+    )
+    assert found.to_pylist() == [{"name": "bob", "_rowid": 1, "_rowaddr": 1}]
+
+
+def test_a_reader_falls_back_from_a_torn_version_and_recovery_may_remove_it(
+    datasets: Datasets, tmp_path: Path
+) -> None:
+    first = create(datasets, people(ada=1))
+    torn = edit(datasets, first, people(ada=2))
+    file = tmp_path / "nodes/p/_versions" / f"{2**64 - 1 - torn.version:020}.manifest"
+    os.truncate(file, 0)
+    after_the_cut = Datasets(str(tmp_path), Durability.RELAXED)
+    assert content(after_the_cut, after_the_cut.open_newest("nodes/p", None).ref) == {"ada": 1}
+    assert not after_the_cut.drop_torn("nodes/p", None, first.version)
+    assert after_the_cut.drop_torn("nodes/p", None, torn.version)
+    again = edit(after_the_cut, first, people(ada=3))
+    assert again == torn
+    assert content(after_the_cut, again) == {"ada": 3}
+
+
+def test_a_missing_dataset_is_a_storage_failure(datasets: Datasets) -> None:
+    with pytest.raises(StorageFailed, match=r"open .*nodes/none failed"):
+        datasets.open(DatasetRef("nodes/none", None, 1))

@@ -1,0 +1,116 @@
+"""The manifest's compare-and-swap, raced by real processes, and its shape as history grows."""
+
+import itertools
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from omnigraph.base.clock import SystemClock
+from omnigraph.base.ids import MAIN, CommitId, TableKey
+from omnigraph.store.datasets import Datasets
+from omnigraph.store.durability import Durability
+from omnigraph.store.layout import MANIFEST
+from omnigraph.store.manifest import (
+    COMMITS_PER_COLD_FRAGMENT,
+    CommitRow,
+    Manifest,
+    ManifestMoved,
+    ManifestState,
+    TableEntry,
+)
+from omnigraph.store.transactions import DatasetRef
+
+PERSON = TableKey("node:Person")
+FIRST = CommitRow(CommitId("first"), 0, (), "{}")
+
+
+def make_manifest(root: Path) -> Manifest:
+    datasets = Datasets(str(root), Durability.RELAXED)
+    Manifest.create(datasets, MAIN, {PERSON: entry(version=1, seq=0)}, FIRST)
+    return Manifest(datasets)
+
+
+def entry(*, version: int, seq: int) -> TableEntry:
+    return TableEntry(DatasetRef("nodes/p", None, version), row_count=0, seq=seq)
+
+
+def publish_next(manifest: Manifest, state: ManifestState, commit_id: str) -> ManifestState:
+    seq = state.recent[-1].seq + 1
+    row = CommitRow(CommitId(commit_id), seq, (state.head,), "{}")
+    return manifest.replace(
+        state, name=MAIN, tables={PERSON: entry(version=seq + 1, seq=seq)}, commit=row
+    )
+
+
+def race(root: str, publishes: int) -> list[str]:
+    """Publish until `publishes` have landed; give the ids that were acknowledged."""
+    manifest, clock = Manifest(Datasets(root, Durability.RELAXED)), SystemClock()
+    acknowledged: list[str] = []
+    while len(acknowledged) < publishes:
+        commit_id = clock.ulid()
+        try:
+            publish_next(manifest, manifest.newest(None), commit_id)
+        except ManifestMoved:
+            continue
+        acknowledged.append(commit_id)
+    return acknowledged
+
+
+def test_racing_processes_lose_no_publish_and_fork_no_history(tmp_path: Path) -> None:
+    manifest = make_manifest(tmp_path)
+    with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
+        racers = [pool.submit(race, str(tmp_path), 25) for _ in range(4)]
+        acknowledged = {commit for racer in racers for commit in racer.result()}
+    line = manifest.commits(manifest.newest(None))
+    assert {row.id for row in line} == acknowledged | {FIRST.id}
+    assert [row.seq for row in line] == list(range(101))
+    assert all(after.parents == (before.id,) for before, after in itertools.pairwise(line))
+
+
+def test_a_stale_state_can_not_be_replaced(tmp_path: Path) -> None:
+    manifest = make_manifest(tmp_path)
+    stale = manifest.newest(None)
+    publish_next(manifest, stale, "second")
+    with pytest.raises(ManifestMoved):
+        publish_next(manifest, stale, "other")
+    assert [row.id for row in manifest.commits(manifest.newest(None))] == ["first", "second"]
+
+
+def test_what_a_read_projects_does_not_grow_with_history(tmp_path: Path) -> None:
+    manifest = make_manifest(tmp_path)
+    state = manifest.newest(None)
+    for number in range(2 * COMMITS_PER_COLD_FRAGMENT + 5):
+        state = publish_next(manifest, state, f"c{number:03}")
+        assert len(state.recent) <= COMMITS_PER_COLD_FRAGMENT
+    assert len(state.cold) == 2
+    assert manifest.newest(None) == state
+    assert state.tables[PERSON].ref.version == 2 * COMMITS_PER_COLD_FRAGMENT + 6
+    assert len(manifest.commits(state)) == 2 * COMMITS_PER_COLD_FRAGMENT + 6
+
+
+def test_cleaning_up_old_versions_takes_nothing_from_branches_or_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omnigraph.store.manifest.KEEP_VERSIONS_S", 0)
+    manifest = make_manifest(tmp_path)
+    datasets = Datasets(str(tmp_path), Durability.RELAXED)
+    state = manifest.newest(None)
+    expected: dict[str | None, ManifestState] = {}
+    for number in range(COMMITS_PER_COLD_FRAGMENT + 40):
+        state = publish_next(manifest, state, f"m{number:03}")
+        if number in (5, 90):
+            fork = datasets.fork(DatasetRef(MANIFEST, None, state.version), f"b.{number}")
+            expected[fork.branch] = manifest.newest(fork.branch)
+    branch = manifest.newest("b.5")
+    for number in range(COMMITS_PER_COLD_FRAGMENT + 10):
+        branch = publish_next(manifest, branch, f"b{number:03}")
+    expected |= {"b.5": branch, None: state}
+    fresh = Manifest(Datasets(str(tmp_path), Durability.RELAXED))
+    for name, seen in expected.items():
+        assert fresh.newest(name) == seen
+        line = fresh.commits(fresh.newest(name))
+        assert [row.seq for row in line] == list(range(len(line)))
+    versions = tmp_path / MANIFEST / "_versions"
+    assert len(list(versions.glob("*.manifest"))) < COMMITS_PER_COLD_FRAGMENT

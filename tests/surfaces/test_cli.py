@@ -1,0 +1,166 @@
+"""The command line: answers on standard output, words on standard error, exit codes that mean."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.graph.people import QUERIES, SCHEMA
+from tests.surfaces.cli import CommandLine
+
+FOUNDING = """
+query found() {
+    insert Company { name: "Engines" }
+    insert Person { email: "ada@x", name: "Ada", age: 36 }
+    insert WorksAt { from: "ada@x", to: "Engines" }
+}
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, omnigraph: CommandLine) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("people.pg").write_text(SCHEMA)
+    Path("people.gq").write_text(QUERIES)
+    assert omnigraph("init", "--schema", "people.pg", "g.omni").exit_code == 0
+    assert omnigraph("mutate", "-e", FOUNDING, "--store", "g.omni").exit_code == 0
+    return "g.omni"
+
+
+def test_a_query_prints_a_table_and_json_prints_one_document(
+    store: str, omnigraph: CommandLine
+) -> None:
+    table = omnigraph("query", "everyone", "-q", "people.gq", "--store", store)
+    assert table.exit_code == 0
+    assert "ada@x" in table.out and "1 row" in table.err
+    document = omnigraph("query", "everyone", "-q", "people.gq", "--store", store, "--json").json
+    assert document["rows"] == [{"p.email": "ada@x", "p.age": 36}]
+    assert document["columns"] == ["p.email", "p.age"]
+    assert (document["query_name"], document["row_count"]) == ("everyone", 1)
+    assert document["target"] == {"branch": "main", "snapshot": None}
+
+
+@pytest.mark.parametrize(
+    ("style", "printed"),
+    [
+        ("jsonl", '{"p.email": "ada@x", "p.age": 36}\n'),
+        ("csv", "p.email,p.age\nada@x,36\n"),
+        ("kv", "p.email: ada@x\np.age: 36\n"),
+    ],
+)
+def test_rows_come_in_the_format_asked_for(
+    store: str, omnigraph: CommandLine, style: str, printed: str
+) -> None:
+    answer = omnigraph("query", "everyone", "-q", "people.gq", "--store", store, "--format", style)
+    assert answer.out == printed
+
+
+def test_branch_change_merge_and_travel(store: str, omnigraph: CommandLine) -> None:
+    before = omnigraph("commit", "list", "--store", store, "--json").json["commits"][0]
+    assert omnigraph("branch", "create", "side", "--store", store).exit_code == 0
+    assert omnigraph("branch", "list", "--store", store, "--json").json == {
+        "branches": ["main", "side"]
+    }
+    birthday = ("mutate", "birthday", "-q", "people.gq", "--params", '{"email":"ada@x","age":37}')
+    done = omnigraph(*birthday, "--branch", "side", "--as", "me", "--store", store, "--json").json
+    assert (done["affected_nodes"], done["affected_edges"], done["actor_id"]) == (1, 0, "me")
+    assert done["commit"]["graph_branch"] == "side"
+    merged = omnigraph("branch", "merge", "side", "--into", "main", "--store", store, "--json").json
+    assert (merged["outcome"], merged["branch_deleted"]) == ("fast_forward", False)
+    ask = ("query", "everyone", "-q", "people.gq", "--store", store, "--json")
+    assert omnigraph(*ask).json["rows"][0]["p.age"] == 37
+    past = omnigraph(*ask, "--snapshot", before["graph_commit_id"]).json
+    assert past["rows"][0]["p.age"] == 36
+    assert past["graph_commit_id"] == before["graph_commit_id"]
+    listed = omnigraph("commit", "list", "--store", store)
+    assert "merge side" in listed.out
+
+
+def test_a_write_says_where_it_went_unless_told_to_be_quiet(
+    store: str, omnigraph: CommandLine
+) -> None:
+    birthday = ("mutate", "birthday", "-q", "people.gq", "--store", store)
+    said = omnigraph(*birthday, "--params", '{"email":"ada@x","age":37}')
+    assert "g.omni" in said.err and said.out == ""
+    silent = omnigraph(*birthday, "--params", '{"email":"ada@x","age":38}', "--quiet")
+    assert (silent.exit_code, silent.err, silent.out) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "code"),
+    [
+        (("query", "everyone", "-q", "people.gq", "--store", "nowhere"), 3, "not_found"),
+        (("query", "everyone", "-q", "nowhere.gq", "--store", "g.omni"), 3, "not_found"),
+        (("query", "nobody", "-q", "people.gq", "--store", "g.omni"), 3, "not_found"),
+        (("query", "-q", "people.gq", "--store", "g.omni"), 3, "not_found"),
+        (("query", "friends_of", "-q", "people.gq", "--store", "g.omni"), 1, "param_error"),
+        (("query", "-e", "query q( {", "--store", "g.omni"), 1, "parse_error"),
+        (("branch", "create", "main", "--store", "g.omni"), 4, "branch_exists"),
+        (("branch", "merge", "nowhere", "--store", "g.omni"), 3, "not_found"),
+        (("init", "--schema", "people.pg", "g.omni"), 4, "already_initialized"),
+        (
+            ("query", "everyone", "-q", "people.gq", "--params", "[", "--store", "g.omni"),
+            1,
+            "invalid_argument",
+        ),
+    ],
+)
+def test_an_error_is_text_with_a_hint_or_one_json_document(
+    store: str, omnigraph: CommandLine, arguments: tuple[str, ...], exit_code: int, code: str
+) -> None:
+    as_text = omnigraph(*arguments)
+    assert as_text.exit_code == exit_code
+    assert as_text.err.startswith("error") and "Traceback" not in as_text.err
+    assert as_text.out == ""
+    as_json = omnigraph(*arguments, "--json")
+    assert as_json.exit_code == exit_code
+    assert as_json.json["code"] == code
+
+
+def test_a_mistake_in_a_query_is_pointed_at(store: str, omnigraph: CommandLine) -> None:
+    text = "query q() {\n  match { $p: Persn }\n  return { $p.name }\n}"
+    answer = omnigraph("query", "-e", text, "--store", store)
+    assert "2 |   match { $p: Persn }" in answer.err
+    assert "  |               ^^^^^" in answer.err
+    assert "Person" in answer.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("query", "everyone", "--store", "g.omni"),
+        ("query", "-e", "x", "-q", "people.gq", "--store", "g.omni"),
+        ("query", "everyone", "-q", "people.gq"),
+        ("query", "everyone", "-q", "people.gq", "--store", "g.omni", "--colour", "red"),
+        ("nonsense",),
+    ],
+)
+def test_wrong_usage_exits_with_two(
+    store: str, omnigraph: CommandLine, arguments: tuple[str, ...]
+) -> None:
+    assert omnigraph(*arguments).exit_code == 2
+
+
+def test_help_loads_neither_arrow_nor_lance_nor_spark_nor_a_grammar() -> None:
+    heavy = {"pyarrow", "lance", "pyspark", "duckdb", "numpy", "lark"}
+    script = (
+        "import sys; sys.argv = ['omnigraph', '--help']\n"
+        "from omnigraph.surfaces.cli.main import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        f"print(sorted({heavy!r} & set(sys.modules)), file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stderr.strip() == "[]"
+
+
+def test_a_point_query_does_not_load_spark(store: str) -> None:
+    script = (
+        "import sys; from omnigraph import Graph\n"
+        "Graph.open(sys.argv[1]).query(sys.argv[2], 'everyone')\n"
+        "print('pyspark' in sys.modules)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script, store, QUERIES], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "False"
