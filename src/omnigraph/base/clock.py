@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Protocol
 
-__all__ = ["Clock", "SystemClock", "ulid_text"]
+__all__ = ["Clock", "SystemClock", "is_ulid", "ulid_text"]
 
 CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 ULID_LETTERS = 26
@@ -41,6 +41,10 @@ class SystemClock:
         with self._lock:
             self._last = max(fresh, self._last + 1)
             return ulid_text(self._last)
+
+
+def is_ulid(text: str) -> bool:
+    return len(text) == ULID_LETTERS and set(text) <= set(CROCKFORD)
 
 
 def ulid_text(number: int) -> str:

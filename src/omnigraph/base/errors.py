@@ -9,6 +9,7 @@
     │                                   key_conflict branch_exists branch_in_use already_initialized
     │                                   merge_conflicts
     ├── StorageError    look before you retry: the outcome may be unknown   storage_error
+    │                                   store_unfit
     ├── LimitError      ask for less    resource_limit
     └── RecoveryError   an operator decides   recovery_required schema_version_unsupported
 
@@ -29,6 +30,7 @@ __all__ = [
     "ArgumentInvalid",
     "BranchBusy",
     "BranchExists",
+    "BranchHasChildren",
     "BranchMissing",
     "CommitMissing",
     "ConflictError",
@@ -36,6 +38,7 @@ __all__ = [
     "DeniedError",
     "DependencyMissing",
     "Diagnostic",
+    "FenceLost",
     "FileMissing",
     "GraphMissing",
     "HeadMoved",
@@ -48,6 +51,7 @@ __all__ = [
     "MergeConflicts",
     "MigrationRefused",
     "MissingError",
+    "MomentMissing",
     "OmnigraphError",
     "ParameterInvalid",
     "ParseFailed",
@@ -61,6 +65,7 @@ __all__ = [
     "SparkFailed",
     "StorageError",
     "StorageFailed",
+    "StoreUnfit",
     "TypeCheckFailed",
     "Unsupported",
 ]
@@ -380,6 +385,21 @@ class CommitMissing(MissingError):
 
 
 @dataclass(eq=False)
+class MomentMissing(MissingError):
+    """A branch has no commit as old as that."""
+
+    moment: str
+    branch: BranchName
+
+    def __str__(self) -> str:
+        return f"branch {self.branch} had no commit at {self.moment}"
+
+    @property
+    def hint(self) -> str | None:
+        return f"list them: omnigraph commit list --branch {self.branch}"
+
+
+@dataclass(eq=False)
 class QueryMissing(MissingError):
     """`name` is None where a file holds several queries and none was asked for."""
 
@@ -439,6 +459,40 @@ class BranchBusy(ConflictError):
     @property
     def hint(self) -> str | None:
         return "nothing was written: retry when that writer is done"
+
+
+@dataclass(eq=False)
+class FenceLost(ConflictError):
+    """This writer stood still for so long that another one took its branch over."""
+
+    code: ClassVar[str] = "branch_in_use"
+    branch: str
+    holder: str
+
+    def __str__(self) -> str:
+        return f"branch {self.branch} was taken over by {self.holder} while this write stood still"
+
+    @property
+    def hint(self) -> str | None:
+        return "nothing was written: read again and retry"
+
+
+@dataclass(eq=False)
+class BranchHasChildren(ConflictError):
+    """Branches were made from this one, and read what it wrote."""
+
+    code: ClassVar[str] = "branch_in_use"
+    branch: BranchName
+    children: tuple[BranchName, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"branch {self.branch} can't go before those made from it: {', '.join(self.children)}"
+        )
+
+    @property
+    def hint(self) -> str | None:
+        return "delete those first"
 
 
 @dataclass(eq=False)
@@ -530,6 +584,22 @@ class StorageFailed(StorageError):
 
     def __str__(self) -> str:
         return f"{self.doing} {self.path} failed: {self.reason}"
+
+
+@dataclass(eq=False)
+class StoreUnfit(StorageError):
+    """The place can't keep writers apart, so nothing is written there at all."""
+
+    code: ClassVar[str] = "store_unfit"
+    place: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.place} can't be written safely: {self.reason}"
+
+    @property
+    def hint(self) -> str | None:
+        return "nothing was written: use another store; reading works"
 
 
 @dataclass(eq=False)

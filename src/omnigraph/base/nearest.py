@@ -5,7 +5,7 @@ from collections.abc import Iterable
 __all__ = ["nearest"]
 
 # A name is compared with at most so many others: a suggestion is worth milliseconds, not seconds.
-MAX_COMPARED = 2000
+MAX_COMPARED = 1000
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

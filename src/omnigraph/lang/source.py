@@ -9,7 +9,7 @@ import codecs
 from omnigraph.base.errors import Diagnostic, LimitExceeded, ParseFailed
 from omnigraph.base.span import SourceText, Span
 
-__all__ = ["MAX_SOURCE_BYTES", "decode_source"]
+__all__ = ["MAX_SOURCE_BYTES", "check_size", "decode_source"]
 
 # A hundred times the largest schema we know of; reading more would take minutes, not seconds.
 MAX_SOURCE_BYTES = 16 * 1024 * 1024
@@ -22,10 +22,7 @@ def decode_source(data: bytes, name: str, *, code: str) -> SourceText:
 
     Raises ParseFailed where the bytes are not UTF-8, LimitExceeded where they are too many.
     """
-    if len(data) > MAX_SOURCE_BYTES:
-        raise LimitExceeded(
-            what=f"the size of {name} in bytes", limit=MAX_SOURCE_BYTES, found=len(data)
-        )
+    _refuse_more(len(data), name)
     data = data.removeprefix(codecs.BOM_UTF8)
     try:
         return SourceText(data.decode("utf-8"), name)
@@ -41,3 +38,13 @@ def decode_source(data: bytes, name: str, *, code: str) -> SourceText:
         finding = Diagnostic(code, message, Span(line, column), hint)
         shown = SourceText(data.decode("utf-8", errors="replace"), name)
         raise ParseFailed(source=shown, diagnostics=(finding,)) from error
+
+
+def check_size(source: SourceText) -> None:
+    """The same limit for a text that never was a file. Raises LimitExceeded."""
+    _refuse_more(len(source.text), source.name)
+
+
+def _refuse_more(size: int, name: str) -> None:
+    if size > MAX_SOURCE_BYTES:
+        raise LimitExceeded(what=f"the size of {name}", limit=MAX_SOURCE_BYTES, found=size)

@@ -2,16 +2,19 @@
 
 A line `--- name` starts a section; what stands before the first one says what the case is about.
 `schema` is compiled; with `accepted`, its migration from that schema is planned, with what `facts`
-says of the data: `empty Type`, `nulls Type.property`, `allow data loss`.
+says of the data: `empty Type`, `nulls Type.property`, `allow data loss`. `format` is
+formatted, `lint` is looked at for mistakes.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from omnigraph.base.errors import LanguageError
+from omnigraph.base.errors import Diagnostic, LanguageError
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType, NodeType, Property
 from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.schema.format import format_schema
+from omnigraph.lang.schema.lint import lint_schema
 from omnigraph.lang.schema.migrate import plan_migration
 from omnigraph.lang.schema.migration import Facts, MigrationPlan
 
@@ -37,13 +40,17 @@ def read_case(path: Path) -> Case:
 
 def outcome(case: Case) -> str:
     """What the compiler says about a case, as its last section is expected to."""
+    if "format" in case.sections:
+        return format_schema(SourceText(case.sections["format"]))
+    if "lint" in case.sections:
+        return _findings(lint_schema(SourceText(case.sections["lint"])))
     accepted = None
     if "accepted" in case.sections:
         accepted = compile_schema(SourceText(case.sections["accepted"], "accepted.pg"))
     try:
         catalog = compile_schema(SourceText(case.sections["schema"], "schema.pg"), accepted)
     except LanguageError as error:
-        return _findings(error)
+        return _findings(error.diagnostics)
     if accepted is None:
         return _catalog(catalog)
     lines = case.sections.get("facts", "").splitlines()
@@ -57,9 +64,9 @@ def _ending(text: str) -> str:
     return text if not text or text.endswith("\n") else f"{text}\n"
 
 
-def _findings(error: LanguageError) -> str:
+def _findings(diagnostics: tuple[Diagnostic, ...]) -> str:
     lines = []
-    for d in error.diagnostics:
+    for d in diagnostics:
         lines.append(f"{d.code} {d.span.line}:{d.span.column}+{d.span.length} {d.message}")
         if d.hint:
             lines.append(f"    {d.hint}")
@@ -82,7 +89,10 @@ def _plan(plan: MigrationPlan) -> str:
         marks = " ".join(mark for mark in (step.tier, step.mode, step.code) if mark)
         lines.append(f"{step.kind} {step.name} [{marks}] {step.message}")
     for refusal in plan.refusals:
-        lines += [f"refused {refusal.name} [{refusal.code}] {refusal.message}", f"    {refusal.hint}"]
+        lines += [
+            f"refused {refusal.name} [{refusal.code}] {refusal.message}",
+            f"    {refusal.hint}",
+        ]
     return "".join(f"{line}\n" for line in [*lines, "=>" if lines else "nothing to do =>"])
 
 

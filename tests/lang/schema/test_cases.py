@@ -1,10 +1,13 @@
+import re
 from pathlib import Path
 
 import pytest
-from tests.lang.schema.cases import FOLDER, outcome, read_case
 
-from omnigraph.lang.schema.codes import SCHEMA_CODES
+from omnigraph.base.span import SourceText
+from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.schema.codes import SCHEMA_CODES, SCHEMA_WARNINGS
 from omnigraph.lang.schema.migration import MIGRATION_CODES
+from tests.lang.schema.cases import FOLDER, outcome, read_case
 
 PATHS = sorted(FOLDER.glob("*.case"))
 DOCS = Path(__file__).parents[3] / "docs" / "user"
@@ -20,7 +23,7 @@ def test_a_case_comes_out_as_it_is_written(path: Path, is_blessing: bool) -> Non
     assert got == case.sections["expect"]
 
 
-@pytest.mark.parametrize("code", [*SCHEMA_CODES, *MIGRATION_CODES])
+@pytest.mark.parametrize("code", [*SCHEMA_CODES, *SCHEMA_WARNINGS, *MIGRATION_CODES])
 def test_every_code_has_a_case(code: str) -> None:
     assert any(
         line.startswith(f"{code} ") or f"{code}]" in line
@@ -31,9 +34,17 @@ def test_every_code_has_a_case(code: str) -> None:
 
 @pytest.mark.parametrize(
     ("page", "codes"),
-    [("schema-language.md", SCHEMA_CODES), ("migrations.md", MIGRATION_CODES)],
+    [("schema-language.md", SCHEMA_CODES | SCHEMA_WARNINGS), ("migrations.md", MIGRATION_CODES)],
 )
 def test_the_page_shows_every_code_with_its_meaning(page: str, codes: dict[str, str]) -> None:
     text = (DOCS / page).read_text("utf-8")
     missing = [code for code, meaning in codes.items() if f"| `{code}` | {meaning} |" not in text]
     assert not missing
+
+
+@pytest.mark.parametrize("page", ["schema-language.md", "migrations.md"])
+def test_every_example_of_a_page_compiles(page: str) -> None:
+    examples = re.findall(r"```pg\n(.*?)```", (DOCS / page).read_text("utf-8"), re.DOTALL)
+    assert examples
+    for example in examples:
+        compile_schema(SourceText(example, page))

@@ -12,6 +12,7 @@ from omnigraph.lang.schema.codes import clipped
 from omnigraph.lang.schema.findings import Findings
 
 __all__ = [
+    "BELONGS",
     "CONSTRAINTS",
     "USAGE",
     "Place",
@@ -22,14 +23,14 @@ __all__ = [
     "text_or_name",
 ]
 
-Place = OneOf["interface", "node", "edge", "property", "body"]
+Place = OneOf["interface", "node", "edge", "property"]
 
 BELONGS: Mapping[str, tuple[Place, ...]] = {
-    "key": ("property", "body"),
-    "unique": ("property", "body"),
-    "index": ("property", "body"),
-    "range": ("property", "body"),
-    "check": ("property", "body"),
+    "key": ("property",),
+    "unique": ("property",),
+    "index": ("property",),
+    "range": ("property",),
+    "check": ("property",),
     "card": ("edge",),
     "embed": ("property",),
     "default": ("property",),
@@ -56,6 +57,13 @@ USAGE = {
     "instruction": '@instruction("text")',
 }
 
+PLACES: Mapping[Place, str] = {
+    "interface": "an interface",
+    "node": "a node type",
+    "edge": "an edge type",
+    "property": "a property",
+}
+
 
 def only(
     annotations: Iterable[Annotation], place: Place, findings: Findings
@@ -66,7 +74,7 @@ def only(
     for annotation in annotations:
         name = annotation.name.text
         if place not in BELONGS.get(name, (place,)):
-            message = f"@{name} can't stand on {_PLACES[place]}"
+            message = f"@{name} can't stand on {PLACES[place]}"
             findings.add("S031", annotation.at, message, f"write {USAGE[name]}")
         elif name in SINGLE and name in seen:
             findings.add("S032", annotation.at, f"@{name} is given twice")
@@ -76,32 +84,22 @@ def only(
     return tuple(kept)
 
 
-_PLACES: Mapping[Place, str] = {
-    "interface": "an interface",
-    "node": "a node type",
-    "edge": "an edge type",
-    "property": "a property",
-    "body": "a line of its own",
-}
-
-
 def metadata(
     annotations: Iterable[Annotation], findings: Findings
 ) -> Mapping[str, tuple[Value, ...]]:
     """Descriptions, instructions and whatever the language doesn't know."""
-    kept: dict[str, tuple[Value, ...]] = {}
+    kept: dict[str, list[Value]] = {}
     for annotation in annotations:
         name = annotation.name.text
         if name in ("description", "instruction"):
             match annotation.arguments:
                 case (Literal(value=str() as text),):
-                    kept[name] = (text,)
+                    kept[name] = [text]
                 case _:
                     argument_error(annotation, findings)
         elif name not in BELONGS:
-            values = tuple(_as_value(a) for a in annotation.arguments)
-            kept[name] = kept.get(name, ()) + values
-    return kept
+            kept.setdefault(name, []).extend(_as_value(a) for a in annotation.arguments)
+    return {name: tuple(values) for name, values in kept.items()}
 
 
 def rename_source(
@@ -134,11 +132,8 @@ def text_or_name(arguments: tuple[Argument, ...]) -> Name | None:
 
 def argument_error(annotation: Annotation, findings: Findings) -> None:
     name = annotation.name.text
-    message = (
-        f"@{name} doesn't take these arguments"
-        if annotation.arguments
-        else (f"@{name} needs an argument")
-    )
+    problem = "doesn't take these arguments" if annotation.arguments else "needs an argument"
+    message = f"@{name} {problem}"
     findings.add("S033", annotation.at, message, f"write {USAGE[name]}")
 
 

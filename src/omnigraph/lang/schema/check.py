@@ -145,7 +145,6 @@ def _node(
         interfaces=tuple(sorted(interface.name for _, interface in implemented)),
         annotations=metadata(annotations, findings),
         renamed_from=rename_source(annotations, name, findings),
-        at=declaration.name.at,
     )
 
 
@@ -171,7 +170,6 @@ def _edge(
         constraints=rules.constraints,
         annotations=metadata(annotations, findings),
         renamed_from=rename_source(annotations, name, findings),
-        at=declaration.name.at,
     )
 
 

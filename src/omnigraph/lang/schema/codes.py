@@ -1,4 +1,4 @@
-"""Every code a schema's text can be refused with, and what it means in one sentence.
+"""Every code a schema's text can be refused with or warned of, and what it means in one sentence.
 
 A code never changes its meaning and is never used again for another: people search for it. The
 page docs/user/schema-language.md shows the same table.
@@ -6,7 +6,14 @@ page docs/user/schema-language.md shows the same table.
 
 from typing import Final
 
-__all__ = ["MAX_FINDINGS", "SCHEMA_CODES", "SYNTAX", "TYPE_WORDS", "clipped"]
+__all__ = [
+    "MAX_FINDINGS",
+    "SCHEMA_CODES",
+    "SCHEMA_WARNINGS",
+    "SYNTAX",
+    "TYPE_WORDS",
+    "clipped",
+]
 
 # Beyond this many, a reader wants the first ones fixed, not the rest listed.
 MAX_FINDINGS = 100
@@ -68,6 +75,10 @@ SCHEMA_CODES: Final[dict[str, str]] = {
     "S101": "Two declarations are renamed from the same name.",
     "S102": "A rename is from a name that is still declared.",
     "S103": "A rename is from a name that the accepted schema doesn't have.",
+}
+
+SCHEMA_WARNINGS: Final[dict[str, str]] = {
+    "L101": "An annotation that means nothing is spelt almost like one that does.",
 }
 
 

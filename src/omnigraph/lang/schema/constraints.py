@@ -16,7 +16,7 @@ from omnigraph.lang.schema.findings import Findings
 from omnigraph.lang.schema.patterns import pattern_error
 from omnigraph.lang.schema.written import value_text
 
-__all__ = ["Rules"]
+__all__ = ["Rules", "sorted_constraints"]
 
 
 class Rules:
@@ -45,7 +45,10 @@ class Rules:
 
     def inherit(self, key: tuple[str, ...], constraints: Iterable[Constraint], at: Extent) -> None:
         """Take over what an interface, checked by itself, says."""
-        self._constraints.update(constraints)
+        for constraint in constraints:
+            self._constraints.add(constraint)
+            if isinstance(constraint, Range):
+                self._check_default(constraint, at)
         if key:
             self._set_key(key, at)
 
@@ -153,10 +156,14 @@ class Rules:
             return
         rule = Range(owner.text, bounds.low, bounds.high)
         self._constraints.add(rule)
-        if known.default is not None and not _holds(rule, known.default):
+        self._check_default(rule, annotation.at)
+
+    def _check_default(self, rule: Range, at: Extent) -> None:
+        known = self._properties.get(rule.property)
+        if known and known.default is not None and not _holds(rule, known.default):
             default = value_text(known.default)
-            message = f"the default {default} of {clipped(owner.text)} is outside this range"
-            self._findings.add("S061", annotation.at, message)
+            message = f"the default {default} of {clipped(rule.property)} is outside its range"
+            self._findings.add("S061", at, message)
 
     def _check(self, annotation: Annotation, owner: Name, pattern: str) -> None:
         known = self._known(owner)
@@ -214,7 +221,8 @@ def _bounds_problem(bounds: Bounds, scalar: Scalar) -> str | None:
 
 
 def _holds(rule: Range, value: object) -> bool:
-    assert isinstance(value, int | float)
+    if not isinstance(value, int | float):  # the type is wrong, and reported as such
+        return True
     return (rule.low is None or rule.low <= value) and (rule.high is None or value <= rule.high)
 
 

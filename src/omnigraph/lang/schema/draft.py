@@ -46,7 +46,6 @@ class DraftNode:
     interfaces: tuple[str, ...]
     annotations: Mapping[str, tuple[Value, ...]]
     renamed_from: Name | None
-    at: Extent
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,4 +59,3 @@ class DraftEdge:
     constraints: tuple[Constraint, ...]
     annotations: Mapping[str, tuple[Value, ...]]
     renamed_from: Name | None
-    at: Extent

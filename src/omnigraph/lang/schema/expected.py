@@ -11,8 +11,8 @@ from lark import Token
 
 from omnigraph.base.errors import Diagnostic
 from omnigraph.base.nearest import nearest
-from omnigraph.base.span import Span
 from omnigraph.lang.schema.codes import SYNTAX, TYPE_WORDS, clipped
+from omnigraph.lang.schema.scan import extent_of
 
 __all__ = ["END", "Situation", "explain", "meant_kind"]
 
@@ -140,7 +140,7 @@ def _expected(situation: Situation) -> tuple[str, str | None]:
 
 
 def _meant(found: Token) -> str | None:
-    word = nearest(found.lower(), ("node", "edge", "interface"))
+    word = nearest(found, ("node", "edge", "interface"))
     return f"did you mean {word}?" if word else None
 
 
@@ -168,8 +168,4 @@ def _shown(token: Token) -> str:
 
 
 def _at(token: Token, message: str, hint: str | None) -> Diagnostic:
-    assert token.line
-    assert token.column
-    is_one_line = token.line == token.end_line and token.end_column is not None
-    length = (token.end_column or 0) - token.column if is_one_line else 1
-    return Diagnostic(SYNTAX, message, Span(token.line, token.column, max(1, length)), hint)
+    return Diagnostic(SYNTAX, message, extent_of(token).span, hint)

@@ -10,6 +10,9 @@ from omnigraph.lang.schema.codes import MAX_FINDINGS, SCHEMA_CODES, clipped
 
 __all__ = ["Findings"]
 
+# A slip that comes more often is one slip, and looking for its like takes time.
+MAX_SUGGESTIONS = 25
+
 # As many names as fit on a line.
 MAX_LISTED = 8
 
@@ -27,7 +30,7 @@ class Findings:
 
     def suggest(self, name: str, known: Iterable[str]) -> str | None:
         """The close name, else all names where they are few; nothing once nobody reads on."""
-        if len(self._found) >= MAX_FINDINGS:
+        if len(self._found) >= MAX_SUGGESTIONS:
             return None
         names = sorted(known)
         close = nearest(name, names)

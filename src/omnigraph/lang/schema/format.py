@@ -5,6 +5,7 @@ line breaks are ours. A comment at the end of an element's line stays there; any
 stand above the element that it is in or that follows it.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -108,8 +109,8 @@ def _placed(
     behind: list[list[Comment]] = [[] for _ in pieces]
     i = -1
     for comment in comments:
-        start = (comment.at.line, comment.at.column)
-        while (pieces[i + 1].at.line, pieces[i + 1].at.column) <= start:
+        start = _start(comment)
+        while _start(pieces[i + 1]) <= start:
             i += 1
         at = pieces[i].at
         if i >= 0 and start < (at.end_line, at.end_column):
@@ -155,7 +156,12 @@ def _members(body: Body) -> Iterator[_Piece]:
 
 def _has_comment(body: Body, comments: Sequence[Comment]) -> bool:
     start, end = (body.at.line, body.at.column), (body.at.end_line, body.at.end_column)
-    return any(start < (c.at.line, c.at.column) < end for c in comments)
+    after = bisect_right(comments, start, key=_start)
+    return after < len(comments) and _start(comments[after]) < end
+
+
+def _start(element: _Piece | Comment) -> tuple[int, int]:
+    return element.at.line, element.at.column
 
 
 def _head(declaration: Declaration, brace: str) -> tuple[str, ...]:

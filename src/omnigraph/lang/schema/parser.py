@@ -6,7 +6,7 @@ message, and the next slip is found too. A text that doesn't parse is never chec
 here causes no second one elsewhere.
 """
 
-from lark import Token
+from lark import Token, UnexpectedToken
 from lark.parsers.lalr_analysis import Shift
 
 from omnigraph.base.errors import Diagnostic, ParseFailed
@@ -16,6 +16,7 @@ from omnigraph.lang.schema.codes import MAX_FINDINGS
 from omnigraph.lang.schema.expected import END, Situation, explain, meant_kind
 from omnigraph.lang.schema.scan import KEYWORDS, scan
 from omnigraph.lang.schema.syntax import grammar
+from omnigraph.lang.source import check_size
 
 __all__ = ["parse"]
 
@@ -23,7 +24,8 @@ DECLARES = ("INTERFACE", "NODE", "EDGE")
 
 
 def parse(source: SourceText) -> SchemaFile:
-    """Raises ParseFailed with everything found."""
+    """Raises ParseFailed with everything found; LimitExceeded for a text of many megabytes."""
+    check_size(source)
     source = SourceText(source.text.removeprefix("\ufeff"), source.name)
     scanned = scan(source)
     run = _Run(scanned.tokens)
@@ -48,26 +50,39 @@ class _Run:
         self.findings: list[Diagnostic] = []
         self._tokens = [*tokens, _end_after(tokens)]
         self._parser = grammar().parse_interactive()
+        self._result: tuple[Declaration, ...] = ()
 
     def to_the_end(self) -> tuple[Declaration, ...]:
         at = 0
         while len(self.findings) < MAX_FINDINGS:
-            kind = self._kind(at)
-            if self._is_next_property(at) or not self._accepts(self._stack, kind):
-                situation = self._situation(at)
-                self.findings.append(explain(situation))
-                meant = meant_kind(situation)
-                if meant is None or not self._accepts(self._stack, meant):
-                    at = self._resume(at)
-                    continue
-                kind = meant
-            token = self._tokens[at]
-            result = self._parser.feed_token(Token.new_borrow_pos(kind, token, token))
-            if kind == END:
-                assert isinstance(result, tuple)
-                return result
-            at += 1
+            if not self._takes(at):
+                at = self._recover(at)
+            elif self._tokens[at].type == END:
+                return self._result
+            else:
+                at += 1
         return ()
+
+    def _takes(self, at: int) -> bool:
+        """Feed a token to the parser; False, and nothing done, where it can't stand there."""
+        if self._is_next_property(at):
+            return False
+        try:
+            result = self._parser.feed_token(_as(self._kind(at), self._tokens[at]))
+        except UnexpectedToken:
+            return False
+        self._result = result or ()
+        return True
+
+    def _recover(self, at: int) -> int:
+        """Report the token at `at` and say where to go on."""
+        situation = self._situation(at)
+        self.findings.append(explain(situation))
+        meant = meant_kind(situation)
+        if meant is None or not self._accepts(self._stack, meant):
+            return self._resume(at)
+        self._parser.feed_token(_as(meant, self._tokens[at]))
+        return at + 1
 
     @property
     def _stack(self) -> list[int]:
@@ -96,8 +111,10 @@ class _Run:
 
         In `a: b: String` it is the type of `a` that is missing: `b` must not be taken for it.
         """
-        is_name = self._tokens[at].type == "NAME" and self._ahead(at, 1).type == "_COLON"
-        return is_name and not self._accepts(self._stack, "RBRACE") and bool(self._open_brace())
+        if self._tokens[at].type != "NAME" or self._tokens[at + 1].type != "_COLON":
+            return False
+        known = self._parser.parser_state.parse_conf.states[self._stack[-1]]
+        return "RBRACE" not in known and self._open_brace() is not None
 
     def _situation(self, at: int) -> Situation:
         known = self._parser.parser_state.parse_conf.states[self._stack[-1]]
@@ -177,6 +194,10 @@ class _Run:
             if depth == 0:
                 return i
         return len(self._tokens) - 2
+
+
+def _as(kind: str, token: Token) -> Token:
+    return token if kind == token.type else Token.new_borrow_pos(kind, token, token)
 
 
 def _end_after(tokens: list[Token]) -> Token:

@@ -25,23 +25,34 @@ UNSUPPORTED = {
     "(?R": "calls itself",
 }
 
+# \1 to \7 before another octal digit is a character's number, not a reference.
+ESCAPE = r"""\\(?:x\{[0-9A-Fa-f]+\}|x[0-9A-Fa-f]{2}|[pP]\{\^?\w+\}|[pP][A-Z]
+    |0[0-7]{0,2}|[1-7][0-7]{1,2}|[AbBzCdDsSwWafnrtv]|[^A-Za-z0-9\x80-\U0010ffff])"""
+
 PIECE = re.compile(
-    r"""
+    rf"""
       (?P<quoted>\\Q.*?(?:\\E|\Z))
-    | (?P<back>\\(?:[1-9]|[gk][{<']))
-    | (?P<escape>\\(?:x\{[0-9A-Fa-f]+\}|x[0-9A-Fa-f]{2}|[pP]\{\^?\w+\}|[pP][A-Z]|[0-7]{1,3}
-        |[AbBzQECdDsSwWafnrtv]|[^\w\s]))
+    | (?P<escape>{ESCAPE}|\\E)
+    | (?P<back>\\(?:[1-9]|[gk][{{<']))
     | (?P<bad_escape>\\.?)
-    | (?P<set>\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\])
+    | (?P<set>\[\^?+\]?+(?:\\.|\[:\^?\w+:\]|[^\]\\])*\])
     | (?P<open_set>\[)
     | (?P<group>\((?:\?(?:P?<[A-Za-z_]\w*>|[imsU]*(?:-[imsU]+)?:))?(?!\?))
     | (?P<flags>\(\?[imsU]*(?:-[imsU]+)?\))
     | (?P<bad_group>\(\?(?:<[=!]|P[=>]|.)?)
     | (?P<close>\))
-    | (?P<repeat>(?:[*+?]|\{(?P<least>\d+)(?:,(?P<most>\d*))?\})\??)
+    | (?P<repeat>(?:[*+?]|\{{(?P<least>\d+)(?:,(?P<most>\d*))?\}})\??)
     | (?P<bar>\|)
     | (?P<other>.)
     """,
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+
+NOT_IN_SETS = (r"\A", r"\b", r"\B", r"\z", r"\C")
+
+# What stands between the brackets of a set.
+ITEM = re.compile(
+    rf"(?P<class>\[:\^?\w+:\])|(?P<low>{ESCAPE}|[^\\])(?:-(?P<high>{ESCAPE}|[^\]\\]))?|(?P<bad>\\.)",
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
 
@@ -72,15 +83,31 @@ def _errors(pattern: str) -> Iterator[str]:
             yield f"'{text}' is not an escape"
         elif kind == "open_set":
             yield "a '[' is never closed"
+        elif kind == "set":
+            yield from _set_errors(text)
         elif kind == "bad_group":
             yield f"'{text}' {UNSUPPORTED.get(text, 'is not a group')}"
         elif kind == "close" and depth == 0:
             yield "a ')' closes nothing"
         depth += (kind == "group") - (kind == "close")
+        if kind == "flags":  # nothing to repeat in themselves, and what is before them still is
+            has_repeat = False
+            continue
         has_repeat = kind == "repeat"
-        has_subject = kind not in ("group", "flags", "bar")
+        has_subject = kind not in ("group", "bar")
     if depth > 0:
         yield "a '(' is never closed"
+
+
+def _set_errors(text: str) -> Iterator[str]:
+    for item in ITEM.finditer(text.removeprefix("[").removeprefix("^")[:-1]):
+        low, high, bad = item.group("low", "high", "bad")
+        bad = low if low in NOT_IN_SETS else bad
+        if bad:
+            yield f"'{bad}' is not an escape"
+        # Ends that are written as escapes are compared by RE2 itself.
+        elif high and len(low) == len(high) == 1 and low > high:
+            yield f"'{low}-{high}' is not a range"
 
 
 def _repeats_too_often(match: re.Match[str]) -> bool:

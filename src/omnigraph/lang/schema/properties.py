@@ -26,7 +26,7 @@ from omnigraph.lang.schema.findings import Findings
 from omnigraph.lang.schema.identity import VIRTUAL_COLUMNS
 from omnigraph.lang.schema.resolve import default_value, value_type
 
-__all__ = ["Properties", "check_name_length", "declared", "with_inherited"]
+__all__ = ["Properties", "check_embeds", "check_name_length", "declared", "with_inherited"]
 
 RESERVED_ON_EDGES = frozenset({SRC, DST, "from", "to"})
 
@@ -65,24 +65,22 @@ def with_inherited(
     own: Properties, interfaces: Iterable[tuple[Name, DraftInterface]], findings: Findings
 ) -> Properties:
     """The properties of a node: its own, completed by those of the interfaces it names."""
-    merged = dict(own.by_name)
     broken = own.broken
+    inherited: dict[str, DraftProperty] = {}
     givers: dict[str, str] = {}
-    for name, interface in sorted(interfaces, key=lambda pair: pair[1].name):
+    for written, interface in sorted(interfaces, key=lambda pair: pair[1].name):
         broken |= interface.broken
-        for inherited in interface.properties.values():
-            known = merged.get(inherited.name)
-            if known is None:
-                merged[inherited.name] = inherited
-                givers[inherited.name] = interface.name
-            elif inherited.name in own.by_name:
-                _check_same_type(known, inherited, interface.name, findings)
-                merged[inherited.name] = _completed(known, inherited)
-            elif not _agree(known, inherited):
-                giver = givers[inherited.name]
-                message = f"{giver} and {interface.name} don't agree on {inherited.name}"
-                hint = f"declare {inherited.name} in the node, or make the interfaces agree"
-                findings.add("S022", name.at, message, hint)
+        for name, given in interface.properties.items():
+            mine = own.by_name.get(name)
+            if mine:
+                _check_same_type(mine, given, interface.name, findings)
+            completed = _completed(mine, given) if mine else given
+            giver = givers.setdefault(name, interface.name)
+            if not _agree(inherited.setdefault(name, completed), completed):
+                message = f"{giver} and {interface.name} don't agree on {name}"
+                hint = f"declare {name} in the node, or make the interfaces agree"
+                findings.add("S022", written.at, message, hint)
+    merged = {**own.by_name, **inherited}
     return Properties({n: p for n, p in merged.items() if n not in broken}, broken)
 
 

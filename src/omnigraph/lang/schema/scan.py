@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from lark import Token
 
 from omnigraph.base.errors import Diagnostic
-from omnigraph.base.span import SourceText, Span
+from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.ast import Comment, Extent
 from omnigraph.lang.schema.codes import SYNTAX, clipped
 
-__all__ = ["KEYWORDS", "Scanned", "scan", "unquoted"]
+__all__ = ["KEYWORDS", "Scanned", "extent_of", "scan", "unquoted"]
 
 KEYWORDS = {
     "interface": "INTERFACE",
@@ -42,8 +42,7 @@ SIGNS = {
     "?": "QUESTION",
 }
 
-# Python refuses to read an integer of more digits than this, in quadratic time's defence; no
-# number of the language needs a tenth of them.
+# The largest F64 has 309 digits before its point. Reading thousands would take quadratic time.
 MAX_DIGITS = 400
 
 TOKEN = re.compile(
@@ -98,6 +97,12 @@ def unquoted(written: str) -> str:
     return ESCAPE.sub(_unescaped, written[1:-1])
 
 
+def extent_of(token: Token) -> Extent:
+    """Where a token that `scan` made stands."""
+    assert token.line and token.column and token.end_line and token.end_column
+    return Extent(token.line, token.column, token.end_line, token.end_column)
+
+
 def _unescaped(match: re.Match[str]) -> str:
     digits, sign = match.groups()
     return chr(int(digits, 16)) if digits else ESCAPES.get(sign, sign)
@@ -148,9 +153,9 @@ def _take_string(result: Scanned, text: str, at: Extent) -> None:
         digits, sign = escape.groups()
         if digits is None and sign not in ESCAPES:
             hint = f"write \\\\{sign} for a backslash before {sign}"
-            _find(result, _within(at, text, escape), f"unknown escape \\{sign} in a text", hint)
+            _find(result, _within(at, escape), f"unknown escape \\{sign} in a text", hint)
         elif digits is not None and 0xD800 <= int(digits, 16) <= 0xDFFF:
-            _find(result, _within(at, text, escape), f"\\u{digits} is no character by itself")
+            _find(result, _within(at, escape), f"\\u{digits} is no character by itself")
     if SURROGATE.search(text) or any(c < " " and c != "\t" for c in text):
         _find(result, at, "this text holds a character that can't be stored", "use an escape")
         text = '""'
@@ -177,21 +182,14 @@ def _take_word(result: Scanned, text: str, at: Extent) -> None:
 
 
 def _token(kind: str, text: str, at: Extent) -> Token:
-    return Token(
-        kind,
-        text,
-        line=at.line,
-        column=at.column,
-        end_line=at.end_line,
-        end_column=at.end_column,
-    )
+    ends = {"end_line": at.end_line, "end_column": at.end_column}
+    return Token(kind, text, line=at.line, column=at.column, **ends)
 
 
-def _within(at: Extent, text: str, match: re.Match[str]) -> Extent:
+def _within(at: Extent, match: re.Match[str]) -> Extent:
     start = at.column + match.start()
     return Extent(at.line, start, at.line, start + len(match.group()))
 
 
 def _find(result: Scanned, at: Extent, message: str, hint: str | None = None) -> None:
-    span = Span(at.line, at.column, at.span.length)
-    result.findings.append(Diagnostic(SYNTAX, message, span, hint))
+    result.findings.append(Diagnostic(SYNTAX, message, at.span, hint))

@@ -22,7 +22,6 @@ from omnigraph.lang.schema.ast import (
     Declaration,
     EdgeDeclaration,
     EnumExpression,
-    Extent,
     InterfaceDeclaration,
     ListExpression,
     Literal,
@@ -35,7 +34,7 @@ from omnigraph.lang.schema.ast import (
     TypeExpression,
     TypeName,
 )
-from omnigraph.lang.schema.scan import unquoted
+from omnigraph.lang.schema.scan import extent_of, unquoted
 
 __all__ = ["grammar"]
 
@@ -73,13 +72,15 @@ class _TreeBuilder(Transformer[Token, tuple[Declaration, ...]]):
     def interface(self, children: Children) -> InterfaceDeclaration:
         (opening,), (name,) = _all(children, Token), _all(children, Name)
         (body,), annotations = _all(children, Body), _all(children, Annotation)
-        return InterfaceDeclaration(name, tuple(annotations), body, _at(opening).to(body.at))
+        return InterfaceDeclaration(name, tuple(annotations), body, extent_of(opening).to(body.at))
 
     def node(self, children: Children) -> NodeDeclaration:
         (opening,), (name,) = _all(children, Token), _all(children, Name)
         (body,), annotations = _all(children, Body), _all(children, Annotation)
         interfaces = tuple(name for names in _all(children, _Interfaces) for name in names)
-        return NodeDeclaration(name, tuple(annotations), interfaces, body, _at(opening).to(body.at))
+        return NodeDeclaration(
+            name, tuple(annotations), interfaces, body, extent_of(opening).to(body.at)
+        )
 
     def edge(self, children: Children) -> EdgeDeclaration:
         (opening,), (name, source, target) = _all(children, Token), _all(children, Name)
@@ -88,7 +89,7 @@ class _TreeBuilder(Transformer[Token, tuple[Declaration, ...]]):
         body = bodies[0] if bodies and bodies[0].members else None
         last = bodies[0].at if bodies else annotations[-1].at if annotations else target.at
         return EdgeDeclaration(
-            name, source, target, tuple(annotations), body, _at(opening).to(last)
+            name, source, target, tuple(annotations), body, extent_of(opening).to(last)
         )
 
     def implements(self, children: Sequence[Name]) -> "_Interfaces":
@@ -96,7 +97,7 @@ class _TreeBuilder(Transformer[Token, tuple[Declaration, ...]]):
 
     def body(self, children: Children) -> Body:
         opening, closing = _all(children, Token)
-        return Body(tuple(_members(children)), _at(opening).to(_at(closing)))
+        return Body(tuple(_members(children)), extent_of(opening).to(extent_of(closing)))
 
     def separator(self, _children: Children) -> "_Separator":
         return _Separator()
@@ -105,7 +106,7 @@ class _TreeBuilder(Transformer[Token, tuple[Declaration, ...]]):
         self, children: tuple[Name, TypeExpression, *tuple[Token, ...]]
     ) -> PropertyDeclaration:
         name, expression, *question = children
-        at = name.at.to(_at(question[0]) if question else expression.at)
+        at = name.at.to(extent_of(question[0]) if question else expression.at)
         return PropertyDeclaration(name, expression, bool(question), (), at)
 
     def plain_type(self, children: tuple[Name]) -> TypeName:
@@ -114,20 +115,22 @@ class _TreeBuilder(Transformer[Token, tuple[Declaration, ...]]):
 
     def sized_type(self, children: tuple[Name, Token, Token]) -> TypeName:
         name, size, closing = children
-        return TypeName(name, int(size), name.at.to(_at(closing)))
+        return TypeName(name, int(size), name.at.to(extent_of(closing)))
 
     def list_type(self, children: tuple[Token, Name, Token]) -> ListExpression:
         opening, item, closing = children
-        return ListExpression(item, _at(opening).to(_at(closing)))
+        return ListExpression(item, extent_of(opening).to(extent_of(closing)))
 
     def enum_type(self, children: Children) -> EnumExpression:
         opening, closing = _all(children, Token)
-        return EnumExpression(tuple(_all(children, Name)), _at(opening).to(_at(closing)))
+        return EnumExpression(
+            tuple(_all(children, Name)), extent_of(opening).to(extent_of(closing))
+        )
 
     def annotation(self, children: Children) -> Annotation:
         (sign, *closing), (name, *_) = _all(children, Token), _all(children, Name)
         arguments = (c for c in children if isinstance(c, Name | Literal | Bounds | Option))
-        at = _at(sign).to(_at(closing[0]) if closing else name.at)
+        at = extent_of(sign).to(extent_of(closing[0]) if closing else name.at)
         return Annotation(name, tuple(_valued(a) for a in arguments if a is not name), at)
 
     def option(self, children: tuple[Name, Name | Literal]) -> Option:
@@ -137,7 +140,7 @@ class _TreeBuilder(Transformer[Token, tuple[Declaration, ...]]):
     def bounds(self, children: tuple[Literal, *tuple[Literal | Token, ...]]) -> Bounds:
         low, *high = children
         end = high[0] if high else low
-        at = low.at.to(_at(end) if isinstance(end, Token) else end.at)
+        at = low.at.to(extent_of(end) if isinstance(end, Token) else end.at)
         return Bounds(_number(low), _number(end) if high else None, at)
 
     def bounds_below(self, children: tuple[Literal]) -> Bounds:
@@ -148,25 +151,25 @@ class _TreeBuilder(Transformer[Token, tuple[Declaration, ...]]):
         opening, closing = _all(children, Token)
         items = (_valued(item) for item in children if isinstance(item, Name | Literal))
         values = tuple(i.text if isinstance(i, Name) else i.value for i in items)
-        return Literal(values, _at(opening).to(_at(closing)))
+        return Literal(values, extent_of(opening).to(extent_of(closing)))
 
     def name(self, children: tuple[Token]) -> Name:
         (token,) = children
-        return Name(str(token), _at(token))
+        return Name(str(token), extent_of(token))
 
     word = name
 
     def string(self, children: tuple[Token]) -> Literal:
         (token,) = children
-        return Literal(unquoted(token), _at(token))
+        return Literal(unquoted(token), extent_of(token))
 
     def integer(self, children: tuple[Token]) -> Literal:
         (token,) = children
-        return Literal(int(token), _at(token))
+        return Literal(int(token), extent_of(token))
 
     def decimal(self, children: tuple[Token]) -> Literal:
         (token,) = children
-        return Literal(float(token), _at(token))
+        return Literal(float(token), extent_of(token))
 
 
 class _Interfaces(tuple[Name, ...]):
@@ -180,16 +183,24 @@ class _Separator:
 def _members(children: Children) -> Iterator[Member]:
     """Properties with the annotations that are theirs, and the constraints between them."""
     current: PropertyDeclaration | None = None
+    own: list[Annotation] = []
     for child in children:
         if isinstance(child, Annotation) and current and not child.names_properties:
-            at = current.at.to(child.at)
-            current = replace(current, annotations=(*current.annotations, child), at=at)
+            own.append(child)
             continue
         if current:
-            yield current
-        current = child if isinstance(child, PropertyDeclaration) else None
+            yield _with_annotations(current, own)
+        current, own = child if isinstance(child, PropertyDeclaration) else None, []
         if isinstance(child, Annotation):
             yield child
+
+
+def _with_annotations(
+    declaration: PropertyDeclaration, own: Sequence[Annotation]
+) -> PropertyDeclaration:
+    if not own:
+        return declaration
+    return replace(declaration, annotations=tuple(own), at=declaration.at.to(own[-1].at))
 
 
 def _valued(argument: A) -> A | Literal:
@@ -205,11 +216,6 @@ def _number(value: Literal | Token) -> int | float | None:
         return None
     assert isinstance(value.value, int | float)
     return value.value
-
-
-def _at(token: Token) -> Extent:
-    assert token.line and token.column and token.end_line and token.end_column
-    return Extent(token.line, token.column, token.end_line, token.end_column)
 
 
 def _all(children: Children, kind: type[T]) -> list[T]:
