@@ -6,6 +6,10 @@ from typing import Any
 import pytest
 
 from omnigraph import Graph, OmnigraphError
+from omnigraph.base.span import SourceText
+from omnigraph.engine.mutate import prepare_mutation
+from omnigraph.lang.plan.compile import compile_query
+from omnigraph.lang.plan.ir import MutationQuery
 from tests.graph.people import QUERIES, SCHEMA
 
 FOUNDING = """
@@ -75,6 +79,16 @@ def test_matching_nothing_or_rewriting_equal_values_commits_nothing(
     result = graph.mutate(f"query q() {{ {statement} }}")
     assert (result.affected_nodes, result.affected_edges, result.commit) == (0, 0, None)
     assert graph.commits()[0] == head
+
+
+def test_edges_are_updated_and_deleted_by_their_ends(graph: Graph) -> None:
+    dated = graph.mutate(
+        'query q() { update Knows set { since: "1841-01-01" } where from = "ada@x" }'
+    )
+    assert (dated.affected_nodes, dated.affected_edges) == (0, 1)
+    gone = graph.mutate('query q() { delete Knows where from = "ada@x" and to = "alan@x" }')
+    assert (gone.affected_nodes, gone.affected_edges) == (0, 1)
+    assert graph.query(QUERIES, "friends_of", {"email": "ada@x"}).to_pylist() == []
 
 
 def test_deleting_a_node_deletes_the_edges_that_end_in_it(graph: Graph) -> None:
@@ -151,3 +165,26 @@ def test_a_wrong_name_is_a_typed_error(graph: Graph, ask: Any, code: str) -> Non
     with pytest.raises(OmnigraphError) as caught:
         ask(graph)
     assert caught.value.code == code
+
+
+def test_writers_of_different_tables_do_not_get_in_each_others_way(graph: Graph) -> None:
+
+    snapshot = graph.snapshot()
+
+    def reads(text: str) -> frozenset[str]:
+        query = compile_query(SourceText(text), snapshot.catalog)
+        assert isinstance(query, MutationQuery)
+        changes = prepare_mutation(query, snapshot, {}, now_ms=0).changes
+        assert changes.reads is not None
+        return frozenset(changes.tables) | changes.reads
+
+    assert reads('query q() { insert Company { name: "New" } }') == {"node:Company"}
+    assert reads('query q() { insert Knows { from: "alan@x", to: "ada@x" } }') == {
+        "edge:Knows",
+        "node:Person",
+    }
+    assert reads('query q() { delete Person where email = "alan@x" }') == {
+        "node:Person",
+        "edge:Knows",
+        "edge:WorksAt",
+    }

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from omnigraph.lang.plan.ir import CompareOp
 
-__all__ = ["Mask", "Values", "compare", "is_member", "mask_of"]
+__all__ = ["MIRRORED", "Mask", "Values", "compare", "is_member", "mask_of"]
 
 Mask = NDArray[np.bool_]
 Values: TypeAlias = pa.Array | pa.Scalar
@@ -57,14 +57,14 @@ ON_TEXT: dict[CompareOp, Callable[[Any, Any], Any]] = {
 
 def compare(op: CompareOp, left: Values, right: Values, count: int) -> Mask:
     """Which of `count` rows hold. Either side may be a scalar."""
+    if any(isinstance(side, pa.Scalar) and not side.is_valid for side in (left, right)):
+        return np.zeros(count, dtype=np.bool_)
     if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
         return np.repeat(compare(op, pa.repeat(left, 1), right, 1), count)
     if isinstance(left, pa.Scalar):
         if op in MIRRORED:
             return compare(MIRRORED[op], right, left, count)
         left = pa.repeat(left, count)
-    if pa.types.is_null(left.type) or pa.types.is_null(right.type):
-        return np.zeros(count, dtype=np.bool_)
     if pa.types.is_list(left.type):
         assert op is CompareOp.CONTAINS, f"lists can't be compared by {op.value}"
         return _list_contains(left, right)
@@ -76,7 +76,7 @@ def compare(op: CompareOp, left: Values, right: Values, count: int) -> Mask:
 def is_member(left: pa.Array, options: Sequence[Any], item: pa.DataType) -> Mask:
     """Which values are among the options, given as the values of Arrow type `item`."""
     given = pa.array([option for option in options if option is not None], item)
-    if pa.types.is_null(left.type) or not len(given):
+    if not len(given):
         return np.zeros(len(left), dtype=np.bool_)
     if _is_text(left.type):
         among = pc.is_in(left, value_set=given.cast(left.type), skip_nulls=True)
@@ -105,8 +105,6 @@ def _compare_text(op: CompareOp, left: pa.Array, right: Values) -> pa.Array:
         return ON_TEXT[op](left, right)
     if isinstance(right, pa.Array):
         return _compare_text_pairs(op, left, right)
-    if not right.is_valid:
-        return pa.nulls(len(left), pa.bool_())
     if op is CompareOp.CONTAINS:
         return pc.match_substring(left, pattern=right.as_py())
     return pc.starts_with(left, pattern=right.as_py())
@@ -137,8 +135,6 @@ def _list_contains(lists: pa.Array, wanted: Values) -> Mask:
 def _compare_numbers(op: CompareOp, left: pa.Array, right: Values) -> Mask:
     values, valid = _numbers(left, like=right.type)
     if isinstance(right, pa.Scalar):
-        if not right.is_valid:
-            return np.zeros(len(left), dtype=np.bool_)
         others, _ = _numbers(pa.repeat(right, 1), like=left.type)
         others_valid = None
     else:

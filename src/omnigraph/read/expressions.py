@@ -8,20 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.base.errors import Unsupported
-from omnigraph.base.types import ListOf, Value, ValueType
 from omnigraph.lang.plan.ir import (
     AggregateOf,
     Bm25,
     ColumnOf,
-    Compare,
     EntityOf,
     Expression,
     IdentityOf,
     Literal,
-    Membership,
     Nearest,
     Now,
     NullTest,
@@ -30,26 +26,22 @@ from omnigraph.lang.plan.ir import (
     PropertyOf,
     Rrf,
     ScoreOf,
-    TextMatch,
 )
-from omnigraph.read.compare import Mask, Values, compare, is_member
+from omnigraph.read.compare import Mask, Values
 from omnigraph.read.context import Context
 from omnigraph.read.demand import variables_in
 from omnigraph.read.entities import entities, identities, properties
 from omnigraph.read.frame import Frame
+from omnigraph.read.predicates import constant_of, holds, written_out
 from omnigraph.store.arrow import arrow_type
 
-__all__ = ["column", "constant_value", "evaluate", "satisfied"]
+__all__ = ["column", "evaluate", "satisfied"]
 
 
 def evaluate(expression: Expression, frame: Frame, context: Context) -> Values:
     match expression:
-        case Literal(value=value, type=type_):
-            return _constant(value, type_)
-        case Parameter(type=type_):
-            return _constant(constant_value(expression, context), type_)
-        case Now():
-            return pa.scalar(context.now_ms, pa.int64()).cast(pa.timestamp("ms", tz="UTC"))
+        case Literal() | Parameter() | Now():
+            return constant_of(expression, context.parameters, context.now_ms)
         case PropertyOf(variable=variable, name=name, type=type_):
             return properties(frame.bindings[variable], name, arrow_type(type_), context.tables)
         case IdentityOf(variable=variable):
@@ -67,22 +59,13 @@ def evaluate(expression: Expression, frame: Frame, context: Context) -> Values:
 
 def column(expression: Expression, frame: Frame, context: Context) -> pa.Array:
     """As `evaluate`, with a scalar written out on every row."""
-    values = evaluate(expression, frame, context)
-    return pa.repeat(values, frame.count) if isinstance(values, pa.Scalar) else values
-
-
-def constant_value(given: Literal | Parameter, context: Context) -> Value:
-    return given.value if isinstance(given, Literal) else context.parameters[given.name]
-
-
-def _constant(value: Value, type_: ValueType | None) -> pa.Scalar:
-    return pa.scalar(value, None if type_ is None else arrow_type(type_))
+    return written_out(evaluate(expression, frame, context), frame.count)
 
 
 def satisfied(predicate: Predicate, frame: Frame, context: Context) -> Mask:
     """Which rows hold. A predicate on one variable with few rows of its own is decided there."""
     variables = tuple(variables_in(predicate))
-    if len(variables) == 1 and variables[0] in frame.bindings:
+    if len(variables) == 1:
         binding = frame.bindings[variables[0]]
         if frame.count > binding.space.size and not binding.is_optional:
             whole = replace(binding, ordinals=None)
@@ -93,29 +76,9 @@ def satisfied(predicate: Predicate, frame: Frame, context: Context) -> Mask:
 
 def _satisfied(predicate: Predicate, frame: Frame, context: Context) -> Mask:
     match predicate:
-        case Compare(op=op, left=left, right=right):
-            return compare(
-                op,
-                evaluate(left, frame, context),
-                evaluate(right, frame, context),
-                frame.count,
-            )
-        case Membership(left=left, options=options):
-            item = options.type
-            assert item is None or isinstance(item, ListOf), "membership is asked of a list"
-            given = evaluate(options, frame, context).as_py() or ()
-            kind = pa.null() if item is None else arrow_type(item.item)
-            return is_member(column(left, frame, context), given, kind)
-        case NullTest(operand=operand, is_negated=is_negated):
-            is_null = _is_null(operand, frame, context)
-            return ~is_null if is_negated else is_null
-        case TextMatch():
-            raise Unsupported("full-text search")
-
-
-def _is_null(operand: Expression, frame: Frame, context: Context) -> Mask:
-    if isinstance(operand, EntityOf):
-        bound = frame.bindings[operand.variable].bound()
-        return np.zeros(frame.count, dtype=np.bool_) if bound is None else ~bound
-    mask: Mask = pc.is_null(column(operand, frame, context)).to_numpy(zero_copy_only=False)
-    return mask
+        case NullTest(operand=EntityOf(variable=variable), is_negated=is_negated):
+            bound = frame.bindings[variable].bound()
+            bound = np.ones(frame.count, dtype=np.bool_) if bound is None else bound
+            return bound if is_negated else ~bound
+        case _:
+            return holds(predicate, lambda e: evaluate(e, frame, context), frame.count)

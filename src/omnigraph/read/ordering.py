@@ -17,7 +17,7 @@ from omnigraph.read.topology.csr import Ordinals
 __all__ = ["Codes", "combined", "distinct", "encode", "first_rows", "ranks", "sort_values"]
 
 # Numbers that reach no further than this, for each of them, are renumbered through a table; beyond
-# it sorting them is cheaper.
+# it hashing them is cheaper.
 TABLE_PER_NUMBER = 4
 
 
@@ -26,6 +26,10 @@ class Codes(NamedTuple):
 
     numbers: Ordinals
     size: int
+
+    @property
+    def nbytes(self) -> int:
+        return self.numbers.nbytes
 
 
 def encode(values: pa.Array) -> Codes:
@@ -114,8 +118,8 @@ def _dense(numbers: Ordinals, size: int) -> Codes:
         occurs[numbers] = True
         renumbered = np.cumsum(occurs) - 1
         return Codes(renumbered[numbers], int(renumbered[-1]) + 1)
-    distinct, inverse = np.unique(numbers, return_inverse=True)
-    return Codes(inverse.astype(np.int64), len(distinct))
+    encoded = pa.array(numbers).dictionary_encode()
+    return Codes(encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary))
 
 
 def _list_ranks(lists: pa.Array) -> Ordinals:

@@ -8,10 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from omnigraph.base.errors import Unsupported
-from omnigraph.base.types import ListOf, Value
+from omnigraph.base.types import Value
 from omnigraph.lang.plan.ir import (
     Compare,
     Expression,
@@ -25,11 +23,11 @@ from omnigraph.lang.plan.ir import (
     PropertyOf,
     TextMatch,
 )
-from omnigraph.lang.schema.catalog import ID, EntityType
-from omnigraph.read.compare import Mask, Values, compare, is_member
-from omnigraph.store.arrow import arrow_type
+from omnigraph.lang.schema.catalog import DST, ID, SRC, EntityType
+from omnigraph.read.compare import Mask, Values
+from omnigraph.read.predicates import constant_of, holds
 
-__all__ = ["columns_in", "constant_of", "matching"]
+__all__ = ["columns_in", "matching"]
 
 
 def columns_in(predicates: Sequence[Predicate], entity: EntityType) -> list[str]:
@@ -38,7 +36,7 @@ def columns_in(predicates: Sequence[Predicate], entity: EntityType) -> list[str]
     for predicate in predicates:
         for side in _sides(predicate):
             if isinstance(side, PropertyOf):
-                columns[entity.by_name[side.name].column] = None
+                columns[_column(entity, side.name)] = None
     return list(columns)
 
 
@@ -57,20 +55,6 @@ def matching(
     return rows.filter(pa.array(kept))
 
 
-def constant_of(
-    expression: Literal | Parameter | Now, parameters: Mapping[str, Value], now_ms: int
-) -> pa.Scalar:
-    """What a literal, a parameter or the time is worth."""
-    match expression:
-        case Literal(value=value, type=type_):
-            return pa.scalar(value, None if type_ is None else arrow_type(type_))
-        case Parameter(name=name, type=type_):
-            return pa.scalar(parameters[name], arrow_type(type_))
-        case Now(type=type_):
-            instant = pa.scalar(now_ms, pa.int64()).cast(pa.timestamp("ms", tz="UTC"))
-            return instant.cast(arrow_type(type_))
-
-
 def _holds(
     predicate: Predicate,
     rows: pa.Table,
@@ -81,7 +65,7 @@ def _holds(
     def value(expression: Expression) -> Values:
         match expression:
             case PropertyOf(name=name):
-                return rows[entity.by_name[name].column].combine_chunks()
+                return rows[_column(entity, name)].combine_chunks()
             case IdentityOf():
                 return rows[ID].combine_chunks()
             case Literal() | Parameter() | Now():
@@ -89,18 +73,12 @@ def _holds(
             case _:
                 raise AssertionError(f"{type(expression).__name__} has no place in a where")
 
-    match predicate:
-        case Compare(op=op, left=left, right=right):
-            return compare(op, value(left), value(right), rows.num_rows)
-        case Membership(left=left, options=options):
-            assert isinstance(options.type, ListOf), "membership is asked of a list"
-            given = value(options).as_py() or ()
-            return is_member(value(left), given, arrow_type(options.type.item))
-        case NullTest(operand=operand, is_negated=is_negated):
-            mask: Mask = pc.is_null(value(operand)).to_numpy(zero_copy_only=False)
-            return ~mask if is_negated else mask
-        case TextMatch():
-            raise Unsupported(what="full-text search in a where")
+    return holds(predicate, value, rows.num_rows)
+
+
+def _column(entity: EntityType, name: str) -> str:
+    """A property's physical column; the ends of an edge are columns by their own names."""
+    return name if name in (SRC, DST) else entity.by_name[name].column
 
 
 def _sides(predicate: Predicate) -> tuple[Expression, ...]:

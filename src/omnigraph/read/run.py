@@ -40,7 +40,7 @@ from omnigraph.read.demand import (
     variables_in,
     variables_of_columns,
 )
-from omnigraph.read.expressions import constant_value
+from omnigraph.read.expressions import evaluate
 from omnigraph.read.frame import Frame
 from omnigraph.read.operators import joins
 from omnigraph.read.operators.aggregate import aggregate
@@ -164,7 +164,7 @@ def _joined(
         case SemiJoin():
             return frame.filter(counts > 0)
         case CountJoin(op=comparison, bound=bound):
-            return joins.count_join(frame, counts, comparison, constant_value(bound, context))
+            return joins.count_join(frame, counts, comparison, evaluate(bound, frame, context))
 
 
 def _union(op: Union, demand: Demand, outer: Frame | None, context: Context) -> Frame:

@@ -10,11 +10,9 @@ from omnigraph.read.topology.csr import Ordinals
 
 __all__ = ["count_by_group", "exact_sums", "fitting", "multiplied"]
 
-LARGEST = 2**63 - 1
-
 # Whole numbers up to here are exact in the floats that NumPy's fast sums are made of.
 EXACT_IN_FLOAT = 2**53
-# Up to here 64 bits hold every partial sum, with room for the error of the estimate.
+# Up to here 64 bits hold every partial sum.
 SAFE_IN_64_BITS = 2**62
 
 
@@ -25,15 +23,15 @@ def exact_sums(
 
     The sums are 64-bit integers where that is safe, and Python's own beyond.
     """
-    factors = 1.0 if weights is None else weights.astype(np.float64)
-    estimate = values.astype(np.float64) * factors
-    bound = float(np.abs(estimate).sum())
-    if bound < EXACT_IN_FLOAT:
-        return np.bincount(groups, weights=estimate, minlength=size).astype(np.int64)
+    bound = _greatest(values) * _greatest(weights) * len(values)
     kind = np.dtype(np.int64 if bound < SAFE_IN_64_BITS else object)
+    numbers = values.astype(kind, copy=False)
+    if weights is not None:
+        numbers = numbers * weights.astype(kind, copy=False)
+    if bound < EXACT_IN_FLOAT:
+        return np.bincount(groups, weights=numbers, minlength=size).astype(np.int64)
     sums = np.zeros(size, dtype=kind)
-    numbers = values.astype(kind)
-    np.add.at(sums, groups, numbers if weights is None else numbers * weights.astype(kind))
+    np.add.at(sums, groups, numbers)
     return sums
 
 
@@ -43,23 +41,30 @@ def count_by_group(
     """How many rows each group has, all weights together."""
     if weights is None:
         return np.bincount(groups, minlength=size)
-    return fitting(exact_sums(weights, None, groups, size), what=what)
+    return fitting(exact_sums(weights, None, groups, size), np.dtype(np.int64), what=what)
 
 
-def fitting(sums: NDArray[Any], *, what: str) -> Ordinals:
-    """As 64-bit integers, or refused."""
-    if sums.dtype.kind == "i":
-        return sums
-    greatest = max(map(abs, sums), default=0)
-    if greatest > LARGEST:
-        raise LimitExceeded(what=what, limit=LARGEST, found=int(greatest))
-    return sums.astype(np.int64)
+def fitting(sums: NDArray[Any], kind: np.dtype[Any], *, what: str) -> NDArray[Any]:
+    """As integers of this kind, or refused."""
+    limits = np.iinfo(kind)
+    if sums.dtype.kind == "O":
+        for furthest in (min(sums, default=0), max(sums, default=0)):
+            if not limits.min <= furthest <= limits.max:
+                raise LimitExceeded(what=what, limit=int(limits.max), found=int(furthest))
+    return sums.astype(kind)
+
+
+def _greatest(values: NDArray[Any] | None) -> int:
+    """The size of the largest number; None is all ones."""
+    if values is None:
+        return 1
+    return max(abs(int(values.max(initial=0))), abs(int(values.min(initial=0))))
 
 
 def multiplied(left: Ordinals | None, right: Ordinals, *, what: str) -> Ordinals:
     """The products of two columns of counts; None is all ones."""
     if left is None:
         return right
-    if float(left.max(initial=0)) * float(right.max(initial=0)) >= SAFE_IN_64_BITS:
+    if _greatest(left) * _greatest(right) >= SAFE_IN_64_BITS:
         raise LimitExceeded(what=what, limit=SAFE_IN_64_BITS)
     return left * right

@@ -11,6 +11,7 @@ import pyarrow as pa
 from omnigraph.base.ids import TableKey, TypeName
 from omnigraph.lang.plan.ir import Direction, EdgeStep
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType
+from omnigraph.read.ordering import Codes, encode
 from omnigraph.read.space import Space
 from omnigraph.read.topology import build
 from omnigraph.read.topology.cache import RuntimeCache
@@ -43,16 +44,20 @@ class Tables:
         return self._snapshot.catalog.edge_by_name[name]
 
     def ids(self, entity: EntityType) -> IdIndex:
-        """The id of every row, and the way back."""
-        ref = self._ref(entity)
-        return self._cache.get(("ids", ref), lambda: IdIndex.of(self._scan(entity, [ID])[0]))
+        """From ids to rows."""
+        key = ("ids", self._ref(entity))
+        return self._cache.get(key, lambda: IdIndex(self.column(entity, ID)))
 
     def column(self, entity: EntityType, column: str) -> pa.Array:
         """A whole column, by its physical name."""
-        if column == ID:
-            return self.ids(entity).ids
         key = ("column", self._ref(entity), column)
         return self._cache.get(key, lambda: self._scan(entity, [column])[0])
+
+    def codes(self, entity: EntityType, name: str) -> Codes:
+        """A number for each row, equal where the property is."""
+        column = entity.by_name[name].column
+        key = ("codes", self._ref(entity), column)
+        return self._cache.get(key, lambda: encode(self.column(entity, column)))
 
     def adjacency(
         self, steps: Sequence[EdgeStep], *, origin: Space, target: Space, edges: Space | None

@@ -1,14 +1,13 @@
 """The golden cases of the query language: plain files, each with what comes out of it.
 
 `query` is compiled against `schema`, or against schema.pg beside the cases where a case has none of
-its own. What is expected is the plan, or the errors. A section `parameters` (JSON) binds them and
-shows the values; `lint` (lines `Type rows`) asks for warnings; `format` for the formatted text.
+its own. What is expected is the plan, or the errors. A section `parameters` (JSON) asks for the
+bound values; a section `ask` for something else: `lint` (with `rows`: lines of a type and how many
+rows it has) or `format`. `name` names one of several queries.
 """
 
 import json
 from pathlib import Path
-
-from tests.lang.schema.cases import Case
 
 from omnigraph.base.errors import Diagnostic, LanguageError, OmnigraphError, ParameterInvalid
 from omnigraph.base.span import SourceText
@@ -20,6 +19,7 @@ from omnigraph.lang.query.format import format_source
 from omnigraph.lang.query.lint import lint_source
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.check import compile_schema
+from tests.lang.schema.cases import Case
 
 FOLDER = Path(__file__).parent.parent / "cases" / "query"
 
@@ -42,12 +42,15 @@ def case_catalog(case: Case) -> Catalog:
 
 
 def _outcome(case: Case, catalog: Catalog, source: SourceText) -> str:
-    if "format" in case.sections:
-        return format_source(source)
-    if "lint" in case.sections:
-        counts = dict(line.split() for line in case.sections["lint"].splitlines())
-        report = lint_source(source, catalog, {name: int(n) for name, n in counts.items()})
-        return _findings(report.all_findings)
+    match case.sections.get("ask", "").strip():
+        case "format":
+            return format_source(source)
+        case "lint":
+            counts = dict(line.split() for line in case.sections.get("rows", "").splitlines())
+            report = lint_source(source, catalog, {name: int(n) for name, n in counts.items()})
+            return _findings(report.all_findings)
+        case other:
+            assert not other
     query = compile_query(source, catalog, case.sections.get("name", "").strip() or None)
     if "parameters" in case.sections:
         values = bind_parameters(query, json.loads(case.sections["parameters"]))

@@ -1,10 +1,10 @@
 from pathlib import Path
 
 import pytest
-from tests.lang.query.cases import FOLDER, outcome
-from tests.lang.schema.cases import read_case
 
 from omnigraph.lang.query.codes import CODES
+from tests.lang.query.cases import FOLDER, outcome
+from tests.lang.schema.cases import read_case
 
 PATHS = sorted(FOLDER.glob("*.case"))
 DOCS = Path(__file__).parents[3] / "docs" / "user"

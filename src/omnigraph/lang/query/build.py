@@ -4,11 +4,9 @@ Each method is named after a rule or a token of `grammar.lark` and gets what its
 name is looked up here. The builder keeps no state: one is shared by every parse in the process.
 """
 
-import json
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 from lark import Token, Transformer, v_args
 
@@ -16,26 +14,16 @@ from omnigraph.base.errors import Diagnostic
 from omnigraph.base.span import Span
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.query import ast
+from omnigraph.lang.query.tokens import Refused, read_token, refuse
 
-__all__ = ["MOST_CLAUSES", "Builder", "Refused"]
+__all__ = ["MOST_CLAUSES", "Builder"]
 
 # Plans are trees as deep as a pattern has clauses, and plain recursion walks them.
 MOST_CLAUSES = 200
 
-# Python's own limit for reading a number in reasonable time is higher; no type here needs 40.
-MOST_DIGITS = 40
-
 SCALARS = {s.value: s for s in Scalar}
 
 T = TypeVar("T")
-
-
-class Refused(Exception):
-    """The text follows the grammar and still can't be read."""
-
-    def __init__(self, diagnostic: Diagnostic) -> None:
-        super().__init__(diagnostic.message)
-        self.diagnostic = diagnostic
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +53,7 @@ class Builder(Transformer[Token, object]):
     def __getattr__(self, name: str) -> Callable[[Token], object]:
         """What a token becomes; tokens are the names in capitals."""
         if name.isupper():
-            return TOKENS.get(name, _word)
+            return read_token(name)
         raise AttributeError(name)
 
     # Files and queries --------------------------------------------------------------------------
@@ -85,7 +73,7 @@ class Builder(Transformer[Token, object]):
         tails: dict[str, _Tail] = {}
         for tail in body.tails:
             if tail.keyword.text in tails:
-                _refuse(f"{tail.keyword.text} is given twice", tail.keyword.span)
+                refuse(f"{tail.keyword.text} is given twice", tail.keyword.span)
             tails[tail.keyword.text] = tail
         none = _Tail(header.name)
         return ast.Read(
@@ -355,56 +343,6 @@ class Builder(Transformer[Token, object]):
         return tuple(c for c in conditions if not isinstance(c, ast.Word))
 
 
-def _word(token: Token) -> ast.Word:
-    return ast.Word(str(token), _span(token))
-
-
-def _variable(token: Token) -> ast.Variable:
-    return ast.Variable(str(token)[1:], _span(token))
-
-
-def _integer(token: Token) -> ast.Literal:
-    if len(token) > MOST_DIGITS:
-        _refuse("the number is too long", _span(token))
-    return ast.Literal(int(token), _span(token))
-
-
-def _fraction(token: Token) -> ast.Literal:
-    value = float(token)
-    if math.isinf(value):
-        _refuse("the number is too large", _span(token))
-    return ast.Literal(value, _span(token))
-
-
-def _string(token: Token) -> ast.Literal:
-    try:
-        # A tab may stand in our strings and not in JSON's.
-        value = json.loads(str(token), strict=False)
-    except json.JSONDecodeError as error:
-        _refuse(f"the text is not readable: {error.msg.lower()}", _span(token))
-    assert isinstance(value, str)
-    return ast.Literal(value, _span(token))
-
-
-def _constant(token: Token) -> ast.Literal:
-    return ast.Literal({"true": True, "false": False}.get(str(token)), _span(token))
-
-
-TOKENS: dict[str, Callable[[Token], object]] = {
-    "VARIABLE": _variable,
-    "INT": _integer,
-    "FLOAT": _fraction,
-    "STRING": _string,
-    "TRUE": _constant,
-    "FALSE": _constant,
-    "NULL": _constant,
-}
-
-
-def _span(token: Token) -> Span:
-    return Span(token.line or 1, token.column or 1, max(1, len(token)))
-
-
 def _through(start: Span, end: Span) -> Span:
     """From the start of one to the end of the other, as far as the first line goes."""
     if start.line != end.line:
@@ -425,7 +363,7 @@ def _present(values: Iterable[T | None]) -> tuple[T, ...]:
 def _not_negative(keyword: ast.Word, number: ast.Literal) -> ast.Literal:
     assert isinstance(number.value, int)
     if not 0 <= number.value < 2**63:
-        _refuse(f"{keyword.text} takes a whole number from 0 up", number.span)
+        refuse(f"{keyword.text} takes a whole number from 0 up", number.span)
     return number
 
 
@@ -450,7 +388,3 @@ def _size(block: ast.Block) -> int:
             case _:
                 pass
     return total
-
-
-def _refuse(message: str, span: Span) -> NoReturn:
-    raise Refused(Diagnostic("Q000", message, span))

@@ -33,7 +33,7 @@ def check(query: ast.Query, catalog: Catalog, source: SourceText) -> TypedQuery:
 
 
 def _read(
-    query: ast.Read, catalog: Catalog, parameters: dict[str, Parameter], findings: Findings
+    query: ast.Read, catalog: Catalog, parameters: dict[str, Parameter | None], findings: Findings
 ) -> TypedRead:
     settled = settle_words(query, catalog)
     region = survey(settled.match, catalog, frozenset(parameters), findings)
@@ -44,7 +44,7 @@ def _read(
     projection = check_projection(settled, region, expressions)
     return TypedRead(
         name=query.header.name.text,
-        parameters=tuple(parameters.values()),
+        parameters=tuple(p for p in parameters.values() if p),
         pattern=pattern,
         columns=projection.columns,
         is_distinct=query.is_distinct,
@@ -59,13 +59,16 @@ def _read(
 
 
 def _mutation(
-    query: ast.Mutation, catalog: Catalog, parameters: dict[str, Parameter], findings: Findings
+    query: ast.Mutation,
+    catalog: Catalog,
+    parameters: dict[str, Parameter | None],
+    findings: Findings,
 ) -> TypedMutation:
     statements = check_mutation(query, catalog, parameters, findings)
     reads, writes = written_by(statements, catalog)
     return TypedMutation(
         name=query.header.name.text,
-        parameters=tuple(parameters.values()),
+        parameters=tuple(p for p in parameters.values() if p),
         statements=statements,
         reads=reads,
         writes=writes,
@@ -74,8 +77,9 @@ def _mutation(
     )
 
 
-def _parameters(header: ast.Header, findings: Findings) -> dict[str, Parameter]:
-    parameters: dict[str, Parameter] = {}
+def _parameters(header: ast.Header, findings: Findings) -> dict[str, Parameter | None]:
+    """Each by its name; None where the declaration was refused."""
+    parameters: dict[str, Parameter | None] = {}
     for declared in header.parameters:
         name, type_ = declared.variable.name, declared.type.type
         if declared.variable.is_anonymous:
@@ -87,8 +91,7 @@ def _parameters(header: ast.Header, findings: Findings) -> dict[str, Parameter]:
             message = f"no type is called {declared.type.text}"
             hint = did_you_mean(declared.type.text, known)
             findings.add("T28", message, declared.type.span, hint)
-            # Known all the same, or each use of it would be reported too.
-            parameters[name] = Parameter(name, Scalar.STRING, is_nullable=True)
+            parameters[name] = None
         else:
             parameters[name] = Parameter(name, type_, declared.type.is_nullable)
     return parameters

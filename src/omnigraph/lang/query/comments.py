@@ -12,7 +12,7 @@ from itertools import accumulate
 
 __all__ = ["Comment", "Line", "comments_in", "woven"]
 
-SCAN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|(?P<comment>//[^\n]*|/\*(?s:.*?)\*/)')
+SCAN = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|(?P<comment>//[^\n]*|/\*(?s:.*?)\*/)')
 
 Place = tuple[int, int]
 """Line and column, from 1."""

@@ -13,6 +13,7 @@ from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.query import ast
 from omnigraph.lang.query.findings import Findings
 from omnigraph.lang.query.typed import (
+    ROW,
     Compare,
     CompareOp,
     EntityOf,
@@ -22,10 +23,21 @@ from omnigraph.lang.query.typed import (
     Membership,
     Now,
     Parameter,
+    PropertyOf,
 )
 from omnigraph.lang.query.values import Unfit, convert
+from omnigraph.lang.schema.catalog import DST, SRC
 
-__all__ = ["Kind", "Operand", "compare", "fit", "kind_of", "literal_operand", "member"]
+__all__ = [
+    "Kind",
+    "Operand",
+    "compare",
+    "fit",
+    "kind_of",
+    "literal_operand",
+    "member",
+    "parameter_operand",
+]
 
 
 class Kind(Enum):
@@ -42,6 +54,7 @@ class Kind(Enum):
 
 
 ORDERED = frozenset({Kind.NUMBER, Kind.TEXT, Kind.DATE, Kind.DATETIME})
+ENDS = tuple(PropertyOf(ROW, end, Scalar.STRING, is_nullable=False) for end in (SRC, DST))
 EQUALITY = frozenset({CompareOp.EQ, CompareOp.NE})
 
 
@@ -104,6 +117,15 @@ def literal_operand(literal: ast.Literal, findings: Findings) -> Operand | None:
         case str():
             type_ = Scalar.STRING
     return Operand(Literal(value, type_), type_, value is None, literal.span, ast.text_of(literal))
+
+
+def parameter_operand(variable: ast.Variable, parameter: Parameter | None) -> Operand | None:
+    """None where the declaration was refused."""
+    if parameter is None:
+        return None
+    return Operand(
+        parameter, parameter.type, parameter.is_nullable, variable.span, f"${parameter.name}"
+    )
 
 
 def fit(operand: Operand, type_: ValueType, findings: Findings) -> Operand | None:
@@ -258,6 +280,6 @@ def _hint(left: Operand, right: Operand) -> str | None:
     for one, other in ((left, right), (right, left)):
         if isinstance(one.expression, Parameter) and other.type:
             return f"declare {one.shown}: {other.type}"
-        if isinstance(one.expression, IdentityOf):
-            return "an identity is a text"
+        if isinstance(one.expression, IdentityOf) or one.expression in ENDS:
+            return "an id is a text"
     return None

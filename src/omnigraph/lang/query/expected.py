@@ -4,18 +4,20 @@
 text looks like another language's way of saying a thing.
 """
 
-import difflib
 import re
 from collections.abc import Collection
 
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
 from omnigraph.base.errors import Diagnostic
+from omnigraph.base.nearest import nearest
 from omnigraph.base.span import Span
 
 __all__ = ["describe"]
 
-TOKEN = re.compile(r'//[^\n]*|/\*(?s:.*?)\*/|"(?:[^"\\\n]|\\.)*"|\$?[A-Za-z_0-9]+|[!<>]=|\S')
+TOKEN = re.compile(
+    r'//[^\n]*|/\*(?s:.*?)\*/|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\$?[A-Za-z_0-9]+|[!<>]=|\S'
+)
 
 VALUES = frozenset(
     {"VARIABLE", "NAME", "INT", "FLOAT", "STRING", "TRUE", "FALSE", "NULL", "LBRACKET"}
@@ -27,7 +29,6 @@ GROUPS = (
     ({"STRING", "INT"}, VALUES, "a value"),
     ({"COMPARE", "IN"}, TESTS, "a comparison"),
     ({"COMPARE", "CONTAINS"}, TESTS, "a comparison"),
-    ({"INSERT", "UPDATE"}, {"INSERT", "UPDATE", "DELETE"}, "insert, update or delete"),
 )
 
 WORDS = {
@@ -42,10 +43,8 @@ WORDS = {
     "RBRACE": "'}'",
     "LBRACKET": "'['",
     "RBRACKET": "']'",
-    "RSQB": "']'",
     "CLOSE": "')'",
     "LPAR": "'('",
-    "RPAR": "')'",
     "COLON": "':'",
     "COMMA": "','",
     "DOT": "'.'",
@@ -95,7 +94,7 @@ def describe(
         "Q000",
         f"expected {expected}{after}, found {_shown(text)}",
         _span(piece, position, len(text)),
-        _hint(text, before[0] if before else "", piece[position:], error.accepts or set()),
+        _hint(text, before[0] if before else "", error.accepts or set()),
     )
 
 
@@ -106,10 +105,9 @@ def _bad_character(error: UnexpectedCharacters, piece: str) -> Diagnostic:
     match rest[:1]:
         case '"':
             return Diagnostic("Q000", "the text that begins here is not closed", span, 'add a "')
-        case "'":
-            return Diagnostic(
-                "Q000", "unexpected '", span, 'texts are written in double quotes: "…"'
-            )
+        case "'" | "“" | "”" | "\u2018" | "\u2019" | "`" as quote:
+            hint = 'texts are written in double quotes: "…"'
+            return Diagnostic("Q000", f"unexpected {quote}", span, hint)
         case "$":
             return Diagnostic("Q000", "a variable needs a name after $", span)
         case "/" if rest == "/*":
@@ -131,6 +129,8 @@ def _bad_character(error: UnexpectedCharacters, piece: str) -> Diagnostic:
 
 def _expected(accepted: Collection[str], before: str) -> str:
     left = set(accepted)
+    if "QUERY" in left:
+        left = {"QUERY"}
     words = []
     for signs, members, name in GROUPS:
         if signs <= left:
@@ -144,7 +144,7 @@ def _expected(accepted: Collection[str], before: str) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
-def _hint(text: str, before: str, rest: str, accepted: Collection[str]) -> str | None:
+def _hint(text: str, before: str, accepted: Collection[str]) -> str | None:
     match before, text:
         case _, "," | ";" | "and" if "OPTIONAL" in accepted:
             return "all clauses of a pattern hold: write one after another, with nothing between"
@@ -163,8 +163,8 @@ def _hint(text: str, before: str, rest: str, accepted: Collection[str]) -> str |
     keywords = [t.lower() for t in accepted if t not in WORDS]
     if text.casefold() in keywords:
         return f"keywords are written in lower case: {text.casefold()}"
-    close = difflib.get_close_matches(text, keywords, n=1)
-    return f"did you mean {close[0]}?" if close else None
+    near = nearest(text, keywords)
+    return f"did you mean {near}?" if near else None
 
 
 def _previous(piece: str, position: int) -> tuple[str, int] | None:

@@ -15,6 +15,7 @@ from omnigraph.lang.query.compare import (
     compare,
     literal_operand,
     member,
+    parameter_operand,
 )
 from omnigraph.lang.query.findings import Findings, did_you_mean, listed
 from omnigraph.lang.query.infer import Known
@@ -49,10 +50,13 @@ MOST_EDITS = 2
 
 @dataclass(frozen=True)
 class Expressions:
-    """`ranked`: variables that a `top` clause has ranked; `pattern`: the whole of the match."""
+    """`ranked`: variables that a `top` clause has ranked; `pattern`: the whole of the match.
+
+    A parameter is None where its declaration was refused; its uses are not reported again.
+    """
 
     catalog: Catalog
-    parameters: Mapping[str, Parameter]
+    parameters: Mapping[str, Parameter | None]
     findings: Findings
     pattern: ast.Block
     ranked: frozenset[str] = frozenset()
@@ -66,16 +70,8 @@ class Expressions:
             case ast.ListLiteral():
                 return list_operand(expression, None, self.findings)
             case ast.Variable(name=name) if name in self.parameters:
-                parameter = self.parameters[name]
-                return self.readable(
-                    Operand(
-                        parameter,
-                        parameter.type,
-                        parameter.is_nullable,
-                        expression.span,
-                        f"${name}",
-                    )
-                )
+                found = parameter_operand(expression, self.parameters[name])
+                return self.readable(found) if found else None
             case ast.Variable():
                 known = self.known(expression, region)
                 if known is None:
@@ -88,16 +84,14 @@ class Expressions:
                 return self.readable(found) if found else None
             case ast.Call():
                 return self.call(expression, region)
-            case ast.Reference(name=word):
-                hint = did_you_mean(f"${word.text}", [f"${n}" for n in region.known])
-                self.findings.add("T6", f"{word.text} means nothing here", word.span, hint)
-                return None
+            case ast.Reference():
+                raise AssertionError("a bare name stands only in order and where")
 
     def known(self, variable: ast.Variable, region: Region) -> Known | None:
         """What a variable stands for; None, reported, if it is not bound here."""
         known = region.known.get(variable.name)
         if known is not None:
-            return known if known.is_settled else None
+            return known if known.is_settled and known.types else None
         if variable.is_anonymous:
             self.findings.add("T6", "$_ has no name to be used by", variable.span)
         elif any(v.name == variable.name for v in bound_in(self.pattern)):
@@ -126,7 +120,7 @@ class Expressions:
         if name.text == ID and not found:
             identity = IdentityOf(VariableName(variable.name))
             return Operand(identity, Scalar.STRING, is_missing, expression.span, shown)
-        if len(found) < len(owners) or not found:
+        if len(found) < len(owners):
             self.report_missing(known, name, owners)
             return None
         if len({p.type for p in found}) > 1:
@@ -146,6 +140,10 @@ class Expressions:
 
     def report_missing(self, known: Known, name: ast.Word, owners: list[EntityType]) -> None:
         lacking = [o.name for o in owners if name.text not in o.by_name]
+        if name.text == ID:
+            message = f"{known.shown}.id is not the identity of each of {known.shown_types}"
+            self.findings.add("T6", message, name.span, f"write id({known.shown})")
+            return
         everywhere = set.intersection(*(set(o.by_name) for o in owners)) | {ID}
         message = f"{listed(lacking, 'and')} has no property {name.text}"
         self.findings.add("T6", message, name.span, did_you_mean(name.text, everywhere))
@@ -154,7 +152,7 @@ class Expressions:
         if operand.type is not Scalar.BLOB:
             return operand
         message = f"{operand.shown} is a Blob, which a query can't read"
-        self.findings.add("T24", message, operand.span, "read it by its id: omnigraph blob get")
+        self.findings.add("T24", message, operand.span)
         return None
 
     # Calls --------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from omnigraph.lang.query import ast
 from omnigraph.lang.query.comments import Comment, Line, comments_in, woven
 from omnigraph.lang.query.parser import parse
 
-__all__ = ["format_source"]
+__all__ = ["format_source", "format_tree"]
 
 INDENT = "    "
 WIDTH = 100
@@ -20,12 +20,20 @@ WIDTH = 100
 
 def format_source(source: SourceText) -> str:
     """The formatted text; raises ParseFailed if it is none of ours."""
-    file = parse(source)
-    comments = comments_in(source.text)
+    return _format(parse(source), source.text)
+
+
+def format_tree(file: ast.File) -> str:
+    """The text of a tree that may have come from anywhere."""
+    return _format(file, "")
+
+
+def _format(file: ast.File, original: str) -> str:
+    comments = comments_in(original)
     alone = [c for c in comments if not c.is_after_code]
     printer = _Printer(
         comments,
-        source.text.split("\n"),
+        original.split("\n"),
         {c.place[0] + c.text.count("\n"): c.place[0] for c in alone},
     )
     lines: list[Line] = []
@@ -112,7 +120,7 @@ class _Printer:
         for position, clause in enumerate(block.clauses):
             lines = list(self.clause(clause, depth))
             first = lines[0]
-            is_apart = position > 0 and self.is_after_blank(first.place)
+            is_apart = position > 0 and self.begins_after_blank(first.place)
             yield Line(first.text, first.place, first.depth, is_apart=is_apart)
             yield from lines[1:]
 
@@ -154,9 +162,12 @@ class _Printer:
         start, end = _place(block.span), _place(block.closing)
         return any(start < c.place < end for c in self.comments)
 
-    def is_after_blank(self, place: tuple[int, int]) -> bool:
-        """Whether a blank line precedes the line, or the comments that belong above it."""
-        first = above = place[0]
+    def begins_after_blank(self, place: tuple[int, int]) -> bool:
+        """Whether a blank line precedes the line that begins here, or the comments above it."""
+        line, column = place
+        if self.original[line - 1][: column - 1].strip():
+            return False
+        first = above = line
         while above > 1 and (above - 1 in self.alone or not self.original[above - 2].strip()):
             above -= 1
             if above in self.alone:
@@ -167,7 +178,7 @@ class _Printer:
 
     def statement(self, statement: ast.Statement, *, is_first: bool) -> Iterator[Line]:
         lines = list(self.statement_lines(statement))
-        is_apart = not is_first and self.is_after_blank(_place(statement.span))
+        is_apart = not is_first and self.begins_after_blank(_place(statement.span))
         yield Line(lines[0].text, _place(statement.span), 1, is_apart=is_apart)
         yield from lines[1:]
 

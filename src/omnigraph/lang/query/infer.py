@@ -36,7 +36,9 @@ class Known:
 
     @property
     def shown_types(self) -> str:
-        return listed(sorted(self.types)) if self.is_settled else "of no known type"
+        if not self.is_settled:
+            return "anything"
+        return listed(sorted(self.types)) if self.types else "no type that fits the rest"
 
 
 @dataclass(eq=False)
@@ -60,22 +62,31 @@ Step = tuple[Types, Types]
 
 @dataclass(frozen=True)
 class Within:
-    """Inside a block, an outer variable has at most the types it has outside."""
+    """Inside a block, a variable has at most the types it has outside.
+
+    Where a block only looks at the variable (`is_view`) and disagrees, the outside is right, and
+    the block's clause will be the one that does not fit.
+    """
 
     inner: Known
     outer: Known
+    is_view: bool
 
     def narrow(self, findings: Findings) -> bool:
         self.inner.is_settled |= self.outer.is_settled
         if self.inner.types <= self.outer.types:
             return False
-        self.inner.types &= self.outer.types
+        both = self.inner.types & self.outer.types
+        self.inner.types = self.outer.types if self.is_view and not both else both
         return True
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """A variable bound by every block of an `or` has the types that some block gives it."""
+    """A variable bound by every block of an `or` has the types that some block gives it.
+
+    Where other clauses disagree, the blocks are right, and those clauses will not fit.
+    """
 
     outer: Known
     inner: tuple[Known, ...]
@@ -85,7 +96,7 @@ class OneOf:
         self.outer.is_settled |= all(k.is_settled for k in self.inner)
         if self.outer.types <= types:
             return False
-        self.outer.types &= types
+        self.outer.types = self.outer.types & types or types
         return True
 
 
@@ -116,9 +127,9 @@ class Walk:
                 else:
                     lefts, rights = lefts | found[0], rights | found[1]
         if not all(m.allowed for m in self.members):
-            for member, allowed in zip(self.members, before[2], strict=True):
+            for member in self.members:
                 if not member.allowed:
-                    self._report(member, allowed, findings)
+                    self._report(member, findings)
             self.is_failed = True
             return False
         self.left.types, self.right.types = lefts, rights
@@ -155,7 +166,7 @@ class Walk:
             for direction in member.allowed
         )
 
-    def _report(self, member: Member, allowed: set[Direction], findings: Findings) -> None:
+    def _report(self, member: Member, findings: Findings) -> None:
         edge = member.edge
         joins = f"{edge.query_name} goes from {edge.source} to {edge.target}"
         if self.was_ambiguous:
@@ -163,11 +174,19 @@ class Walk:
             hint = f"say what {self.left.shown} is, for example {self.left.shown}: {edge.source}"
             findings.add("T5", message, member.word.span, hint)
             return
-        ends = member.source | member.target
-        if self.left.types & ends:
-            known, variable = self.right, self.clause.right
-        else:
-            known, variable = self.left, self.clause.left
+        if self.most > 1:
+            hops = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
+            message = (
+                f"{joins}: {hops} hops over it don't lead "
+                f"from {self.left.shown} ({self.left.shown_types}) "
+                f"to {self.right.shown} ({self.right.shown_types})"
+            )
+            findings.add("T5", message, member.word.span)
+            return
+        is_left = not self.left.types & (member.source | member.target)
+        known, variable = (
+            (self.left, self.clause.left) if is_left else (self.right, self.clause.right)
+        )
         if known.is_settled:
             message = f"{known.shown} is {known.shown_types}, and {joins}"
             findings.add("T5", message, variable.span)

@@ -16,7 +16,8 @@ from omnigraph.lang.query import ast
 from omnigraph.lang.query.check import check
 from omnigraph.lang.query.descriptors import Operation, describe
 from omnigraph.lang.query.expressions import RANKINGS
-from omnigraph.lang.query.mentions import bound_in, mentioned_by
+from omnigraph.lang.query.findings import clipped
+from omnigraph.lang.query.mentions import bound_in, edges_in, mentioned_by
 from omnigraph.lang.query.parser import parse
 from omnigraph.lang.query.typed import (
     Counted,
@@ -119,10 +120,13 @@ def _unused(query: ast.Query) -> Iterator[Diagnostic]:
             message = f"the parameter ${parameter.variable.name} is never used"
             yield _warning("L207", message, parameter.variable.span)
     if isinstance(query, ast.Read):
+        edges = edges_in(query.match)
         for variable in bound_in(query.match):
             if mentions[variable.name] == 1 and not variable.is_anonymous:
                 message = f"${variable.name} is bound and never used"
-                yield _warning("L203", message, variable.span, "write $_ if that is meant")
+                is_edge = variable.name in edges
+                hint = f"leave out ${variable.name}:" if is_edge else "write $_ if that is meant"
+                yield _warning("L203", message, variable.span, hint)
 
 
 def _fixed_mutation(query: ast.Mutation) -> Iterator[Diagnostic]:
@@ -193,7 +197,7 @@ def _islands(pattern: Pattern) -> Iterator[set[VariableName]]:
 
 
 def _warning(code: str, message: str, span: Span, hint: str | None = None) -> Diagnostic:
-    return Diagnostic(code, message, span, hint, is_warning=True)
+    return Diagnostic(code, clipped(message), span, hint, is_warning=True)
 
 
 def _status(findings: tuple[Diagnostic, ...]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from omnigraph.lang.query import ast
 
-__all__ = ["bound_in", "mentioned_by", "mentioned_in"]
+__all__ = ["bound_in", "edges_in", "mentioned_by", "mentioned_in"]
 
 
 def bound_in(block: ast.Block) -> Iterator[ast.Variable]:
@@ -25,6 +25,22 @@ def bound_in(block: ast.Block) -> Iterator[ast.Variable]:
                     yield from bound_in(inner)
             case ast.Comparison() | ast.Membership() | ast.NullTest() | ast.Call() | ast.Top():
                 pass
+
+
+def edges_in(block: ast.Block) -> set[str]:
+    """Names of the edge variables of the block, at any depth."""
+    names: set[str] = set()
+    for clause in block.clauses:
+        match clause:
+            case ast.Traversal(edge_variable=ast.Variable(name=name)):
+                names.add(name)
+            case ast.SubPattern(block=inner) | ast.CountTest(block=inner):
+                names |= edges_in(inner)
+            case ast.Alternatives(blocks=blocks):
+                names = names.union(*(edges_in(b) for b in blocks))
+            case _:
+                pass
+    return names
 
 
 def mentioned_by(query: ast.Query) -> Iterator[ast.Variable]:

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.query import ast
-from omnigraph.lang.query.compare import Operand, compare, fit, kind_of, literal_operand, member
+from omnigraph.lang.query.compare import (
+    Operand,
+    compare,
+    fit,
+    kind_of,
+    literal_operand,
+    member,
+    parameter_operand,
+)
 from omnigraph.lang.query.findings import Findings, did_you_mean, listed
 from omnigraph.lang.query.lists import item_type, list_operand
 from omnigraph.lang.query.typed import (
@@ -48,7 +56,7 @@ ENDS = {FROM: SRC, TO: DST, SRC: SRC, DST: DST}
 def check_mutation(
     mutation: ast.Mutation,
     catalog: Catalog,
-    parameters: Mapping[str, Parameter],
+    parameters: Mapping[str, Parameter | None],
     findings: Findings,
 ) -> tuple[Statement, ...]:
     checker = _Mutations(catalog, parameters, findings)
@@ -60,7 +68,7 @@ def check_mutation(
 @dataclass(frozen=True)
 class _Mutations:
     catalog: Catalog
-    parameters: Mapping[str, Parameter]
+    parameters: Mapping[str, Parameter | None]
     findings: Findings
 
     def refuse_mixture(self, statements: Sequence[ast.Statement]) -> None:
@@ -115,37 +123,30 @@ class _Mutations:
             self.findings.add("T10", "the insert sets no property", statement.type.span)
             return None
         values = self.assignments(statement.values, entity)
-        self.demand_required(statement, entity)
+        self.demand(statement, _required(entity), entity)
         return InsertNode(entity.name, values)
 
     def insert_edge(self, statement: ast.Insert, edge: EdgeType) -> InsertEdge | None:
         given = {a.name.text: a for a in statement.values}
-        missing = [end for end in (FROM, TO) if end not in given]
-        if missing:
-            message = f"{edge.name} needs {listed(missing, 'and')}"
-            hint = f"{FROM}: the id of a {edge.source}, {TO}: the id of a {edge.target}"
-            self.findings.add("T12", message, statement.type.span, hint)
+        self.demand(statement, (FROM, TO, *_required(edge)), edge)
         ends = [
             self.endpoint(given[end].value, node) if end in given else None
             for end, node in ((FROM, edge.source), (TO, edge.target))
         ]
         rest = tuple(a for a in statement.values if a.name.text not in (FROM, TO))
         values = self.assignments(rest, edge)
-        self.demand_required(statement, edge)
         source, target = ends
         return InsertEdge(edge.name, source, target, values) if source and target else None
 
-    def demand_required(self, statement: ast.Insert, entity: EntityType) -> None:
+    def demand(self, statement: ast.Insert, names: Sequence[str], entity: EntityType) -> None:
         given = {a.name.text for a in statement.values}
-        # A vector that is made from a text need not be given.
-        missing = [
-            p.name
-            for p in entity.properties
-            if p.is_required and p.embed is None and p.name not in given
-        ]
+        missing = [n for n in names if n not in given]
         if missing:
-            message = f"{entity.name} needs {listed(missing, 'and')}"
-            self.findings.add("T12", message, statement.type.span)
+            message = f"an insert of {entity.name} must give {listed(missing, 'and')}"
+            hint = None
+            if isinstance(entity, EdgeType):
+                hint = f"{FROM}: the id of a {entity.source}, {TO}: the id of a {entity.target}"
+            self.findings.add("T12", message, statement.type.span, hint)
 
     def endpoint(self, expression: ast.Expression, node: str) -> Literal | Parameter | None:
         """A node's id, or the value of its key where that is one property."""
@@ -160,7 +161,7 @@ class _Mutations:
             except Unfit:
                 pass
         is_id = operand.type is Scalar.STRING
-        is_key = key_type and operand.type and kind_of(key_type) is kind_of(operand.type)
+        is_key = key_type and operand.type and _can_hold(key_type, operand.type)
         if isinstance(value, Literal | Parameter) and (is_id or is_key):
             return value
         wanted = f"{key_type} key" if key_type else "id"
@@ -291,8 +292,7 @@ class _Mutations:
             case ast.ListLiteral():
                 return list_operand(expression, None, self.findings)
             case ast.Variable(name=name) if name in self.parameters:
-                given = self.parameters[name]
-                return Operand(given, given.type, given.is_nullable, expression.span, f"${name}")
+                return parameter_operand(expression, self.parameters[name])
             case ast.Variable() | ast.Property():
                 shown = ast.text_of(expression)
                 names = [f"${n}" for n in self.parameters]
@@ -305,9 +305,8 @@ class _Mutations:
             case ast.Call(function=word):
                 message = f"{word.text} can't be used in a mutation"
                 self.findings.add("T29", message, word.span, "only now() can")
-            case ast.Reference(name=word):
-                message = f"{word.text} is a property, and a value is needed here"
-                self.findings.add("T14", message, word.span)
+            case ast.Reference():
+                raise AssertionError("a bare name is a property, and was looked up")
         return None
 
     # Where --------------------------------------------------------------------------------------
@@ -356,6 +355,11 @@ class _Mutations:
             return None
         value = PropertyOf(ROW, known.name, known.type, known.is_nullable)
         return Operand(value, known.type, known.is_nullable, word.span, word.text)
+
+
+def _required(entity: EntityType) -> tuple[str, ...]:
+    """A vector that is made from a text need not be given."""
+    return tuple(p.name for p in entity.properties if p.is_required and p.embed is None)
 
 
 def _can_hold(property_type: ValueType, given: ValueType) -> bool:

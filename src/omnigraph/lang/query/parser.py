@@ -15,8 +15,10 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from omnigraph.base.errors import Diagnostic, ParseFailed
 from omnigraph.base.span import SourceText, Span
 from omnigraph.lang.query import ast
-from omnigraph.lang.query.build import Builder, Refused
+from omnigraph.lang.query.build import Builder
 from omnigraph.lang.query.expected import describe
+from omnigraph.lang.query.findings import clipped
+from omnigraph.lang.query.tokens import Refused
 
 __all__ = ["parse"]
 
@@ -24,7 +26,7 @@ __all__ = ["parse"]
 MOST_NESTED = 40
 
 # Reading goes at a few megabytes a second, and a file this long was not written by hand.
-MOST_CHARACTERS = 8_000_000
+MOST_CHARACTERS = 4_000_000
 
 # After so many, the rest rarely tells more.
 MOST_ERRORS = 20
@@ -32,7 +34,7 @@ MOST_ERRORS = 20
 # Strings and comments are matched so that what is inside them is skipped; each also matches when it
 # is never closed, or a text full of opening quotes would be scanned once per quote.
 LANDMARK = re.compile(
-    r'"(?:[^"\\\n]|\\.)*"?'
+    r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?'
     r"|//[^\n]*"
     r"|/\*(?s:.*?)(?:\*/|\Z)"
     r"|(?P<open>[{(\[])"
@@ -75,7 +77,7 @@ def _repeated(file: ast.File) -> Iterator[Diagnostic]:
         name = query.header.name
         first = seen.setdefault(name.text, name.span)
         if first is not name.span:
-            message = f"another query is called {name.text}, in line {first.line}"
+            message = clipped(f"in line {first.line}, another query is called {name.text}")
             yield Diagnostic("Q002", message, name.span, "give one of them another name")
 
 

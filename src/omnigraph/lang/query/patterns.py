@@ -21,9 +21,11 @@ from omnigraph.lang.query.typed import (
     CompareOp,
     Counted,
     Either,
+    IdentityOf,
     Literal,
     Maybe,
     Now,
+    NullTest,
     Parameter,
     Pattern,
     Traverse,
@@ -88,10 +90,15 @@ class _Patterns:
     def binding(self, clause: ast.Binding, region: Region) -> Iterator[Clause]:
         name = VariableName(clause.variable.name)
         known = region.known.get(name)
-        if known is None or known.is_edge or not known.is_settled:
+        if known is None or known.is_edge or not known.is_settled or not known.types:
+            return
+        if name in region.refused:
             return
         if name in region.own:
             yield Bind(name)
+        elif name in region.maybe:
+            # A variable that an optional block did not find is no node of any type.
+            yield Where(NullTest(IdentityOf(name), is_negated=True))
         seen: set[str] = set()
         for match in clause.matches:
             if match.name.text in seen:
@@ -132,8 +139,8 @@ class _Patterns:
             or kind_of(fitted.type) is not kind
             or kind is Kind.VECTOR
         ):
-            wanted = f"one {item} of the list" if is_list else f"a {item}"
-            message = f"{field.shown} is matched with {wanted}, not with {value}"
+            holds = "holds" if is_list else "is"
+            message = f"{field.shown} {holds} {item} and can't be matched with {value}"
             self.findings.add("T3", message, match.value.span)
             return None
         op = CompareOp.CONTAINS if is_list else CompareOp.EQ

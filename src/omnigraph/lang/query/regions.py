@@ -5,14 +5,13 @@ what every block of an `or` binds, then the ends of traversals, then what `optio
 (which may be null); `not`, `exists` and `count` blocks see all of it and show nothing.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from omnigraph.base.ids import TypeName
 from omnigraph.lang.query import ast
 from omnigraph.lang.query.findings import Findings, did_you_mean
 from omnigraph.lang.query.infer import Join, Known, Member, OneOf, Types, Walk, Within, solve
-from omnigraph.lang.query.mentions import bound_in
+from omnigraph.lang.query.mentions import bound_in, edges_in
 from omnigraph.lang.query.typed import Direction
 from omnigraph.lang.schema.catalog import Catalog
 
@@ -38,6 +37,8 @@ class Region:
     """What every block of an `or` binds, by the clause's position."""
     views: dict[str, Known] = field(default_factory=dict)
     """Outer variables as the clauses here narrow them; nobody else sees that."""
+    refused: set[str] = field(default_factory=set)
+    """Outer variables that a binding here wanted to narrow, which was reported."""
 
 
 def survey(
@@ -48,6 +49,8 @@ def survey(
     region = surveyor.region(block, Region(block), shared=())
     solve(surveyor.constraints, findings)
     surveyor.refuse_type_tests()
+    if not findings:
+        surveyor.refuse_impossible(region)
     return region
 
 
@@ -57,7 +60,7 @@ class _Surveyor:
     parameters: frozenset[str]
     findings: Findings
     constraints: list[Join] = field(default_factory=list)
-    tests: list[tuple[ast.Binding, Types, Known]] = field(default_factory=list)
+    tests: list[tuple[ast.Binding, Types, Region]] = field(default_factory=list)
 
     def region(self, block: ast.Block, outside: Region, *, shared: tuple[str, ...]) -> Region:
         """`shared`: names that this block of an `or` binds for its surroundings."""
@@ -110,7 +113,7 @@ class _Surveyor:
         names = [v for block in clause.blocks for v in bound_in(block) if v.name in common]
         shared = {v.name: v for v in reversed(names) if v.name not in region.known}
         region.shared[position] = tuple(n for n in shared if n not in self.parameters)
-        edges = _edge_names(clause.blocks)
+        edges = set[str]().union(*(edges_in(b) for b in clause.blocks))
         for variable in shared.values():
             if variable.name in edges:
                 every_edge = frozenset(e.name for e in self.catalog.edges)
@@ -132,7 +135,7 @@ class _Surveyor:
         if variable.name not in region.views:
             view = Known(known.name, known.types, is_settled=known.is_settled)
             region.views[variable.name] = view
-            self.constraints.append(Within(view, known))
+            self.constraints.append(Within(view, known, is_view=True))
         return region.views[variable.name]
 
     # Constraints --------------------------------------------------------------------------------
@@ -143,7 +146,7 @@ class _Surveyor:
         if known is None or types is None:
             return
         if clause.variable.name not in region.own:
-            self.tests.append((clause, types, region.known[clause.variable.name]))
+            self.tests.append((clause, types, region))
         if not known.types & types:
             message = f"{known.shown} can't be {clause.type.text}: it is {known.shown_types}"
             self.findings.add("T25", message, clause.type.span)
@@ -152,11 +155,24 @@ class _Surveyor:
         known.is_settled = True
 
     def refuse_type_tests(self) -> None:
-        for clause, types, outer in self.tests:
+        for clause, types, region in self.tests:
+            outer = region.known[clause.variable.name]
             if not outer.types <= types:
+                region.refused.add(clause.variable.name)
                 message = f"a block can't narrow {outer.shown} from {outer.shown_types}"
-                hint = f"bind {outer.shown} to {clause.type.text} outside the block"
+                hint = f"bind {outer.shown} to {clause.type.text} outside, or only inside"
                 self.findings.add("T25", message, clause.type.span, hint)
+
+    def refuse_impossible(self, region: Region) -> None:
+        """Clauses can exclude each other without any of them being wrong by itself."""
+        first = {v.name: v for v in reversed(list(bound_in(region.block)))}
+        for name, known in region.own.items():
+            if not known.types:
+                message = f"no type fits all that is said of {known.shown}"
+                self.findings.add("T25", message, first[name].span)
+        for regions in region.inner.values():
+            for inner in regions:
+                self.refuse_impossible(inner)
 
     def node_types(self, word: ast.Word) -> Types | None:
         if word.text in self.catalog.node_by_name:
@@ -227,8 +243,10 @@ class _Surveyor:
         if hops is None:
             return 1, 1
         if hops.most is None:
-            message = "the bounds need a most number of hops"
-            self.findings.add("T15", message, hops.span, f"write {{{hops.least},…}}")
+            hint = (
+                f"write {{{hops.least},{hops.least + 2}}} for {hops.least} to {hops.least + 2} hops"
+            )
+            self.findings.add("T15", "the bounds have no upper end", hops.span, hint)
         elif hops.least < 1:
             self.findings.add("T15", "a traversal takes at least one hop", hops.span)
         elif hops.most < hops.least:
@@ -271,7 +289,7 @@ class _Surveyor:
                 self.findings.add("T23", message, clause.span)
                 continue
             self.constraints.append(OneOf(outer, inner))
-            self.constraints += [Within(k, outer) for k in inner if not k.is_edge]
+            self.constraints += [Within(k, outer, is_view=False) for k in inner if not k.is_edge]
 
 
 def _bound_by(block: ast.Block) -> set[str]:
@@ -288,17 +306,3 @@ def _bound_by(block: ast.Block) -> set[str]:
             case _:
                 pass
     return bound
-
-
-def _edge_names(blocks: Iterable[ast.Block]) -> set[str]:
-    names: set[str] = set()
-    for block in blocks:
-        for clause in block.clauses:
-            match clause:
-                case ast.Traversal(edge_variable=ast.Variable(name=name)):
-                    names.add(name)
-                case ast.Alternatives(blocks=inner):
-                    names |= _edge_names(inner)
-                case _:
-                    pass
-    return names

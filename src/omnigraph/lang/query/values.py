@@ -38,7 +38,7 @@ def convert(value: object, type_: ValueType) -> Value:
         case EnumOf(values=words):
             text = _string(value)
             if text not in words:
-                raise Unfit(f"{text!r} is not one of {', '.join(words)}")
+                raise Unfit(f"{_shown(text)} is not one of {', '.join(words)}")
             return text
         case ListOf(item=item):
             return tuple(_item(v, item, i) for i, v in enumerate(_elements(value, type_)))

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from omnigraph.lang.plan.ir import Aggregate, AggregateFunction, AggregateOf, EntityOf, IdentityOf
+from omnigraph.lang.plan.ir import Aggregate, AggregateFunction, AggregateOf, EntityOf
 from omnigraph.read.compare import Mask
 from omnigraph.read.context import Budget, Context
 from omnigraph.read.demand import counts_rows
@@ -54,11 +54,8 @@ def _aggregated(
     if isinstance(argument, EntityOf):
         bound = rows.frame.bindings[argument.variable].bound()
         rows = rows if bound is None else rows.where(bound)
-        if aggregate.function is AggregateFunction.COUNT:
-            return rows.count()
-        assert aggregate.function is AggregateFunction.COLLECT, "entities have no sum"
-        ids = column(IdentityOf(argument.variable), rows.frame, context)
-        return rows.collect(column(argument, rows.frame, context), ids, context.budget)
+        assert aggregate.function is AggregateFunction.COUNT, "entities can only be counted"
+        return rows.count()
     values = column(argument, rows.frame, context)
     if values.null_count:
         rows = rows.where(pc.is_valid(values).to_numpy(zero_copy_only=False))
@@ -75,7 +72,7 @@ def _aggregated(
         case AggregateFunction.MAX:
             return rows.extreme(values, is_greatest=True)
         case AggregateFunction.COLLECT:
-            return rows.collect(values, values, context.budget)
+            return rows.collect(values, context.budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +98,12 @@ class Grouped:
         return pa.array(self._counts())
 
     def sum(self, values: pa.Array) -> pa.Array:
-        sums = self._sums(values.to_numpy())
-        if sums.dtype.kind != "f":
-            sums = fitting(sums, what=f"the sum {self.what}")
+        """Signed and unsigned integers add up to 64 bits of their own, everything else to F64."""
+        numbers = values.to_numpy()
+        sums = self._sums(numbers)
+        if numbers.dtype.kind != "f":
+            wide = np.dtype(np.uint64 if numbers.dtype.kind == "u" else np.int64)
+            sums = fitting(sums, wide, what=f"the sum {self.what}")
         return pa.array(sums, mask=self._counts() == 0)
 
     def average(self, values: pa.Array) -> pa.Array:
@@ -121,11 +121,11 @@ class Grouped:
         holder[self.groups[holders]] = holders
         return values.take(pa.array(holder, mask=holder < 0))
 
-    def collect(self, values: pa.Array, order_by: pa.Array, budget: Budget) -> pa.Array:
-        """A list per group, in the order of `order_by`: it does not depend on the plan."""
+    def collect(self, values: pa.Array, budget: Budget) -> pa.Array:
+        """A list per group, sorted: what it holds does not depend on the plan."""
         counts = self._counts()
         budget.admit(rows=int(counts.sum()), columns=1, step=self.what)
-        order = np.lexsort((ranks(order_by), self.groups))
+        order = np.lexsort((ranks(values), self.groups))
         if self.frame.weights is not None:
             order = np.repeat(order, self.frame.weights[order])
         offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)

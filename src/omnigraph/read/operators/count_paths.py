@@ -10,13 +10,14 @@ fold after the second, one pass over the edges instead of a row per path.
 import numpy as np
 
 from omnigraph.read.frame import Frame
+from omnigraph.read.ordering import distinct
 from omnigraph.read.sums import count_by_group, multiplied
 from omnigraph.read.topology.csr import Adjacency, Ordinals
 
 __all__ = ["flow_into_targets", "weigh"]
 
-# Below one edge in this many targets, sorting the targets met beats an array of all of them.
-SPARSE = 8
+# From one origin in this many, walking all edges in order beats looking up those of each origin.
+MANY = 4
 
 
 def weigh(frame: Frame, counts: Ordinals, *, step: str) -> Frame:
@@ -30,23 +31,29 @@ def weigh(frame: Frame, counts: Ordinals, *, step: str) -> Frame:
 
 
 def flow_into_targets(
-    graph: Adjacency, origins: Ordinals | None, weights: Ordinals | None, width: int, *, step: str
+    graph: Adjacency, origins: Ordinals | None, weights: Ordinals | None, *, step: str
 ) -> tuple[Ordinals, Ordinals]:
     """The targets that are reached, each once, and the weight that arrives at each."""
-    if origins is None:
-        counts, targets = graph.degrees(None), graph.neighbours
-    else:
-        ranges = graph.ranges(origins)
-        counts, targets = ranges.counts, graph.neighbours[ranges.positions()]
     what = f"the number of paths of `{step}`"
-    if len(targets) * SPARSE < width:
-        reached, targets = np.unique(targets, return_inverse=True)
-        width = len(reached)
+    if origins is not None and len(origins) * MANY < graph.height:
+        return _flow_from_few(graph, origins, weights, what=what)
+    if origins is None and weights is None:
+        arrived = graph.in_degrees
     else:
-        reached = None
-    sent = None if weights is None else np.repeat(weights, counts)
-    arrived = count_by_group(sent, targets, width, what=what)
-    if reached is not None:
-        return reached.astype(np.int64), arrived
-    present = np.flatnonzero(arrived)
-    return present, arrived[present]
+        if origins is not None:
+            weights = count_by_group(weights, origins, graph.height, what=what)
+        assert weights is not None
+        sent = np.repeat(weights, graph.degrees(None))
+        arrived = count_by_group(sent, graph.neighbours, graph.width, what=what)
+    reached = np.flatnonzero(arrived)
+    return reached, arrived[reached]
+
+
+def _flow_from_few(
+    graph: Adjacency, origins: Ordinals, weights: Ordinals | None, *, what: str
+) -> tuple[Ordinals, Ordinals]:
+    ranges = graph.ranges(origins)
+    targets = graph.neighbours[ranges.positions()].astype(np.int64)
+    reached, which = distinct(targets, graph.width)
+    sent = None if weights is None else np.repeat(weights, ranges.counts)
+    return reached, count_by_group(sent, which, len(reached), what=what)

@@ -39,18 +39,18 @@ def expand(frame: Frame, op: Expand, demand: Demand, context: Context) -> Frame:
     wants_edge = op.edge_variable in demand.live
     if demand.allows_weights and not wants_target and not wants_edge:
         counts = _ranges(frame, op, hop).counts
-        return weigh(frame.only(demand.live), counts, step=_described(op))
+        return weigh(frame.only(demand.live), counts, step=_described(op, context))
     if demand.allows_weights and wants_target and not wants_edge:
         others = frame.only(demand.live)
         if not others.bindings and others.outer is None:
-            return _flow(frame, op, hop)
+            return _flow(frame, op, hop, context)
     return _rows(frame, op, hop, demand, context)
 
 
-def _flow(frame: Frame, op: Expand, hop: _Hop) -> Frame:
+def _flow(frame: Frame, op: Expand, hop: _Hop, context: Context) -> Frame:
     """Nothing but the target is wanted: the rows become the targets, with weights."""
     targets, weights = flow_into_targets(
-        hop.graph, hop.heads, frame.weights, hop.targets.size, step=_described(op)
+        hop.graph, hop.heads, frame.weights, step=_described(op, context)
     )
     return Frame(len(targets), {op.target: Binding(hop.targets, targets)}, weights)
 
@@ -60,7 +60,7 @@ def _rows(frame: Frame, op: Expand, hop: _Hop, demand: Demand, context: Context)
     ranges, kept = _ranges(frame, op, hop), frame.only(demand.live)
     if op.is_target_bound and op.edge_variable is None:
         return kept.filter(ranges.counts > 0)
-    context.budget.admit(rows=ranges.total, columns=kept.columns + 2, step=_described(op))
+    context.budget.admit(rows=ranges.total, columns=kept.columns + 2, step=_described(op, context))
     made = kept.take(ranges.rows())
     is_everything = hop.heads is None and not op.is_target_bound
     positions = slice(None) if is_everything else ranges.positions()
@@ -109,7 +109,7 @@ def _reached(
     origins, heads = distinct(origin.rows, origin.space.size)
 
     def admit(pairs: int) -> None:
-        context.budget.admit(rows=pairs, columns=2, step=_described(op))
+        context.budget.admit(rows=pairs, columns=2, step=_described(op, context))
 
     starts = origin.space.translate(origins, everything)
     rows, nodes = reach(graph, starts, least=op.least_hops, most=op.most_hops, admit=admit)
@@ -145,7 +145,7 @@ def _with_bound(frame: Frame, variable: VariableName) -> Frame:
     return kept.bind(variable, Binding(binding.space, kept.bindings[variable].ordinals))
 
 
-def _described(op: Expand) -> str:
-    edges = "|".join(step.edge for step in op.steps)
+def _described(op: Expand, context: Context) -> str:
+    edges = "|".join(context.tables.edge(step.edge).query_name for step in op.steps)
     hops = "" if op.most_hops == 1 else f"{{{op.least_hops},{op.most_hops}}}"
     return f"${op.origin} {edges}{hops} ${op.target}"

@@ -1,7 +1,7 @@
 """Rows that satisfy a predicate.
 
 A condition on the id, or on the key it is made from, finds its rows without looking at the others:
-`by_id` gives the same rows as the predicate would, or None where it has no short way.
+`_by_id` gives the same rows as the predicate would, or None where it has no short way.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from omnigraph.lang.plan.ir import (
 from omnigraph.lang.schema.catalog import EntityType, NodeType
 from omnigraph.read.context import Context
 from omnigraph.read.demand import Demand
-from omnigraph.read.expressions import constant_value, satisfied
+from omnigraph.read.expressions import satisfied
 from omnigraph.read.frame import Frame
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.store.arrow import arrow_type
@@ -73,14 +73,18 @@ def _wanted(predicate: Predicate, context: Context) -> _Wanted | None:
             Compare(op=CompareOp.EQ, left=PropertyOf() | IdentityOf() as field, right=given)
             | Compare(op=CompareOp.EQ, left=given, right=PropertyOf() | IdentityOf() as field)
         ) if isinstance(given, Literal | Parameter) and given.type is not None:
-            return _Wanted(field, (constant_value(given, context),), given.type)
+            return _Wanted(field, (_value(given, context),), given.type)
         case Membership(left=PropertyOf() | IdentityOf() as field, options=options):
-            values = constant_value(options, context)
+            values = _value(options, context)
             if isinstance(options.type, ListOf) and isinstance(values, tuple):
                 return _Wanted(field, values, options.type.item)
         case _:
             pass
     return None
+
+
+def _value(given: Literal | Parameter, context: Context) -> Value:
+    return given.value if isinstance(given, Literal) else context.parameters[given.name]
 
 
 def _ids(entity: EntityType, wanted: _Wanted) -> pa.Array | None:
@@ -102,9 +106,10 @@ def _ids(entity: EntityType, wanted: _Wanted) -> pa.Array | None:
 
 def _is_same_kind(left: ValueType, right: ValueType) -> bool:
     """Whether equal values of the two types are written alike in an id."""
-    texts = (Scalar.STRING,)
-    if isinstance(left, EnumOf) or left in texts:
-        return isinstance(right, EnumOf) or right in texts
-    if not isinstance(left, Scalar) or not isinstance(right, Scalar):
-        return False
-    return left is right if not left.is_integer else right.is_integer
+    if _is_text(left) or not isinstance(left, Scalar) or not isinstance(right, Scalar):
+        return _is_text(left) and _is_text(right)
+    return right.is_integer if left.is_integer else left is right
+
+
+def _is_text(type_: ValueType) -> bool:
+    return type_ is Scalar.STRING or isinstance(type_, EnumOf)

@@ -1,12 +1,10 @@
 """Which rows are equal in some columns: what Aggregate, Distinct and distinct counts stand on.
 
 A column that tells entities apart (the entity, its id, its key) makes all other columns of the same
-variable superfluous, and a property is told apart once per row of its table where the frame has
-more rows than that.
+variable superfluous, and the values of a property are told apart once per table and kept.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from omnigraph.base.ids import VariableName
 from omnigraph.lang.plan.ir import (
@@ -27,14 +25,18 @@ from omnigraph.read.ordering import Codes, combined, encode, first_rows
 from omnigraph.read.space import NULL
 from omnigraph.read.topology.csr import Ordinals
 
-__all__ = ["codes_of", "distinct_rows", "group_rows"]
+__all__ = ["codes_of", "distinct_rows", "group_rows", "grouped"]
+
+# From one row in this many, telling all values of a table apart, once and for all, is worth it.
+WORTH_ENCODING = 4
 
 
 def group_rows(columns: Sequence[Column], frame: Frame, context: Context) -> Codes:
     """A number for each row, equal where all columns are; every number below `size` occurs."""
     expressions = [column_.expression for column_ in columns]
+    # A dict and not a set: groups come in the same order in every process.
     told = {
-        variable
+        variable: None
         for expression in expressions
         if (variable := _tells_apart(expression, frame)) is not None
     }
@@ -64,12 +66,11 @@ def codes_of(expression: Expression, frame: Frame, context: Context) -> Codes:
     """Equal numbers for equal values of one expression."""
     if isinstance(expression, EntityOf):
         return _entity_codes(frame.bindings[expression.variable])
-    if isinstance(expression, PropertyOf | IdentityOf):
+    if isinstance(expression, PropertyOf):
         binding = frame.bindings[expression.variable]
-        if frame.count > binding.space.size and not binding.is_optional:
-            whole = replace(binding, ordinals=None)
-            table = Frame(binding.space.size, {expression.variable: whole})
-            codes = encode(column(expression, table, context))
+        is_one_table = len(binding.space.parts) == 1 and not binding.is_optional
+        if is_one_table and frame.count * WORTH_ENCODING >= binding.space.size:
+            codes = context.tables.codes(binding.space.parts[0].entity, expression.name)
             return Codes(codes.numbers[binding.rows], codes.size)
     return encode(column(expression, frame, context))
 

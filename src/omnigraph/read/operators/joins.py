@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from omnigraph.base.ids import VariableName
-from omnigraph.base.types import Value
 from omnigraph.lang.plan.ir import CompareOp
-from omnigraph.read.compare import ON_NUMBERS
+from omnigraph.read.compare import Values, compare
 from omnigraph.read.context import Context
 from omnigraph.read.frame import Binding, Frame
 from omnigraph.read.ordering import Codes, combined, first_rows
@@ -58,11 +58,8 @@ def match_counts(begun: Begun, matched: Frame) -> Ordinals:
     return counts[begun.rows]
 
 
-def count_join(frame: Frame, counts: Ordinals, op: CompareOp, bound: Value) -> Frame:
-    """A bound that is null compares with nothing."""
-    if bound is None:
-        return frame.take(np.empty(0, dtype=np.int64))
-    return frame.filter(ON_NUMBERS[op](counts, bound))
+def count_join(frame: Frame, counts: Ordinals, op: CompareOp, bound: Values) -> Frame:
+    return frame.filter(compare(op, pa.array(counts), bound, frame.count))
 
 
 def left_join(

@@ -11,5 +11,7 @@ __all__ = ["project"]
 
 
 def project(frame: Frame, op: Project, context: Context) -> pa.Table:
-    columns = {c.name: column(c.expression, frame, context) for c in op.columns}
-    return pa.table(list(columns.values()), names=list(columns))
+    columns = [column(c.expression, frame, context) for c in op.columns]
+    # A null that nothing gives a type is announced as a text.
+    columns = [c.cast(pa.string()) if pa.types.is_null(c.type) else c for c in columns]
+    return pa.table(columns, names=[c.name for c in op.columns])

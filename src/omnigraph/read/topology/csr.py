@@ -7,6 +7,7 @@ and neighbours are dense numbers.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -41,11 +42,13 @@ class Ranges(NamedTuple):
         return shifts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Adjacency:
     starts: NDArray[np.int64]
     """The neighbours of origin `i` are at `starts[i]` up to `starts[i + 1]`."""
     neighbours: Stored
+    width: int
+    """Neighbours are numbers below this."""
     edges: Stored | None = None
 
     @classmethod
@@ -72,13 +75,19 @@ class Adjacency:
         return cls(
             starts=starts,
             neighbours=_narrow(keys, width),
+            width=width,
             edges=None if edges is None else _narrow(edges, int(edges.max(initial=0)) + 1),
         )
 
     @property
     def nbytes(self) -> int:
-        edges = 0 if self.edges is None else self.edges.nbytes
-        return self.starts.nbytes + self.neighbours.nbytes + edges
+        arrays = [self.starts, self.neighbours, *([] if self.edges is None else [self.edges])]
+        return sum(a.nbytes for a in arrays) + self.width * self.starts.itemsize
+
+    @cached_property
+    def in_degrees(self) -> Ordinals:
+        """How many entries lead to each neighbour. Counted in `nbytes` from the start."""
+        return np.bincount(self.neighbours, minlength=self.width)
 
     @property
     def height(self) -> int:

@@ -1,12 +1,14 @@
 """From the ids of a table to its row numbers.
 
-Two ways, the same answer: a few ids are found through sorted hashes of the table's ids, made once;
-many are joined against the ids in one linear pass, which builds its own hash table and would be
-absurd for one id. A hash only proposes: the ids themselves are compared before a row is reported.
+Two ways, the same answer: a few ids are found through sorted hashes of the table's ids, made when
+first needed; many are joined against the ids in one linear pass, which builds a hash table of its
+own and would be absurd for one id. A hash only proposes: the ids themselves are compared before a
+row is reported.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,29 +28,23 @@ MIX = np.uint64(0xFF51AFD7ED558CCD)
 WORD_BYTES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class IdIndex:
-    ids: Any
-    """An Arrow string array without nulls or repeats; the position is the row number."""
+class _Hashed(NamedTuple):
     hashes: Hashes
-    order: Ordinals
-    """Row numbers by ascending hash."""
+    """Ascending."""
+    rows: Ordinals
+    """The row that each hash comes from."""
     seed: int
 
-    @classmethod
-    def of(cls, ids: pa.Array) -> "IdIndex":
-        # Two ids with one hash are next to impossible by chance; another seed parts them.
-        for seed in range(64):
-            hashes = _hash(ids, seed)
-            order = np.argsort(hashes, kind="stable")
-            hashes = hashes[order]
-            if not np.any(hashes[1:] == hashes[:-1]):
-                return cls(ids, hashes, order, seed)
-        raise AssertionError("ids of a table repeat")
+
+@dataclass(frozen=True)
+class IdIndex:
+    ids: pa.Array
+    """Texts without nulls or repeats; the position is the row number."""
 
     @property
     def nbytes(self) -> int:
-        return int(self.ids.nbytes) + self.hashes.nbytes + self.order.nbytes
+        """With the hashes, whether they are made yet or not."""
+        return int(self.ids.nbytes) + 2 * WORD_BYTES * len(self.ids)
 
     def find(self, wanted: pa.Array) -> Ordinals:
         """The row of each wanted id, or -1."""
@@ -59,11 +55,22 @@ class IdIndex:
             joined = pc.index_in(wanted, value_set=self.ids).fill_null(-1).to_numpy()
             rows: Ordinals = joined.astype(np.int64)
             return rows
-        hashes = _hash(wanted, self.seed)
-        at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
-        rows = self.order[at]
+        table = self._hashed
+        at = np.searchsorted(table.hashes, _hash(wanted, table.seed))
+        rows = table.rows[np.minimum(at, len(table.rows) - 1)]
         same = pc.equal(self.ids.take(pa.array(rows)), wanted).fill_null(fill_value=False)
         return np.where(same.to_numpy(zero_copy_only=False), rows, -1)
+
+    @cached_property
+    def _hashed(self) -> _Hashed:
+        # Two ids with one hash are next to impossible by chance; another seed parts them.
+        for seed in range(64):
+            hashes = _hash(self.ids, seed)
+            order = np.argsort(hashes, kind="stable")
+            hashes = hashes[order]
+            if not np.any(hashes[1:] == hashes[:-1]):
+                return _Hashed(hashes, order, seed)
+        raise AssertionError("ids of a table repeat")
 
 
 def _hash(texts: pa.Array, seed: int) -> Hashes:

@@ -56,19 +56,23 @@ def lint(
 
     Example: omnigraph lint --schema people.pg people.gq
     """
-    from omnigraph.lang.query.lint import lint_source
+    from omnigraph.lang.query.lint import LintReport, lint_source
+    from omnigraph.lang.schema.lint import lint_schema
 
     catalog = _catalog(schema, store)
     reports = [lint_source(read_source(file, QUERY), catalog) for file in files]
-    errors = sum(not d.is_warning for report in reports for d in report.findings)
+    if schema is not None:
+        source = read_source(schema, SCHEMA)
+        reports.insert(0, LintReport(source, lint_schema(source), ()))
+    errors = sum(not d.is_warning for report in reports for d in report.all_findings)
     if as_json:
         print_json({"files": [report.to_json() for report in reports]})
     else:
         for report in reports:
-            for finding in report.findings:
+            for finding in report.all_findings:
                 say(_rendered(finding, report.source))
-        warnings = sum(len(report.findings) for report in reports) - errors
-        say(f"{errors} errors, {warnings} warnings in {len(files)} files")
+        warnings = sum(len(report.all_findings) for report in reports) - errors
+        say(f"{errors} errors, {warnings} warnings in {len(reports)} files")
     raise typer.Exit(1 if errors else 0)
 
 
@@ -208,10 +212,10 @@ def _would_change(file: Path, *, is_dry: bool) -> bool:
         source = read_source(file, SCHEMA)
         formatted = format_schema(source)
     elif file.suffix == QUERY:
-        from omnigraph.lang.query.format import format_queries
+        from omnigraph.lang.query.format import format_source
 
         source = read_source(file, QUERY)
-        formatted = format_queries(source)
+        formatted = format_source(source)
     else:
         raise ArgumentInvalid(
             argument="file", value=str(file), rule="fmt takes .pg and .gq files"

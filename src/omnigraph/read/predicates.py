@@ -1,0 +1,65 @@
+"""What a predicate says of values, wherever the values come from.
+
+A query reads them from the tables its variables are bound to, an update's `where` from rows that
+may be nowhere on disk yet. What the predicate means is the same and is written here once.
+"""
+
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.base.errors import Unsupported
+from omnigraph.base.types import ListOf, Scalar, Value
+from omnigraph.lang.plan.ir import (
+    Compare,
+    Expression,
+    Literal,
+    Membership,
+    Now,
+    NullTest,
+    Parameter,
+    Predicate,
+    TextMatch,
+)
+from omnigraph.read.compare import Mask, Values, compare, is_member
+from omnigraph.store.arrow import arrow_type
+
+__all__ = ["constant_of", "holds", "written_out"]
+
+
+def holds(predicate: Predicate, value: Callable[[Expression], Values], count: int) -> Mask:
+    """Which of `count` rows satisfy the predicate; `value` says what an expression is worth."""
+    match predicate:
+        case Compare(op=op, left=left, right=right):
+            return compare(op, value(left), value(right), count)
+        case Membership(left=left, options=options):
+            assert isinstance(options.type, ListOf), "membership is asked of a list"
+            item = arrow_type(options.type.item)
+            return is_member(written_out(value(left), count), value(options).as_py() or (), item)
+        case NullTest(operand=operand, is_negated=is_negated):
+            is_null: Mask = pc.is_null(written_out(value(operand), count)).to_numpy(
+                zero_copy_only=False
+            )
+            return ~is_null if is_negated else is_null
+        case TextMatch():
+            raise Unsupported("full-text search")
+
+
+def constant_of(
+    expression: Literal | Parameter | Now, parameters: Mapping[str, Value], now_ms: int
+) -> pa.Scalar:
+    """What a literal, a parameter or the time is worth."""
+    match expression:
+        case Literal(value=value, type=type_):
+            return pa.scalar(value, None if type_ is None else arrow_type(type_))
+        case Parameter(name=name, type=type_):
+            return pa.scalar(parameters[name], arrow_type(type_))
+        case Now(type=type_):
+            now = pa.scalar(now_ms, pa.int64()).cast(arrow_type(Scalar.DATETIME))
+            return now.cast(arrow_type(type_))
+
+
+def written_out(values: Values, count: int) -> pa.Array:
+    """A scalar as a column of `count` rows; an array as it is."""
+    return pa.repeat(values, count) if isinstance(values, pa.Scalar) else values

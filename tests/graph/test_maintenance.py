@@ -1,0 +1,120 @@
+"""Optimize, statistics, deleting branches: as a user meets them."""
+
+from pathlib import Path
+
+import pytest
+
+from omnigraph import Graph
+from omnigraph.base.errors import ArgumentInvalid, BranchHasChildren, BranchMissing
+from omnigraph.base.ids import TableKey
+from omnigraph.engine.results import IndexInfo
+from tests.graph.people import QUERIES, SCHEMA
+
+PERSON, WORKS_AT = TableKey("node:Person"), TableKey("edge:WorksAt")
+NAMES = ["ada", "bob", "eve", "zoe"]
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    graph = Graph.init(str(tmp_path / "g"), SCHEMA, durability="relaxed")
+    graph.mutate('query q() { insert Company { name: "Engines" } }')
+    for name in NAMES:
+        hire(graph, name)
+    return graph
+
+
+def hire(graph: Graph, name: str, branch: str = "main") -> None:
+    who = {"email": f"{name}@x", "name": name, "company": "Engines"}
+    graph.mutate(QUERIES, "hire", who, branch=branch)
+
+
+def answers(graph: Graph, branch: str = "main") -> list[object]:
+    return [
+        graph.query(QUERIES, name, params, branch=branch).to_pylist()
+        for name, params in (
+            ("everyone", {}),
+            ("staff", {}),
+            ("friends_of", {"email": "ada@x"}),
+            ("older_than", {"age": 0}),
+        )
+    ]
+
+
+def test_optimizing_changes_files_and_no_answer(graph: Graph) -> None:
+    before, head = answers(graph), graph.commits(limit=1)[0]
+    result = graph.optimize(actor="keeper")
+    assert result.compacted == (WORKS_AT, PERSON)
+    assert result.indexed == ("edge:WorksAt", "node:Company", "node:Person")
+    assert [c.kind for c in result.commits] == ["optimize", "index"]
+    assert {c.actor_id for c in graph.commits(limit=2)} == {"keeper"}
+    assert answers(graph) == before == answers(Graph.open(graph.uri, read_only=True))
+    assert graph.optimize().commits == ()
+    # Neither a precondition nor a merge base minds it.
+    graph.mutate(QUERIES, "leave", {"email": "zoe@x"}, if_commit=head.graph_commit_id)
+    assert len(graph.query(QUERIES, "everyone")) == 3
+
+
+def test_a_branch_merges_into_a_target_that_was_only_optimized(graph: Graph) -> None:
+    graph.branch_create("side")
+    hire(graph, "new", branch="side")
+    graph.optimize()
+    graph.optimize("side")
+    graph.branch_merge("side")
+    assert answers(graph) == answers(graph, "side")
+    assert len(graph.query(QUERIES, "everyone")) == len(NAMES) + 1
+
+
+def test_statistics_tell_sizes_and_what_indexes_answer_for(graph: Graph) -> None:
+    graph.mutate(QUERIES, "leave", {"email": "zoe@x"})
+    scattered = graph.stats()
+    assert scattered.commit == graph.commits(limit=1)[0].graph_commit_id
+    assert {k: t.row_count for k, t in scattered.tables.items()} == {
+        "node:Person": 3,
+        "node:Company": 1,
+        "edge:Knows": 0,
+        "edge:WorksAt": 3,
+    }
+    assert scattered.tables[PERSON].fragments == 3
+    assert scattered.tables[PERSON].bytes > 0
+    assert (scattered.tables[PERSON].coverage("id"), graph.indexes()) == (0, [])
+    graph.optimize()
+    hire(graph, "new")
+    people = graph.stats().tables[PERSON]
+    assert (people.fragments, people.coverage("id"), people.coverage("name")) == (2, 0.75, 0)
+    assert IndexInfo(WORKS_AT, "dst", "btree", 4, 3) in graph.indexes()
+
+
+def test_a_branch_can_be_deleted_and_made_again(graph: Graph) -> None:
+    graph.branch_create("side")
+    hire(graph, "new", branch="side")
+    graph.branch_create("child", from_="side")
+    with pytest.raises(BranchHasChildren, match="child"):
+        graph.branch_delete("side")
+    graph.branch_delete("child")
+    graph.branch_delete("side")
+    assert graph.branches() == ["main"]
+    with pytest.raises(BranchMissing):
+        graph.query(QUERIES, "everyone", branch="side")
+    graph.branch_create("side")
+    assert answers(graph, "side") == answers(graph)
+
+
+def test_a_merged_branch_can_go_and_what_it_brought_stays(graph: Graph) -> None:
+    graph.branch_create("side")
+    hire(graph, "new", branch="side")
+    graph.branch_merge("side")
+    merged = answers(graph)
+    graph.branch_delete("side")
+    assert answers(graph) == merged
+    hire(graph, "newer")
+    assert len(graph.query(QUERIES, "everyone")) == len(NAMES) + 2
+
+
+def test_a_graph_opened_to_read_is_neither_optimized_nor_cut(graph: Graph) -> None:
+    graph.branch_create("side")
+    reader = Graph.open(graph.uri, read_only=True)
+    with pytest.raises(ArgumentInvalid):
+        reader.optimize()
+    with pytest.raises(ArgumentInvalid):
+        reader.branch_delete("side")
+    assert reader.branches() == ["main", "side"]

@@ -1,0 +1,117 @@
+"""The past by commit, by manifest version and by time, on main and on branches."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from omnigraph import Graph
+from omnigraph.base.clock import SystemClock
+from omnigraph.base.errors import BranchMissing, CommitMissing, MomentMissing
+from tests.graph.people import QUERIES, SCHEMA
+
+START = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+class SteppingClock(SystemClock):
+    """Moves only when told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.time = START
+
+    def now_ms(self) -> int:
+        return int(self.time.timestamp() * 1000)
+
+
+@pytest.fixture
+def clock() -> SteppingClock:
+    return SteppingClock()
+
+
+@pytest.fixture
+def graph(tmp_path: Path, clock: SteppingClock) -> Graph:
+    """Ada's age is the minutes since the start; on `side` it goes on from minute 2 by tens."""
+    graph = Graph.init(str(tmp_path / "g"), SCHEMA, durability="relaxed", clock=clock)
+    clock.time += timedelta(minutes=1)
+    graph.mutate('query q() { insert Person { email: "ada@x", name: "Ada", age: 1 } }')
+    for minute in (2, 3, 4):
+        clock.time += timedelta(minutes=1)
+        turn(graph, minute)
+        if minute == 2:
+            graph.branch_create("side")
+    turn(graph, 40, branch="side")
+    return graph
+
+
+def turn(graph: Graph, age: int, branch: str = "main") -> None:
+    graph.mutate(QUERIES, "birthday", {"email": "ada@x", "age": age}, branch=branch)
+
+
+def age_at(graph: Graph, moment: object, branch: str = "main") -> int | None:
+    rows = graph.query(QUERIES, "everyone", snapshot=moment, branch=branch)  # type: ignore[arg-type]
+    return next((row["p.age"] for row in rows), None)
+
+
+def at_minute(minute: float) -> datetime:
+    return START + timedelta(minutes=minute)
+
+
+def test_a_commit_is_read_by_its_id_from_any_branch(graph: Graph) -> None:
+    for branch in ("main", "side"):
+        for commit in graph.commits(branch):
+            minutes = (commit.created_at - START) // timedelta(minutes=1)
+            expected = 40 if commit.graph_branch == "side" else minutes or None
+            assert age_at(graph, commit.graph_commit_id) == expected
+            assert graph.commit(commit.graph_commit_id) == commit
+
+
+def test_a_time_means_the_last_commit_at_or_before_it(graph: Graph) -> None:
+    ages = [age_at(graph, at_minute(m)) for m in (0, 1, 1.5, 2, 3.999, 4, 500)]
+    assert ages == [None, 1, 1, 2, 3, 4, 4]
+    ages = [age_at(graph, at_minute(m), "side") for m in (1, 2, 3.5, 4, 500)]
+    assert ages == [1, 2, 2, 40, 40]
+
+
+@pytest.mark.parametrize(
+    "text", ["2030-01-01T00:03:00Z", "2030-01-01 00:03:30", "2030-01-01T02:03:00+02:00"]
+)
+def test_a_time_may_be_text_and_is_in_utc_unless_it_says_otherwise(graph: Graph, text: str) -> None:
+    assert age_at(graph, text) == 3
+
+
+def test_a_manifest_version_means_what_the_branch_held_then(graph: Graph) -> None:
+    for branch in ("main", "side"):
+        for commit in graph.commits(branch):
+            snapshot = graph.at(commit.graph_manifest_version, branch)
+            assert snapshot.commit.id == commit.graph_commit_id
+
+
+def test_the_past_stays_as_it_was(graph: Graph) -> None:
+    held = graph.at(at_minute(2))
+    turn(graph, 99)
+    graph.optimize()
+    assert age_at(graph, at_minute(2)) == age_at(graph, held.commit.id) == 2
+
+
+@pytest.mark.parametrize(
+    ("moment", "error"),
+    [
+        (START - timedelta(milliseconds=1), MomentMissing),
+        ("1999-12-31", MomentMissing),
+        (0, MomentMissing),
+        (10_000, MomentMissing),
+        ("01ARZ3NDEKTSV4RRFFQ69G5FAV", CommitMissing),
+        ("01ARZ3ND", CommitMissing),
+        ("yesterday", CommitMissing),
+    ],
+)
+def test_a_moment_that_is_not_there_is_named(
+    graph: Graph, moment: object, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        graph.at(moment)  # type: ignore[arg-type]
+    with pytest.raises(CommitMissing):
+        graph.commit("01ARZ3ND")
+    with pytest.raises(BranchMissing):
+        graph.at(START, "nowhere")

@@ -1,0 +1,81 @@
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omnigraph.base.errors import ParseFailed
+from omnigraph.base.span import SourceText
+from omnigraph.lang.query import ast
+from omnigraph.lang.query.comments import comments_in
+from omnigraph.lang.query.format import format_source, format_tree
+from omnigraph.lang.query.parser import parse
+from tests.lang.query.cases import FOLDER
+from tests.lang.query.trees import files
+from tests.lang.schema.cases import read_case
+
+TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|\$?\w+|[!<>]=|-?\d[\d.eE+-]*|\S')
+
+
+def queries_that_parse() -> dict[str, str]:
+    """The texts of the cases, by the case's name."""
+    texts = {}
+    for path in sorted(FOLDER.glob("*.case")):
+        text = read_case(path).sections["query"]
+        try:
+            parse(SourceText(text))
+        except ParseFailed:
+            continue
+        texts[path.stem] = text
+    return texts
+
+
+TEXTS = queries_that_parse()
+
+
+@given(files())
+def test_what_is_formatted_reads_back_as_it_was(tree: ast.File) -> None:
+    text = format_tree(tree)
+    assert parse(SourceText(text)) == tree
+    assert format_source(SourceText(text)) == text
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_formatting_changes_no_meaning_and_loses_no_comment(name: str) -> None:
+    text = TEXTS[name]
+    formatted = format_source(SourceText(text))
+    assert parse(SourceText(formatted)) == parse(SourceText(text))
+    assert sorted(c.text for c in comments_in(formatted)) == sorted(
+        c.text for c in comments_in(text)
+    )
+    assert format_source(SourceText(formatted)) == formatted
+
+
+@given(st.sampled_from(list(TEXTS.values())), st.data())
+def test_comments_anywhere_are_kept_and_stay_where_formatting_puts_them(
+    text: str, data: st.DataObject
+) -> None:
+    ends = [m.end() for m in TOKEN.finditer(text)]
+    for position in sorted(data.draw(st.sets(st.sampled_from(ends), max_size=4)), reverse=True):
+        comment = data.draw(st.sampled_from([" // x\n", "\n// y\n", " /* z */ ", "\n\n// h\n\n"]))
+        text = text[:position] + comment + text[position:]
+    source = SourceText(text)
+    try:
+        tree = parse(source)
+    except ParseFailed:
+        # The comment went into the middle of another one, or of a token of two signs.
+        return
+    formatted = format_source(source)
+    assert parse(SourceText(formatted)) == tree
+    assert sorted(c.text for c in comments_in(formatted)) == sorted(
+        c.text for c in comments_in(text)
+    )
+    again = format_source(SourceText(formatted))
+    assert format_source(SourceText(again)) == again
+
+
+def test_the_sample_is_written_as_the_formatter_writes() -> None:
+    sample = Path(__file__).parents[3] / "src/omnigraph/surfaces/cli/sample/queries.gq"
+    text = sample.read_text("utf-8")
+    assert format_source(SourceText(text)) == text
