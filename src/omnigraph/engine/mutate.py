@@ -34,13 +34,14 @@ from omnigraph.lang.plan.ir import (
 from omnigraph.lang.plan.parameters import bind_parameters
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.read.diff import differing
-from omnigraph.read.rows import columns_in, constant_of, matching
+from omnigraph.read.predicates import constant_of
+from omnigraph.read.rows import columns_in, matching
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.check import check_changes
+from omnigraph.write.check import check_changes, tables_judged_by
 from omnigraph.write.validate import Rows, check_rows
 from omnigraph.write.writer import OnConflict, write
 
@@ -91,7 +92,7 @@ def mutate(
         affected_nodes=edits[-1].affected_nodes,
         affected_edges=edits[-1].affected_edges,
         actor_id=actor,
-        commit=commit_info(store, branch, commit),
+        commit=commit_info(store, commit),
     )
 
 
@@ -121,6 +122,7 @@ class MutationStaging:
         self._snapshot = snapshot
         self._parameters = parameters
         self._now_ms = now_ms
+        self._read: set[TableKey] = set()
         self._written: dict[TableKey, pa.Table] = {}
         self._deleted: dict[TableKey, pa.Array] = {}
 
@@ -209,6 +211,7 @@ class MutationStaging:
 
     def _rows(self, entity: EntityType, columns: list[str]) -> pa.Table:
         """The committed rows that are neither rewritten nor deleted, and the written ones."""
+        self._read.add(entity.table_key)
         rows = self._snapshot.dataset(entity).scan(columns)
         written = self._written.get(entity.table_key)
         if written is not None:
@@ -254,6 +257,8 @@ class MutationStaging:
         edit = ChangeSet(tables)
         if violations := check_changes(edit, self._snapshot):
             raise ConstraintViolated(violations)
+        reads = self._read | tables_judged_by(edit, self._snapshot)
+        edit = ChangeSet(tables, reads=frozenset(reads))
         return Edit(edit, affected[NodeType], affected[EdgeType])
 
     def _changes(self, entity: EntityType) -> TableChanges:

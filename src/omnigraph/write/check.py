@@ -31,7 +31,7 @@ from omnigraph.write.rules import (
     report,
 )
 
-__all__ = ["check_changes"]
+__all__ = ["check_changes", "tables_judged_by"]
 
 # Past this many values a list in a predicate costs more than reading the column.
 VALUES_IN_PREDICATE = 10_000
@@ -39,9 +39,7 @@ VALUES_IN_PREDICATE = 10_000
 
 def check_changes(changes: ChangeSet, snapshot: Snapshot) -> Violations:
     """What the graph would violate after the change. Row checks have passed already."""
-    readings = plan_readings(
-        snapshot.catalog, {key: _touch(table) for key, table in changes.tables.items()}
-    )
+    readings = _readings(changes, snapshot)
     if not readings:
         return Violations()
     image = _Image(changes.tables, snapshot)
@@ -58,6 +56,18 @@ def check_changes(changes: ChangeSet, snapshot: Snapshot) -> Violations:
             return rows
 
         return report(breaches(readings, query))
+
+
+def tables_judged_by(changes: ChangeSet, snapshot: Snapshot) -> frozenset[TableKey]:
+    """The tables whose kept rows decide whether the change is allowed."""
+    readings = _readings(changes, snapshot)
+    return frozenset(r.entity.table_key for r in readings if r.part is Part.KEPT)
+
+
+def _readings(changes: ChangeSet, snapshot: Snapshot) -> list[Reading]:
+    return plan_readings(
+        snapshot.catalog, {key: _touch(table) for key, table in changes.tables.items()}
+    )
 
 
 def _touch(table: TableChanges) -> Touch:
