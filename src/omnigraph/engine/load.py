@@ -102,7 +102,7 @@ def load(
         input_bytes=staged.input_bytes,
         seconds=seconds,
         spark_tasks=len(staged.tasks),
-        commit=commit_info(store, branch, commit),
+        commit=commit_info(store, commit),
     )
 
 

@@ -54,4 +54,4 @@ def merge(
         on_conflict=OnConflict.RAISE,
         faults=faults,
     )
-    return MergeResult(source, target, "fast_forward", commit_info(store, target, commit))
+    return MergeResult(source, target, "fast_forward", commit_info(store, commit))

@@ -123,10 +123,8 @@ class MergeResult:
     commit: CommitInfo | None
 
 
-def commit_info(
-    store: "GraphStore", branch: BranchName, commit: CommitId | None
-) -> CommitInfo | None:
-    """A commit that was just published on `branch`, as callers see it."""
+def commit_info(store: "GraphStore", commit: CommitId | None) -> CommitInfo | None:
+    """The commit that a write made, if it made one, as callers see it."""
     if commit is None:
         return None
-    return CommitInfo.of(next(c for c in store.commits(branch) if c.id == commit))
+    return CommitInfo.of(store.commit(commit))

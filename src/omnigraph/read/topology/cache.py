@@ -52,6 +52,11 @@ class RuntimeCache:
             self._keep(key, built)
         return built
 
+    def peek(self, key: Hashable) -> Weighed | None:
+        """The entry of this key if there is one. Looking does not count as use."""
+        with self._lock:
+            return self._entries.get(key)
+
     def _keep(self, key: Hashable, built: Weighed) -> None:
         if key in self._entries or built.nbytes > self._limit_bytes:
             return

@@ -1,0 +1,80 @@
+"""A plan as the chain it is: operators from the leaf up, what each needs bound, what it binds."""
+
+from collections.abc import Iterator
+
+from omnigraph.base.ids import VariableName
+from omnigraph.lang.plan.ir import (
+    AntiJoin,
+    CountJoin,
+    Expand,
+    Filter,
+    LeftJoin,
+    NodeScan,
+    Op,
+    Outer,
+    SemiJoin,
+    TopK,
+    Union,
+    Unit,
+)
+from omnigraph.lang.query.uses import used_in_predicate
+
+__all__ = ["binds", "chain", "needs", "outer_of"]
+
+
+def chain(op: Op) -> list[Op]:
+    """The operator and its sources, the leaf first."""
+    found = [op]
+    while not isinstance(op, Unit | Outer):
+        op = op.source
+        found.append(op)
+    return found[::-1]
+
+
+def outer_of(pattern: Op) -> tuple[VariableName, ...]:
+    """The variables of the enclosing pattern that a sub-pattern begins with."""
+    leaf = chain(pattern)[0]
+    return leaf.variables if isinstance(leaf, Outer) else ()
+
+
+def binds(op: Op) -> Iterator[VariableName]:
+    """The variables that the operator binds for those above it."""
+    match op:
+        case NodeScan(variable=variable):
+            yield variable
+        case Expand(target=target, edge_variable=edge, is_target_bound=is_target_bound):
+            if not is_target_bound:
+                yield target
+            if edge is not None:
+                yield edge
+        case LeftJoin(variables=variables) | Union(variables=variables):
+            yield from variables
+        case Outer(variables=variables):
+            yield from variables
+        case _:
+            pass
+
+
+def needs(op: Op) -> Iterator[VariableName]:
+    """The variables of its source that the operator looks at."""
+    match op:
+        case Expand(origin=origin, target=target, is_target_bound=is_target_bound):
+            yield origin
+            if is_target_bound:
+                yield target
+        case Filter(predicate=predicate):
+            yield from used_in_predicate(predicate)
+        case (
+            AntiJoin(pattern=pattern)
+            | SemiJoin(pattern=pattern)
+            | CountJoin(pattern=pattern)
+            | LeftJoin(pattern=pattern)
+        ):
+            yield from outer_of(pattern)
+        case Union(blocks=blocks):
+            for block in blocks:
+                yield from outer_of(block)
+        case TopK(variable=variable):
+            yield variable
+        case _:
+            pass
