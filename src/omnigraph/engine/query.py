@@ -1,18 +1,19 @@
 """Ask: text ─► plan (kept by source and schema) ─► one snapshot ─► rows."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.span import SourceText
 from omnigraph.engine.results import QueryResult
+from omnigraph.lang.plan.chain import compared_properties
 from omnigraph.lang.plan.compile import compile_query
-from omnigraph.lang.plan.ir import CompiledQuery, MutationQuery
+from omnigraph.lang.plan.ir import CompiledQuery, MutationQuery, ReadQuery
 from omnigraph.lang.plan.optimise import optimise
 from omnigraph.lang.plan.parameters import bind_parameters
 from omnigraph.read.run import run
-from omnigraph.read.tables import Tables
+from omnigraph.read.statistics import statistics_of
 from omnigraph.read.topology.cache import RuntimeCache
 from omnigraph.store.snapshot import Snapshot
 
@@ -20,38 +21,57 @@ __all__ = ["PlanCache", "ask"]
 
 # A program asks a few hundred questions at most; a plan takes a few kilobytes.
 LIMIT_PLANS = 512
+# One question about a graph that grows: a plan for each time it doubles.
+LIMIT_SIZES = 16
 
 
 class PlanCache:
     """Compiled queries, by the text, the name in it, and the schema they were checked against.
 
-    A plan made cheaper for a graph is kept as well, by about how large the graph is.
+    With each go the plans that were made of it for graphs of different sizes.
     """
 
     def __init__(self) -> None:
-        self._plans: OrderedDict[Hashable, CompiledQuery] = OrderedDict()
+        self._compiled: OrderedDict[tuple[str, str | None, str], _Compiled] = OrderedDict()
 
     def compile(self, source: SourceText, name: str | None, snapshot: Snapshot) -> CompiledQuery:
-        key = (source.text, name, snapshot.schema_hash)
-        return self._get(key, lambda: compile_query(source, snapshot.catalog, name))
+        """The plan as the text has it, whatever the graph holds."""
+        return self._get(source, name, snapshot).query
 
     def optimised(
-        self, source: SourceText, name: str | None, snapshot: Snapshot, tables: Tables
+        self, source: SourceText, name: str | None, snapshot: Snapshot, cache: RuntimeCache
     ) -> CompiledQuery:
-        query = self.compile(source, name, snapshot)
-        statistics = tables.statistics(touch.type_name for touch in query.reads)
-        key = (source.text, name, snapshot.schema_hash, statistics.magnitudes())
-        return self._get(key, lambda: optimise(query, snapshot.catalog, statistics))
+        """The plan for a graph of about this size."""
+        compiled = self._get(source, name, snapshot)
+        statistics = statistics_of(snapshot, cache, compiled.types, compiled.compared)
+        size = statistics.magnitudes()
+        if size not in compiled.by_size:
+            if len(compiled.by_size) >= LIMIT_SIZES:
+                compiled.by_size.clear()
+            compiled.by_size[size] = optimise(compiled.query, snapshot.catalog, statistics)
+        return compiled.by_size[size]
 
-    def _get(self, key: Hashable, make: Callable[[], CompiledQuery]) -> CompiledQuery:
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plans[key] = make()
-            if len(self._plans) > LIMIT_PLANS:
-                self._plans.popitem(last=False)
+    def _get(self, source: SourceText, name: str | None, snapshot: Snapshot) -> "_Compiled":
+        key = (source.text, name, snapshot.schema_hash)
+        compiled = self._compiled.get(key)
+        if compiled is None:
+            query = compile_query(source, snapshot.catalog, name)
+            compiled = self._compiled[key] = _Compiled(query)
+            if len(self._compiled) > LIMIT_PLANS:
+                self._compiled.popitem(last=False)
         else:
-            self._plans.move_to_end(key)
-        return plan
+            self._compiled.move_to_end(key)
+        return compiled
+
+
+class _Compiled:
+    def __init__(self, query: CompiledQuery) -> None:
+        self.query = query
+        self.types = tuple(touch.type_name for touch in query.reads)
+        self.compared: tuple[str, ...] = ()
+        if isinstance(query, ReadQuery):
+            self.compared = tuple(sorted(compared_properties(query.plan)))
+        self.by_size: dict[Hashable, CompiledQuery] = {}
 
 
 def ask(
@@ -64,8 +84,7 @@ def ask(
     cache: RuntimeCache,
     now_ms: int,
 ) -> QueryResult:
-    tables = Tables(snapshot, cache)
-    query = plans.optimised(source, name, snapshot, tables)
+    query = plans.optimised(source, name, snapshot, cache)
     if isinstance(query, MutationQuery):
         raise ArgumentInvalid(
             argument="query", value=query.name, rule="it changes the graph: use mutate"

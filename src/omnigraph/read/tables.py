@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from omnigraph.base.ids import TableKey, TypeName
 from omnigraph.lang.plan.ir import Direction, EdgeStep
-from omnigraph.lang.plan.stats import Statistics
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType
 from omnigraph.read.ordering import Codes, encode
 from omnigraph.read.space import Space
@@ -59,19 +58,6 @@ class Tables:
         column = entity.by_name[name].column
         key = ("codes", self._ref(entity), column)
         return self._cache.get(key, lambda: encode(self.column(entity, column)))
-
-    def statistics(self, types: Iterable[TypeName]) -> Statistics:
-        """What is known of these types without reading anything."""
-        catalog = self._snapshot.catalog
-        rows, distinct = {}, {}
-        for name in types:
-            entity = catalog.node_by_name.get(name) or catalog.edge_by_name[name]
-            rows[name] = self._snapshot.tables[entity.table_key].row_count
-            for property_ in entity.properties:
-                codes = self._cache.peek(("codes", self._ref(entity), property_.column))
-                if isinstance(codes, Codes):
-                    distinct[name, property_.name] = codes.size
-        return Statistics(rows, distinct)
 
     def adjacency(
         self, steps: Sequence[EdgeStep], *, origin: Space, target: Space, edges: Space | None

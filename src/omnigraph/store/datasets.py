@@ -123,6 +123,14 @@ class Dataset:
         except LANCE_ERRORS as error:
             raise _storage_failed("read", self.ref.path, error) from error
 
+    def head(self, column: str, *, limit_rows: int) -> pa.Array:
+        """The first values of a column."""
+        try:
+            rows = self._handle.scanner(columns=[column], limit=limit_rows).to_table()
+        except LANCE_ERRORS as error:
+            raise _storage_failed("read", self.ref.path, error) from error
+        return rows[column].combine_chunks()
+
     def _fragment(self, fragment_id: int) -> LanceFragment:
         fragment = self._handle.get_fragment(fragment_id)
         assert fragment is not None, f"{self.ref} has no fragment {fragment_id}"

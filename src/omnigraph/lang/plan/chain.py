@@ -5,13 +5,17 @@ from collections.abc import Iterator
 from omnigraph.base.ids import VariableName
 from omnigraph.lang.plan.ir import (
     AntiJoin,
+    Compare,
+    CompareOp,
     CountJoin,
     Expand,
     Filter,
     LeftJoin,
+    Membership,
     NodeScan,
     Op,
     Outer,
+    PropertyOf,
     SemiJoin,
     TopK,
     Union,
@@ -19,7 +23,7 @@ from omnigraph.lang.plan.ir import (
 )
 from omnigraph.lang.query.uses import used_in_predicate
 
-__all__ = ["binds", "chain", "needs", "outer_of"]
+__all__ = ["binds", "chain", "compared_properties", "needs", "operators", "outer_of"]
 
 
 def chain(op: Op) -> list[Op]:
@@ -29,6 +33,34 @@ def chain(op: Op) -> list[Op]:
         op = op.source
         found.append(op)
     return found[::-1]
+
+
+def operators(op: Op) -> Iterator[Op]:
+    """All operators of a plan, those of blocks too, each after what it stands on."""
+    for link in chain(op):
+        match link:
+            case AntiJoin() | SemiJoin() | CountJoin() | LeftJoin():
+                yield from operators(link.pattern)
+            case Union(blocks=blocks):
+                for block in blocks:
+                    yield from operators(block)
+            case _:
+                pass
+        yield link
+
+
+def compared_properties(plan: Op) -> frozenset[str]:
+    """The properties that a value is looked for in; it helps to know how many they have."""
+    found = set()
+    for op in operators(plan):
+        match op:
+            case Filter(predicate=Compare(op=CompareOp.EQ, left=left, right=right)):
+                found |= {side.name for side in (left, right) if isinstance(side, PropertyOf)}
+            case Filter(predicate=Membership(left=PropertyOf(name=name))):
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
 
 
 def outer_of(pattern: Op) -> tuple[VariableName, ...]:

@@ -163,9 +163,19 @@ def _cheapest(walk: "_Walk", clauses: Sequence[Op]) -> "_Walk":
     waiting = tuple(c for c in clauses if not isinstance(c, NodeScan))
     ready = replace(walk, free=frozenset(free), waiting=waiting)
     begun = [ready] if walk.bound or not free else [ready.scan(v) for v in free]
+    # A walk sees one step ahead, and two small tables look cheap to multiply until it turns out
+    # that many rows must pass between them: each beginning is tried without products as well.
+    begun += [replace(start, multiplies=False) for start in begun]
     done = [found for start in begun if (found := start.to_the_end()) is not None]
     assert done, "every clause of a plan finds its place"
     return min(done, key=lambda found: found.work)
+
+
+def _mentions(clause: Op) -> Iterator[VariableName]:
+    """As `needs`, whichever end a traversal will begin at."""
+    yield from needs(clause)
+    if isinstance(clause, Expand):
+        yield clause.target
 
 
 def _is_free(clause: Op, variable: VariableName) -> bool:
@@ -204,6 +214,8 @@ class _Walk:
     free: Names = frozenset()
     """Variables that a scan may bind."""
     waiting: tuple[Op, ...] = ()
+    multiplies: bool = True
+    """Whether a product may come before a traversal."""
     rows: float = 1.0
     work: float = 0.0
     blocks: dict[int, _Ordered] = field(default_factory=dict)
@@ -281,7 +293,8 @@ class _Walk:
         return [self._block(c) for c in self._ready(AntiJoin, SemiJoin, CountJoin)]
 
     def _going_on(self) -> list[_Step]:
-        return [*self._leaving(), *(self._block(c) for c in self._ready(Union)), *self._products()]
+        tied = [*self._leaving(), *(self._block(c) for c in self._ready(Union))]
+        return tied if tied and not self.multiplies else [*tied, *self._products()]
 
     def _leaving(self) -> list[_Step]:
         steps = []
@@ -294,17 +307,14 @@ class _Walk:
     def _left(self, walk: Expand, near: VariableName, far: VariableName) -> _Step:
         reached = self._reached(walk, near, far)
         touched = self.rows * reached
-        live = self.wanted.live.union(*(needs(c) for c in self.waiting if c is not walk))
+        live = self.wanted.live.union(*(_mentions(c) for c in self.waiting if c is not walk))
         if self.wanted.folds and far not in live and walk.edge_variable not in live:
             return _Step(walk, self.rows * min(1.0, reached), self.rows)
         if self.wanted.folds and isinstance(chain(self.op)[0], Unit) and not self.bound & live:
             edges = self.estimator.edges(walk.steps, (), ()) if walk.most_hops == 1 else touched
             size = self.estimator.size(self.types[far])
             return _Step(walk, min(touched, size), min(touched, edges))
-        share = 1.0
-        for test in self._own_tests(far):
-            share *= self.estimator.share(test.predicate, self.types)
-        return _Step(walk, touched * share, touched)
+        return _Step(walk, touched, touched)
 
     def _products(self) -> Iterator[_Step]:
         for variable in sorted(self.free - self.bound):
