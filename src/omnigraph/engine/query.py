@@ -1,7 +1,7 @@
 """Ask: text ─► plan (kept by source and schema) ─► one snapshot ─► rows."""
 
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from omnigraph.base.errors import ArgumentInvalid
@@ -9,15 +9,20 @@ from omnigraph.base.span import SourceText
 from omnigraph.engine.results import QueryResult
 from omnigraph.lang.plan.chain import compared_properties
 from omnigraph.lang.plan.compile import compile_query
+from omnigraph.lang.plan.estimate import expected_rows
+from omnigraph.lang.plan.explain import explain
 from omnigraph.lang.plan.ir import CompiledQuery, MutationQuery, ReadQuery
 from omnigraph.lang.plan.optimise import optimise
 from omnigraph.lang.plan.parameters import bind_parameters
+from omnigraph.lang.plan.stats import Estimator
+from omnigraph.read.context import Budget
+from omnigraph.read.profile import Measured, Profile
 from omnigraph.read.run import run
 from omnigraph.read.statistics import statistics_of
 from omnigraph.read.topology.cache import RuntimeCache
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["PlanCache", "ask"]
+__all__ = ["PlanCache", "analyze", "ask", "explain_plan"]
 
 # A program asks a few hundred questions at most; a plan takes a few kilobytes.
 LIMIT_PLANS = 512
@@ -83,12 +88,85 @@ def ask(
     plans: PlanCache,
     cache: RuntimeCache,
     now_ms: int,
+    budget: Budget | None = None,
 ) -> QueryResult:
+    query = _read_query(plans.optimised(source, name, snapshot, cache))
+    parameters = bind_parameters(query, given)
+    rows = run(query, snapshot, parameters, cache=cache, now_ms=now_ms, budget=budget)
+    return QueryResult(query.name, snapshot.commit.id, rows)
+
+
+def explain_plan(
+    source: SourceText,
+    *,
+    name: str | None,
+    snapshot: Snapshot,
+    plans: PlanCache,
+    cache: RuntimeCache,
+) -> str:
+    """The plan for this graph, and how many rows to expect of each step."""
     query = plans.optimised(source, name, snapshot, cache)
+    if isinstance(query, MutationQuery):
+        return explain(query)
+    return explain(query, {i: f"~{_short(n)} rows" for i, n in _expected(query, snapshot, cache)})
+
+
+def analyze(
+    source: SourceText,
+    *,
+    name: str | None,
+    given: Mapping[str, Any],
+    snapshot: Snapshot,
+    plans: PlanCache,
+    cache: RuntimeCache,
+    now_ms: int,
+    budget: Budget | None = None,
+) -> str:
+    """The plan after running it: rows expected, rows found and milliseconds of each step."""
+    query = _read_query(plans.optimised(source, name, snapshot, cache))
+    parameters, profile = bind_parameters(query, given), Profile()
+    run(
+        query,
+        snapshot,
+        parameters,
+        cache=cache,
+        now_ms=now_ms,
+        budget=budget,
+        profile=profile,
+    )
+    expected = dict(_expected(query, snapshot, cache))
+    notes = {
+        step: f"~{_short(expected.get(step, 0.0)):>6} rows  {_found(measured)}"
+        for step, measured in profile.steps.items()
+    }
+    return explain(query, notes)
+
+
+def _read_query(query: CompiledQuery) -> ReadQuery:
     if isinstance(query, MutationQuery):
         raise ArgumentInvalid(
             argument="query", value=query.name, rule="it changes the graph: use mutate"
         )
-    parameters = bind_parameters(query, given)
-    rows = run(query, snapshot, parameters, cache=cache, now_ms=now_ms)
-    return QueryResult(query.name, snapshot.commit.id, rows)
+    return query
+
+
+def _expected(
+    query: ReadQuery, snapshot: Snapshot, cache: RuntimeCache
+) -> Iterable[tuple[int, float]]:
+    types = [touch.type_name for touch in query.reads]
+    compared = tuple(sorted(compared_properties(query.plan)))
+    statistics = statistics_of(snapshot, cache, types, compared)
+    return expected_rows(query.plan, Estimator(snapshot.catalog, statistics)).items()
+
+
+def _found(measured: Measured) -> str:
+    paths = f" for {measured.stands_for:,}" if measured.stands_for != measured.rows else ""
+    return f"{measured.seconds * 1000:9.3f} ms  {measured.rows:,} rows{paths}"
+
+
+def _short(number: float) -> str:
+    """Guesses have no more than two digits that mean anything."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= size:
+            return f"{number / size:{'.2g' if number < 100 * size else '.0f'}}{unit}"
+    return f"{number:.0f}" if number >= 1 else "<1"

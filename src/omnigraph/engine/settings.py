@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["Settings"]
 
@@ -15,6 +15,8 @@ class Settings:
     spark_master: str = "local[*]"
     spark_remote: str | None = None
     spark_log: str | None = None
+    query_memory_bytes: int = field(default_factory=lambda: _machine_memory_bytes() // 4)
+    """What one query may take, unless it is told otherwise."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
@@ -23,3 +25,7 @@ class Settings:
             spark_remote=environment.get("OMNIGRAPH_SPARK_REMOTE") or None,
             spark_log=environment.get("OMNIGRAPH_SPARK_LOG") or None,
         )
+
+
+def _machine_memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

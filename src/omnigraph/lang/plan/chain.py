@@ -1,8 +1,8 @@
 """A plan as the chain it is: operators from the leaf up, what each needs bound, what it binds."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from omnigraph.base.ids import VariableName
+from omnigraph.base.ids import TypeName, VariableName
 from omnigraph.lang.plan.ir import (
     AntiJoin,
     Compare,
@@ -23,7 +23,7 @@ from omnigraph.lang.plan.ir import (
 )
 from omnigraph.lang.query.uses import used_in_predicate
 
-__all__ = ["binds", "chain", "compared_properties", "needs", "operators", "outer_of"]
+__all__ = ["binds", "chain", "compared_properties", "needs", "operators", "outer_of", "types_bound"]
 
 
 def chain(op: Op) -> list[Op]:
@@ -110,3 +110,26 @@ def needs(op: Op) -> Iterator[VariableName]:
             yield variable
         case _:
             pass
+
+
+def types_bound(clauses: Sequence[Op]) -> dict[VariableName, tuple[TypeName, ...]]:
+    """The types of the variables that scans and traversals bind, of blocks' inner ones too."""
+    found: dict[VariableName, tuple[TypeName, ...]] = {}
+    for clause in clauses:
+        match clause:
+            case NodeScan(variable=variable, types=types):
+                found[variable] = types
+            case Expand(target=target, target_types=types, steps=steps, edge_variable=edge):
+                if not clause.is_target_bound:
+                    found[target] = types
+                if edge is not None:
+                    found[edge] = tuple(step.edge for step in steps)
+            case LeftJoin(pattern=pattern):
+                found |= types_bound(chain(pattern))
+            case Union(blocks=blocks):
+                for block in blocks:
+                    inner = types_bound(chain(block))
+                    found |= {v: (*found.get(v, ()), *t) for v, t in inner.items()}
+            case _:
+                pass
+    return found

@@ -26,7 +26,7 @@ from omnigraph.lang.plan.ir import (
 from omnigraph.lang.query.uses import used_in
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 
-__all__ = ["Estimator", "Statistics", "Types"]
+__all__ = ["SHARE_OF_BLOCK", "Estimator", "Statistics", "Types"]
 
 Types = Mapping[VariableName, tuple[TypeName, ...]]
 """The types that each variable ranges over."""
@@ -35,6 +35,7 @@ Types = Mapping[VariableName, tuple[TypeName, ...]]
 SHARE_OF_RANGE = 1 / 3
 SHARE_OF_TEXT = 1 / 10
 SHARE_OF_NULLS = 1 / 10
+SHARE_OF_BLOCK = 1 / 2
 # How many options a list has that only the caller knows.
 OPTIONS = 10
 

@@ -60,7 +60,8 @@ def _rows(frame: Frame, op: Expand, hop: _Hop, demand: Demand, context: Context)
     ranges, kept = _ranges(frame, op, hop), frame.only(demand.live)
     if op.is_target_bound and op.edge_variable is None:
         return kept.filter(ranges.counts > 0)
-    context.budget.admit(rows=ranges.total, columns=kept.columns + 2, step=_described(op, context))
+    step = _described(op, context)
+    context.budget.admit(rows=ranges.total, columns=kept.columns + 2, step=step, beside=frame)
     made = kept.take(ranges.rows())
     is_everything = hop.heads is None and not op.is_target_bound
     positions = slice(None) if is_everything else ranges.positions()

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from omnigraph.base.ids import TypeName, VariableName
-from omnigraph.lang.plan.chain import binds, chain, needs
+from omnigraph.lang.plan.chain import binds, chain, needs, types_bound
 from omnigraph.lang.plan.ir import (
     Aggregate,
     AggregateFunction,
@@ -37,15 +37,13 @@ from omnigraph.lang.plan.ir import (
     Union,
     Unit,
 )
-from omnigraph.lang.plan.stats import Estimator
+from omnigraph.lang.plan.stats import SHARE_OF_BLOCK, Estimator
 from omnigraph.lang.query.uses import used_in
 
 __all__ = ["order_joins", "turned"]
 
 # A product of rows that no edge ties together is a last resort.
 PRODUCT_PENALTY = 4
-# The share of rows that an `exists`, a `not` or a `count` leaves.
-SHARE_OF_BLOCK = 1 / 2
 
 Names = frozenset[VariableName]
 
@@ -123,7 +121,7 @@ def _pattern(
     types: dict[VariableName, tuple[TypeName, ...]] | None = None,
 ) -> _Ordered:
     leaf, *clauses = chain(op)
-    types = {**(types or {}), **_types(clauses, estimator)}
+    types = {**(types or {}), **types_bound(clauses)}
     walk = _Walk(leaf, frozenset(binds(leaf)), types, wanted, estimator)
     while clauses:
         wall = next((i for i, c in enumerate(clauses) if isinstance(c, TopK)), len(clauses))
@@ -133,29 +131,6 @@ def _pattern(
         walk = replace(walk, op=_relinked(walk.op, clauses[wall : wall + 1]))
         clauses = clauses[wall + 1 :]
     return _Ordered(walk.op, walk.rows, walk.work)
-
-
-def _types(clauses: Sequence[Op], estimator: Estimator) -> dict[VariableName, tuple[TypeName, ...]]:
-    """The types of the variables that scans and traversals bind, of blocks' inner ones too."""
-    found: dict[VariableName, tuple[TypeName, ...]] = {}
-    for clause in clauses:
-        match clause:
-            case NodeScan(variable=variable, types=types):
-                found[variable] = types
-            case Expand(target=target, target_types=types, steps=steps, edge_variable=edge):
-                if not clause.is_target_bound:
-                    found[target] = types
-                if edge is not None:
-                    found[edge] = tuple(step.edge for step in steps)
-            case LeftJoin(pattern=pattern):
-                found |= _types(chain(pattern), estimator)
-            case Union(blocks=blocks):
-                for block in blocks:
-                    inner = _types(chain(block), estimator)
-                    found |= {v: (*found.get(v, ()), *t) for v, t in inner.items()}
-            case _:
-                pass
-    return found
 
 
 def _cheapest(walk: "_Walk", clauses: Sequence[Op]) -> "_Walk":
