@@ -47,6 +47,7 @@ __all__ = [
     "Datasets",
     "EditCounts",
     "LandingRefused",
+    "Piece",
     "VersionNote",
     "read_fragment_columns",
     "write_fragments",
@@ -123,6 +124,31 @@ class Dataset:
         except LANCE_ERRORS as error:
             raise _storage_failed("read", self.ref.path, error) from error
 
+    @property
+    def pieces(self) -> tuple["Piece", ...]:
+        """The fragments in the order in which a scan reads them."""
+        return tuple(
+            Piece(
+                id=fragment.fragment_id,
+                files=tuple(file.path for file in fragment.metadata.files),
+                deletions=str(fragment.metadata.deletion_file),
+                rows=fragment.metadata.num_rows,
+            )
+            for fragment in self._handle.get_fragments()
+        )
+
+    def addresses(self, fragment_id: int) -> np.ndarray:
+        """Where each row of a fragment lies in it, ascending: deleted rows are missing."""
+        rows = self.scan([], with_row_address=True, fragment_ids=[fragment_id])
+        return np.asarray(rows[ROW_ADDRESS].to_numpy())
+
+    def take(self, rows: np.ndarray, columns: Sequence[str]) -> pa.Table:
+        """Rows by their place in a scan."""
+        try:
+            return self._handle.take(rows.tolist(), columns=list(columns))
+        except LANCE_ERRORS as error:
+            raise _storage_failed("read", self.ref.path, error) from error
+
     def head(self, column: str, *, limit_rows: int) -> pa.Array:
         """The first values of a column."""
         try:
@@ -156,6 +182,16 @@ class Dataset:
             ).to_table()
         except LANCE_ERRORS as error:
             raise _storage_failed("read", self.ref.path, error) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A fragment of a version. Pieces with the same files and deletions hold the same rows."""
+
+    id: int
+    files: tuple[str, ...]
+    deletions: str
+    rows: int
 
 
 def read_fragment_columns(uri: str, fragments: Sequence[str], columns: Sequence[str]) -> pa.Table:

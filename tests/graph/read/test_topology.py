@@ -29,9 +29,9 @@ def test_neighbours_are_a_sorted_set_unless_edges_are_told_apart(
     plain, told_apart = adjacency(edges), adjacency(edges, has_edges=True)
     assert told_apart.edges is not None
     for node in range(NODES):
-        own = slice(*plain.starts[[node, node + 1]])
+        own = plain.ranges(np.array([node])).positions()
         assert list(plain.neighbours[own]) == sorted({t for s, t in edges if s == node})
-        own = slice(*told_apart.starts[[node, node + 1]])
+        own = told_apart.ranges(np.array([node])).positions()
         assert list(told_apart.neighbours[own]) == sorted(t for s, t in edges if s == node)
         assert all(edges[e][0] == node for e in told_apart.edges[own])
 

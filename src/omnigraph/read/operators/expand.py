@@ -63,7 +63,7 @@ def _rows(frame: Frame, op: Expand, hop: _Hop, demand: Demand, context: Context)
     step = _described(op, context)
     context.budget.admit(rows=ranges.total, columns=kept.columns + 2, step=step, beside=frame)
     made = kept.take(ranges.rows())
-    is_everything = hop.heads is None and not op.is_target_bound
+    is_everything = hop.heads is None and not op.is_target_bound and hop.graph.room is None
     positions = slice(None) if is_everything else ranges.positions()
     if op.target in demand.live and not op.is_target_bound:
         targets = hop.graph.neighbours[positions].astype(np.int64)
@@ -80,8 +80,6 @@ def _ranges(frame: Frame, op: Expand, hop: _Hop) -> Ranges:
     if op.is_target_bound:
         heads = np.arange(frame.count) if hop.heads is None else hop.heads
         return hop.graph.ranges_between(heads, frame.bindings[op.target].rows)
-    if hop.heads is None:
-        return Ranges(hop.graph.starts[:-1], hop.graph.degrees(None))
     return hop.graph.ranges(hop.heads)
 
 

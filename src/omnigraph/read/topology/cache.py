@@ -36,6 +36,7 @@ class RuntimeCache:
         self._lock = threading.Lock()
         self._entries: OrderedDict[Hashable, Weighed] = OrderedDict()
         self._bytes = 0
+        self._last: dict[Hashable, Hashable] = {}
 
     @property
     def nbytes(self) -> int:
@@ -51,6 +52,29 @@ class RuntimeCache:
         with self._lock:
             self._keep(key, built)
         return built
+
+    def follow(
+        self,
+        key: Hashable,
+        family: Hashable,
+        build: Callable[[tuple[Hashable, T] | None], T],
+    ) -> T:
+        """As `get`, where the entry may be made from another of its family.
+
+        A family is the same thing at other versions; `build` is given the member that came last
+        with its key, if it is still there.
+        """
+
+        def made() -> T:
+            with self._lock:
+                last = self._last.get(family)
+                earlier = None if last is None else self._entries.get(last)
+            return build(None if earlier is None else (last, cast(T, earlier)))
+
+        entry = self.get(key, made)
+        with self._lock:
+            self._last[family] = key
+        return entry
 
     def peek(self, key: Hashable) -> Weighed | None:
         """The entry of this key if there is one. Looking does not count as use."""

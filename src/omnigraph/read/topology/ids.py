@@ -61,6 +61,27 @@ class IdIndex:
         same = pc.equal(self.ids.take(pa.array(rows)), wanted).fill_null(fill_value=False)
         return np.where(same.to_numpy(zero_copy_only=False), rows, -1)
 
+    def followed(self, kept: Ordinals | None, ids: pa.Array) -> "IdIndex":
+        """The index of a later version: first the rows of this one that are left, then others."""
+        later = IdIndex(ids)
+        known = self.__dict__.get("_hashed")
+        if known is not None:
+            hashes, rows, seed = known
+            count = len(self.ids)
+            if kept is not None:
+                numbers = np.full(count, -1, dtype=np.int64)
+                numbers[kept] = np.arange(len(kept))
+                moved = numbers[rows]
+                hashes, rows, count = hashes[moved >= 0], moved[moved >= 0], len(kept)
+            fresh = _hash(ids.slice(count), seed)
+            order = np.argsort(fresh, kind="stable")
+            at = np.searchsorted(hashes, fresh[order])
+            hashes = np.insert(hashes, at, fresh[order])
+            if not np.any(hashes[1:] == hashes[:-1]):
+                rows = np.insert(rows, at, order + count)
+                later.__dict__["_hashed"] = _Hashed(hashes, rows, seed)
+        return later
+
     @cached_property
     def _hashed(self) -> _Hashed:
         # Two ids with one hash are next to impossible by chance; another seed parts them.
