@@ -37,6 +37,7 @@ from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.check import compile_schema
 from omnigraph.read.context import Budget
 from omnigraph.read.topology.cache import RuntimeCache
+from omnigraph.read.topology.disk import DiskCache
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
@@ -64,7 +65,7 @@ class Graph:
         self._is_read_only = is_read_only
         self._faults = faults
         self._plans = PlanCache()
-        self._cache = RuntimeCache()
+        self._cache = RuntimeCache(disk=_disk_cache(store, settings))
         self._spark: Spark | None = None
 
     # Making, opening, closing --------------------------------------------------------------------
@@ -322,6 +323,12 @@ class Graph:
             raise ArgumentInvalid(
                 argument="graph", value=self.uri, rule="it was opened read_only, so it can't change"
             )
+
+
+def _disk_cache(store: GraphStore, settings: Settings) -> DiskCache | None:
+    if settings.cache_directory is None:
+        return None
+    return DiskCache(settings.cache_directory / store.graph_id)
 
 
 def _durability(name: str) -> Durability:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 __all__ = ["Settings"]
 
@@ -10,7 +11,7 @@ __all__ = ["Settings"]
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`OMNIGRAPH_SPARK_MASTER` (default `local[*]`), `OMNIGRAPH_SPARK_REMOTE` (`sc://…`, wins),
-    `OMNIGRAPH_SPARK_LOG` (a file for Spark's own log)."""
+    `OMNIGRAPH_SPARK_LOG` (a file for Spark's own log), `XDG_CACHE_HOME` (default `~/.cache`)."""
 
     spark_master: str = "local[*]"
     spark_remote: str | None = None
@@ -18,13 +19,24 @@ class Settings:
     query_memory_bytes: int = field(default_factory=lambda: _machine_memory_bytes() // 4)
     """What one query may take, unless it is told otherwise."""
 
+    cache_directory: Path | None = None
+    """Where adjacency is kept for other processes; None: nowhere."""
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
         return cls(
             spark_master=environment.get("OMNIGRAPH_SPARK_MASTER") or "local[*]",
             spark_remote=environment.get("OMNIGRAPH_SPARK_REMOTE") or None,
             spark_log=environment.get("OMNIGRAPH_SPARK_LOG") or None,
+            cache_directory=_cache_directory(environment),
         )
+
+
+def _cache_directory(environment: Mapping[str, str]) -> Path | None:
+    home = environment.get("XDG_CACHE_HOME")
+    if not home and "HOME" not in environment:
+        return None
+    return (Path(home) if home else Path(environment["HOME"], ".cache")) / "omnigraph"
 
 
 def _machine_memory_bytes() -> int:

@@ -4,12 +4,14 @@ A row's number is its place in a full scan of the table at the snapshot's versio
 version in one order, so columns read at different times line up.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+import hashlib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.base.ids import TableKey, TypeName
@@ -20,6 +22,7 @@ from omnigraph.read.space import Space
 from omnigraph.read.topology import build
 from omnigraph.read.topology.cache import RuntimeCache
 from omnigraph.read.topology.csr import Adjacency, Ordinals
+from omnigraph.read.topology.disk import LEAST_KEPT_BYTES, Kept
 from omnigraph.read.topology.follow import WORTH_FOLLOWING, Delta, follow
 from omnigraph.read.topology.ids import IdIndex
 from omnigraph.read.topology.moves import Moves, moves_between
@@ -54,11 +57,18 @@ class Tables:
         ref = self._ref(entity)
 
         def build(earlier: tuple[Hashable, IdIndex] | None) -> IdIndex:
-            ids = self.column(entity, ID)
+            if earlier is None and (kept := self._kept(f"ids {ref.path}")) is not None:
+                (was,) = kept.refs
+                earlier = (("ids", was), IdIndex.of_arrays(kept.arrays))
+                if was == ref:
+                    return earlier[1]
             moves = self._moves_since(entity, earlier)
-            if earlier is None or moves is None:
-                return IdIndex(ids)
-            return earlier[1].followed(moves.kept, ids)
+            if earlier is not None and moves is not None:
+                fresh = self._scan(entity, [ID], moves)[0] if moves.new_pieces else None
+                return earlier[1].followed(moves.kept, fresh)
+            index = IdIndex(self.column(entity, ID))
+            self._keep(f"ids {ref.path}", (ref,), index)
+            return index
 
         return self._cache.follow(("ids", ref), ("ids", ref.path), build)
 
@@ -102,18 +112,24 @@ class Tables:
         )
 
         def build_or_follow(earlier: tuple[Hashable, Adjacency] | None) -> Adjacency:
+            if earlier is None and (kept := self._kept(str(key.family))) is not None:
+                earlier = (key.at(kept.refs), Adjacency.of_arrays(kept.arrays))
+                if earlier[0] == key:
+                    return earlier[1]
             if earlier is not None and edges is None:
                 was, graph = earlier
                 assert isinstance(was, _AdjacencyKey)
                 followed = self._followed(was, graph, steps, origin=origin, target=target)
                 if followed is not None:
                     return followed
-            return build.adjacency(
+            graph = build.adjacency(
                 [leg for step in steps for leg in self._legs(step, origin, target, edges)],
                 height=origin.size,
                 width=target.size,
                 has_edges=edges is not None,
             )
+            self._keep(str(key.family), key.refs, graph)
+            return graph
 
         return self._cache.follow(key, key.family, build_or_follow)
 
@@ -263,12 +279,37 @@ class Tables:
             return None
         numbers = moves.renumbered()
         if numbers is not None and moves.new_count:
-            ids = self._cache.peek(("column", ref, ID))
-            if not isinstance(ids, pa.Array):
-                return None
             gone = moves.gone
-            numbers[gone] = self.ids(node).find(ids.take(pa.array(gone)))
+            ids = _one_array(self._snapshot.other_version(ref).take(gone, [ID])[ID])
+            numbers[gone] = self.ids(node).find(ids)
         return _Numbers(moves.old_count, numbers)
+
+    # On disk -------------------------------------------------------------------------------------
+
+    def _kept(self, family: str) -> "_Found | None":
+        """What a process wrote last, if the tables it read are still what they were."""
+        disk = self._cache.disk
+        kept = None if disk is None else disk.last(family)
+        if kept is None:
+            return None
+        try:
+            refs = tuple(DatasetRef(*ref) for ref in kept.origin["refs"])
+            is_same = kept.origin["contents"] == [self._contents(ref) for ref in refs]
+        except (KeyError, TypeError, StorageFailed):
+            return None
+        return _Found(refs, kept.arrays) if is_same else None
+
+    def _keep(self, family: str, refs: Sequence[DatasetRef], entry: IdIndex | Adjacency) -> None:
+        disk = self._cache.disk
+        if disk is not None and entry.nbytes >= LEAST_KEPT_BYTES:
+            names = [[ref.path, ref.branch, ref.version] for ref in refs]
+            origin = {"refs": names, "contents": [self._contents(ref) for ref in refs]}
+            disk.keep(family, Kept(origin, entry.to_arrays()))
+
+    def _contents(self, ref: DatasetRef) -> str:
+        """What a version holds, physically: numbers are used again, names of files are not."""
+        pieces = repr(self._snapshot.other_version(ref).pieces)
+        return hashlib.sha256(pieces.encode()).hexdigest()
 
     def _moves_since(
         self, entity: EntityType, earlier: tuple[Hashable, Any] | None
@@ -331,6 +372,19 @@ class _AdjacencyKey(NamedTuple):
     has_edges: bool
 
     @property
+    def refs(self) -> tuple[DatasetRef, ...]:
+        return (*self.edges, *self.origin, *self.target)
+
+    def at(self, refs: Sequence[DatasetRef]) -> "_AdjacencyKey":
+        """The same at other versions, given as `refs` gives them."""
+        first, second = len(self.edges), len(self.edges) + len(self.origin)
+        return self._replace(
+            edges=tuple(refs[:first]),
+            origin=tuple(refs[first:second]),
+            target=tuple(refs[second:]),
+        )
+
+    @property
     def family(self) -> Hashable:
         paths = tuple(
             tuple(r.path for r in refs) for refs in (self.edges, self.origin, self.target)
@@ -344,6 +398,11 @@ class _Numbers:
 
     count: int
     numbers: Ordinals | None
+
+
+class _Found(NamedTuple):
+    refs: tuple[DatasetRef, ...]
+    arrays: Mapping[str, NDArray[Any]]
 
 
 class _Before(NamedTuple):

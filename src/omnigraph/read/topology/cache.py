@@ -10,6 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Protocol, TypeVar, cast
 
+from omnigraph.read.topology.disk import DiskCache
+
 __all__ = ["LIMIT_CACHE_BYTES", "RuntimeCache"]
 
 # Enough for the columns and adjacency of some tens of millions of edges.
@@ -31,7 +33,11 @@ class RuntimeCache:
     one is kept: waiting for each other would cost a lock per key.
     """
 
-    def __init__(self, limit_bytes: int = LIMIT_CACHE_BYTES) -> None:
+    def __init__(
+        self, limit_bytes: int = LIMIT_CACHE_BYTES, *, disk: DiskCache | None = None
+    ) -> None:
+        self.disk = disk
+        """Where other processes find what this one built; None: nowhere."""
         self._limit_bytes = limit_bytes
         self._lock = threading.Lock()
         self._entries: OrderedDict[Hashable, Weighed] = OrderedDict()

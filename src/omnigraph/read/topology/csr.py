@@ -8,9 +8,10 @@ from it by replacing the runs of the origins that changed.
 """
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +109,27 @@ class Adjacency:
             neighbours=_narrow(keys, width),
             width=width,
             edges=None if edges is None else _narrow(edges, int(edges.max(initial=0)) + 1),
+        )
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        edges = {} if self.edges is None else {"edges": self.edges}
+        assert self.room is None, "kept as it was built"
+        return {
+            "lows": self.lows,
+            "counts": self.counts,
+            "neighbours": self.neighbours,
+            "width": np.array([self.width]),
+            **edges,
+        }
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "Adjacency":
+        return cls(
+            arrays["lows"],
+            arrays["counts"],
+            arrays["neighbours"],
+            int(arrays["width"][0]),
+            arrays.get("edges"),
         )
 
     @property
