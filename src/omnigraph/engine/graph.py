@@ -197,6 +197,7 @@ class Graph:
             cache=self._cache,
             now_ms=self._store.clock.now_ms(),
             budget=self._budget(timeout_s, memory_bytes, cancel),
+            mode=self._settings.traversal_mode,
         )
 
     def mutate(
@@ -253,6 +254,7 @@ class Graph:
             cache=self._cache,
             now_ms=self._store.clock.now_ms(),
             budget=self._budget(),
+            mode=self._settings.traversal_mode,
         )
 
     # History -------------------------------------------------------------------------------------

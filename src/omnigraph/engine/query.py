@@ -16,6 +16,7 @@ from omnigraph.lang.plan.optimise import optimise
 from omnigraph.lang.plan.parameters import bind_parameters
 from omnigraph.lang.plan.stats import Estimator
 from omnigraph.read.context import Budget
+from omnigraph.read.probes import TraversalMode
 from omnigraph.read.profile import Measured, Profile
 from omnigraph.read.run import run
 from omnigraph.read.statistics import statistics_of
@@ -89,10 +90,11 @@ def ask(
     cache: RuntimeCache,
     now_ms: int,
     budget: Budget | None = None,
+    mode: TraversalMode = TraversalMode.AUTO,
 ) -> QueryResult:
     query = _read_query(plans.optimised(source, name, snapshot, cache))
     parameters = bind_parameters(query, given)
-    rows = run(query, snapshot, parameters, cache=cache, now_ms=now_ms, budget=budget)
+    rows = run(query, snapshot, parameters, cache=cache, now_ms=now_ms, budget=budget, mode=mode)
     return QueryResult(query.name, snapshot.commit.id, rows)
 
 
@@ -121,6 +123,7 @@ def analyze(
     cache: RuntimeCache,
     now_ms: int,
     budget: Budget | None = None,
+    mode: TraversalMode = TraversalMode.AUTO,
 ) -> str:
     """The plan after running it: rows expected, rows found and milliseconds of each step."""
     query = _read_query(plans.optimised(source, name, snapshot, cache))
@@ -133,6 +136,7 @@ def analyze(
         now_ms=now_ms,
         budget=budget,
         profile=profile,
+        mode=mode,
     )
     expected = dict(_expected(query, snapshot, cache))
     notes = {

@@ -5,13 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.read.probes import TraversalMode
+
 __all__ = ["Settings"]
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`OMNIGRAPH_SPARK_MASTER` (default `local[*]`), `OMNIGRAPH_SPARK_REMOTE` (`sc://…`, wins),
-    `OMNIGRAPH_SPARK_LOG` (a file for Spark's own log), `XDG_CACHE_HOME` (default `~/.cache`)."""
+    `OMNIGRAPH_SPARK_LOG` (a file for Spark's own log), `XDG_CACHE_HOME` (default `~/.cache`),
+    `OMNIGRAPH_TRAVERSAL_MODE` (`auto`, `indexed` or `csr`)."""
 
     spark_master: str = "local[*]"
     spark_remote: str | None = None
@@ -19,6 +23,7 @@ class Settings:
     query_memory_bytes: int = field(default_factory=lambda: _machine_memory_bytes() // 4)
     """What one query may take, unless it is told otherwise."""
 
+    traversal_mode: TraversalMode = TraversalMode.AUTO
     cache_directory: Path | None = None
     """Where adjacency is kept for other processes; None: nowhere."""
 
@@ -28,8 +33,17 @@ class Settings:
             spark_master=environment.get("OMNIGRAPH_SPARK_MASTER") or "local[*]",
             spark_remote=environment.get("OMNIGRAPH_SPARK_REMOTE") or None,
             spark_log=environment.get("OMNIGRAPH_SPARK_LOG") or None,
+            traversal_mode=_traversal_mode(environment.get("OMNIGRAPH_TRAVERSAL_MODE") or "auto"),
             cache_directory=_cache_directory(environment),
         )
+
+
+def _traversal_mode(name: str) -> TraversalMode:
+    try:
+        return TraversalMode(name)
+    except ValueError:
+        rule = f"it is one of {', '.join(TraversalMode)}"
+        raise ArgumentInvalid("OMNIGRAPH_TRAVERSAL_MODE", name, rule) from None
 
 
 def _cache_directory(environment: Mapping[str, str]) -> Path | None:

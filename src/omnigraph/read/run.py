@@ -51,6 +51,7 @@ from omnigraph.read.operators.group import distinct_rows
 from omnigraph.read.operators.project import project
 from omnigraph.read.operators.scan import scan
 from omnigraph.read.operators.sort import sort
+from omnigraph.read.probes import TraversalMode
 from omnigraph.read.profile import Profile
 from omnigraph.read.tables import Tables
 from omnigraph.read.topology.cache import RuntimeCache
@@ -71,12 +72,14 @@ def run(
     now_ms: int,
     budget: Budget | None = None,
     profile: Profile | None = None,
+    mode: TraversalMode = TraversalMode.AUTO,
 ) -> pa.Table:
     """The answer of the query, its columns named as `query.result`.
 
     `profile` is told what every operator did.
     """
-    context = Context(Tables(snapshot, cache), parameters, now_ms, budget or Budget(), profile)
+    tables = Tables(snapshot, cache, mode)
+    context = Context(tables, parameters, now_ms, budget or Budget(), profile)
     plan = query.plan
     wanted = Demand(variables_of_columns(plan.columns))
     if profile is None:

@@ -18,6 +18,7 @@ from omnigraph.base.ids import TableKey, TypeName
 from omnigraph.lang.plan.ir import Direction, EdgeStep
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.read.ordering import Codes, encode
+from omnigraph.read.probes import Probes, TraversalMode, ways_of
 from omnigraph.read.space import Space
 from omnigraph.read.topology import build
 from omnigraph.read.topology.cache import RuntimeCache
@@ -37,9 +38,15 @@ LIMIT_SHORT_OFFSETS_BYTES = 2**31 - 1
 class Tables:
     """One snapshot and the cache that outlives it."""
 
-    def __init__(self, snapshot: Snapshot, cache: RuntimeCache) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        cache: RuntimeCache,
+        mode: TraversalMode = TraversalMode.AUTO,
+    ) -> None:
         self._snapshot = snapshot
         self._cache = cache
+        self._probes = Probes(snapshot, cache, mode)
 
     def nodes(self, types: Iterable[TypeName]) -> Space:
         """The rows of these node types, numbered through in the order of the types' names."""
@@ -90,6 +97,30 @@ class Tables:
 
         return self._cache.follow(("column", ref, column), ("column", ref.path, column), build)
 
+    def find(self, entity: EntityType, ids: pa.Array) -> Ordinals:
+        """The row of each id, or -1: through the index, or by looking up a few in a cold table."""
+        ref = self._ref(entity)
+        is_cold = not self._cache.has(("ids", ref), ("ids", ref.path))
+        is_cold = is_cold and not self._is_on_disk(f"ids {ref.path}")
+        if is_cold and self._probes.is_worth_it(entity, len(ids), column=ID):
+            return self._probes.find(entity, ids)
+        return self.ids(entity).find(ids)
+
+    def values(self, entity: EntityType, column: str, rows: Ordinals) -> pa.Array:
+        """A column at these rows; NULL gives null."""
+        ref = self._ref(entity)
+        is_cold = not self._cache.has(("column", ref, column), ("column", ref.path, column))
+        if (
+            is_cold
+            and len(rows)
+            and (rows >= 0).all()
+            and self._probes.is_worth_it(entity, len(rows))
+        ):
+            return self._probes.values(entity, column, rows)
+        missing = rows < 0
+        index = pa.array(rows, mask=missing) if missing.any() else pa.array(rows)
+        return self.column(entity, column).take(index)
+
     def codes(self, entity: EntityType, name: str) -> Codes:
         """A number for each row, equal where the property is."""
         column = entity.by_name[name].column
@@ -97,11 +128,19 @@ class Tables:
         return self._cache.get(key, lambda: encode(self.column(entity, column)))
 
     def adjacency(
-        self, steps: Sequence[EdgeStep], *, origin: Space, target: Space, edges: Space | None
+        self,
+        steps: Sequence[EdgeStep],
+        *,
+        origin: Space,
+        target: Space,
+        edges: Space | None,
+        nodes: Ordinals | None = None,
+        hops: int = 1,
     ) -> Adjacency:
         """Who is one step away, by any of the steps that lead from one space into the other.
 
         Without `edges` it is a set; with it, edges are kept apart and numbered in that space.
+        `nodes` are where a walk of so many hops begins: nothing else need be in it.
         """
         key = _AdjacencyKey(
             edges=tuple(self._ref(self.edge(step.edge)) for step in steps),
@@ -110,6 +149,19 @@ class Tables:
             target=tuple(self._ref(part.entity) for part in target.parts),
             has_edges=edges is not None,
         )
+
+        is_cold = not self._cache.has(key, key.family) and not self._is_on_disk(str(key.family))
+        if is_cold and nodes is not None and self._is_near(steps, nodes, hops):
+            return self._probes.near(
+                steps,
+                nodes,
+                origin=origin,
+                target=target,
+                hops=hops,
+                edges=edges,
+                numbers=self.find,
+                ids=lambda entity, rows: self.values(entity, ID, rows),
+            )
 
         def build_or_follow(earlier: tuple[Hashable, Adjacency] | None) -> Adjacency:
             if earlier is None and (kept := self._kept(str(key.family))) is not None:
@@ -133,6 +185,22 @@ class Tables:
 
         return self._cache.follow(key, key.family, build_or_follow)
 
+    def _is_near(self, steps: Sequence[EdgeStep], nodes: Ordinals, hops: int) -> bool:
+        """Whether all that a walk can touch is few enough to look up."""
+        edges = [self.edge(step.edge) for step in steps]
+        degree = sum(
+            self._snapshot.tables[e.table_key].row_count
+            / max(1, min(self._snapshot.tables[n.table_key].row_count for n in self._end_types(e)))
+            for e in edges
+        )
+        touched = len(nodes) * max(degree, 1.0) ** (hops - 1)
+        columns = [(SRC, DST) if s.direction is Direction.BOTH else (_near(s),) for s in steps]
+        return all(
+            self._probes.is_worth_it(edge, touched, column=column)
+            for edge, names in zip(edges, columns, strict=True)
+            for column in names
+        )
+
     def _legs(
         self,
         step: EdgeStep,
@@ -146,7 +214,7 @@ class Tables:
         edge = self.edge(step.edge)
         edge_part = edges.part_of(edge.table_key) if edges is not None else None
         legs = []
-        for way in _ways(step.direction):
+        for way in ways_of(step.direction):
             here, there = (
                 (edge.target, edge.source) if way is Direction.IN else (edge.source, edge.target)
             )
@@ -286,6 +354,9 @@ class Tables:
 
     # On disk -------------------------------------------------------------------------------------
 
+    def _is_on_disk(self, family: str) -> bool:
+        return self._cache.disk is not None and self._cache.disk.has(family)
+
     def _kept(self, family: str) -> "_Found | None":
         """What a process wrote last, if the tables it read are still what they were."""
         disk = self._cache.disk
@@ -421,9 +492,8 @@ class _Moved:
         return 64 if kept is None else kept.nbytes
 
 
-def _ways(direction: Direction) -> tuple[Direction, ...]:
-    both = (Direction.OUT, Direction.IN)
-    return both if direction is Direction.BOTH else (direction,)
+def _near(step: EdgeStep) -> str:
+    return DST if step.direction is Direction.IN else SRC
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:

@@ -131,11 +131,18 @@ class Dataset:
             Piece(
                 id=fragment.fragment_id,
                 files=tuple(file.path for file in fragment.metadata.files),
-                deletions=str(fragment.metadata.deletion_file),
+                deletions=_shown(fragment.metadata.deletion_file),
                 rows=fragment.metadata.num_rows,
             )
             for fragment in self._handle.get_fragments()
         )
+
+    def has_index(self, column: str) -> bool:
+        """Whether an index answers for at least some rows."""
+        try:
+            return any(column in index.field_names for index in self._handle.describe_indices())
+        except LANCE_ERRORS as error:
+            raise _storage_failed("read indexes of", self.ref.path, error) from error
 
     def addresses(self, fragment_id: int) -> np.ndarray:
         """Where each row of a fragment lies in it, ascending: deleted rows are missing."""
@@ -190,8 +197,16 @@ class Piece:
 
     id: int
     files: tuple[str, ...]
-    deletions: str
+    deletions: str | None
     rows: int
+
+    @property
+    def has_deletions(self) -> bool:
+        return self.deletions is not None
+
+
+def _shown(deletions: object) -> str | None:
+    return None if deletions is None else str(deletions)
 
 
 def read_fragment_columns(uri: str, fragments: Sequence[str], columns: Sequence[str]) -> pa.Table:

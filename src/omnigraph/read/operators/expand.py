@@ -95,7 +95,9 @@ def _hop(frame: Frame, op: Expand, context: Context) -> _Hop:
     edges = None
     if op.edge_variable is not None:
         edges = context.tables.edges(step.edge for step in op.steps)
-    graph = context.tables.adjacency(op.steps, origin=origin.space, target=targets, edges=edges)
+    graph = context.tables.adjacency(
+        op.steps, origin=origin.space, target=targets, edges=edges, nodes=origin.ordinals
+    )
     return _Hop(graph, origin.ordinals, targets, edges)
 
 
@@ -104,13 +106,20 @@ def _reached(
 ) -> tuple[Adjacency, Ordinals]:
     """Who is reached within the bounds, for each distinct origin; and each row's origin."""
     everything = _walked(origin, op, context)
-    graph = context.tables.adjacency(op.steps, origin=everything, target=everything, edges=None)
     origins, heads = distinct(origin.rows, origin.space.size)
+    starts = origin.space.translate(origins, everything)
+    graph = context.tables.adjacency(
+        op.steps,
+        origin=everything,
+        target=everything,
+        edges=None,
+        nodes=None if origin.is_whole else starts,
+        hops=op.most_hops,
+    )
 
     def admit(pairs: int) -> None:
         context.budget.admit(rows=pairs, columns=2, step=_described(op, context))
 
-    starts = origin.space.translate(origins, everything)
     rows, nodes = reach(graph, starts, least=op.least_hops, most=op.most_hops, admit=admit)
     nodes = everything.translate(nodes, targets)
     wanted = nodes != NULL

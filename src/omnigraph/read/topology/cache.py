@@ -43,6 +43,7 @@ class RuntimeCache:
         self._entries: OrderedDict[Hashable, Weighed] = OrderedDict()
         self._bytes = 0
         self._last: dict[Hashable, Hashable] = {}
+        self._asked: dict[Hashable, float] = {}
 
     @property
     def nbytes(self) -> int:
@@ -86,6 +87,19 @@ class RuntimeCache:
         """The entry of this key if there is one. Looking does not count as use."""
         with self._lock:
             return self._entries.get(key)
+
+    def has(self, key: Hashable, family: Hashable) -> bool:
+        """Whether the entry, or one of its family to make it from, is there."""
+        with self._lock:
+            return key in self._entries or self._last.get(family) in self._entries
+
+    def asked(self, table: Hashable) -> float:
+        """How many look-ups a table has had that nobody read whole."""
+        return self._asked.get(table, 0.0)
+
+    def note_asked(self, table: Hashable, lookups: float) -> None:
+        with self._lock:
+            self._asked[table] = self._asked.get(table, 0.0) + lookups
 
     def _keep(self, key: Hashable, built: Weighed) -> None:
         if key in self._entries or built.nbytes > self._limit_bytes:

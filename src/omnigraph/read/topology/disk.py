@@ -45,6 +45,9 @@ class DiskCache:
         self._directory = directory
         self._limit_bytes = limit_bytes
 
+    def has(self, family: str) -> bool:
+        return self._family(family).is_dir()
+
     def last(self, family: str) -> Kept | None:
         """The entry of a family that was written last."""
         try:
