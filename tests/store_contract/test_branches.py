@@ -2,7 +2,6 @@
 
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 
 import pytest
 
@@ -28,8 +27,8 @@ WORK = BranchName("work")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> GraphStore:
-    store = make_store(tmp_path)
+def store(place: str) -> GraphStore:
+    store = make_store(place)
     put(store, changes(people=people(ada=1), knows=knows("ada-ada")))
     return store
 

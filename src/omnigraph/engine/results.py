@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from omnigraph.base.ids import BranchName, CommitId
+from omnigraph.base.ids import BranchName, CommitId, TableKey
 
 if TYPE_CHECKING:
     import pandas
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CommitInfo",
+    "IndexInfo",
     "LoadResult",
     "MergeResult",
     "MutationResult",
+    "OptimizeResult",
     "QueryResult",
     "commit_info",
 ]
@@ -123,10 +125,29 @@ class MergeResult:
     commit: CommitInfo | None
 
 
-def commit_info(
-    store: "GraphStore", branch: BranchName, commit: CommitId | None
-) -> CommitInfo | None:
-    """A commit that was just published on `branch`, as callers see it."""
+@dataclass(frozen=True, slots=True)
+class OptimizeResult:
+    """What was tidied, by table (`node:Person`). No commit: there was nothing to do."""
+
+    branch: BranchName
+    compacted: tuple[TableKey, ...]
+    indexed: tuple[TableKey, ...]
+    commits: tuple[CommitInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """An index over a column, and how many of the table's rows it answers for."""
+
+    table: TableKey
+    column: str
+    kind: Literal["btree"]
+    rows: int
+    rows_indexed: int
+
+
+def commit_info(store: "GraphStore", commit: CommitId | None) -> CommitInfo | None:
+    """The commit that a write made, if it made one, as callers see it."""
     if commit is None:
         return None
-    return CommitInfo.of(next(c for c in store.commits(branch) if c.id == commit))
+    return CommitInfo.of(store.commit(commit))

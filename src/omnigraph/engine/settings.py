@@ -2,19 +2,24 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from omnigraph.store.root import BucketAccess
 
 __all__ = ["Settings"]
+
+YES = ("1", "true", "yes", "on")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`OMNIGRAPH_SPARK_MASTER` (default `local[*]`), `OMNIGRAPH_SPARK_REMOTE` (`sc://…`, wins),
-    `OMNIGRAPH_SPARK_LOG` (a file for Spark's own log)."""
+    `OMNIGRAPH_SPARK_LOG` (a file for Spark's own log), and the variables of S3 (`AWS_…`)."""
 
     spark_master: str = "local[*]"
     spark_remote: str | None = None
     spark_log: str | None = None
+    bucket_access: BucketAccess = field(default_factory=BucketAccess)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
@@ -22,4 +27,19 @@ class Settings:
             spark_master=environment.get("OMNIGRAPH_SPARK_MASTER") or "local[*]",
             spark_remote=environment.get("OMNIGRAPH_SPARK_REMOTE") or None,
             spark_log=environment.get("OMNIGRAPH_SPARK_LOG") or None,
+            bucket_access=_bucket_access(environment),
         )
+
+
+def _bucket_access(environment: Mapping[str, str]) -> BucketAccess:
+    endpoints = (environment.get(name) for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"))
+    path_style = environment.get("AWS_S3_FORCE_PATH_STYLE")
+    return BucketAccess(
+        region=environment.get("AWS_REGION") or None,
+        access_key_id=environment.get("AWS_ACCESS_KEY_ID") or None,
+        secret_access_key=environment.get("AWS_SECRET_ACCESS_KEY") or None,
+        session_token=environment.get("AWS_SESSION_TOKEN") or None,
+        endpoint=next((endpoint for endpoint in endpoints if endpoint), None),
+        is_path_style=path_style.lower() in YES if path_style else None,
+        allows_http=environment.get("AWS_ALLOW_HTTP", "").lower() in YES,
+    )
