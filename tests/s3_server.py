@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from moto.moto_server.werkzeug_app import create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 Environ = dict[str, Any]
@@ -45,7 +45,7 @@ def main() -> None:
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     # Connections are kept: a new one for each request would take longer than the request.
     WSGIRequestHandler.protocol_version = "HTTP/1.1"
-    app = Strict(DomainDispatcherApplication(create_backend_app), careless=sys.argv[1])
+    app = Strict(create_backend_app("s3"), careless=sys.argv[1])
     server = make_server("127.0.0.1", 0, app, threaded=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(server.server_port, flush=True)  # noqa: T201

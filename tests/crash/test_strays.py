@@ -1,11 +1,12 @@
 """Landings of writers who had already lost: the next write undoes them, and only them."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from omnigraph.base.errors import ReadSetMoved, RecoveryRequired
+from omnigraph.base.errors import FenceLost, ReadSetMoved, RecoveryRequired
 from omnigraph.base.failpoints import NEVER, Crash, CrashAt, Failpoint
 from omnigraph.base.ids import MAIN
 from omnigraph.store.audit import RecoveryAction, RecoveryRecord
@@ -142,6 +143,20 @@ def test_what_a_stranger_landed_is_left_to_an_operator(
     with pytest.raises(RecoveryRequired, match="the manifest names"):
         EDIT.write(store, NEVER)
     assert contents(store) == OLD
+
+
+def test_a_note_with_a_higher_number_means_that_it_is_us_who_are_late(store: GraphStore) -> None:
+    with pytest.raises(Crash):
+        EDIT.write(store, CrashAt(Failpoint.AFTER_LAND_1))
+    [name] = store.objects.list(RECOVERY)
+    note = json.loads(store.objects.get(name) or b"")
+    assert note["fencing"] == 1
+    store.objects.put(name, json.dumps({**note, "fencing": 3}).encode())
+    let_leases_end(store)
+    with pytest.raises(FenceLost):
+        EDIT.write(store, NEVER)
+    assert contents(store) == OLD
+    assert store.objects.list(RECOVERY) == [name]
 
 
 # In the middle of another write -------------------------------------------------------------------

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.base.clock import SystemClock
 from omnigraph.base.errors import BranchBusy, FenceLost, OmnigraphError, StorageFailed
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
 from omnigraph.base.ids import MAIN, BranchName
@@ -142,12 +143,8 @@ def test_from_the_first_act_of_a_new_owner_no_earlier_one_can_publish(bucket: st
 class Unlooking(Datasets):
     """Lands without looking at what is newest, as if it had looked long ago."""
 
-    def __init__(self, place: str, staged: StagedTransaction) -> None:
-        super().__init__(place, options=datasets_at(place).options)
-        self._staged = staged
-
-    def newest_version(self, path: str, branch: str | None) -> int:
-        return self._staged.base.version
+    def is_newest(self, ref: DatasetRef) -> bool:
+        return True
 
 
 @pytest.mark.parametrize(
@@ -163,7 +160,7 @@ def test_what_had_not_landed_when_it_was_undone_never_lands(bucket: str, scenari
         recover(store, held)
     for table in sidecar.tables:
         with pytest.raises(LandingRefused):
-            Unlooking(bucket, table.transaction).land(table.transaction)
+            Unlooking(bucket, options=store.datasets.options).land(table.transaction)
     assert_healthy(store, SCENARIOS[scenario].old)
 
 
@@ -215,6 +212,13 @@ class ForksLate(Datasets):
         raise StorageFailed(doing="delete", path=name, reason="it died before it could")
 
 
+class FastClock(SystemClock):
+    """An hour ahead, so that what is named by it seems to be the latest."""
+
+    def now_ms(self) -> int:
+        return super().now_ms() + 3_600_000
+
+
 @pytest.mark.parametrize("is_swept", [True, False])
 def test_of_two_branches_of_one_name_the_one_made_by_the_owner_counts(
     bucket: str, monkeypatch: pytest.MonkeyPatch, is_swept: bool
@@ -223,7 +227,8 @@ def test_of_two_branches_of_one_name_the_one_made_by_the_owner_counts(
     pauses, work = Pauses(Failpoint.AFTER_STAGE), BranchName("work")
     if is_swept:
         monkeypatch.delattr(ForksLate, "delete_fork")
-    late = store_of(bucket, lease_s=1_000_000, datasets=ForksLate(bucket, pauses))
+    forks_late = ForksLate(bucket, pauses)
+    late = store_of(bucket, lease_s=1_000_000, datasets=forks_late, clock=FastClock())
     with ThreadPoolExecutor(1) as pool:
         making = pool.submit(late.create_branch, work)
         assert pauses.is_there.wait(60)

@@ -52,6 +52,8 @@ def store(tmp_path: Path) -> GraphStore:
 
 def forks(store: GraphStore) -> list[str]:
     paths = [store.snapshot().tables[entity.table_key].ref.path for entity in (PERSON, KNOWS)]
+    for path in paths:
+        assert set(store.datasets.fork_names(path)) == set(store.datasets.forks(path))
     return [fork for path in (*paths, MANIFEST) for fork in store.datasets.forks(path)]
 
 

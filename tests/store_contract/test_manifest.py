@@ -10,6 +10,7 @@ import pytest
 
 from omnigraph.base.clock import SystemClock
 from omnigraph.base.ids import MAIN, CommitId, TableKey
+from omnigraph.store.datasets.files import version_file
 from omnigraph.store.layout import MANIFEST
 from omnigraph.store.manifest import (
     COMMITS_PER_COLD_FRAGMENT,
@@ -65,7 +66,7 @@ def race(place: str, publishes: int) -> list[str]:
 RACERS = 4
 
 
-@pytest.mark.parametrize(("place", "publishes"), [("disk", 25), ("s3", 8)], indirect=["place"])
+@pytest.mark.parametrize(("place", "publishes"), [("disk", 25), ("s3", 4)], indirect=["place"])
 def test_racing_processes_lose_no_publish_and_fork_no_history(place: str, publishes: int) -> None:
     manifest = make_manifest(place)
     with ProcessPoolExecutor(RACERS, mp_context=get_context("spawn")) as pool:
@@ -98,6 +99,46 @@ def test_a_new_owners_number_changes_nothing_else_and_keeps_the_state_before_fro
     with pytest.raises(ManifestMoved):
         publish_next(manifest, before, "late")
     assert publish_next(manifest, numbered, "third").fencing == 7
+
+
+def forget(manifest: Manifest, *versions: int) -> None:
+    """Remove versions of main, as is done to old ones."""
+    datasets = manifest._datasets
+    for version in versions:
+        datasets._objects.delete(version_file(MANIFEST, None, version))
+
+
+FULL = COMMITS_PER_COLD_FRAGMENT - 1
+
+
+@pytest.mark.parametrize(
+    ("place", "before"), [("disk", 0), ("disk", FULL), ("s3", 0)], indirect=["place"]
+)
+def test_a_swap_that_comes_so_late_that_nothing_tells_of_the_others_is_a_stray(
+    place: str, before: int
+) -> None:
+    manifest = make_manifest(place)
+    state = manifest.newest(None)
+    for number in range(before):
+        state = publish_next(manifest, state, f"b{number}")
+    stale = state
+    for number in range(4):
+        state = publish_next(manifest, state, f"c{number}")
+    line = [row.id for row in manifest.commits(state)]
+    forget(manifest, *range(stale.version + 1, state.version))
+
+    with pytest.raises(ManifestMoved):
+        publish_next(Manifest(datasets_at(place)), stale, "late")
+
+    for reader in (manifest, Manifest(datasets_at(place))):
+        seen = reader.newest(None)
+        assert (seen.head, seen.version) == ("c3", state.version + 1)
+        assert len(seen.strays) == (2 if before == FULL else 1)
+        assert [row.id for row in reader.commits(seen)] == line
+    after = publish_next(manifest, manifest.newest(None), "next")
+    assert after == Manifest(datasets_at(place)).newest(None)
+    assert (after.head, after.strays) == ("next", ())
+    assert [row.id for row in manifest.commits(after)] == [*line, "next"]
 
 
 def test_what_a_read_projects_does_not_grow_with_history(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ class Branches:
         return fork is None or self._datasets.has_fork(MANIFEST, fork)
 
     def _all(self) -> Iterator[Branch]:
-        return map(_parse, self._datasets.forks(MANIFEST))
+        return map(_parse, self._datasets.fork_names(MANIFEST))
 
     def _children(self, branch: Branch) -> tuple[BranchName, ...]:
         forks = self._datasets.forks(MANIFEST)

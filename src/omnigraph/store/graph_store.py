@@ -202,6 +202,12 @@ class GraphStore:
 
     def commit(self, commit_id: CommitId) -> Commit:
         """Any commit that a branch here descends from; a recent one is found without a scan."""
+        if (known := self._commits.get(commit_id)) is not None:
+            with suppress(BranchMissing):
+                # Where it was made it most likely still is: so the number of branches is no matter.
+                made_on = self.state(self.branches.resolve(known.branch))
+                if any(row.id == commit_id for row in made_on.recent):
+                    return known
         branches = self.branches.list()
         for branch in branches:
             for row in self.state(branch).recent:
@@ -285,7 +291,7 @@ class GraphStore:
     def _reclaim_forks(self, path: str, branch: Branch) -> None:
         """Free what a deleted branch had of a table. What stays is in nobody's way."""
         try:
-            for fork in self.datasets.forks(path):
+            for fork in self.datasets.fork_names(path):
                 if branch.owns(DatasetRef(path, fork, 0)):
                     self.datasets.delete_fork(path, fork)
         except StorageFailed as failure:

@@ -14,10 +14,11 @@ the first publish on a new branch replaces the row it inherited.
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.base.ids import BranchName, CommitId, TableKey
@@ -105,6 +106,8 @@ class ManifestState:
     """The number of the owner who wrote it: no owner with a lower one may replace it."""
     is_behind: bool
     """Whether its layout is an old one: a writer walks it forward first."""
+    strays: tuple[int, ...] = ()
+    """Fragments of someone who swapped a state that was long gone; the next swap removes them."""
 
 
 class ManifestMoved(Exception):
@@ -129,7 +132,9 @@ class Manifest:
         ladder: Ladder = LADDER,
     ) -> None:
         schema = ladder.stamped(COLUMNS)
-        datasets.create(MANIFEST, schema, _hot_rows(name, tables, [commit], 0).cast(schema))
+        datasets.create(
+            MANIFEST, schema, _hot_rows(name, tables, [commit], fencing=0, version=1).cast(schema)
+        )
 
     def newest(self, branch: str | None) -> ManifestState:
         """The branch's state now. Costs one look at a directory while nothing has changed."""
@@ -178,14 +183,18 @@ class Manifest:
         """Make `commit` the head, with these tables, if `state` is still the newest."""
         cooling = state.recent if len(state.recent) == COMMITS_PER_COLD_FRAGMENT else ()
         recent = (commit,) if cooling else (*state.recent, commit)
-        published = self._swap(state, cooling, _hot_rows(name, tables, recent, fencing))
+        hot_rows = _hot_rows(name, tables, recent, fencing=fencing, version=state.version + 1)
+        published = self._swap(state, cooling, hot_rows)
         if cooling:
             self._datasets.forget_old_versions(MANIFEST, state.branch, older_than_s=KEEP_VERSIONS_S)
         return published
 
     def renumber(self, state: ManifestState, *, name: BranchName, fencing: int) -> ManifestState:
         """Say the same with a new owner's number. From then on no earlier owner can publish."""
-        return self._swap(state, (), _hot_rows(name, state.tables, state.recent, fencing))
+        hot_rows = _hot_rows(
+            name, state.tables, state.recent, fencing=fencing, version=state.version + 1
+        )
+        return self._swap(state, (), hot_rows)
 
     def _swap(
         self, state: ManifestState, cooling: Sequence[CommitRow], hot_rows: pa.Table
@@ -194,7 +203,7 @@ class Manifest:
         cold = self._datasets.stage_rows(base, _table(map(_commit_row, cooling))) if cooling else ()
         hot = self._datasets.stage_rows(base, hot_rows)
         # Lance numbers new fragments in this order, and readers know the hot one by the highest id.
-        swap = Update(removed=(state.hot,), new=(*cold, *hot))
+        swap = Update(removed=(state.hot, *state.strays), new=(*cold, *hot))
         try:
             landed = self._datasets.land(self._datasets.stage(base, swap, {}))
         except LandingRefused as refusal:
@@ -215,7 +224,10 @@ class Manifest:
         try:
             *cold, hot = sorted(dataset.fragment_ids)
             known = hot_rows if hot_rows is not None else _read(dataset, hot)
-            return _project(dataset.ref, known.to_pylist(), hot=hot, cold=cold, is_behind=is_behind)
+            state = _project(
+                dataset.ref, known.to_pylist(), hot=hot, cold=cold, is_behind=is_behind
+            )
+            return state if _made_for(known) == state.version else _without_strays(dataset, state)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             reason = f"its rows are not those of a manifest: {error}"
             raise StorageFailed(doing="read", path=MANIFEST, reason=reason) from error
@@ -274,6 +286,36 @@ def _project(
     return state
 
 
+def _made_for(hot_rows: pa.Table) -> int:
+    """The version that the rows of a hot fragment were written to become."""
+    [head] = hot_rows.filter(pc.field("object_type") == HEAD)["metadata"].to_pylist()
+    return int(json.loads(head or "{}").get("version", 0))
+
+
+def _without_strays(dataset: Dataset, seen: ManifestState) -> ManifestState:
+    """The same version, read with care: its newest fragment was not made for it.
+
+    Lance finds out that a swap comes too late by looking at the swaps since. Where the versions
+    between have been removed it sees none, and lands it. Then the fragment that was made for the
+    latest version is the hot one, and what came too late is a stray. If only the layout was walked
+    forward since, there is no other fragment with a head.
+    """
+    heads = dataset.scan(
+        ["metadata"], predicate=pc.field("object_type") == HEAD, with_row_address=True
+    ).to_pylist()
+    made_for = {
+        row["_rowaddr"] >> 32: json.loads(row["metadata"] or "{}").get("version", 0)
+        for row in heads
+    }
+    hot = max(made_for, key=lambda fragment: made_for[fragment])
+    fragments = sorted(dataset.fragment_ids)
+    strays = tuple(f for f in fragments if f > hot or (f in made_for and f != hot))
+    cold = [f for f in fragments if f != hot and f not in strays]
+    rows = _read(dataset, hot).to_pylist()
+    state = _project(dataset.ref, rows, hot=hot, cold=cold, is_behind=seen.is_behind)
+    return replace(state, strays=strays)
+
+
 def _read(dataset: Dataset, fragment: int) -> pa.Table:
     return dataset.scan(COLUMNS.names, fragment_ids=[fragment])
 
@@ -308,13 +350,15 @@ def _hot_rows(
     name: BranchName,
     tables: Mapping[TableKey, TableEntry],
     recent: Sequence[CommitRow],
+    *,
     fencing: int,
+    version: int,
 ) -> pa.Table:
     head = recent[-1]
     head_row = {
         "object_id": f"{HEAD}:{name}",
         "object_type": HEAD,
-        "metadata": json.dumps({"fencing": fencing}),
+        "metadata": json.dumps({"fencing": fencing, "version": version}),
         "base_objects": [f"{COMMIT}:{head.id}"],
         "seq": head.seq,
     }
