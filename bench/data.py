@@ -13,9 +13,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 SEED = 7
-FIRST_NAMES = (
-    ["Ada", "Bela", "Chidi", "Dana", "Emre", "Fumi", "Gita", "Hugo", "Ines", "Jun", "Kofi", "Lena", "Mara", "Nils", "Olga", "Pia"]
-)
+FIRST_NAMES = [
+    "Ada",
+    "Bela",
+    "Chidi",
+    "Dana",
+    "Emre",
+    "Fumi",
+    "Gita",
+    "Hugo",
+    "Ines",
+    "Jun",
+    "Kofi",
+    "Lena",
+    "Mara",
+    "Nils",
+    "Olga",
+    "Pia",
+]
 CITIES = 400
 
 

@@ -114,6 +114,8 @@ class Worker:
             target=serve, args=(name, data, directory / name, theirs), daemon=True
         )
         self._process.start()
+        # While our copy of its end is open, a worker's death would not be noticed here.
+        theirs.close()
         self.version = str(self._answer()[1])
 
     def call(self, method: str, argument: Any = None) -> tuple[float, Any]:

@@ -5,8 +5,7 @@ from pathlib import Path
 import omnigraph
 from data import Data
 from omnigraph import Graph
-from omnigraph.engine.settings import Settings
-from omnigraph.pipeline.session import start_session
+from omnigraph.pipeline.session import Spark, SparkSettings
 
 SCHEMA = """
 node Person { number: I64 @key  name: String  age: I32  city: String }
@@ -36,7 +35,7 @@ class System:
         return omnigraph.__version__
 
     def prepare(self) -> None:
-        self.spark = start_session(Settings.from_environment())
+        self.spark = Spark.open(SparkSettings())
 
     def load(self, data: Data, place: Path) -> None:
         with Graph.init(str(place), SCHEMA) as graph:

@@ -32,6 +32,8 @@ SAMPLES: dict[str, Any] = {
     "limit": 3,
     "found": 4,
     "supported": 1,
+    "waited_s": 2.5,
+    "refusals": ({"code": "OG-MF-106", "name": "A.b", "message": "no", "hint": "do"},),
 }
 
 

@@ -1,6 +1,7 @@
-"""Ways to die, and the graphs to die in."""
+"""Ways to die, and the writes to die in."""
 
 import os
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,17 +9,28 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from omnigraph.base.clock import SystemClock
-from omnigraph.base.failpoints import Crash, Failpoint, Faults
-from omnigraph.base.ids import BranchName
-from omnigraph.store.datasets import Datasets
+from omnigraph.base.failpoints import NEVER, Crash, Failpoint, Faults
+from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.settings import Settings
+from omnigraph.store.bucket import BucketObjects
+from omnigraph.store.commits import CommitKind
+from omnigraph.store.datasets import Datasets, write_fragments
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.objects import DiskObjects
+from omnigraph.store.objects import DiskObjects, Objects
+from omnigraph.store.root import BucketRoot, DiskRoot, graph_root
+from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import DatasetRef, StagedTransaction
+from omnigraph.write.recover import recover_all
+from omnigraph.write.stage import StagedFiles, StagedFragments
+from omnigraph.write.upkeep import SCATTERED_FRAGMENTS, compact_all, index_all
+from omnigraph.write.writer import write
+from tests.crash.faulty import store_of
 from tests.store_contract.builders import (
+    PERSON,
     changes,
-    contents,
+    datasets_at,
     knows,
     load,
     make_store,
@@ -30,93 +42,207 @@ from tests.store_contract.builders import (
 T = TypeVar("T")
 Contents = tuple[dict[str, int], set[str]]
 
-OLD: Contents = ({"ada": 1, "bob": 2}, {"ada-bob"})
+OLD: Contents = ({"ada": 1, "bob": 2}, {"ada-bob", "bob-ada"})
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A write to die in: the branch it writes, and what that branch holds once it is done."""
+    """A write to die in, and what its branch holds before and after it."""
 
-    branch: str
+    kind: CommitKind
     write: Callable[[GraphStore, Faults], object]
     new: Contents
+    old: Contents = OLD
+    branch: str = MAIN
+    prepare: Callable[[GraphStore], object] | None = None
+    """What else there is before the write."""
 
-    def graph(self, place: Path) -> GraphStore:
+    def graph(self, place: Path | str) -> GraphStore:
         """A graph in which the write has not begun."""
         store = make_store(place)
-        put(store, changes(people=people(ada=1, bob=2), knows=knows("ada-bob")))
-        if self.branch != "main":
+        put(store, changes(people=people(ada=1), knows=knows("ada-bob")))
+        put(store, changes(people=people(bob=2), knows=knows("bob-ada")))
+        if self.prepare is not None:
+            self.prepare(store)
+        if self.branch != MAIN:
             store.create_branch(BranchName(self.branch))
-        assert contents(store, self.branch) == OLD
         return store
 
 
-EDIT = changes(people=people(ada=10, eve=3), knows=knows("eve-ada"), gone=["bob"])
-EDITED: Contents = ({"ada": 10, "eve": 3}, {"ada-bob", "eve-ada"})
-LOADED: Contents = ({"ada": 1, "bob": 2, "eve": 3}, {"ada-bob", "eve-ada"})
+# What is written ----------------------------------------------------------------------------------
 
+EDIT = changes(people=people(ada=10, eve=3), knows=knows("eve-ada"), gone=["bob"])
+EDITED: Contents = ({"ada": 10, "eve": 3}, {"ada-bob", "bob-ada", "eve-ada"})
+LOADED: Contents = ({"ada": 1, "bob": 2, "eve": 3}, {"ada-bob", "bob-ada", "eve-ada"})
+
+READY = BranchName("ready")
+MUTATION = """
+query hire() {
+    insert Person { name: "eve", age: 3 }
+    insert Knows { from: "eve", to: "ada" }
+}
+"""
+MUTATED: Contents = ({"ada": 1, "bob": 2, "eve": 3}, {"ada-bob", "bob-ada", '["eve","ada"]'})
+
+
+def edit_on(branch: str) -> Callable[[GraphStore, Faults], object]:
+    return lambda store, faults: put(store, EDIT, branch=branch, faults=faults)
+
+
+def load_on(branch: str) -> Callable[[GraphStore, Faults], object]:
+    return lambda store, faults: load(
+        store, people=people(eve=3), knows=knows("eve-ada"), branch=branch, faults=faults
+    )
+
+
+def graph_of(store: GraphStore, faults: Faults) -> Graph:
+    return Graph(store, settings=Settings(), faults=faults)
+
+
+def make_ready(store: GraphStore) -> None:
+    store.create_branch(READY)
+    put(store, EDIT, branch=READY)
+
+
+def compact(store: GraphStore, faults: Faults) -> object:
+    return write(
+        store,
+        lambda now: compact_all(store, now),
+        branch=MAIN,
+        kind=CommitKind.OPTIMIZE,
+        faults=faults,
+    )
+
+
+def index(store: GraphStore, faults: Faults) -> object:
+    return write(
+        store, lambda now: index_all(store, now), branch=MAIN, kind=CommitKind.INDEX, faults=faults
+    )
+
+
+# Half of what it takes: with so many people, and as many again, a table is scattered too far.
+CROWD = {f"p{number}": number for number in range(SCATTERED_FRAGMENTS // 2)}
+CROWDED: Contents = ({**OLD[0], **CROWD, **{f"q{name}": 0 for name in CROWD}}, OLD[1])
+
+
+def scatter(store: GraphStore, named: dict[str, int], faults: Faults = NEVER) -> object:
+    """Load people, each in a file of their own."""
+
+    def prepare(snapshot: Snapshot) -> StagedFragments:
+        uri = snapshot.staging_uri(PERSON)
+        files = [
+            fragment
+            for name, age in named.items()
+            for rows in [people(**{name: age})]
+            for fragment in write_fragments(
+                uri, iter(rows.to_batches()), rows.schema, options=snapshot.options
+            )
+        ]
+        staged = StagedFiles("append", tuple(files), len(named), uri)
+        return StagedFragments({PERSON.table_key: staged}, reads=frozenset())
+
+    return write(store, prepare, branch=MAIN, kind=CommitKind.LOAD, faults=faults)
+
+
+class InTheSecondWrite:
+    """Lets one write pass and dies in the one that follows it at once."""
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
+        self._is_second = False
+
+    def reach(self, point: Failpoint) -> None:
+        if self._is_second:
+            self._faults.reach(point)
+        self._is_second |= point is Failpoint.AFTER_DISARM
+
+
+# The one list: a new kind of writer joins it and is killed everywhere. Two tables move in each but
+# the last, so that there is a place between them.
 SCENARIOS = {
-    "an edit of main": Scenario(
-        "main", lambda store, faults: put(store, EDIT, faults=faults), EDITED
-    ),
+    "an edit of main": Scenario(CommitKind.MUTATION, edit_on(MAIN), EDITED),
     "the first edit of a branch": Scenario(
-        "team/work",
-        lambda store, faults: put(store, EDIT, branch="team/work", faults=faults),
-        EDITED,
+        CommitKind.MUTATION, edit_on("team/work"), EDITED, branch="team/work"
     ),
-    "a load": Scenario(
-        "main",
-        lambda store, faults: load(
-            store, people=people(eve=3), knows=knows("eve-ada"), faults=faults
-        ),
-        LOADED,
+    "a mutation": Scenario(
+        CommitKind.MUTATION,
+        lambda store, faults: graph_of(store, faults).mutate(MUTATION),
+        MUTATED,
     ),
+    "a load": Scenario(CommitKind.LOAD, load_on(MAIN), LOADED),
     "the first load of a branch": Scenario(
-        "team/work",
-        lambda store, faults: load(
-            store, people=people(eve=3), knows=knows("eve-ada"), branch="team/work", faults=faults
+        CommitKind.LOAD, load_on("team/work"), LOADED, branch="team/work"
+    ),
+    "a merge": Scenario(
+        CommitKind.MERGE,
+        lambda store, faults: graph_of(store, faults).branch_merge(READY),
+        EDITED,
+        prepare=make_ready,
+    ),
+    "a compaction": Scenario(CommitKind.OPTIMIZE, compact, OLD),
+    "an index build": Scenario(CommitKind.INDEX, index, OLD),
+    "a compaction that follows a write": Scenario(
+        CommitKind.OPTIMIZE,
+        lambda store, faults: scatter(
+            store, {f"q{name}": 0 for name in CROWD}, InTheSecondWrite(faults)
         ),
-        LOADED,
+        CROWDED,
+        old=CROWDED,
+        prepare=lambda store: scatter(store, CROWD),
     ),
 }
 
 
-class ExitAt:
-    """Ends the process at a failpoint as a kill does: no handler runs, no buffer is flushed."""
+# How it ends --------------------------------------------------------------------------------------
+
+
+class KilledAt:
+    """Ends the process at a failpoint as `kill -9` does: nothing runs, nothing is flushed."""
 
     def __init__(self, point: Failpoint) -> None:
         self._point = point
 
     def reach(self, point: Failpoint) -> None:
         if point is self._point:
-            os._exit(9)
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def die_for_real(place: str, scenario: str, point: Failpoint) -> None:
     """To be run in a process of its own."""
-    SCENARIOS[scenario].write(open_store(place), ExitAt(point))
+    SCENARIOS[scenario].write(open_store(place), KilledAt(point))
+
+
+def die_in_recovery(place: str, steps: int, *, is_after: bool) -> None:
+    """Recover in a process of its own, and be killed at a step of it."""
+    life = Life(steps, is_after=is_after, end=lambda: os.kill(os.getpid(), signal.SIGKILL))
+    recover_all(mortal_store(place, life))
+
+
+def crash() -> None:
+    raise Crash("at a step")
 
 
 class Life:
     """Counts the steps that change storage and ends at one of them, before or after it."""
 
-    def __init__(self, steps: int, *, is_after: bool) -> None:
+    def __init__(self, steps: int, *, is_after: bool, end: Callable[[], object] = crash) -> None:
         self._left = steps
         self._is_after = is_after
+        self._end = end
 
     def step(self, change: Callable[[], T]) -> T:
         self._left -= 1
         if self._left == 0 and not self._is_after:
-            raise Crash("before")
+            self._end()
         changed = change()
         if self._left == 0:
-            raise Crash("after")
+            self._end()
         return changed
 
 
 class MortalDatasets(Datasets):
-    def __init__(self, root: str, life: Life) -> None:
-        super().__init__(root, Durability.RELAXED)
+    def __init__(self, place: Path | str, life: Life) -> None:
+        super().__init__(str(place), Durability.RELAXED, options=datasets_at(place).options)
         self._life = life
 
     def land(self, staged: StagedTransaction) -> DatasetRef:
@@ -128,6 +254,9 @@ class MortalDatasets(Datasets):
     def drop_torn(self, path: str, branch: str | None, version: int) -> bool:
         return self._life.step(lambda: super(MortalDatasets, self).drop_torn(path, branch, version))
 
+    def delete_fork(self, path: str, name: str) -> None:
+        self._life.step(lambda: super(MortalDatasets, self).delete_fork(path, name))
+
 
 class MortalObjects(DiskObjects):
     def __init__(self, root: Path, life: Life) -> None:
@@ -138,10 +267,19 @@ class MortalObjects(DiskObjects):
         self._life.step(lambda: super(MortalObjects, self).delete(name))
 
 
-def mortal_store(place: Path, life: Life) -> GraphStore:
-    return GraphStore(
-        place,
-        objects=MortalObjects(place, life),
-        datasets=MortalDatasets(str(place), life),
-        clock=SystemClock(),
-    )
+class MortalBucketObjects(BucketObjects):
+    def __init__(self, root: BucketRoot, life: Life) -> None:
+        super().__init__(BucketObjects.at(root, datasets_at(str(root)).options or {})._store)
+        self._life = life
+
+    def delete(self, name: str) -> None:
+        self._life.step(lambda: super(MortalBucketObjects, self).delete(name))
+
+
+def mortal_store(place: Path | str, life: Life) -> GraphStore:
+    match graph_root(str(place)):
+        case DiskRoot(path=path):
+            objects: Objects = MortalObjects(path, life)
+        case BucketRoot() as root:
+            objects = MortalBucketObjects(root, life)
+    return store_of(place, objects=objects, datasets=MortalDatasets(place, life))

@@ -8,7 +8,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.base.clock import SystemClock
 from omnigraph.base.errors import RecoveryRequired, StorageFailed
 from omnigraph.base.failpoints import NEVER, Crash, CrashAt, Failpoint
 from omnigraph.base.ids import MAIN
@@ -18,11 +17,13 @@ from omnigraph.store.datasets import Datasets
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import MANIFEST, RECOVERY
-from omnigraph.store.objects import DiskObjects
+from omnigraph.store.objects import DiskObjects, objects_at
 from omnigraph.store.transactions import Append, DatasetRef, StagedTransaction, Update
 from omnigraph.write.recover import RECOVERY_ACTOR, recover_all
 from omnigraph.write.sidecar import sidecars
 from tests.crash.dying import OLD, SCENARIOS, Life, Scenario, mortal_store
+from tests.crash.faulty import store_of
+from tests.places import let_leases_end
 from tests.store_contract.builders import (
     PERSON,
     ages,
@@ -36,7 +37,7 @@ from tests.store_contract.builders import (
 EDIT = SCENARIOS["an edit of main"]
 
 
-def crashed(place: Path, point: Failpoint, scenario: Scenario = EDIT) -> GraphStore:
+def crashed(place: Path | str, point: Failpoint, scenario: Scenario = EDIT) -> GraphStore:
     store = scenario.graph(place)
     with pytest.raises(Crash):
         scenario.write(store, CrashAt(point))
@@ -45,44 +46,47 @@ def crashed(place: Path, point: Failpoint, scenario: Scenario = EDIT) -> GraphSt
 
 def lose_staged_files(store: GraphStore) -> None:
     """Take from an unfinished write the files of the table that has not landed."""
+    let_leases_end(store)
     with store.fence(MAIN) as held:
         [sidecar] = sidecars(store, held)
     second = sidecar.tables[1].transaction
     assert isinstance(second.operation, Update)
     for fragment in second.operation.new:
         for file in json.loads(fragment)["files"]:
-            (store.root / second.base.path / "data" / file["path"]).unlink()
+            store.objects.delete(f"{second.base.path}/data/{file['path']}")
 
 
 def version_file(store: GraphStore, path: str, version: int) -> Path:
-    return store.root / path / "_versions" / f"{2**64 - 1 - version:020}.manifest"
+    return Path(str(store.root), path, "_versions", f"{2**64 - 1 - version:020}.manifest")
 
 
 class Ways:
     """What a killed recovery may have been doing."""
 
     @staticmethod
-    def nothing_landed(place: Path) -> None:
-        crashed(place, Failpoint.AFTER_ARM)
+    def nothing_landed(place: str) -> GraphStore:
+        return crashed(place, Failpoint.AFTER_ARM)
 
     @staticmethod
-    def one_landed(place: Path) -> None:
-        crashed(place, Failpoint.AFTER_LAND_1)
+    def one_landed(place: str) -> GraphStore:
+        return crashed(place, Failpoint.AFTER_LAND_1)
 
     @staticmethod
-    def one_landed_and_the_rest_lost(place: Path) -> None:
-        lose_staged_files(crashed(place, Failpoint.AFTER_LAND_1))
+    def one_landed_and_the_rest_lost(place: str) -> GraphStore:
+        store = crashed(place, Failpoint.AFTER_LAND_1)
+        lose_staged_files(store)
+        return store
 
     @staticmethod
-    def all_landed(place: Path) -> None:
-        crashed(place, Failpoint.AFTER_LAND_ALL)
+    def all_landed(place: str) -> GraphStore:
+        return crashed(place, Failpoint.AFTER_LAND_ALL)
 
     @staticmethod
-    def published(place: Path) -> None:
-        crashed(place, Failpoint.AFTER_PUBLISH)
+    def published(place: str) -> GraphStore:
+        return crashed(place, Failpoint.AFTER_PUBLISH)
 
 
-WAYS: dict[Callable[[Path], None], tuple[object, RecoveryAction]] = {
+WAYS: dict[Callable[[str], GraphStore], tuple[object, RecoveryAction]] = {
     Ways.nothing_landed: (OLD, RecoveryAction.ROLLED_BACK),
     Ways.one_landed: (EDIT.new, RecoveryAction.ROLLED_FORWARD),
     Ways.one_landed_and_the_rest_lost: (OLD, RecoveryAction.ROLLED_BACK),
@@ -91,22 +95,42 @@ WAYS: dict[Callable[[Path], None], tuple[object, RecoveryAction]] = {
 }
 
 
-@pytest.mark.parametrize("is_after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def copied(store: GraphStore, place: str) -> None:
+    """The same graph at another place. Only branches know where they lie."""
+    objects = objects_at(place, Durability.RELAXED, store.datasets.options)
+    for name in store.objects.walk(""):
+        objects.put(name, store.objects.get(name) or b"")
+
+
+@pytest.mark.parametrize(
+    ("place", "way", "is_after"),
+    [
+        *(("disk", way, is_after) for way in WAYS for is_after in (False, True)),
+        ("s3", Ways.nothing_landed, True),
+        ("s3", Ways.one_landed_and_the_rest_lost, True),
+    ],
+    indirect=["place"],
+    ids=lambda value: getattr(value, "__name__", value),
+)
 def test_recovery_killed_at_any_step_and_run_again_comes_to_the_same_end(
-    tmp_path: Path, way: Callable[[Path], None], is_after: bool
+    place: str, way: Callable[[str], GraphStore], is_after: bool, request: pytest.FixtureRequest
 ) -> None:
+    is_bucket, is_deep = place.startswith("s3:"), request.config.getoption("--deep")
+    if is_bucket and not is_deep and way is not Ways.nothing_landed:
+        pytest.skip("of all ways only the one that a bucket changes: --deep")
     expected, action = WAYS[way]
+    broken = way(f"{place}/broken")
+    let_leases_end(broken)
     for steps in range(1, 20):
-        place = tmp_path / str(steps)
-        way(place)
+        copied(broken, f"{place}/{steps}")
         try:
-            recover_all(mortal_store(place, Life(steps, is_after=is_after)))
+            recover_all(mortal_store(f"{place}/{steps}", Life(steps, is_after=is_after)))
         except Crash:
             was_killed = True
         else:
             was_killed = False
-        store = open_store(place)
+        store = open_store(f"{place}/{steps}")
+        let_leases_end(store)
         recover_all(store)
         assert contents(store) == expected
         assert [record.action for record in store.audit.records()] == [action]
@@ -266,24 +290,13 @@ class FailingDatasets(Datasets):
         super().append_inline(path, rows)
 
 
-def failing(
-    place: Path, *, objects: DiskObjects | None = None, datasets: Datasets | None = None
-) -> GraphStore:
-    return GraphStore(
-        place,
-        objects=objects or DiskObjects(place, Durability.RELAXED),
-        datasets=datasets or Datasets(str(place), Durability.RELAXED),
-        clock=SystemClock(),
-    )
-
-
 @pytest.mark.parametrize("call", ["put", "list"])
 def test_a_write_whose_note_can_not_be_put_or_listed_has_no_effect(
     tmp_path: Path, call: str
 ) -> None:
     EDIT.graph(tmp_path)
     with pytest.raises(StorageFailed, match="permission denied"):
-        put(failing(tmp_path, objects=FailingObjects(tmp_path, call)), changes(people=people(x=1)))
+        put(store_of(tmp_path, objects=FailingObjects(tmp_path, call)), changes(people=people(x=1)))
     assert contents(open_store(tmp_path)) == OLD
     assert open_store(tmp_path).objects.list(RECOVERY) == []
 
@@ -291,14 +304,14 @@ def test_a_write_whose_note_can_not_be_put_or_listed_has_no_effect(
 def test_notes_that_can_not_be_listed_refuse_an_opening_to_write(tmp_path: Path) -> None:
     EDIT.graph(tmp_path)
     with pytest.raises(StorageFailed):
-        recover_all(failing(tmp_path, objects=FailingObjects(tmp_path, "list")))
+        recover_all(store_of(tmp_path, objects=FailingObjects(tmp_path, "list")))
 
 
 def test_a_note_that_can_not_be_removed_leaves_the_commit_standing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     EDIT.graph(tmp_path)
-    store = failing(tmp_path, objects=FailingObjects(tmp_path, "delete"))
+    store = store_of(tmp_path, objects=FailingObjects(tmp_path, "delete"))
     assert put(store, changes(people=people(ada=5)))
     assert "stays for the next writer" in caplog.text
     healthy = open_store(tmp_path)
@@ -313,7 +326,7 @@ def test_a_landing_that_fails_once_is_finished_by_the_writer_itself(
     tmp_path: Path, is_late: bool
 ) -> None:
     EDIT.graph(tmp_path)
-    store = failing(tmp_path, datasets=FailingDatasets(str(tmp_path), landings=1, is_late=is_late))
+    store = store_of(tmp_path, datasets=FailingDatasets(str(tmp_path), landings=1, is_late=is_late))
     commit = EDIT.write(store, NEVER)
     assert store.commits()[0].id == commit
     assert contents(store) == EDIT.new
@@ -323,7 +336,7 @@ def test_a_landing_that_fails_once_is_finished_by_the_writer_itself(
 
 def test_a_disk_that_stays_broken_leaves_the_write_to_the_next_writer(tmp_path: Path) -> None:
     EDIT.graph(tmp_path)
-    store = failing(tmp_path, datasets=FailingDatasets(str(tmp_path), landings=2))
+    store = store_of(tmp_path, datasets=FailingDatasets(str(tmp_path), landings=2))
     with pytest.raises(StorageFailed, match="I/O error"):
         EDIT.write(store, NEVER)
     assert contents(open_store(tmp_path)) == OLD
@@ -333,7 +346,7 @@ def test_a_disk_that_stays_broken_leaves_the_write_to_the_next_writer(tmp_path: 
 
 def test_a_recovery_that_can_not_be_logged_is_tried_again_and_logged_once(tmp_path: Path) -> None:
     crashed(tmp_path, Failpoint.AFTER_LAND_ALL)
-    store = failing(tmp_path, datasets=FailingDatasets(str(tmp_path), audits=1))
+    store = store_of(tmp_path, datasets=FailingDatasets(str(tmp_path), audits=1))
     with pytest.raises(StorageFailed, match="no space"):
         recover_all(store)
     assert len(store.objects.list(RECOVERY)) == 1

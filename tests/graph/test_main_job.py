@@ -114,7 +114,7 @@ def test_an_append_adds_rows_and_an_overwrite_replaces_the_types_it_names(
 
 BROKEN_LINES = {
     "malformed JSON": ('{"type": "Person", "data": {"email"', "parse_error", "json"),
-    "an unknown type": ('{"type": "Robot", "data": {}}', "constraint_violation", "type"),
+    "an unknown type": ('{"type": "Robot", "data": {}}', "parse_error", "envelope"),
     "an unknown property": (
         '{"type": "Company", "data": {"name": "X", "size": 3}}',
         "constraint_violation",
@@ -164,3 +164,19 @@ def test_a_bad_line_names_its_file_and_line_and_nothing_is_loaded(
         2,
     )
     assert graph.commits()[0] == head
+
+
+def test_a_load_from_a_branch_makes_its_own_and_a_failed_one_leaves_none(
+    graph: Graph, tmp_path: Path, spark: Spark
+) -> None:
+    zoe = write_ndjson(
+        tmp_path / "zoe.jsonl", [{"type": "Person", "data": {"email": "zoe@x", "name": "Zoe"}}]
+    )
+    done = graph.load(zoe, mode="append", branch="import", from_="main", spark=spark)
+    assert (done.branch, done.base_branch) == ("import", "main")
+    assert len(rows(graph, "everyone", branch="import")) == 4
+    assert len(rows(graph, "everyone")) == 3
+    bad = write_ndjson(tmp_path / "bad.jsonl", [{"type": "Person", "data": {}}])
+    with pytest.raises(OmnigraphError):
+        graph.load(bad, mode="append", branch="second", from_="main", spark=spark)
+    assert graph.branches() == ["main", "import"]

@@ -13,12 +13,14 @@ from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType, NodeTyp
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
-from omnigraph.store.datasets import write_fragments
+from omnigraph.store.datasets import Datasets, write_fragments
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.root import BucketRoot, Root, graph_root
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.stage import StagedFiles, StagedFragments
 from omnigraph.write.writer import OnConflict, write
+from tests.buckets import bucket_access
 
 Row = Mapping[str, Any]
 
@@ -45,12 +47,21 @@ CATALOG = Catalog(nodes=(PERSON,), edges=(KNOWS,), next_id=6)
 SOURCE = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person {…}\n"
 
 
-def make_store(place: Path, durability: Durability = Durability.RELAXED) -> GraphStore:
-    return GraphStore.init(str(place), CATALOG, source=SOURCE, durability=durability)
+def make_store(place: Path | str, durability: Durability = Durability.RELAXED) -> GraphStore:
+    return GraphStore.init(
+        str(place), CATALOG, source=SOURCE, durability=durability, access=bucket_access()
+    )
 
 
-def open_store(place: Path | str) -> GraphStore:
-    return GraphStore.open(str(place), durability=Durability.RELAXED)
+def open_store(place: Path | str | Root) -> GraphStore:
+    return GraphStore.open(str(place), durability=Durability.RELAXED, access=bucket_access())
+
+
+def datasets_at(place: Path | str) -> Datasets:
+    """Datasets without a graph."""
+    root = graph_root(str(place))
+    options = bucket_access().options(root.bucket) if isinstance(root, BucketRoot) else None
+    return Datasets(str(place), Durability.RELAXED, options=options)
 
 
 def rows_of(entity: EntityType, rows: Sequence[Row]) -> pa.Table:
@@ -108,7 +119,8 @@ def put(
 def staged(snapshot: Snapshot, entity: EntityType, rows: pa.Table, mode: Any) -> StagedFiles:
     """Rows written as files beside the table, as a load's tasks do."""
     uri = snapshot.staging_uri(entity)
-    fragments = write_fragments(uri, iter(rows.to_batches()), rows.schema)
+    batches = iter(rows.to_batches())
+    fragments = write_fragments(uri, batches, rows.schema, options=snapshot.options)
     return StagedFiles(mode, tuple(fragments), rows.num_rows, uri)
 
 

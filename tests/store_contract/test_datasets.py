@@ -18,10 +18,10 @@ from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import (
     Datasets,
     LandingRefused,
+    discard_fragments,
     read_fragment_columns,
     write_fragments,
 )
-from omnigraph.store.durability import Durability
 from omnigraph.store.transactions import (
     Append,
     DatasetRef,
@@ -30,14 +30,14 @@ from omnigraph.store.transactions import (
     StagedTransaction,
     Update,
 )
-from tests.store_contract.builders import PERSON, people, property_
+from tests.store_contract.builders import PERSON, datasets_at, people, property_
 
 NO_IDS = pa.array([], pa.string())
 
 
 @pytest.fixture
-def datasets(tmp_path: Path) -> Datasets:
-    return Datasets(str(tmp_path), Durability.RELAXED)
+def datasets(place: str) -> Datasets:
+    return datasets_at(place)
 
 
 def create(datasets: Datasets, rows: pa.Table | None = None) -> DatasetRef:
@@ -72,7 +72,7 @@ EDITS = st.lists(
 def test_edits_add_up_to_what_a_dictionary_says(
     tmp_path_factory: pytest.TempPathFactory, edits: list[tuple[dict[str, int], set[str]]]
 ) -> None:
-    datasets = Datasets(str(tmp_path_factory.mktemp("graph")), Durability.RELAXED)
+    datasets = datasets_at(str(tmp_path_factory.mktemp("graph")))
     ref, model = create(datasets), dict[str, int]()
     for upserts, deletes in edits:
         gone = deletes - upserts.keys()
@@ -167,23 +167,26 @@ def test_notes_tell_whose_transaction_made_each_version(datasets: Datasets) -> N
     assert (second.version, second.restores) == (3, 1)
 
 
-def test_files_can_be_read_before_any_version_names_them(
-    datasets: Datasets, tmp_path: Path
-) -> None:
+def test_files_can_be_read_and_discarded_before_any_version_names_them(datasets: Datasets) -> None:
     ref = create(datasets, people(ada=1))
-    uri = datasets.uri(ref.path, ref.branch)
+    uri, options = datasets.uri(ref.path, ref.branch), datasets.options
     rows = people(bob=2, eve=3)
-    fragments = write_fragments(uri, iter(rows.to_batches()), rows.schema)
-    read = read_fragment_columns(uri, fragments, ["age", "id"])
+    fragments = write_fragments(uri, iter(rows.to_batches()), rows.schema, options=options)
+    read = read_fragment_columns(uri, fragments, ["age", "id"], options=options)
     assert read.to_pydict() == {"age": [2, 3], "id": ["bob", "eve"]}
     assert content(datasets, ref) == {"ada": 1}
+    append = datasets.stage(ref, Append(tuple(fragments)), {})
+    assert datasets.has_files_of(append)
+    discard_fragments(uri, fragments, options=options)
+    assert not datasets.has_files_of(append)
 
 
 def test_no_batches_give_no_fragments_and_an_empty_column(datasets: Datasets) -> None:
     ref = create(datasets)
-    uri = datasets.uri(ref.path, ref.branch)
-    assert write_fragments(uri, iter([]), table_schema(PERSON)) == []
-    assert read_fragment_columns(uri, [], ["id"]).to_pydict() == {"id": []}
+    uri, options = datasets.uri(ref.path, ref.branch), datasets.options
+    assert write_fragments(uri, iter([]), table_schema(PERSON), options=options) == []
+    read = read_fragment_columns(uri, [], ["id"], options=options)
+    assert read.to_pydict() == {"id": []}
 
 
 def test_a_table_can_be_overwritten_with_nothing(datasets: Datasets) -> None:
@@ -211,13 +214,13 @@ def test_files_written_beside_the_source_can_be_adopted_by_a_fork(datasets: Data
         {"id": ["small", "large"], "image": [b"x", b"y" * 300_000]}, schema=table_schema(wide)
     )
     written_at = datasets.uri(source.path, None)
-    fragments = tuple(write_fragments(written_at, iter(rows.to_batches()), rows.schema))
+    batches = iter(rows.to_batches())
+    fragments = tuple(write_fragments(written_at, batches, rows.schema, options=datasets.options))
     fork = datasets.fork(source, "b.01.02")
     datasets.adopt(fragments, written_at=written_at, ref=fork)
     landed = datasets.land(datasets.stage(fork, Append(fragments), {}))
     # The originals may be swept away as unused.
-    for file in Path(written_at, "data").rglob("*.*"):
-        file.unlink()
+    discard_fragments(written_at, fragments, options=datasets.options)
     assert datasets.open(landed).scan(["id", "image"]).to_pydict() == rows.to_pydict()
 
 
@@ -247,13 +250,14 @@ def test_a_scan_takes_a_predicate_and_names_rows_on_request(datasets: Datasets) 
 
 
 def test_a_reader_falls_back_from_a_torn_version_and_recovery_may_remove_it(
-    datasets: Datasets, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
+    datasets = datasets_at(str(tmp_path))
     first = create(datasets, people(ada=1))
     torn = edit(datasets, first, people(ada=2))
     file = tmp_path / "nodes/p/_versions" / f"{2**64 - 1 - torn.version:020}.manifest"
     os.truncate(file, 0)
-    after_the_cut = Datasets(str(tmp_path), Durability.RELAXED)
+    after_the_cut = datasets_at(str(tmp_path))
     assert content(after_the_cut, after_the_cut.open_newest("nodes/p", None).ref) == {"ada": 1}
     assert not after_the_cut.drop_torn("nodes/p", None, first.version)
     assert after_the_cut.drop_torn("nodes/p", None, torn.version)

@@ -1,11 +1,8 @@
-"""A graph as a whole: making, opening, history, time travel, and many processes at once."""
+"""A graph as a whole: making, opening, history and time travel."""
 
 import json
-import os
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+import urllib.request
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,19 +13,17 @@ from omnigraph.base.errors import (
     CommitMissing,
     GraphMissing,
     OmnigraphError,
-    SchemaVersionUnsupported,
     StorageFailed,
+    StoreUnfit,
 )
 from omnigraph.base.ids import MAIN, CommitId, TypeName
-from omnigraph.store import manifest
-from omnigraph.store.changes import ChangeSet
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import Datasets
 from omnigraph.store.durability import Durability
-from omnigraph.store.layout import table_path
-from omnigraph.store.snapshot import Snapshot
+from omnigraph.store.layout import GRAPH, table_path
+from omnigraph.store.objects import objects_at
 from omnigraph.store.transactions import DatasetRef
-from omnigraph.write.writer import OnConflict
+from tests.buckets import CARELESS, bucket_access
 from tests.store_contract.builders import (
     CATALOG,
     KNOWS,
@@ -37,6 +32,7 @@ from tests.store_contract.builders import (
     ages,
     changes,
     contents,
+    datasets_at,
     knows,
     load,
     make_store,
@@ -47,33 +43,33 @@ from tests.store_contract.builders import (
 )
 
 
-def test_a_new_graph_is_empty_and_has_one_commit(tmp_path: Path) -> None:
-    made = make_store(tmp_path / "g")
-    opened = open_store(tmp_path / "g")
+def test_a_new_graph_is_empty_and_has_one_commit(place: str) -> None:
+    made = make_store(place)
+    opened = open_store(place)
     assert contents(opened) == ({}, set())
     [first] = opened.commits()
     assert (first.kind, first.parent, first.seq, first.branch) == (CommitKind.INIT, None, 0, MAIN)
     assert opened.snapshot().catalog == CATALOG
     assert opened.schemas.source(first.schema_hash) == SOURCE
     assert opened.graph_id == made.graph_id
-    assert json.loads((tmp_path / "g/_graph.json").read_text()) == {"id": made.graph_id}
+    assert json.loads(opened.objects.get("_graph.json") or b"") == {"id": made.graph_id}
 
 
-def test_the_layout_on_disk_is_the_documented_one(tmp_path: Path) -> None:
-    store = make_store(tmp_path)
+def test_the_layout_is_the_documented_one(place: str) -> None:
+    store = make_store(place)
     put(store, changes(people=people(ada=1)))
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == [
+    names = sorted(store.objects.walk(""))
+    assert sorted({name.split("/")[0] for name in names}) == [
         "__locks",
         "__manifest",
-        "__recovery",
         "_graph.json",
         "_graph_commit_recoveries.lance",
         "_schemas",
         "edges",
         "nodes",
     ]
-    assert (tmp_path / table_path(PERSON) / "_versions").is_dir()
-    assert list((tmp_path / "__recovery").iterdir()) == []
+    assert store.objects.list("__recovery") == []
+    assert len(store.objects.list(f"{table_path(PERSON)}/_versions")) >= 2
 
 
 def test_a_tables_place_is_the_fnv_hash_of_its_types_name() -> None:
@@ -96,6 +92,14 @@ def test_init_takes_an_empty_directory_and_refuses_any_other(tmp_path: Path) -> 
     assert [entry.name for entry in other.iterdir()] == ["notes.txt"]
 
 
+def test_init_takes_a_prefix_of_a_bucket_where_nothing_is(bucket: str) -> None:
+    make_store(f"{bucket}/one")
+    make_store(f"{bucket}/one-and-more")
+    for taken in (f"{bucket}/one", bucket):
+        with pytest.raises(AlreadyInitialized):
+            make_store(taken)
+
+
 class FullDisk(Datasets):
     """A disk on which a second dataset no longer fits."""
 
@@ -112,49 +116,47 @@ def test_an_init_that_fails_leaves_the_place_as_it_was(
     place = tmp_path / "g"
     if is_there:
         place.mkdir()
-    monkeypatch.setattr("omnigraph.store.graph_store.Datasets", FullDisk)
+    monkeypatch.setattr("omnigraph.store.storage.Datasets", FullDisk)
     with pytest.raises(StorageFailed, match="no space left"):
         make_store(place)
     assert place.exists() == is_there
     assert not is_there or not list(place.iterdir())
 
 
-def foreign(place: Path) -> None:
-    place.mkdir()
-    (place / "notes.txt").write_text("mine")
-
-
-def unfinished(place: Path) -> None:
-    place.mkdir()
-    (place / "_graph.json").write_text('{"id": "x"}')
+def test_an_init_that_fails_leaves_the_bucket_as_it_was(
+    bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as full:
+        full.setattr("omnigraph.store.storage.Datasets", FullDisk)
+        with pytest.raises(StorageFailed, match="no space left"):
+            make_store(bucket)
+    assert contents(make_store(bucket)) == ({}, set())
 
 
 @pytest.mark.parametrize(
-    ("prepare", "error"),
-    [(lambda place: None, GraphMissing), (foreign, GraphMissing), (unfinished, StorageFailed)],
+    ("there", "error"),
+    [({}, GraphMissing), ({"notes.txt": b"mine"}, GraphMissing), ({GRAPH: b"{}"}, StorageFailed)],
 )
 def test_what_is_no_graph_can_not_be_opened(
-    tmp_path: Path, prepare: Callable[[Path], None], error: type[OmnigraphError]
+    place: str, there: dict[str, bytes], error: type[OmnigraphError]
 ) -> None:
-    prepare(tmp_path / "g")
+    objects = objects_at(place, Durability.RELAXED, datasets_at(place).options)
+    for name, data in there.items():
+        objects.put(name, data)
     with pytest.raises(error):
-        open_store(tmp_path / "g")
+        open_store(place)
 
 
-def test_a_graph_of_a_newer_version_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    newer = manifest.COLUMNS.with_metadata({manifest.STAMP: b"2"})
-    with monkeypatch.context() as patched:
-        patched.setattr(manifest, "COLUMNS", newer)
-        # Making a graph ends by writing its manifest, and reads nothing back.
-        make_store(tmp_path)
-    with pytest.raises(SchemaVersionUnsupported, match="storage version 2"):
-        open_store(tmp_path)
+def test_no_graph_is_made_in_a_bucket_that_ignores_the_conditions_of_puts(s3: str) -> None:
+    place = f"s3://{CARELESS}/new"
+    with pytest.raises(StoreUnfit, match=f"{place} can't be written safely"):
+        make_store(place)
+    objects = objects_at(place, Durability.FSYNC, bucket_access().options(CARELESS))
+    assert list(objects.walk("")) == []
 
 
-def test_a_commit_tells_who_what_and_how_much(tmp_path: Path) -> None:
-    store = make_store(tmp_path)
+def test_a_commit_tells_who_what_and_how_much(place: str) -> None:
+    store = make_store(place)
     put(store, changes(people=people(ada=1, bob=2)))
     second = put(store, changes(people=people(ada=9, eve=3), gone=["bob"]), message="tidy up")
     newest, before, _ = store.commits()
@@ -190,16 +192,16 @@ def test_every_commit_can_be_read_again(tmp_path: Path) -> None:
         reopened.commit(missing)
 
 
-def test_a_snapshot_stays_as_it_was_while_others_write(tmp_path: Path) -> None:
-    store = make_store(tmp_path)
+def test_a_snapshot_stays_as_it_was_while_others_write(place: str) -> None:
+    store = make_store(place)
     put(store, changes(people=people(ada=1)))
     held = store.snapshot()
     put(store, changes(people=people(ada=2), knows=knows("ada-ada")))
     assert (ages(held), pairs(held)) == ({"ada": 1}, set())
 
 
-def test_a_load_appends_or_overwrites_several_tables_in_one_commit(tmp_path: Path) -> None:
-    store = make_store(tmp_path)
+def test_a_load_appends_or_overwrites_several_tables_in_one_commit(place: str) -> None:
+    store = make_store(place)
     load(store, people=people(ada=1, bob=2), knows=knows("ada-bob"))
     load(store, people=people(eve=3), knows=knows("eve-ada"))
     assert contents(store) == ({"ada": 1, "bob": 2, "eve": 3}, {"ada-bob", "eve-ada"})
@@ -208,8 +210,8 @@ def test_a_load_appends_or_overwrites_several_tables_in_one_commit(tmp_path: Pat
     assert len(store.commits()) == 4
 
 
-def test_what_changes_nothing_makes_no_commit(tmp_path: Path) -> None:
-    store = make_store(tmp_path)
+def test_what_changes_nothing_makes_no_commit(place: str) -> None:
+    store = make_store(place)
     assert put(store, changes()) is None
     assert put(store, changes(people=people())) is None
     assert put(store, changes(gone=["nobody"])) is None
@@ -218,39 +220,26 @@ def test_what_changes_nothing_makes_no_commit(tmp_path: Path) -> None:
     assert len(store.commits()) == 1
 
 
-def read_elsewhere(place: str) -> tuple[dict[str, int], set[str]]:
-    return contents(open_store(place))
-
-
-def raise_age(place: str, times: int) -> None:
-    """Add one to ada's age, as often as told, whoever else is at it."""
-    store = open_store(place)
-
-    def prepare(snapshot: Snapshot) -> ChangeSet:
-        return changes(people=people(ada=ages(snapshot)["ada"] + 1, **{f"p{os.getpid()}": 1}))
-
-    for _ in range(times):
-        put(store, prepare, on_conflict=OnConflict.PREPARE_AGAIN)
-
-
-def test_processes_writing_one_branch_lose_nothing_and_all_see_it(tmp_path: Path) -> None:
-    store = make_store(tmp_path)
-    put(store, changes(people=people(ada=0)))
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        for writer in [pool.submit(raise_age, str(tmp_path), 8) for _ in range(2)]:
-            writer.result()
-        seen = pool.submit(read_elsewhere, str(tmp_path)).result()
-    assert seen == contents(store)
-    assert contents(store)[0]["ada"] == 16
-    assert [commit.seq for commit in store.commits()] == list(reversed(range(18)))
-
-
-def test_a_warm_reader_sees_each_commit_of_another_handle_at_once(tmp_path: Path) -> None:
-    writer, reader = make_store(tmp_path), open_store(tmp_path)
-    for age in range(20):
+def test_a_warm_reader_sees_each_commit_of_another_handle_at_once(place: str) -> None:
+    writer, reader = make_store(place), open_store(place)
+    for age in range(8):
         put(writer, changes(people=people(ada=age)))
         assert ages(reader.snapshot()) == {"ada": age}
         assert reader.snapshot() is reader.snapshot()
+
+
+def test_a_warm_reader_of_a_bucket_asks_once(bucket: str, s3: str) -> None:
+    def requests() -> int:
+        with urllib.request.urlopen(f"{s3}/requests") as answer:
+            return int(answer.read())
+
+    store = make_store(bucket)
+    put(store, changes(people=people(ada=1)))
+    store.snapshot()
+    before = requests()
+    for _ in range(5):
+        store.snapshot()
+    assert requests() == before + 5
 
 
 def test_a_durable_graph_reads_the_same(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -9,8 +10,7 @@ import pytest
 
 from omnigraph.base.clock import SystemClock
 from omnigraph.base.ids import MAIN, CommitId, TableKey
-from omnigraph.store.datasets import Datasets
-from omnigraph.store.durability import Durability
+from omnigraph.store.datasets.files import version_file
 from omnigraph.store.layout import MANIFEST
 from omnigraph.store.manifest import (
     COMMITS_PER_COLD_FRAGMENT,
@@ -21,13 +21,14 @@ from omnigraph.store.manifest import (
     TableEntry,
 )
 from omnigraph.store.transactions import DatasetRef
+from tests.store_contract.builders import datasets_at
 
 PERSON = TableKey("node:Person")
 FIRST = CommitRow(CommitId("first"), 0, (), "{}")
 
 
-def make_manifest(root: Path) -> Manifest:
-    datasets = Datasets(str(root), Durability.RELAXED)
+def make_manifest(place: Path | str) -> Manifest:
+    datasets = datasets_at(place)
     Manifest.create(datasets, MAIN, {PERSON: entry(version=1, seq=0)}, FIRST)
     return Manifest(datasets)
 
@@ -40,13 +41,17 @@ def publish_next(manifest: Manifest, state: ManifestState, commit_id: str) -> Ma
     seq = state.recent[-1].seq + 1
     row = CommitRow(CommitId(commit_id), seq, (state.head,), "{}")
     return manifest.replace(
-        state, name=MAIN, tables={PERSON: entry(version=seq + 1, seq=seq)}, commit=row
+        state,
+        name=MAIN,
+        tables={PERSON: entry(version=seq + 1, seq=seq)},
+        commit=row,
+        fencing=state.fencing,
     )
 
 
-def race(root: str, publishes: int) -> list[str]:
+def race(place: str, publishes: int) -> list[str]:
     """Publish until `publishes` have landed; give the ids that were acknowledged."""
-    manifest, clock = Manifest(Datasets(root, Durability.RELAXED)), SystemClock()
+    manifest, clock = Manifest(datasets_at(place)), SystemClock()
     acknowledged: list[str] = []
     while len(acknowledged) < publishes:
         commit_id = clock.ulid()
@@ -58,24 +63,82 @@ def race(root: str, publishes: int) -> list[str]:
     return acknowledged
 
 
-def test_racing_processes_lose_no_publish_and_fork_no_history(tmp_path: Path) -> None:
-    manifest = make_manifest(tmp_path)
-    with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
-        racers = [pool.submit(race, str(tmp_path), 25) for _ in range(4)]
+RACERS = 4
+
+
+@pytest.mark.parametrize(("place", "publishes"), [("disk", 25), ("s3", 4)], indirect=["place"])
+def test_racing_processes_lose_no_publish_and_fork_no_history(place: str, publishes: int) -> None:
+    manifest = make_manifest(place)
+    with ProcessPoolExecutor(RACERS, mp_context=get_context("spawn")) as pool:
+        racers = [pool.submit(race, place, publishes) for _ in range(RACERS)]
         acknowledged = {commit for racer in racers for commit in racer.result()}
     line = manifest.commits(manifest.newest(None))
     assert {row.id for row in line} == acknowledged | {FIRST.id}
-    assert [row.seq for row in line] == list(range(101))
+    assert [row.seq for row in line] == list(range(RACERS * publishes + 1))
     assert all(after.parents == (before.id,) for before, after in itertools.pairwise(line))
 
 
-def test_a_stale_state_can_not_be_replaced(tmp_path: Path) -> None:
-    manifest = make_manifest(tmp_path)
+def test_a_stale_state_can_not_be_replaced(place: str) -> None:
+    manifest = make_manifest(place)
     stale = manifest.newest(None)
     publish_next(manifest, stale, "second")
     with pytest.raises(ManifestMoved):
         publish_next(manifest, stale, "other")
+    with pytest.raises(ManifestMoved):
+        manifest.renumber(stale, name=MAIN, fencing=1)
     assert [row.id for row in manifest.commits(manifest.newest(None))] == ["first", "second"]
+
+
+def test_a_new_owners_number_changes_nothing_else_and_keeps_the_state_before_from_landing(
+    place: str,
+) -> None:
+    manifest = make_manifest(place)
+    before = publish_next(manifest, manifest.newest(None), "second")
+    numbered = manifest.renumber(before, name=MAIN, fencing=7)
+    assert numbered == replace(before, version=before.version + 1, hot=numbered.hot, fencing=7)
+    with pytest.raises(ManifestMoved):
+        publish_next(manifest, before, "late")
+    assert publish_next(manifest, numbered, "third").fencing == 7
+
+
+def forget(manifest: Manifest, *versions: int) -> None:
+    """Remove versions of main, as is done to old ones."""
+    datasets = manifest._datasets
+    for version in versions:
+        datasets._objects.delete(version_file(MANIFEST, None, version))
+
+
+FULL = COMMITS_PER_COLD_FRAGMENT - 1
+
+
+@pytest.mark.parametrize(
+    ("place", "before"), [("disk", 0), ("disk", FULL), ("s3", 0)], indirect=["place"]
+)
+def test_a_swap_that_comes_so_late_that_nothing_tells_of_the_others_is_a_stray(
+    place: str, before: int
+) -> None:
+    manifest = make_manifest(place)
+    state = manifest.newest(None)
+    for number in range(before):
+        state = publish_next(manifest, state, f"b{number}")
+    stale = state
+    for number in range(4):
+        state = publish_next(manifest, state, f"c{number}")
+    line = [row.id for row in manifest.commits(state)]
+    forget(manifest, *range(stale.version + 1, state.version))
+
+    with pytest.raises(ManifestMoved):
+        publish_next(Manifest(datasets_at(place)), stale, "late")
+
+    for reader in (manifest, Manifest(datasets_at(place))):
+        seen = reader.newest(None)
+        assert (seen.head, seen.version) == ("c3", state.version + 1)
+        assert len(seen.strays) == (2 if before == FULL else 1)
+        assert [row.id for row in reader.commits(seen)] == line
+    after = publish_next(manifest, manifest.newest(None), "next")
+    assert after == Manifest(datasets_at(place)).newest(None)
+    assert (after.head, after.strays) == ("next", ())
+    assert [row.id for row in manifest.commits(after)] == [*line, "next"]
 
 
 def test_what_a_read_projects_does_not_grow_with_history(tmp_path: Path) -> None:
@@ -95,7 +158,7 @@ def test_cleaning_up_old_versions_takes_nothing_from_branches_or_history(
 ) -> None:
     monkeypatch.setattr("omnigraph.store.manifest.KEEP_VERSIONS_S", 0)
     manifest = make_manifest(tmp_path)
-    datasets = Datasets(str(tmp_path), Durability.RELAXED)
+    datasets = datasets_at(tmp_path)
     state = manifest.newest(None)
     expected: dict[str | None, ManifestState] = {}
     for number in range(COMMITS_PER_COLD_FRAGMENT + 40):
@@ -107,7 +170,7 @@ def test_cleaning_up_old_versions_takes_nothing_from_branches_or_history(
     for number in range(COMMITS_PER_COLD_FRAGMENT + 10):
         branch = publish_next(manifest, branch, f"b{number:03}")
     expected |= {"b.5": branch, None: state}
-    fresh = Manifest(Datasets(str(tmp_path), Durability.RELAXED))
+    fresh = Manifest(datasets_at(tmp_path))
     for name, seen in expected.items():
         assert fresh.newest(name) == seen
         line = fresh.commits(fresh.newest(name))

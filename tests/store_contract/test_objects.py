@@ -1,78 +1,81 @@
-"""Small objects on a disk, and which addresses name a place to store."""
+"""Small objects, on a disk and in a bucket."""
 
-import os
 from pathlib import Path
 
 import pytest
 
-from omnigraph.base.errors import ArgumentInvalid, InputError, StorageFailed, Unsupported
+from omnigraph.base.errors import StorageFailed
 from omnigraph.store.durability import Durability
-from omnigraph.store.objects import DiskObjects, graph_root
+from omnigraph.store.objects import DiskObjects, Objects, objects_at
+from tests.buckets import BUCKET, bucket_access
 
 
-@pytest.fixture(params=Durability)
-def objects(tmp_path: Path, request: pytest.FixtureRequest) -> DiskObjects:
-    return DiskObjects(tmp_path, request.param)
+@pytest.fixture(params=[*Durability, "s3"])
+def objects(tmp_path: Path, request: pytest.FixtureRequest) -> Objects:
+    if request.param == "s3":
+        place = request.getfixturevalue("bucket")
+        return objects_at(place, Durability.FSYNC, bucket_access().options(BUCKET))
+    return objects_at(str(tmp_path), request.param)
 
 
-def test_an_object_is_what_was_put_last(objects: DiskObjects) -> None:
+def test_an_object_is_what_was_put_last(objects: Objects) -> None:
     assert objects.get("a/x.json") is None
+    assert not objects.exists("a/x.json")
     objects.put("a/x.json", b"one")
     objects.put("a/x.json", b"two")
     assert objects.get("a/x.json") == b"two"
+    assert objects.exists("a/x.json")
 
 
-def test_only_the_first_put_if_absent_counts(objects: DiskObjects) -> None:
+def test_only_the_first_put_if_absent_counts(objects: Objects) -> None:
     assert objects.put_if_absent("x", b"one")
     assert not objects.put_if_absent("x", b"two")
     assert objects.get("x") == b"one"
 
 
-def test_a_folder_lists_its_objects_by_name_and_nothing_unfinished(
-    objects: DiskObjects, tmp_path: Path
-) -> None:
-    assert objects.list("a") == []
-    objects.put("a/y", b"")
+def test_a_folder_lists_its_objects_by_name_and_a_walk_goes_deeper(objects: Objects) -> None:
+    assert objects.list("a") == list(objects.walk("a")) == []
+    for name in ("a/y", "a/x%2F.json", "a/b/c/z", "ab/x"):
+        objects.put(name, b"")
+    assert [name for name in objects.list("a") if name != "a/b"] == ["a/x%2F.json", "a/y"]
+    assert sorted(objects.walk("a")) == ["a/b/c/z", "a/x%2F.json", "a/y"]
+    assert sorted(objects.walk("")) == ["a/b/c/z", "a/x%2F.json", "a/y", "ab/x"]
+
+
+def test_an_unfinished_object_is_nobodys(tmp_path: Path) -> None:
+    objects = DiskObjects(tmp_path)
     objects.put("a/x", b"")
-    assert len(list((tmp_path / "a").iterdir())) == 2
     (tmp_path / "a" / ".unfinished-1").write_bytes(b"torn")
-    assert objects.list("a") == ["a/x", "a/y"]
+    assert objects.list("a") == list(objects.walk("")) == ["a/x"]
+    assert len(list((tmp_path / "a").iterdir())) == 2
 
 
-def test_a_deleted_object_is_gone_however_often(objects: DiskObjects) -> None:
+def test_a_copy_stays_when_the_original_goes(objects: Objects) -> None:
+    objects.put("a/x", b"one")
+    for _ in range(2):
+        objects.copy("a/x", "b/c/x")
+    objects.delete("a/x")
+    objects.sync(["b/c/x"])
+    assert objects.get("b/c/x") == b"one"
+
+
+def test_a_deleted_object_is_gone_however_often(objects: Objects) -> None:
     objects.put("x", b"")
     objects.delete("x")
     objects.delete("x")
     assert objects.get("x") is None
 
 
-def test_a_disk_that_refuses_is_a_storage_failure(objects: DiskObjects, tmp_path: Path) -> None:
+def test_a_disk_that_refuses_is_a_storage_failure(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StorageFailed, match="write file/x failed"):
-        objects.put("file/x", b"")
+        DiskObjects(tmp_path).put("file/x", b"")
 
 
-def test_paths_and_file_addresses_name_one_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    place = tmp_path / "my graph"
-    assert graph_root("my graph") == place
-    assert graph_root(str(place)) == place
-    assert graph_root(f"file://{tmp_path}/my%20graph") == place
-    assert graph_root("~/g") == Path(os.environ["HOME"]) / "g"
-
-
-@pytest.mark.parametrize(
-    ("address", "error"),
-    [
-        ("http://localhost:8080/g", ArgumentInvalid),
-        ("https://example.org/g", ArgumentInvalid),
-        ("file://elsewhere/g", ArgumentInvalid),
-        ("", ArgumentInvalid),
-        ("s3://bucket/g", Unsupported),
-    ],
-)
-def test_other_addresses_are_refused(address: str, error: type[InputError]) -> None:
-    with pytest.raises(error):
-        graph_root(address)
+def test_a_bucket_that_is_not_there_is_a_storage_failure_that_says_so(s3: str) -> None:
+    options = bucket_access().options("not-there")
+    objects = objects_at("s3://not-there/g", Durability.FSYNC, options)
+    with pytest.raises(StorageFailed, match="write x failed: The specified bucket does not exist"):
+        objects.put("x", b"")
+    with pytest.raises(StorageFailed, match="list a failed: The specified bucket does not exist"):
+        objects.list("a")

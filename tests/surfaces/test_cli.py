@@ -77,6 +77,33 @@ def test_branch_change_merge_and_travel(store: str, omnigraph: CommandLine) -> N
     assert "merge side" in listed.out
 
 
+def test_the_past_can_be_asked_by_time_on_any_branch(store: str, omnigraph: CommandLine) -> None:
+    before = omnigraph("commit", "list", "--store", store, "--json").json["commits"][0]
+    birthday = ("mutate", "birthday", "-q", "people.gq", "--params", '{"email":"ada@x","age":37}')
+    assert omnigraph(*birthday, "--store", store).exit_code == 0
+    omnigraph("branch", "create", "side", "--store", store)
+    ask = ("query", "everyone", "-q", "people.gq", "--store", store, "--json")
+    for branch in ("main", "side"):
+        past = omnigraph(*ask, "--snapshot", before["created_at"], "--branch", branch).json
+        assert past["rows"][0]["p.age"] == 36
+        assert past["graph_commit_id"] == before["graph_commit_id"]
+    both = omnigraph(*ask, "--snapshot", before["graph_commit_id"], "--branch", "main")
+    assert both.exit_code == 2
+    assert omnigraph(*ask, "--snapshot", "1999-12-31").json["code"] == "not_found"
+
+
+def test_a_graph_is_optimized_measured_and_pruned(store: str, omnigraph: CommandLine) -> None:
+    omnigraph("branch", "create", "side", "--store", store)
+    tidied = omnigraph("optimize", "--store", store, "--json").json
+    assert tidied["indexed"] == ["edge:WorksAt", "node:Company", "node:Person"]
+    assert "nothing to do" in omnigraph("optimize", "--store", store).err
+    measured = omnigraph("stats", "--store", store, "--json").json
+    assert measured["tables"]["node:Person"]["indexed_rows"] == {"id": 1}
+    assert "id 100%" in omnigraph("stats", "--store", store).out
+    assert omnigraph("branch", "delete", "side", "--store", store).exit_code == 0
+    assert omnigraph("branch", "list", "--store", store, "--json").json == {"branches": ["main"]}
+
+
 def test_a_write_says_where_it_went_unless_told_to_be_quiet(
     store: str, omnigraph: CommandLine
 ) -> None:
@@ -98,6 +125,8 @@ def test_a_write_says_where_it_went_unless_told_to_be_quiet(
         (("query", "-e", "query q( {", "--store", "g.omni"), 1, "parse_error"),
         (("branch", "create", "main", "--store", "g.omni"), 4, "branch_exists"),
         (("branch", "merge", "nowhere", "--store", "g.omni"), 3, "not_found"),
+        (("branch", "delete", "nowhere", "--store", "g.omni"), 3, "not_found"),
+        (("branch", "delete", "main", "--store", "g.omni"), 1, "invalid_argument"),
         (("init", "--schema", "people.pg", "g.omni"), 4, "already_initialized"),
         (
             ("query", "everyone", "-q", "people.gq", "--params", "[", "--store", "g.omni"),

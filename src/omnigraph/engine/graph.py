@@ -20,19 +20,23 @@ from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.load import Progress, Sources, load
+from omnigraph.engine.maintain import index_infos, optimize
 from omnigraph.engine.merge import merge
 from omnigraph.engine.mutate import mutate
 from omnigraph.engine.query import PlanCache, ask, explain_plan
 from omnigraph.engine.query import analyze as analyze_plan
 from omnigraph.engine.results import (
     CommitInfo,
+    IndexInfo,
     LoadResult,
     MergeResult,
     MutationResult,
+    OptimizeResult,
     QueryResult,
 )
 from omnigraph.engine.settings import Settings
 from omnigraph.engine.text import QUERY, SCHEMA, Text, as_source
+from omnigraph.engine.travel import Moment, commit_at
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.check import compile_schema
 from omnigraph.read.context import Budget
@@ -41,7 +45,9 @@ from omnigraph.read.topology.disk import DiskCache
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
+from omnigraph.store.statistics import Statistics, gather
 from omnigraph.write.recover import recover_all
+from omnigraph.write.sidecar import drop_orphans
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.session import Spark
@@ -82,6 +88,7 @@ class Graph:
     ) -> "Graph":
         """Make a graph in an empty place. `schema` is the text, or the path of a `.pg` file."""
         source = as_source(schema, SCHEMA)
+        settings = Settings.from_environment()
         store = GraphStore.init(
             uri,
             compile_schema(source),
@@ -89,8 +96,9 @@ class Graph:
             actor=actor,
             clock=clock or SystemClock(),
             durability=_durability(durability),
+            access=settings.bucket_access,
         )
-        return cls(store, settings=Settings.from_environment())
+        return cls(store, settings=settings)
 
     @classmethod
     def open(
@@ -103,12 +111,17 @@ class Graph:
         faults: Faults = NEVER,
     ) -> "Graph":
         """Open a graph; unless `read_only`, finish or undo first what a crash left."""
+        settings = Settings.from_environment()
         store = GraphStore.open(
-            uri, clock=clock or SystemClock(), durability=_durability(durability)
+            uri,
+            clock=clock or SystemClock(),
+            durability=_durability(durability),
+            access=settings.bucket_access,
         )
         if not read_only:
+            store.require_fences()
+            store.bring_up_to_date()
             recover_all(store)
-        settings = Settings.from_environment()
         return cls(store, settings=settings, is_read_only=read_only, faults=faults)
 
     def close(self) -> None:
@@ -178,12 +191,12 @@ class Graph:
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = MAIN,
-        snapshot: CommitId | str | None = None,
+        snapshot: Moment | None = None,
         timeout_s: float | None = None,
         memory_bytes: int | None = None,
         cancel: threading.Event | None = None,
     ) -> QueryResult:
-        """Run one read query of `source` at a branch's head, or at a commit.
+        """Run one read query of `source` at a branch's head, or at a moment (see `at`).
 
         It may take `memory_bytes` (a quarter of the machine's memory if left out) and `timeout_s`;
         past either it ends in `resource_limit`. Another thread ends it by setting `cancel`.
@@ -233,7 +246,7 @@ class Graph:
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = MAIN,
-        snapshot: CommitId | str | None = None,
+        snapshot: Moment | None = None,
         analyze: bool = False,
     ) -> str:
         """The plan of a query for this graph, a step a line, with the rows to expect of each.
@@ -267,6 +280,12 @@ class Graph:
         self._check_writable()
         self._store.create_branch(BranchName(name), from_=BranchName(from_))
 
+    def branch_delete(self, name: str) -> None:
+        """Remove a branch that no other was made from: gone at once, whole."""
+        self._check_writable()
+        self._store.delete_branch(BranchName(name))
+        drop_orphans(self._store)
+
     def branch_merge(
         self, source: str, into: str = MAIN, *, actor: str | None = None
     ) -> MergeResult:
@@ -282,15 +301,38 @@ class Graph:
 
     def commits(self, branch: str = MAIN, *, limit: int | None = None) -> list[CommitInfo]:
         """The commits of a branch, newest first."""
-        return [CommitInfo.of(c) for c in self._store.commits(BranchName(branch))[:limit]]
+        return [CommitInfo.of(c) for c in self._store.commits(BranchName(branch), limit=limit)]
+
+    def commit(self, id_: CommitId | str) -> CommitInfo:
+        """One commit, of whichever branch."""
+        return CommitInfo.of(self._store.commit(CommitId(id_)))
 
     def snapshot(self, branch: str = MAIN) -> Snapshot:
         """The head of a branch, held still."""
         return self._store.snapshot(BranchName(branch))
 
-    def at(self, commit: CommitId | str) -> Snapshot:
-        """Any past commit, held still."""
-        return self._store.snapshot_at(CommitId(commit))
+    def at(self, moment: Moment, branch: str = MAIN) -> Snapshot:
+        """The past, held still: a commit by its id, or the branch as it was.
+
+        `moment` is a commit id, a manifest version (`graph_manifest_version` of a commit), or a
+        time: the last commit at or before it counts. Text is an id or a time in ISO 8601.
+        """
+        commit = commit_at(self._store, moment, BranchName(branch))
+        return self._store.snapshot_at(commit)
+
+    # Upkeep --------------------------------------------------------------------------------------
+
+    def optimize(self, branch: str = MAIN, *, actor: str | None = None) -> OptimizeResult:
+        """Compact the branch's tables and bring their indexes up to date. No answer changes."""
+        self._check_writable()
+        return optimize(self._store, branch=BranchName(branch), actor=actor, faults=self._faults)
+
+    def stats(self, branch: str = MAIN) -> Statistics:
+        """Rows, files and index coverage of every table, without reading a row."""
+        return gather(self.snapshot(branch))
+
+    def indexes(self, branch: str = MAIN) -> list[IndexInfo]:
+        return index_infos(self.stats(branch))
 
     # Inside --------------------------------------------------------------------------------------
 
@@ -302,8 +344,8 @@ class Graph:
     ) -> Budget:
         return Budget(memory_bytes or self._settings.query_memory_bytes, timeout_s, cancel)
 
-    def _snapshot(self, branch: str, commit: CommitId | str | None) -> Snapshot:
-        return self.snapshot(branch) if commit is None else self.at(commit)
+    def _snapshot(self, branch: str, moment: Moment | None) -> Snapshot:
+        return self.snapshot(branch) if moment is None else self.at(moment, branch)
 
     def _session(self, given: Any) -> "Spark":
         from omnigraph.pipeline.session import Spark, SparkSettings

@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from omnigraph.base.errors import BranchExists, ReadSetMoved
+from omnigraph.base.errors import OmnigraphError
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.results import LoadResult, commit_info
-from omnigraph.store.branches import check_branch_name
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
@@ -44,42 +43,38 @@ def load(
     progress: Progress | None,
     faults: Faults,
 ) -> LoadResult:
-    """Stage the input on Spark and publish it as one commit; a single bad row loads nothing.
-
-    With `from_`, the branch is made only once the input is known to be good.
-    """
-    from omnigraph.pipeline.load import LoadMode, recheck_load, stage_load
+    """Stage the input on Spark and publish it as one commit; a single bad row loads nothing."""
+    from omnigraph.pipeline.load import LoadMode, StagedLoad, recheck_load, stage_load
 
     load_mode = LoadMode.named(mode)
-    base = _base(store, branch, from_)
     tell = progress or _silent
     seconds: dict[str, float] = {}
-    with _timed(seconds, "start Spark"):
-        tell("start", 0, 0)
-        spark = start_spark()
-    staged = stage_load(
-        spark,
-        _paths(sources),
-        snapshot=base,
-        mode=load_mode,
-        root=str(store.root),
-        now_ms=store.clock.now_ms(),
-        progress=tell,
-    )
-    seconds |= staged.seconds
+    staged: list[StagedLoad] = []
 
     def prepare(snapshot: Snapshot) -> StagedFragments:
-        if snapshot.tables != base.tables:
-            if load_mode is LoadMode.OVERWRITE:
-                moved = (k for k in snapshot.tables if snapshot.tables[k] != base.tables.get(k))
-                raise ReadSetMoved(branch=branch, tables=tuple(sorted(moved)))
-            recheck_load(spark, staged, snapshot)
-        return staged.work
+        if staged:
+            recheck_load(spark, staged[0], snapshot)
+        else:
+            staged.append(
+                stage_load(
+                    spark,
+                    _paths(sources),
+                    snapshot=snapshot,
+                    mode=load_mode,
+                    root=str(store.root),
+                    now_ms=store.clock.now_ms(),
+                    progress=tell,
+                )
+            )
+            tell("publish", 0, 1)
+        return staged[0].work
 
-    with _timed(seconds, "publish"):
-        tell("publish", 0, 1)
-        if from_ is not None:
-            store.create_branch(branch, from_=from_)
+    with _made_for_this(store, branch, from_):
+        began = time.monotonic()
+        tell("start", 0, 0)
+        spark = start_spark()
+        seconds["start"] = time.monotonic() - began
+        began = time.monotonic()
         commit = write(
             store,
             prepare,
@@ -92,28 +87,37 @@ def load(
             ),
             faults=faults,
         )
-        tell("publish", 1, 1)
+    tell("publish", 1, 1)
+    seconds |= staged[0].seconds
+    seconds["publish"] = time.monotonic() - began - sum(staged[0].seconds.values())
     return LoadResult(
         branch=branch,
         base_branch=from_,
         mode=load_mode.value,
-        nodes=staged.nodes,
-        edges=staged.edges,
-        input_bytes=staged.input_bytes,
+        nodes=staged[0].nodes,
+        edges=staged[0].edges,
+        input_bytes=staged[0].input_bytes,
         seconds=seconds,
-        spark_tasks=len(staged.tasks),
+        spark_tasks=len(staged[0].tasks),
         commit=commit_info(store, commit),
     )
 
 
-def _base(store: GraphStore, branch: BranchName, from_: BranchName | None) -> Snapshot:
-    """What the input is judged against: the branch's head, or that of the one it will leave."""
+@contextmanager
+def _made_for_this(
+    store: GraphStore, branch: BranchName, from_: BranchName | None
+) -> Iterator[None]:
+    """Make the branch first where asked to, and take it away again if the load fails."""
     if from_ is None:
-        return store.snapshot(branch)
-    check_branch_name(branch)
-    if branch in (b.name for b in store.branches.list()):
-        raise BranchExists(branch=branch, existing=branch)
-    return store.snapshot(from_)
+        store.branches.resolve(branch)
+        yield
+        return
+    store.create_branch(branch, from_=from_)
+    try:
+        yield
+    except (OmnigraphError, KeyboardInterrupt):
+        store.delete_branch(branch)
+        raise
 
 
 def _paths(sources: Sources) -> list[str]:
@@ -124,10 +128,3 @@ def _paths(sources: Sources) -> list[str]:
 
 def _silent(phase: str, done: int, total: int) -> None:
     pass
-
-
-@contextmanager
-def _timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
-    began = time.monotonic()
-    yield
-    seconds[phase] = time.monotonic() - began

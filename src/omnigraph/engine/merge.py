@@ -4,6 +4,8 @@ The change is replayed on the target's own datasets. The target never names file
 source's forks, so the source can go at any time.
 """
 
+from itertools import takewhile
+
 from omnigraph.base.errors import Unsupported
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
@@ -26,21 +28,24 @@ def merge(
     actor: str | None,
     faults: Faults,
 ) -> MergeResult:
-    """Bring `source` into `target`; the target must not have moved since the source left it."""
+    """Bring `source` into `target`, no row of which may have changed since the source left it."""
     theirs = store.snapshot(source)
     ours = store.snapshot(target)
     history = store.history()
     base = history.merge_base(ours.commit.id, theirs.commit.id)
     if base.id == theirs.commit.id:
         return MergeResult(source, target, "already_up_to_date", None)
-    if base.id != ours.commit.id:
+    since = takewhile(lambda c: c.id != base.id, history.first_parents(ours.commit.id))
+    if not all(commit.kind.keeps_rows for commit in since):
         raise Unsupported(
             what=f"merging {source} into {target}, which has moved since they parted,",
             instead=f"make a new branch from {target} and repeat the changes there",
         )
 
-    def prepare(now: Snapshot) -> ChangeSet:
-        return changes_since(now, theirs)
+    parted = store.snapshot_at(base.id)
+
+    def prepare(_: Snapshot) -> ChangeSet:
+        return changes_since(parted, theirs)
 
     commit = write(
         store,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.base.errors import Unsupported
-from omnigraph.base.ids import BranchName, CommitId
+from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.engine.html import html_table
 
 if TYPE_CHECKING:
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CommitInfo",
+    "IndexInfo",
     "LoadResult",
     "MergeResult",
     "MutationResult",
+    "OptimizeResult",
     "QueryResult",
     "commit_info",
 ]
@@ -145,6 +147,27 @@ class MergeResult:
     target: BranchName
     outcome: Literal["already_up_to_date", "fast_forward"]
     commit: CommitInfo | None
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizeResult:
+    """What was tidied, by table (`node:Person`). No commit: there was nothing to do."""
+
+    branch: BranchName
+    compacted: tuple[TableKey, ...]
+    indexed: tuple[TableKey, ...]
+    commits: tuple[CommitInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """An index over a column, and how many of the table's rows it answers for."""
+
+    table: TableKey
+    column: str
+    kind: Literal["btree"]
+    rows: int
+    rows_indexed: int
 
 
 def commit_info(store: "GraphStore", commit: CommitId | None) -> CommitInfo | None:

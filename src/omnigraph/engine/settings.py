@@ -7,19 +7,23 @@ from pathlib import Path
 
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.read.probes import TraversalMode
+from omnigraph.store.root import BucketAccess
 
 __all__ = ["Settings"]
+
+YES = ("1", "true", "yes", "on")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`OMNIGRAPH_SPARK_MASTER` (default `local[*]`), `OMNIGRAPH_SPARK_REMOTE` (`sc://…`, wins),
     `OMNIGRAPH_SPARK_LOG` (a file for Spark's own log), `XDG_CACHE_HOME` (default `~/.cache`),
-    `OMNIGRAPH_TRAVERSAL_MODE` (`auto`, `indexed` or `csr`)."""
+    `OMNIGRAPH_TRAVERSAL_MODE` (`auto`, `indexed` or `csr`), and the variables of S3 (`AWS_…`)."""
 
     spark_master: str = "local[*]"
     spark_remote: str | None = None
     spark_log: str | None = None
+    bucket_access: BucketAccess = field(default_factory=BucketAccess)
     query_memory_bytes: int = field(default_factory=lambda: _machine_memory_bytes() // 4)
     """What one query may take, unless it is told otherwise."""
 
@@ -35,6 +39,7 @@ class Settings:
             spark_log=environment.get("OMNIGRAPH_SPARK_LOG") or None,
             traversal_mode=_traversal_mode(environment.get("OMNIGRAPH_TRAVERSAL_MODE") or "auto"),
             cache_directory=_cache_directory(environment),
+            bucket_access=_bucket_access(environment),
         )
 
 
@@ -55,3 +60,17 @@ def _cache_directory(environment: Mapping[str, str]) -> Path | None:
 
 def _machine_memory_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _bucket_access(environment: Mapping[str, str]) -> BucketAccess:
+    endpoints = (environment.get(name) for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"))
+    path_style = environment.get("AWS_S3_FORCE_PATH_STYLE")
+    return BucketAccess(
+        region=environment.get("AWS_REGION") or None,
+        access_key_id=environment.get("AWS_ACCESS_KEY_ID") or None,
+        secret_access_key=environment.get("AWS_SECRET_ACCESS_KEY") or None,
+        session_token=environment.get("AWS_SESSION_TOKEN") or None,
+        endpoint=next((endpoint for endpoint in endpoints if endpoint), None),
+        is_path_style=path_style.lower() in YES if path_style else None,
+        allows_http=environment.get("AWS_ALLOW_HTTP", "").lower() in YES,
+    )

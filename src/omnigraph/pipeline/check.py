@@ -9,7 +9,7 @@ import heapq
 import math
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +32,7 @@ class StagedRows:
     """Rows in a file that nothing names yet."""
 
     uri: str
+    options: dict[str, str] | None = field(repr=False)
     fragment: str
     row_count: int
     first_place: int
@@ -43,6 +44,7 @@ class CommittedRows:
     """Rows in some fragments of a version that the snapshot pins."""
 
     root: str
+    options: dict[str, str] | None = field(repr=False)
     ref: DatasetRef
     fragment_ids: tuple[int, ...]
     row_count: int
@@ -51,14 +53,18 @@ class CommittedRows:
 KeySource = StagedRows | CommittedRows
 
 
-def committed_rows(root: str, dataset: Dataset) -> list[CommittedRows]:
+def committed_rows(
+    root: str, options: dict[str, str] | None, dataset: Dataset
+) -> list[CommittedRows]:
     """The rows of a dataset in pieces that fit in a worker's memory."""
     fragments, rows = dataset.fragment_ids, dataset.row_count
     if not rows:
         return []
     pieces = min(len(fragments), math.ceil(rows / ROWS_AT_A_TIME))
     return [
-        CommittedRows(root, dataset.ref, fragments[piece::pieces], math.ceil(rows / pieces))
+        CommittedRows(
+            root, options, dataset.ref, fragments[piece::pieces], math.ceil(rows / pieces)
+        )
         for piece in range(pieces)
     ]
 
@@ -105,10 +111,10 @@ def _read_keys(wanted: Sequence[Wanted]) -> Iterator[pa.RecordBatch]:
     """Inside a task: what the rows of its share say in the relation."""
     for reading, source in wanted:
         match source:
-            case StagedRows(uri=uri, fragment=fragment, first_place=first_place):
-                rows = read_fragment_columns(uri, [fragment], reading.columns)
-            case CommittedRows(root=root, ref=ref, fragment_ids=fragment_ids):
-                dataset = Datasets(root).open(ref)
+            case StagedRows(uri=uri, options=options, fragment=fragment, first_place=first_place):
+                rows = read_fragment_columns(uri, [fragment], reading.columns, options=options)
+            case CommittedRows(root=root, options=options, ref=ref, fragment_ids=fragment_ids):
+                dataset = Datasets(root, options=options).open(ref)
                 rows = dataset.scan(reading.columns, fragment_ids=fragment_ids)
                 first_place = 0
         yield from extract(reading, rows, first_place).combine_chunks().to_batches()

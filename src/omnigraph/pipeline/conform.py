@@ -31,6 +31,9 @@ __all__ = ["Conformed", "Place", "TypedRows", "conform"]
 Place = Callable[[int], tuple[str, int]]
 """The file and line of a line of the split, which counts its own from 0."""
 
+_Parsed = tuple[EntityType, np.ndarray, Rows]
+"""Rows of a type, and the line of each."""
+
 # The envelope as programs write it, with the type first and plain names. Any other order of the
 # members is as good, and is decoded line by line.
 KIND = r'^[ \t]*\{[ \t]*"(?P<member>type|edge)"[ \t]*:[ \t]*"(?P<name>[^"\\]*)"'
@@ -58,19 +61,21 @@ class TypedRows:
 @dataclass(frozen=True)
 class Conformed:
     read: int
+    """Lines that are not blank."""
+    rejected: int
     rows: tuple[TypedRows, ...]
     violations: Violations
 
-    @property
-    def rejected(self) -> int:
-        return self.read - sum(len(typed.lines) for typed in self.rows)
+    def __post_init__(self) -> None:
+        loaded = sum(typed.batch.num_rows for typed in self.rows)
+        assert self.read == loaded + self.rejected, "every line is a row or is rejected"
 
 
 def conform(data: bytes, *, catalog: Catalog, now_ms: int, place: Place) -> Conformed:
     """Rows of the lines in `data`, and a report of the lines that are none."""
     lines = _lines(data)
     report = Violations()
-    parsed: list[tuple[EntityType, np.ndarray, Rows]] = []
+    parsed: list[_Parsed] = []
     by_hand = [lines.odd]
     for entity, numbers in lines.by_type(catalog):
         rows = None if entity is None else _parse(entity, lines.take(numbers), catalog)
@@ -78,14 +83,17 @@ def conform(data: bytes, *, catalog: Catalog, now_ms: int, place: Place) -> Conf
             by_hand.append(numbers)
         else:
             parsed.append((entity, numbers, rows))
-    parsed += _decode_all(lines, np.sort(np.concatenate(by_hand)), catalog, report, place)
+    numbers = np.sort(np.concatenate(by_hand))
+    decoded = list(_decode_all(lines, numbers, catalog, report, place))
+    rejected = len(numbers) - sum(rows.count for _, _, rows in decoded)
     typed = []
-    for entity, numbers, rows in parsed:
+    for entity, numbers, rows in (*parsed, *decoded):
         checked = check_rows(entity, rows, catalog=catalog, now_ms=now_ms)
         report.merge(checked.violations(_place_of_rows(numbers, place)))
+        rejected += rows.count - len(checked.kept)
         gives_ids = rows.ids is not None
         typed.append(TypedRows(entity, checked.batch, numbers[checked.kept], gives_ids))
-    return Conformed(lines.count, tuple(t for t in typed if t.batch.num_rows), report)
+    return Conformed(lines.count, rejected, tuple(t for t in typed if len(t.lines)), report)
 
 
 def _place_of_rows(numbers: np.ndarray, place: Place) -> Place:
@@ -270,7 +278,7 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 def _decode_all(
     lines: _Lines, numbers: np.ndarray, catalog: Catalog, report: Violations, place: Place
-) -> Iterator[tuple[EntityType, np.ndarray, Rows]]:
+) -> Iterator[_Parsed]:
     """Rows of the lines that can be decoded; the others are reported."""
     groups: dict[tuple[str, pa.DataType, pa.DataType], list[tuple[int, Row]]] = defaultdict(list)
     for number in numbers.tolist():

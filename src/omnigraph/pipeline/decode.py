@@ -5,11 +5,11 @@ only lines that could not be read that way. What the fast way accepts must come 
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
+from omnigraph.base.nearest import nearest
 from omnigraph.base.types import INTEGER_RANGES, EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.base.violations import Violation
 from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
@@ -116,13 +116,13 @@ def _entity(envelope: dict[str, Any], catalog: Catalog) -> EntityType:
         raise _NoRow("envelope", f'"{member}" must be text, not {_shown(name)}')
     found: EntityType | None
     if member == "type":
-        what, found, known = "node", catalog.node_by_name.get(name), list(catalog.node_by_name)
+        what, found, known = "node", catalog.node_by_name.get(name), catalog.node_by_name.keys()
     else:
         found = catalog.edge_by_folded_name.get(name.casefold())
-        what, known = "edge", list(catalog.edge_by_name)
+        what, known = "edge", catalog.edge_by_name.keys()
     if found is None:
         raise _NoRow(
-            "envelope", f"the schema has no {what} type {_clipped(name)}{_nearest(name, known)}"
+            "envelope", f"the schema has no {what} type {_clipped(name)}{_suggestion(name, known)}"
         )
     return found
 
@@ -181,7 +181,7 @@ def _data_problems(entity: EntityType, data: dict[str, Any]) -> Iterator[Violati
                     "type", entity, name, f"{entity.name}.{name} is {found}, not {expected}"
                 )
         elif name != ID:
-            near = _nearest(name, list(entity.by_name))
+            near = _suggestion(name, entity.by_name)
             message = f"{entity.name} has no property {_clipped(name)}{near}"
             yield _broken("type", entity, _clipped(name), message)
 
@@ -221,9 +221,9 @@ def _broken(kind: str, entity: EntityType, name: str, message: str) -> Violation
     return Violation(kind=kind, message=message, type_name=entity.name, property_name=name)
 
 
-def _nearest(name: str, known: list[str]) -> str:
-    near = get_close_matches(name, known, n=1)
-    return f" (did you mean {near[0]}?)" if near else ""
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    near = nearest(name, known)
+    return f" (did you mean {near}?)" if near else ""
 
 
 def _shown(value: object) -> str:

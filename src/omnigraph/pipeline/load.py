@@ -11,7 +11,7 @@ import itertools
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -51,7 +51,7 @@ Progress = Callable[[str, int, int], None]
 
 # A task's input: large enough for files worth having, small enough to show progress and to give
 # every core something to do.
-LEAST_TASK_BYTES, MOST_TASK_BYTES = 4 << 20, 128 << 20
+LEAST_TASK_BYTES, MOST_TASK_BYTES = 1 << 20, 128 << 20
 TASKS_PER_CORE = 3
 
 
@@ -87,6 +87,7 @@ class LoadedTable:
 
     entity: EntityType
     uri: str
+    options: dict[str, str] | None = field(repr=False)
     files: tuple[StagedFile, ...]
     origins: tuple[Origin, ...]
     gives_ids: bool
@@ -153,7 +154,7 @@ def stage_load(
     tasks = pack(files, task_bytes=_task_bytes(files, spark.parallelism))
     size = sum(split.size for splits in tasks for split in splits)
     uris = {e.table_key: snapshot.staging_uri(e) for e in snapshot.catalog.entities}
-    job = StageJob(snapshot.catalog, uris, now_ms)
+    job = StageJob(snapshot.catalog, uris, snapshot.options, now_ms)
     with clock.phase("read"):
         tell("read", 0, size)
         ran = spark.run(
@@ -207,6 +208,7 @@ def _gather(
             tables[entity.table_key] = LoadedTable(
                 entity=entity,
                 uri=job.uris[entity.table_key],
+                options=job.options,
                 files=tuple(file for table in mine for file in table.files),
                 origins=tuple(origin for table in mine for origin in table.origins),
                 gives_ids=any(table.gives_ids for table in mine),
@@ -237,7 +239,7 @@ def _row_error(violations: Violations) -> OmnigraphError:
 
 def _refuse(load: StagedLoad, error: OmnigraphError) -> NoReturn:
     for table in load.tables.values():
-        discard(table.uri, [file.fragment for file in table.files])
+        discard(table.uri, [file.fragment for file in table.files], table.options)
     raise error
 
 
@@ -265,13 +267,14 @@ def _sources(load: StagedLoad, snapshot: Snapshot, reading: Reading) -> list[Key
         case Part.KEPT:
             if table is not None and load.mode is LoadMode.OVERWRITE:
                 return []
-            return list(committed_rows(load.root, snapshot.dataset(reading.entity)))
+            dataset = snapshot.dataset(reading.entity)
+            return list(committed_rows(load.root, snapshot.options, dataset))
 
 
 def _staged_rows(table: LoadedTable) -> Iterator[StagedRows]:
     first = 0
     for file in table.files:
-        yield StagedRows(table.uri, file.fragment, file.rows, first)
+        yield StagedRows(table.uri, table.options, file.fragment, file.rows, first)
         first += file.rows
 
 

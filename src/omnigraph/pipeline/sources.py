@@ -74,7 +74,9 @@ def read_split(split: Split) -> bytes:
             return b""
         file.seek(start)
         body = file.read(split.end - start)
-        return body if body.endswith(b"\n") else body + _rest_of_line(file, split)
+        if not body.endswith(b"\n"):
+            body += _rest_of_line(file, split)
+        return body.removeprefix(BYTE_ORDER_MARK) if start == 0 else body
 
 
 def lines_before(split: Split) -> int:
@@ -155,8 +157,7 @@ def _opened(split: Split) -> Iterator[BinaryIO]:
 def _first_line(file: BinaryIO, split: Split) -> int:
     """Where the first line that is the split's begins; at or past its end if none does."""
     if split.start == 0:
-        head = file.read(len(BYTE_ORDER_MARK))
-        return len(BYTE_ORDER_MARK) if head == BYTE_ORDER_MARK else 0
+        return 0
     # One byte back: a newline there means that a line begins exactly at `start`.
     position = split.start - 1
     file.seek(position)

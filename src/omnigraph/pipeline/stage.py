@@ -9,19 +9,19 @@ import contextlib
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 import pyarrow as pa
 
+from omnigraph.base.errors import StorageFailed
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.conform import Conformed, conform
 from omnigraph.pipeline.sources import Split, lines_before, read_split
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.datasets import write_fragments
+from omnigraph.store.datasets import discard_fragments, write_fragments
 
 __all__ = [
     "Origin",
@@ -45,6 +45,8 @@ class StageJob:
 
     catalog: Catalog
     uris: Mapping[TableKey, str]
+    options: dict[str, str] | None = field(repr=False)
+    """What it takes to reach them, if they lie in a bucket: secrets too."""
     now_ms: int
 
 
@@ -99,7 +101,7 @@ def stage_splits(job: StageJob, splits: Sequence[Split]) -> Share:
             tables += waiting.flush()
     if violations:
         for table in tables:
-            discard(job.uris[table.key], [file.fragment for file in table.files])
+            discard(job.uris[table.key], [file.fragment for file in table.files], job.options)
         return Share(read, rejected, violations, ())
     return Share(read, rejected, violations, (*tables, *waiting.flush()))
 
@@ -109,12 +111,10 @@ def conform_split(split: Split, catalog: Catalog, now_ms: int) -> Conformed:
     return conform(read_split(split), catalog=catalog, now_ms=now_ms, place=_Places(split).of_line)
 
 
-def discard(uri: str, fragments: Sequence[str]) -> None:
+def discard(uri: str, fragments: Sequence[str], options: dict[str, str] | None) -> None:
     """Delete staged files that nothing will ever name. What can't be deleted, cleanup finds."""
-    for fragment in fragments:
-        for file in json.loads(fragment)["files"]:
-            with contextlib.suppress(OSError):
-                Path(uri, "data", file["path"]).unlink()
+    with contextlib.suppress(StorageFailed):
+        discard_fragments(uri, fragments, options=options)
 
 
 class _Places:
@@ -161,7 +161,9 @@ class _Waiting:
 
     def _write(self, key: TableKey) -> StagedTable:
         schema = table_schema(self._entities[key])
-        fragments = write_fragments(self._job.uris[key], iter(self._batches[key]), schema)
+        fragments = write_fragments(
+            self._job.uris[key], iter(self._batches[key]), schema, options=self._job.options
+        )
         files = tuple(StagedFile(f, json.loads(f)["physical_rows"]) for f in fragments)
         origins = tuple(self._origins[key])
         assert sum(f.rows for f in files) == sum(o.rows for o in origins), "every row is written"

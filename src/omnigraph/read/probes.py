@@ -70,7 +70,7 @@ class Probes:
     def _has_index(self, entity: EntityType, column: str) -> bool:
         key = ("index", self._snapshot.tables[entity.table_key].ref, column)
         return self._cache.get(
-            key, lambda: _Flag(self._snapshot.dataset(entity).has_index(column))
+            key, lambda: _Flag(self._snapshot.dataset(entity).indexed_rows.get(column, 0) > 0)
         ).value
 
     def find(self, entity: EntityType, ids: pa.Array) -> Ordinals:

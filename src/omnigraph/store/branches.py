@@ -5,14 +5,21 @@ is used once, ever. Otherwise a branch that was deleted and made again would hav
 version numbers of the old one, and a warm reader could not tell them apart.
 
 Tables are not forked when a branch is made but when it first writes them; such a fork is called
-`<branch>.<incarnation>.<attempt>`, so that whose it is can be read off its name.
+`<branch>.<incarnation>.<attempt>`, so that whose it is can be read off its name. An incarnation is
+a ULID, followed by `-` and the number of the fence over names once that has changed hands by force.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from omnigraph.base.clock import Clock
-from omnigraph.base.errors import ArgumentInvalid, BranchExists, BranchMissing
+from omnigraph.base.errors import (
+    ArgumentInvalid,
+    BranchExists,
+    BranchHasChildren,
+    BranchMissing,
+)
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.store.datasets import Datasets
 from omnigraph.store.layout import MANIFEST
@@ -52,35 +59,64 @@ class Branches:
 
     def list(self) -> list[Branch]:
         """Main first, then by name."""
-        named = [_parse(fork) for fork in self._datasets.fork_names(MANIFEST)]
-        return [Branch(MAIN, None), *sorted(named, key=lambda branch: branch.name)]
+        # Two of one name: one was made by someone who had lost the fence over names by then. The
+        # one with the higher number is the branch, and the other nobody was told of.
+        named = {branch.name: branch for branch in sorted(self._all(), key=_age)}
+        return [Branch(MAIN, None), *(named[name] for name in sorted(named))]
 
     def resolve(self, name: BranchName) -> Branch:
         if name == MAIN:
             return Branch(MAIN, None)
         known = self._resolved.get(name)
-        if known is None or not self._is_alive(known):
+        if known is None or not self.is_alive(known):
             self._resolved = {branch.name: branch for branch in self.list()}
         if name not in self._resolved:
             raise BranchMissing(branch=name, known=tuple(b.name for b in self.list()))
         return self._resolved[name]
 
-    def create(self, name: BranchName, source: DatasetRef) -> Branch:
-        """Fork the manifest. The caller holds the fence over branch names."""
+    def create(self, name: BranchName, source: DatasetRef, *, fencing: int = 0) -> Branch:
+        """Fork the manifest. The caller holds the fence over branch names, with this number."""
         check_branch_name(name)
         for existing in (branch.name for branch in self.list()):
             if _overlap(name, existing):
                 raise BranchExists(branch=name, existing=existing)
-        forked = self._datasets.fork(source, f"{name}.{self._clock.ulid()}")
+        incarnation = self._clock.ulid() + (f"-{fencing}" if fencing else "")
+        forked = self._datasets.fork(source, f"{name}.{incarnation}")
         return Branch(name, forked.branch)
+
+    def delete(self, branch: Branch) -> None:
+        """Remove it, and no file of any table. The caller holds its fence and that over names."""
+        children = self._children(branch)
+        if children:
+            raise BranchHasChildren(branch=branch.name, children=children)
+        # One of its name that never counted would count once this one is gone: it goes first.
+        alike = (one for one in self._all() if one.name == branch.name)
+        for one in sorted(alike, key=_age):
+            self.discard(one)
+        self._resolved.pop(branch.name, None)
+
+    def discard(self, branch: Branch) -> None:
+        """Remove one that nobody was told of, or nobody may use any more."""
+        assert branch.lance_branch is not None, "main is not a branch that can go"
+        self._datasets.delete_fork(MANIFEST, branch.lance_branch)
 
     def fresh_fork(self, branch: Branch) -> str:
         """A name for a table's fork that was never used before."""
         return f"{branch.incarnation}.{self._clock.ulid()}"
 
-    def _is_alive(self, branch: Branch) -> bool:
+    def is_alive(self, branch: Branch) -> bool:
+        """Whether it is still there, and not another one of its name."""
         fork = branch.lance_branch
         return fork is None or self._datasets.has_fork(MANIFEST, fork)
+
+    def _all(self) -> Iterator[Branch]:
+        return map(_parse, self._datasets.fork_names(MANIFEST))
+
+    def _children(self, branch: Branch) -> tuple[BranchName, ...]:
+        forks = self._datasets.forks(MANIFEST)
+        return tuple(
+            sorted(_parse(fork).name for fork in forks if forks[fork] == branch.lance_branch)
+        )
 
 
 def check_branch_name(name: str) -> None:
@@ -104,6 +140,11 @@ def _broken_rule(name: str) -> str | None:
 def _parse(fork: str) -> Branch:
     name, _, _ = fork.rpartition(".")
     return Branch(BranchName(name), fork)
+
+
+def _age(branch: Branch) -> tuple[int, str]:
+    ulid, _, fencing = branch.incarnation.rpartition(".")[2].partition("-")
+    return int(fencing or 0), ulid
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from omnigraph.base.errors import CommitMissing
+from omnigraph.base.errors import CommitMissing, StorageFailed
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.store.manifest import CommitRow, TableEntry
 from omnigraph.store.transactions import DatasetRef
@@ -24,8 +24,17 @@ class CommitKind(Enum):
     MUTATION = "mutation"
     LOAD = "load"
     MERGE = "merge"
+    OPTIMIZE = "optimize"
+    """A compaction: the same rows in fewer files."""
+    INDEX = "index"
+    """Indexes that answer for more rows than before."""
     RECOVERY = "recovery"
     """A roll-back of what a crash left half done: tables moved, their contents did not."""
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether a reader finds the same rows at such a commit as at its parent."""
+        return self in (CommitKind.OPTIMIZE, CommitKind.INDEX, CommitKind.RECOVERY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +89,11 @@ class Commit:
 
     @classmethod
     def from_row(cls, row: CommitRow) -> "Commit":
-        commit = cls.from_json(json.loads(row.metadata))
+        try:
+            commit = cls.from_json(json.loads(row.metadata))
+        except (ValueError, KeyError, TypeError) as error:
+            reason = f"the manifest's row of it can't be read: {error}"
+            raise StorageFailed(doing="read commit", path=row.id, reason=reason) from error
         assert (commit.id, commit.seq) == (row.id, row.seq), "the row and its metadata agree"
         return commit
 

@@ -1,83 +1,164 @@
 """The writer's fence: one writer per branch, across threads and processes.
 
-The kernel frees the lock when its holder dies, so a sidecar found while holding it has no living
-owner. A lock survives `fork()` in the child: start processes by spawn. Lock files are never
-removed: a waiter may hold the file that is no longer named, and then two writers would be inside.
+On a disk it is a lock that the kernel frees when its holder dies, so a sidecar found while holding
+it has no living owner. A lock survives `fork()` in the child: start processes by spawn. Lock files
+are never removed: a waiter may hold the file that is no longer named, and then two writers would be
+inside. In a bucket it is a lease (`lease`), which a holder that stands still can lose without
+knowing; whatever holds only if it can't be lost asks `may_lapse`.
 """
 
+import errno
 import fcntl
-import json
 import os
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from io import BufferedRandom
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import quote
 
-from omnigraph.base.errors import BranchBusy, StorageFailed
+from omnigraph.base.errors import BranchBusy, StorageFailed, StoreUnfit
 from omnigraph.store.layout import LOCKS
 
-__all__ = ["Fences"]
+__all__ = ["Fences", "FileFences", "Hold", "this_process"]
 
 # How long to sleep between tries: soon enough that a waiting commit is not the slower for it.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.001, 0.02
 
+# What a file system says that does not lock at all, or not for us.
+NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 
-class Fences:
+
+class Hold(Protocol):
+    """A fence while it is ours."""
+
+    @property
+    def number(self) -> int:
+        """The fencing number: whoever takes a fence over from a living holder has a higher one."""
+        ...
+
+    @property
+    def may_lapse(self) -> bool:
+        """Whether it can pass to another writer while this one still runs."""
+        ...
+
+    def check(self) -> None:
+        """Raise `FenceLost` if it is lost, asking only when our clock says that it may be."""
+        ...
+
+    def confirm(self) -> None:
+        """Raise `FenceLost` if it is lost, asking in any case."""
+        ...
+
+
+class Fences(Protocol):
+    def require(self) -> None:
+        """Raise `StoreUnfit` where writers can't be kept apart."""
+        ...
+
+    def hold(
+        self, name: str, *, timeout_s: float, at_least: int = 0
+    ) -> AbstractContextManager[Hold]:
+        """Wait for the fence and hold it, with a number not below `at_least`.
+
+        0 seconds: take it if it is free.
+        """
+        ...
+
+
+# On a disk ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class KernelHold:
+    """A fence that ends with its holder, and not before."""
+
+    number: int
+    may_lapse: bool = False
+
+    def check(self) -> None:
+        pass
+
+    def confirm(self) -> None:
+        pass
+
+
+class FileFences:
     def __init__(self, root: Path) -> None:
-        self._directory = root / LOCKS
+        self._root = root
+
+    def require(self) -> None:
+        with _failures(self._root):
+            # The directory itself: nothing is written, should the graph only be read after all.
+            descriptor = os.open(self._root, os.O_RDONLY)
+        try:
+            _try_lock(self._root, descriptor, fcntl.LOCK_SH)
+        finally:
+            os.close(descriptor)
 
     @contextmanager
-    def hold(self, name: str, *, timeout_s: float) -> Iterator[None]:
-        """Wait for the fence and hold it. 0 seconds: take it if it is free."""
+    def hold(self, name: str, *, timeout_s: float, at_least: int = 0) -> Iterator[Hold]:
         with self._file(name) as file:
             started = time.monotonic()
             pause_s = FIRST_PAUSE_S
-            while not _try_lock(file):
+            while not _try_lock(self._root, file.fileno(), fcntl.LOCK_EX):
                 waited_s = time.monotonic() - started
                 if waited_s >= timeout_s:
                     raise BranchBusy(branch=name, holder=_holder(file), waited_s=timeout_s)
                 time.sleep(min(pause_s, timeout_s - waited_s))
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-            _sign(file)
-            yield
+            with _failures(self._root):
+                _sign(file)
+            yield KernelHold(at_least)
 
     @contextmanager
-    def _file(self, name: str) -> Iterator[BufferedRandom]:
-        path = self._directory / f"{quote(name, safe='')}.lock"
-        try:
+    def _file(self, name: str) -> Iterator[FileIO]:
+        path = self._root / LOCKS / f"{quote(name, safe='')}.lock"
+        with _failures(path):
             path.parent.mkdir(exist_ok=True)
             path.touch()
-            file = path.open("r+b")
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise StorageFailed(doing="lock", path=str(path), reason=reason) from error
+            # Unbuffered: what a full disk refuses must not be tried again when the file is closed.
+            file = path.open("r+b", buffering=0)
         with file:
             yield file
 
 
-def _try_lock(file: BufferedRandom) -> bool:
-    try:
-        # flock belongs to this opening of the file, so two threads exclude each other too; lockf
-        # would be lost as soon as anyone in the process closes the file.
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def _try_lock(path: Path, descriptor: int, kind: int) -> bool:
+    with _failures(path):
+        try:
+            # flock belongs to this opening of the file, so two threads exclude each other too;
+            # lockf would be lost as soon as anyone in the process closes the file.
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
 
-def _sign(file: BufferedRandom) -> None:
+def this_process() -> str:
+    """How others name us when they wait for us."""
+    return f"process {os.getpid()} on {socket.gethostname()}"
+
+
+def _sign(file: FileIO) -> None:
     file.truncate(0)
-    file.write(json.dumps({"process": os.getpid(), "host": socket.gethostname()}).encode())
-    file.flush()
+    file.write(this_process().encode())
 
 
-def _holder(file: BufferedRandom) -> str:
+def _holder(file: FileIO) -> str:
     file.seek(0)
+    return file.read().decode() or "another process"
+
+
+@contextmanager
+def _failures(path: Path) -> Iterator[None]:
     try:
-        signed = json.loads(file.read())
-        return f"process {signed['process']} on {signed['host']}"
-    except (ValueError, KeyError, TypeError):
-        return "another process"
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.errno in NO_LOCKS:
+            unfit = f"its file system does not lock files ({reason})"
+            raise StoreUnfit(place=str(path), reason=unfit) from error
+        raise StorageFailed(doing="lock", path=str(path), reason=reason) from error

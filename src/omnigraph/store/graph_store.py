@@ -5,31 +5,40 @@ business of `write.recover`, which whoever wants to write runs first.
 """
 
 import json
-import shutil
+import logging
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 
 from omnigraph.base.clock import Clock, SystemClock
-from omnigraph.base.errors import AlreadyInitialized, CommitMissing, GraphMissing, StorageFailed
+from omnigraph.base.errors import (
+    AlreadyInitialized,
+    ArgumentInvalid,
+    BranchBusy,
+    BranchMissing,
+    CommitMissing,
+    FenceLost,
+    GraphMissing,
+    StorageFailed,
+)
 from omnigraph.base.ids import MAIN, BranchName, CommitId, TableKey
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.audit import RecoveryAudit
 from omnigraph.store.branches import Branch, Branches, check_branch_name
 from omnigraph.store.commits import Commit, CommitKind, History, TableChange
-from omnigraph.store.datasets import Datasets
-from omnigraph.store.durability import Disk, Durability
-from omnigraph.store.fence import Fences
+from omnigraph.store.durability import Durability
+from omnigraph.store.fence import Hold
 from omnigraph.store.layout import GRAPH, MANIFEST, table_path
-from omnigraph.store.manifest import CommitRow, Manifest, ManifestState, TableEntry
-from omnigraph.store.objects import DiskObjects, Objects, graph_root
+from omnigraph.store.manifest import CommitRow, Manifest, ManifestMoved, ManifestState, TableEntry
+from omnigraph.store.root import BucketAccess, graph_root
 from omnigraph.store.schemas import Schemas
 from omnigraph.store.snapshot import Snapshot, tables_at
+from omnigraph.store.storage import Storage
 from omnigraph.store.transactions import DatasetRef
+from omnigraph.store.upgrade import LADDER, Ladder
 
 __all__ = ["FencedBranch", "GraphStore"]
 
@@ -39,33 +48,40 @@ FENCE_TIMEOUT_S = 60.0
 # The fence over the names of branches. No branch can be called so.
 BRANCH_NAMES = "__branches"
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class FencedBranch:
     """A branch that no one else can write for now; only `GraphStore.fence` gives one."""
 
     branch: Branch
+    hold: Hold = field(repr=False)
+
+    @property
+    def number(self) -> int:
+        """The fencing number: every trace that its holder leaves carries it."""
+        return self.hold.number
 
 
 class GraphStore:
     def __init__(
         self,
-        root: Path,
+        storage: Storage,
         *,
-        objects: Objects,
-        datasets: Datasets,
         clock: Clock,
         fence_timeout_s: float = FENCE_TIMEOUT_S,
+        ladder: Ladder = LADDER,
     ) -> None:
-        self.root = root
-        self.objects = objects
-        self.datasets = datasets
+        self.root = storage.root
+        self.objects = storage.objects
+        self.datasets = storage.datasets
         self.clock = clock
-        self.manifest = Manifest(datasets)
-        self.branches = Branches(datasets, clock)
-        self.schemas = Schemas(objects)
-        self.audit = RecoveryAudit(datasets)
-        self._fences = Fences(root)
+        self.manifest = Manifest(self.datasets, ladder)
+        self.branches = Branches(self.datasets, clock)
+        self.schemas = Schemas(self.objects)
+        self.audit = RecoveryAudit(self.datasets)
+        self._fences = storage.fences
         self._fence_timeout_s = fence_timeout_s
         self._commits: dict[CommitId, Commit] = {}
         self._snapshots: dict[BranchName, tuple[ManifestState, Snapshot]] = {}
@@ -82,20 +98,24 @@ class GraphStore:
         actor: str | None = None,
         clock: Clock | None = None,
         durability: Durability = Durability.FSYNC,
+        access: BucketAccess | None = None,
     ) -> "GraphStore":
         """Make an empty graph with this schema, in a place where nothing is."""
-        root = graph_root(uri)
-        is_new = _make_empty_place(root, uri)
-        store = cls._wired(root, clock or SystemClock(), durability)
-        identity = json.dumps({"id": store.clock.ulid()}).encode()
-        if not store.objects.put_if_absent(GRAPH, identity):
-            raise AlreadyInitialized(uri)
+        clock = clock or SystemClock()
+        storage = Storage.at(graph_root(uri), clock=clock, durability=durability, access=access)
+        is_new = storage.make_room()
+        store = cls(storage, clock=clock)
         try:
+            store.require_fences()
+            if not store.objects.put_if_absent(GRAPH, json.dumps({"id": clock.ulid()}).encode()):
+                raise AlreadyInitialized(uri)
             store._fill(catalog, source=source, actor=actor)
-        except BaseException:
-            _clear(root, is_ours=is_new)
+        except AlreadyInitialized:
             raise
-        Disk(root.parent, durability).sync_names([root])
+        except BaseException:
+            storage.clear(is_ours=is_new)
+            raise
+        storage.settle(durability)
         return store
 
     @classmethod
@@ -105,25 +125,25 @@ class GraphStore:
         *,
         clock: Clock | None = None,
         durability: Durability = Durability.FSYNC,
+        access: BucketAccess | None = None,
     ) -> "GraphStore":
-        root = graph_root(uri)
-        store = cls._wired(root, clock or SystemClock(), durability)
+        clock = clock or SystemClock()
+        storage = Storage.at(graph_root(uri), clock=clock, durability=durability, access=access)
+        store = cls(storage, clock=clock)
         if store.objects.get(GRAPH) is None:
             raise GraphMissing(uri)
-        if not (root / MANIFEST).is_dir():
+        try:
+            store.manifest.newest(None)
+        except StorageFailed as failure:
+            if any(store.objects.walk(MANIFEST)):
+                raise
             reason = "its making did not finish: remove it and make it again"
-            raise StorageFailed(doing="open", path=uri, reason=reason)
-        store.manifest.newest(None)
+            raise StorageFailed(doing="open", path=uri, reason=reason) from failure
         return store
 
-    @classmethod
-    def _wired(cls, root: Path, clock: Clock, durability: Durability) -> "GraphStore":
-        return cls(
-            root,
-            objects=DiskObjects(root, durability),
-            datasets=Datasets(str(root), durability),
-            clock=clock,
-        )
+    def require_fences(self) -> None:
+        """Raise `StoreUnfit` where two writers could not be kept apart: ask before writing."""
+        self._fences.require()
 
     def _fill(self, catalog: Catalog, *, source: str, actor: str | None) -> None:
         RecoveryAudit.create(self.datasets)
@@ -182,6 +202,12 @@ class GraphStore:
 
     def commit(self, commit_id: CommitId) -> Commit:
         """Any commit that a branch here descends from; a recent one is found without a scan."""
+        if (known := self._commits.get(commit_id)) is not None:
+            with suppress(BranchMissing):
+                # Where it was made it most likely still is: so the number of branches is no matter.
+                made_on = self.state(self.branches.resolve(known.branch))
+                if any(row.id == commit_id for row in made_on.recent):
+                    return known
         branches = self.branches.list()
         for branch in branches:
             for row in self.state(branch).recent:
@@ -190,18 +216,28 @@ class GraphStore:
         return History(c for branch in branches for c in self._line(branch))[commit_id]
 
     def commits(self, branch: BranchName = MAIN, *, limit: int | None = None) -> list[Commit]:
-        """The line of a branch, newest first. A short limit reads no cold history."""
+        """The line of a branch, newest first."""
+        return list(islice(self.line(branch), limit))
+
+    def line(self, branch: BranchName = MAIN) -> Iterator[Commit]:
+        """The commits of a branch, newest first. Who stops early reads no cold history."""
         state = self.state(self.branches.resolve(branch))
-        is_recent = limit is not None and limit <= len(state.recent)
-        rows = state.recent if is_recent else self.manifest.commits(state)
-        return [self._commit(row) for row in islice(reversed(rows), limit)]
+        yield from (self._commit(row) for row in reversed(state.recent))
+        cold = self.manifest.commits(state)[: -len(state.recent)]
+        yield from (self._commit(row) for row in reversed(cold))
 
     def history(self) -> History:
         """The commits of all branches."""
         return History(commit for branch in self.branches.list() for commit in self._line(branch))
 
     def state(self, branch: Branch) -> ManifestState:
-        return self.manifest.newest(branch.lance_branch)
+        try:
+            return self.manifest.newest(branch.lance_branch)
+        except StorageFailed as failure:
+            if self.branches.is_alive(branch):
+                raise
+            known = tuple(b.name for b in self.branches.list())
+            raise BranchMissing(branch=branch.name, known=known) from failure
 
     def _snapshot(
         self, commit: Commit, branch: BranchName, tables: Mapping[TableKey, TableEntry]
@@ -217,44 +253,82 @@ class GraphStore:
             self._commits[row.id] = Commit.from_row(row)
         return self._commits[row.id]
 
+    def bring_up_to_date(self) -> None:
+        """Walk main forward to the layout we know; any other branch does so when it is written."""
+        if self.state(self.branches.resolve(MAIN)).is_behind:
+            with suppress(BranchBusy), self.fence(MAIN, timeout_s=0):
+                pass
+
     # Branches ------------------------------------------------------------------------------------
 
     def create_branch(self, name: BranchName, from_: BranchName = MAIN) -> Branch:
         """A new branch whose head is the head of `from_`. Takes no longer for a larger graph."""
         check_branch_name(name)
         # Two makers of one name would not collide in Lance: each fork has a name of its own.
-        with self._hold(BRANCH_NAMES), self.fence(from_) as source:
+        with self._hold(BRANCH_NAMES) as names, self.fence(from_) as source:
             state = self.state(source.branch)
-            return self.branches.create(name, DatasetRef(MANIFEST, state.branch, state.version))
+            forked = DatasetRef(MANIFEST, state.branch, state.version)
+            made = self.branches.create(name, forked, fencing=names.number)
+            try:
+                names.confirm()
+            except FenceLost:
+                # Someone else may have made one of this name meanwhile, which then is the one.
+                self.branches.discard(made)
+                raise
+            return made
+
+    def delete_branch(self, name: BranchName) -> None:
+        """Remove a branch that none was made from. It is gone at once; its files follow."""
+        if name == MAIN:
+            raise ArgumentInvalid(argument="branch", value=name, rule="main can't be deleted")
+        # The names' fence too, or one could be made from it meanwhile.
+        with self._hold(BRANCH_NAMES), self.fence(name) as held:
+            paths = {entry.ref.path for entry in self.state(held.branch).tables.values()}
+            self.branches.delete(held.branch)
+        for path in sorted(paths):
+            self._reclaim_forks(path, held.branch)
+
+    def _reclaim_forks(self, path: str, branch: Branch) -> None:
+        """Free what a deleted branch had of a table. What stays is in nobody's way."""
+        try:
+            for fork in self.datasets.fork_names(path):
+                if branch.owns(DatasetRef(path, fork, 0)):
+                    self.datasets.delete_fork(path, fork)
+        except StorageFailed as failure:
+            log.warning("files of the deleted branch %s stay: %s", branch.name, failure)
 
     @contextmanager
     def fence(self, name: BranchName, *, timeout_s: float | None = None) -> Iterator[FencedBranch]:
         """Keep every other writer of the branch out, in this process and in others."""
-        branch = self.branches.resolve(name)
-        with self._hold(branch.incarnation, timeout_s=timeout_s):
-            yield FencedBranch(branch)
+        is_held = False
+        while not is_held:
+            branch = self.branches.resolve(name)
+            known = self.state(branch).fencing
+            with self._hold(branch.incarnation, timeout_s=timeout_s, at_least=known) as hold:
+                # While we waited it may have been deleted, and another of its name made.
+                is_held = self.branches.is_alive(branch)
+                if is_held:
+                    held = FencedBranch(branch, hold)
+                    self._keep_earlier_owners_out(held)
+                    self.manifest.bring_up_to_date(branch.lance_branch)
+                    yield held
 
-    def _hold(self, name: str, *, timeout_s: float | None = None) -> AbstractContextManager[None]:
+    def _keep_earlier_owners_out(self, held: FencedBranch) -> None:
+        """The first act of an owner who took over: after it, what an earlier one does is in vain.
+
+        Before it, an earlier one may still publish, whole; then that is what we go on from.
+        """
+        state = self.state(held.branch)
+        while state.fencing < held.number:
+            try:
+                state = self.manifest.renumber(state, name=held.branch.name, fencing=held.number)
+            except ManifestMoved:
+                state = self.state(held.branch)
+        if state.fencing > held.number:
+            raise FenceLost(branch=held.branch.name, holder="another writer")
+
+    def _hold(
+        self, name: str, *, timeout_s: float | None = None, at_least: int = 0
+    ) -> AbstractContextManager[Hold]:
         waiting_s = self._fence_timeout_s if timeout_s is None else timeout_s
-        return self._fences.hold(name, timeout_s=waiting_s)
-
-
-def _make_empty_place(root: Path, uri: str) -> bool:
-    """Make sure of an empty directory; True if it is a new one."""
-    try:
-        root.mkdir(parents=True)
-        return True
-    except FileExistsError:
-        if not root.is_dir() or any(root.iterdir()):
-            raise AlreadyInitialized(uri) from None
-        return False
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise StorageFailed(doing="create", path=uri, reason=reason) from error
-
-
-def _clear(root: Path, *, is_ours: bool) -> None:
-    for entry in root.iterdir():
-        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-    if is_ours:
-        root.rmdir()
+        return self._fences.hold(name, timeout_s=waiting_s, at_least=at_least)

@@ -11,18 +11,21 @@ Each Lance branch of `__manifest` is one branch of the graph, and has exactly on
 the first publish on a new branch replaces the row it inherited.
 """
 
+import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from omnigraph.base.errors import SchemaVersionUnsupported
+from omnigraph.base.errors import StorageFailed
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.store.datasets import Dataset, Datasets, LandingRefused
 from omnigraph.store.layout import MANIFEST
 from omnigraph.store.transactions import DatasetRef, Update
+from omnigraph.store.upgrade import LADDER, Ladder
 
 __all__ = [
     "CommitRow",
@@ -32,13 +35,13 @@ __all__ = [
     "TableEntry",
 ]
 
-STAMP = b"omnigraph:internal_schema_version"
-SUPPORTED_STAMP = 1
-
 COMMITS_PER_COLD_FRAGMENT = 64
 
 # A reader that has opened a version reads its hot fragment at once; a minute is ages for that.
 KEEP_VERSIONS_S = 60
+
+# Half of that: how long after we looked a newer version is sure to be still there.
+TRUSTED_NS = KEEP_VERSIONS_S * 10**9 // 2
 
 # The file system's clock ticks coarsely: two changes within one tick look like one. A time stamp
 # is believed only once it is this old.
@@ -61,8 +64,7 @@ COLUMNS = pa.schema(
         pa.field("table_branch", pa.string()),
         pa.field("row_count", pa.int64()),
         pa.field("seq", pa.int64(), nullable=False),
-    ],
-    metadata={STAMP: str(SUPPORTED_STAMP)},
+    ]
 )
 
 
@@ -100,6 +102,12 @@ class ManifestState:
     """The commits of the hot fragment, oldest first; the head is the last."""
     hot: int
     cold: tuple[int, ...]
+    fencing: int
+    """The number of the owner who wrote it: no owner with a lower one may replace it."""
+    is_behind: bool
+    """Whether its layout is an old one: a writer walks it forward first."""
+    strays: tuple[int, ...] = ()
+    """Fragments of someone who swapped a state that was long gone; the next swap removes them."""
 
 
 class ManifestMoved(Exception):
@@ -109,8 +117,9 @@ class ManifestMoved(Exception):
 class Manifest:
     """The manifest's branches, with what was last seen of each kept warm."""
 
-    def __init__(self, datasets: Datasets) -> None:
+    def __init__(self, datasets: Datasets, ladder: Ladder = LADDER) -> None:
         self._datasets = datasets
+        self._ladder = ladder
         self._warm: dict[str | None, tuple[ManifestState, _Sighting]] = {}
         self._cold: dict[str | None, dict[int, tuple[CommitRow, ...]]] = {}
 
@@ -120,23 +129,38 @@ class Manifest:
         name: BranchName,
         tables: Mapping[TableKey, TableEntry],
         commit: CommitRow,
+        ladder: Ladder = LADDER,
     ) -> None:
-        datasets.create(MANIFEST, COLUMNS, _hot_rows(name, tables, [commit]))
+        schema = ladder.stamped(COLUMNS)
+        datasets.create(
+            MANIFEST, schema, _hot_rows(name, tables, [commit], fencing=0, version=1).cast(schema)
+        )
 
     def newest(self, branch: str | None) -> ManifestState:
         """The branch's state now. Costs one look at a directory while nothing has changed."""
         # Look first, read second: a publish in between makes the sighting too old, not the state.
         sighting = _Sighting.of(self._datasets, branch)
         warm = self._warm.get(branch)
-        if warm is not None and warm[1].rules_out_change_until(sighting):
+        if warm is not None and self._is_still_newest(*warm, now=sighting):
+            self._warm[branch] = (warm[0], sighting)
             return warm[0]
         dataset = self._datasets.open_newest(MANIFEST, branch)
         if warm is not None and warm[0].version == dataset.ref.version:
             state = warm[0]
         else:
-            state = _project(dataset)
+            state = self._project(dataset)
         self._warm[branch] = (state, sighting)
         return state
+
+    def _is_still_newest(
+        self, state: ManifestState, seen: "_Sighting", *, now: "_Sighting"
+    ) -> bool:
+        if seen.rules_out_change_until(now):
+            return True
+        # A version that came after we last looked is too young to have been removed again.
+        since_ns = now.looked_ns - seen.looked_ns
+        ref = DatasetRef(MANIFEST, state.branch, state.version)
+        return 0 <= since_ns < TRUSTED_NS and self._datasets.is_newest(ref)
 
     def commits(self, state: ManifestState) -> tuple[CommitRow, ...]:
         """Every commit of the branch, oldest first. Reads only fragments not read before."""
@@ -154,32 +178,66 @@ class Manifest:
         name: BranchName,
         tables: Mapping[TableKey, TableEntry],
         commit: CommitRow,
+        fencing: int,
     ) -> ManifestState:
         """Make `commit` the head, with these tables, if `state` is still the newest."""
-        base = DatasetRef(MANIFEST, state.branch, state.version)
         cooling = state.recent if len(state.recent) == COMMITS_PER_COLD_FRAGMENT else ()
         recent = (commit,) if cooling else (*state.recent, commit)
-        cold = self._datasets.stage_rows(base, _table(map(_commit_row, cooling))) if cooling else ()
-        hot = self._datasets.stage_rows(base, _hot_rows(name, tables, recent))
-        # Lance numbers new fragments in this order, and readers know the hot one by the highest id.
-        swap = Update(removed=(state.hot,), new=(*cold, *hot))
-        try:
-            landed = self._datasets.land(self._datasets.stage(base, swap, {"commit": commit.id}))
-        except LandingRefused as refusal:
-            raise ManifestMoved from refusal
+        hot_rows = _hot_rows(name, tables, recent, fencing=fencing, version=state.version + 1)
+        published = self._swap(state, cooling, hot_rows)
         if cooling:
             self._datasets.forget_old_versions(MANIFEST, state.branch, older_than_s=KEEP_VERSIONS_S)
-        published = _project(self._datasets.open(landed))
-        # Kept without a proof of freshness: someone may have published since.
-        self._warm[state.branch] = (published, _Sighting(changed_ns=0, looked_ns=0))
         return published
+
+    def renumber(self, state: ManifestState, *, name: BranchName, fencing: int) -> ManifestState:
+        """Say the same with a new owner's number. From then on no earlier owner can publish."""
+        hot_rows = _hot_rows(
+            name, state.tables, state.recent, fencing=fencing, version=state.version + 1
+        )
+        return self._swap(state, (), hot_rows)
+
+    def _swap(
+        self, state: ManifestState, cooling: Sequence[CommitRow], hot_rows: pa.Table
+    ) -> ManifestState:
+        base = DatasetRef(MANIFEST, state.branch, state.version)
+        cold = self._datasets.stage_rows(base, _table(map(_commit_row, cooling))) if cooling else ()
+        hot = self._datasets.stage_rows(base, hot_rows)
+        # Lance numbers new fragments in this order, and readers know the hot one by the highest id.
+        swap = Update(removed=(state.hot, *state.strays), new=(*cold, *hot))
+        try:
+            landed = self._datasets.land(self._datasets.stage(base, swap, {}))
+        except LandingRefused as refusal:
+            raise ManifestMoved from refusal
+        published = self._project(self._datasets.open(landed), hot_rows)
+        # Kept without a proof of freshness: someone may have published since.
+        self._warm[state.branch] = (published, _Sighting(None, time.time_ns()))
+        return published
+
+    def bring_up_to_date(self, branch: str | None) -> None:
+        """Walk the branch's layout forward. The caller holds its fence."""
+        if self.newest(branch).is_behind:
+            self._ladder.climb(self._datasets, branch)
+
+    def _project(self, dataset: Dataset, hot_rows: pa.Table | None = None) -> ManifestState:
+        """What a version says; the rows of its hot fragment are read, unless they are known."""
+        is_behind = self._ladder.is_behind(dataset)
+        try:
+            *cold, hot = sorted(dataset.fragment_ids)
+            known = hot_rows if hot_rows is not None else _read(dataset, hot)
+            state = _project(
+                dataset.ref, known.to_pylist(), hot=hot, cold=cold, is_behind=is_behind
+            )
+            return state if _made_for(known) == state.version else _without_strays(dataset, state)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            reason = f"its rows are not those of a manifest: {error}"
+            raise StorageFailed(doing="read", path=MANIFEST, reason=reason) from error
 
 
 @dataclass(frozen=True, slots=True)
 class _Sighting:
-    """When the versions had last changed, and when we looked."""
+    """When the versions had last changed, if it can be seen, and when we looked."""
 
-    changed_ns: int
+    changed_ns: int | None
     looked_ns: int
 
     @classmethod
@@ -188,8 +246,9 @@ class _Sighting:
         return cls(datasets.versions_changed_ns(MANIFEST, branch), time.time_ns())
 
     def rules_out_change_until(self, later: "_Sighting") -> bool:
-        is_settled = self.looked_ns - self.changed_ns > CLOCK_TICK_NS
-        return is_settled and self.changed_ns == later.changed_ns
+        if self.changed_ns is None or self.changed_ns != later.changed_ns:
+            return False
+        return self.looked_ns - self.changed_ns > CLOCK_TICK_NS
 
 
 # Rows -------------------------------------------------------------------------------------------
@@ -199,17 +258,14 @@ HEAD, TABLE, COMMIT = "graph_head", "table_version", "graph_commit"
 Row = dict[str, Any]
 
 
-def _project(dataset: Dataset) -> ManifestState:
-    stamp = int(dataset.schema_metadata.get(STAMP, b"0"))
-    if stamp > SUPPORTED_STAMP:
-        raise SchemaVersionUnsupported(found=stamp, supported=SUPPORTED_STAMP)
-    *cold, hot = sorted(dataset.fragment_ids)
-    rows = _read(dataset, hot)
+def _project(
+    ref: DatasetRef, rows: list[Row], *, hot: int, cold: list[int], is_behind: bool
+) -> ManifestState:
     [head] = [row for row in rows if row["object_type"] == HEAD]
     recent = _commits_among(rows)
     state = ManifestState(
-        branch=dataset.ref.branch,
-        version=dataset.ref.version,
+        branch=ref.branch,
+        version=ref.version,
         head=CommitId(head["base_objects"][0].removeprefix(f"{COMMIT}:")),
         tables={
             TableKey(row["table_key"]): TableEntry(
@@ -223,14 +279,45 @@ def _project(dataset: Dataset) -> ManifestState:
         recent=recent,
         hot=hot,
         cold=tuple(cold),
+        fencing=json.loads(head["metadata"] or "{}").get("fencing", 0),
+        is_behind=is_behind,
     )
     assert recent[-1].id == state.head, "the head is the newest commit of the hot fragment"
     return state
 
 
-def _read(dataset: Dataset, fragment: int) -> list[Row]:
-    rows: list[Row] = dataset.scan(COLUMNS.names, fragment_ids=[fragment]).to_pylist()
-    return rows
+def _made_for(hot_rows: pa.Table) -> int:
+    """The version that the rows of a hot fragment were written to become."""
+    [head] = hot_rows.filter(pc.field("object_type") == HEAD)["metadata"].to_pylist()
+    return int(json.loads(head or "{}").get("version", 0))
+
+
+def _without_strays(dataset: Dataset, seen: ManifestState) -> ManifestState:
+    """The same version, read with care: its newest fragment was not made for it.
+
+    Lance finds out that a swap comes too late by looking at the swaps since. Where the versions
+    between have been removed it sees none, and lands it. Then the fragment that was made for the
+    latest version is the hot one, and what came too late is a stray. If only the layout was walked
+    forward since, there is no other fragment with a head.
+    """
+    heads = dataset.scan(
+        ["metadata"], predicate=pc.field("object_type") == HEAD, with_row_address=True
+    ).to_pylist()
+    made_for = {
+        row["_rowaddr"] >> 32: json.loads(row["metadata"] or "{}").get("version", 0)
+        for row in heads
+    }
+    hot = max(made_for, key=lambda fragment: made_for[fragment])
+    fragments = sorted(dataset.fragment_ids)
+    strays = tuple(f for f in fragments if f > hot or (f in made_for and f != hot))
+    cold = [f for f in fragments if f != hot and f not in strays]
+    rows = _read(dataset, hot).to_pylist()
+    state = _project(dataset.ref, rows, hot=hot, cold=cold, is_behind=seen.is_behind)
+    return replace(state, strays=strays)
+
+
+def _read(dataset: Dataset, fragment: int) -> pa.Table:
+    return dataset.scan(COLUMNS.names, fragment_ids=[fragment])
 
 
 def _commits_among(rows: Iterable[Row]) -> tuple[CommitRow, ...]:
@@ -260,12 +347,18 @@ def _commits_by_fragment(
 
 
 def _hot_rows(
-    name: BranchName, tables: Mapping[TableKey, TableEntry], recent: Sequence[CommitRow]
+    name: BranchName,
+    tables: Mapping[TableKey, TableEntry],
+    recent: Sequence[CommitRow],
+    *,
+    fencing: int,
+    version: int,
 ) -> pa.Table:
     head = recent[-1]
     head_row = {
         "object_id": f"{HEAD}:{name}",
         "object_type": HEAD,
+        "metadata": json.dumps({"fencing": fencing, "version": version}),
         "base_objects": [f"{COMMIT}:{head.id}"],
         "seq": head.seq,
     }

@@ -1,22 +1,23 @@
-"""Small objects beside the datasets: the graph's id, schemas, sidecars.
+"""Objects by name, on a disk or in a bucket: the graph's id, schemas, sidecars, files of datasets.
 
 An object is written whole or not at all, and once `put` returns it survives a power cut. Names use
-`/` and are relative to the graph's root.
+`/` and are relative to the root. Bytes that someone else wrote (Lance, on a disk) survive only once
+`sync` has been asked; a bucket keeps whatever it has acknowledged.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import unquote, urlsplit
 
-from omnigraph.base.errors import ArgumentInvalid, StorageFailed, Unsupported
+from omnigraph.base.errors import StorageFailed
 from omnigraph.store.durability import Disk, Durability
+from omnigraph.store.root import BucketRoot, DiskRoot, graph_root
 
-__all__ = ["DiskObjects", "Objects", "graph_root"]
+__all__ = ["DiskObjects", "Objects", "SwappableObjects", "objects_at"]
 
-# A name that `list` never shows: a half-written object is nobody's.
+# A name that is never shown: a half-written object is nobody's.
 UNFINISHED = ".unfinished-"
 
 
@@ -29,35 +30,52 @@ class Objects(Protocol):
 
     def get(self, name: str) -> bytes | None: ...
 
+    def exists(self, name: str) -> bool: ...
+
     def list(self, folder: str) -> list[str]:
         """The names of the objects in a folder, sorted; none where there is no folder."""
+        ...
+
+    def walk(self, folder: str) -> Iterator[str]:
+        """The names of all objects below a folder, at any depth."""
+        ...
+
+    def copy(self, source: str, target: str) -> None:
+        """The same bytes under a second name; a target that is there already stays."""
         ...
 
     def delete(self, name: str) -> None:
         """Gone afterwards, whether it was there or not."""
         ...
 
+    def sync(self, names: Iterable[str]) -> None:
+        """Make objects that someone else wrote survive a power cut."""
+        ...
 
-def graph_root(uri: str) -> Path:
-    """The absolute path that a graph's address means."""
-    parts = urlsplit(uri)
-    match parts.scheme:
-        case "http" | "https":
-            raise ArgumentInvalid(
-                argument="graph", value=uri, rule="it is a server to talk to, not a place to store"
-            )
-        case "s3":
-            raise Unsupported(what="a graph on s3://", instead="use a path on a local disk")
-        case "file":
-            if parts.netloc not in ("", "localhost"):
-                raise ArgumentInvalid(
-                    argument="graph", value=uri, rule="a file:// address names no host"
-                )
-            return Path(unquote(parts.path)).absolute()
-        case _ if not uri:
-            raise ArgumentInvalid(argument="graph", value=uri, rule="an empty path names no place")
-        case _:
-            return Path(uri).expanduser().absolute()
+
+class SwappableObjects(Objects, Protocol):
+    """Objects that know each of their states by a tag."""
+
+    def get_tagged(self, name: str) -> tuple[bytes, str] | None: ...
+
+    def swap(self, name: str, data: bytes, *, expected: str | None) -> str | None:
+        """Put if the object has this tag, or with None if it is not there.
+
+        Gives the new tag; None, and nothing written, where it is otherwise. After a lost answer it
+        may be None although the bytes are there: who must know looks at them.
+        """
+        ...
+
+
+def objects_at(root: str, durability: Durability, options: dict[str, str] | None = None) -> Objects:
+    """What lies under an address. Of a bucket, `options` say how to reach it."""
+    match graph_root(root):
+        case DiskRoot(path=path):
+            return DiskObjects(path, durability)
+        case BucketRoot() as bucket:
+            from omnigraph.store.bucket import BucketObjects  # a disk needs no client of S3
+
+            return BucketObjects.at(bucket, options or {})
 
 
 class DiskObjects:
@@ -84,6 +102,9 @@ class DiskObjects:
             except (FileNotFoundError, NotADirectoryError):
                 return None
 
+    def exists(self, name: str) -> bool:
+        return (self._root / name).exists()
+
     def list(self, folder: str) -> list[str]:
         with _failures("list", folder):
             try:
@@ -92,9 +113,26 @@ class DiskObjects:
                 return []
         return sorted(f"{folder}/{n}" for n in names if not n.startswith(UNFINISHED))
 
+    def walk(self, folder: str) -> Iterator[str]:
+        with _failures("list", folder):
+            for file in (self._root / folder).rglob("*"):
+                if file.is_file() and not file.name.startswith(UNFINISHED):
+                    yield str(file.relative_to(self._root))
+
+    def copy(self, source: str, target: str) -> None:
+        with _failures("copy", source):
+            path = self._root / target
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists():
+                path.hardlink_to(self._root / source)
+            self._disk.sync([path])
+
     def delete(self, name: str) -> None:
         with _failures("delete", name):
             (self._root / name).unlink(missing_ok=True)
+
+    def sync(self, names: Iterable[str]) -> None:
+        self._disk.sync(self._root / name for name in names)
 
     @contextmanager
     def _written(self, name: str, data: bytes) -> Iterator[Path]:

@@ -3,18 +3,25 @@
 Nothing else in the house changes what a reader sees.
 """
 
-from omnigraph.base.errors import HeadMoved
-from omnigraph.store.branches import Branch
+from omnigraph.base.errors import FenceLost, HeadMoved
 from omnigraph.store.commits import Commit
+from omnigraph.store.graph_store import FencedBranch
 from omnigraph.store.manifest import Manifest, ManifestMoved, ManifestState
 
 __all__ = ["publish"]
 
 
 def publish(
-    manifest: Manifest, branch: Branch, *, onto: ManifestState, commit: Commit
+    manifest: Manifest, held: FencedBranch, *, onto: ManifestState, commit: Commit
 ) -> ManifestState:
-    """Swap the branch's head from `onto` to `commit`, or raise `HeadMoved` with no effect."""
+    """Swap the branch's head from `onto` to `commit`, or raise with no effect.
+
+    `HeadMoved`: another commit was first. `FenceLost`: another owner was. The swap replaces exactly
+    the state whose number is looked at here, so an owner who comes later makes it fail.
+    """
+    branch = held.branch
+    if onto.fencing > held.number:
+        raise FenceLost(branch=branch.name, holder="another writer")
     if commit.parent != onto.head:
         raise HeadMoved(branch=branch.name, expected=commit.parent, actual=onto.head)
     visible = commit.published_at(onto.version + 1)
@@ -24,6 +31,7 @@ def publish(
             name=branch.name,
             tables={**onto.tables, **visible.entries},
             commit=visible.to_row(),
+            fencing=held.number,
         )
     except ManifestMoved as moved:
         actual = manifest.newest(branch.lance_branch).head

@@ -46,6 +46,11 @@ class Snapshot:
         ref = self.tables[entity.table_key].ref
         return self._datasets.uri(ref.path, ref.branch)
 
+    @property
+    def options(self) -> dict[str, str] | None:
+        """What a process elsewhere needs beside an address to reach it; None on a disk."""
+        return self._datasets.options
+
 
 def tables_at(
     history: History, commit: Commit, keys: Iterable[TableKey]

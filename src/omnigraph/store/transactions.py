@@ -10,10 +10,13 @@ from typing import Any
 
 __all__ = [
     "Append",
+    "CreateIndex",
     "DatasetRef",
     "Operation",
     "Overwrite",
     "Restore",
+    "Rewrite",
+    "SetMetadata",
     "StagedTransaction",
     "Update",
 ]
@@ -57,8 +60,30 @@ class Restore:
     version: int
 
 
-Operation = Append | Overwrite | Update | Restore
-"""Fragments are the JSON text of Lance's metadata."""
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """The same rows in other files. Each group is the fragments that go and those that come."""
+
+    groups: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex:
+    """Index segments that come and segments that go; the rows stay as they are."""
+
+    new: tuple[str, ...]
+    removed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SetMetadata:
+    """Entries of the schema's metadata, set to these values."""
+
+    entries: tuple[tuple[str, str], ...]
+
+
+Operation = Append | Overwrite | Update | Restore | Rewrite | CreateIndex | SetMetadata
+"""Fragments and index segments are the JSON text of Lance's metadata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,5 +129,11 @@ def _operation_from_json(value: Mapping[str, Any]) -> Operation:
             return Update(tuple(removed), tuple(updated), tuple(new))
         case {"kind": "restore", "version": version}:
             return Restore(version)
+        case {"kind": "rewrite", "groups": groups}:
+            return Rewrite(tuple((tuple(old), tuple(new)) for old, new in groups))
+        case {"kind": "createindex", "new": new, "removed": removed}:
+            return CreateIndex(tuple(new), tuple(removed))
+        case {"kind": "setmetadata", "entries": entries}:
+            return SetMetadata(tuple((name, value) for name, value in entries))
         case _:
             raise ValueError(f"no operation of a dataset: {value.get('kind')}")

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
         LoadResult,
         MergeResult,
         MutationResult,
+        OptimizeResult,
         QueryResult,
     )
+    from omnigraph.store.statistics import Statistics
 
 __all__ = [
     "commit_json",
@@ -32,7 +34,9 @@ __all__ = [
     "load_json",
     "merge_json",
     "mutation_json",
+    "optimize_json",
     "query_json",
+    "statistics_json",
 ]
 
 EXIT_ERROR = 1
@@ -94,6 +98,22 @@ def merge_json(result: "MergeResult") -> dict[str, Any]:
         "outcome": result.outcome,
         "commit": commit_json(result.commit) if result.commit else None,
         "branch_deleted": False,
+    }
+
+
+def optimize_json(result: "OptimizeResult") -> dict[str, Any]:
+    return {
+        "branch": result.branch,
+        "compacted": list(result.compacted),
+        "indexed": list(result.indexed),
+        "commits": [commit_json(commit) for commit in result.commits],
+    }
+
+
+def statistics_json(statistics: "Statistics") -> dict[str, Any]:
+    return {
+        "graph_commit_id": statistics.commit,
+        "tables": {key: asdict(table) for key, table in sorted(statistics.tables.items())},
     }
 
 

@@ -6,21 +6,17 @@ what is there and decides.
 """
 
 import logging
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.base.failpoints import Failpoint, Faults
 from omnigraph.store.graph_store import FencedBranch, GraphStore
 from omnigraph.write.sidecar import Sidecar, SidecarTable, put_sidecar, sidecar_name
-from omnigraph.write.stage import Staged
+from omnigraph.write.stage import Staged, at_once
 
 __all__ = ["Armed", "Landed", "arm", "disarm", "land"]
 
 log = logging.getLogger(__name__)
-
-# Landings wait for the disk, not for the processor.
-PARALLEL_LANDINGS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +40,14 @@ def arm(store: GraphStore, staged: Staged) -> Armed:
     sidecar = Sidecar(
         name=sidecar_name(staged.held.branch, staged.operation_id),
         operation_id=staged.operation_id,
+        fencing=staged.held.number,
         commit=staged.commit,
         tables=tuple(
             SidecarTable(table.change.key, table.pinned, table.transaction)
             for table in staged.tables
         ),
     )
+    staged.held.hold.check()
     put_sidecar(store, sidecar)
     return Armed(staged.held, sidecar)
 
@@ -57,13 +55,12 @@ def arm(store: GraphStore, staged: Staged) -> Armed:
 def land(store: GraphStore, armed: Armed, faults: Faults) -> Landed:
     """Move each dataset to the version that was staged, the first alone and the rest at once."""
     transactions = [table.transaction for table in armed.sidecar.tables]
+    armed.held.hold.check()
     for transaction in transactions[:1]:
         store.datasets.land(transaction)
         faults.reach(Failpoint.AFTER_LAND_1)
-    if rest := transactions[1:]:
-        with ThreadPoolExecutor(min(PARALLEL_LANDINGS, len(rest))) as pool:
-            for landing in [pool.submit(store.datasets.land, each) for each in rest]:
-                landing.result()
+        armed.held.hold.check()
+    at_once(store.datasets.land, transactions[1:])
     return Landed(armed.held, armed.sidecar)
 
 

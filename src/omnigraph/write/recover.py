@@ -10,18 +10,25 @@ moved it, by its uuid; a version number alone proves nothing.
 | the commit is there | | done: remove the note |
 | another head, or other table versions | | settled before: remove the note |
 | the parent is still the head | all moved | publish what was meant |
-| | none moved | nothing happened: remove the note |
+| | none moved | nothing happened: remove the note, and make sure that nothing will |
 | | some moved | land the rest and publish; if that can't be, restore the moved ones |
-| | moved by someone else | stop: an operator decides |
+| | moved by someone else who has lost too | restore them |
+| | moved by a stranger | stop: an operator decides |
+
+A fence that may lapse has a second meaning: the writer may not be dead but only late. Its commit
+can't be published any more, since the manifest's head carries our number; its landings can still
+come. They are kept out by a restoration, after which nothing staged before can land, and one that
+slips through is a stray, which the next write undoes (`strays`).
 
 Being killed here at any point and run again comes to the same end.
 """
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 
-from omnigraph.base.errors import BranchBusy, RecoveryRequired
+from omnigraph.base.errors import BranchBusy, FenceLost, HeadMoved, RecoveryRequired
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.store.audit import RecoveryAction, RecoveryRecord
 from omnigraph.store.commits import Commit, CommitKind, TableChange
@@ -30,16 +37,25 @@ from omnigraph.store.graph_store import FencedBranch, GraphStore
 from omnigraph.store.layout import MANIFEST
 from omnigraph.store.manifest import ManifestState
 from omnigraph.store.publish import publish
-from omnigraph.store.transactions import DatasetRef, Restore
+from omnigraph.store.transactions import DatasetRef
 from omnigraph.write.sidecar import (
     Sidecar,
     SidecarTable,
     branches_to_recover,
+    drop_orphans,
     has_sidecars,
     sidecars,
 )
+from omnigraph.write.strays import is_stray, restored, trace
 
-__all__ = ["RECOVERY_ACTOR", "Outcome", "recover", "recover_all", "recover_if_idle"]
+__all__ = [
+    "RECOVERY_ACTOR",
+    "Outcome",
+    "is_published",
+    "recover",
+    "recover_all",
+    "recover_if_idle",
+]
 
 RECOVERY_ACTOR = "omnigraph:recovery"
 
@@ -53,20 +69,34 @@ class Outcome(Enum):
     NO_MOVEMENT = "no_movement"
     RESTORED = "restored"
     """It had landed, and an earlier recovery has begun to undo it."""
+    DISPLACED = "displaced"
+    """It has not landed and can't: a restoration, or a writer that has lost too, was first."""
     UNEXPECTED_AT_P1 = "unexpected_at_p1"
     UNEXPECTED_MULTISTEP = "unexpected_multistep"
     INVARIANT_VIOLATION = "invariant_violation"
 
     @property
     def is_ours(self) -> bool:
-        return self in (Outcome.LANDED, Outcome.NO_MOVEMENT, Outcome.RESTORED)
+        return self not in (
+            Outcome.UNEXPECTED_AT_P1,
+            Outcome.UNEXPECTED_MULTISTEP,
+            Outcome.INVARIANT_VIOLATION,
+        )
 
 
 def recover(store: GraphStore, held: FencedBranch) -> None:
     """Settle every unfinished write of the branch."""
-    for sidecar in sidecars(store, held):
+    pending = sidecars(store, held)
+    if any(sidecar.fencing > held.number for sidecar in pending):
+        raise FenceLost(branch=held.branch.name, holder="another writer")
+    finder = _Finder(store, held, frozenset(sidecar.operation_id for sidecar in pending))
+    for sidecar in pending:
         _drop_torn_versions(store, held, sidecar)
-        action, outcomes = _settle(store, held, sidecar)
+        try:
+            action, outcomes = _settle(finder, sidecar)
+        except HeadMoved:
+            # It was published by a request that we had given up on: now the manifest says so.
+            action, outcomes = _settle(finder, sidecar)
         _note_down(store, held, sidecar, action, outcomes)
         store.objects.delete(sidecar.name)
         log.warning("unfinished %s %s: %s", sidecar.commit.kind.value, sidecar.name, action.value)
@@ -76,6 +106,7 @@ def recover_all(store: GraphStore) -> None:
     """Settle every unfinished write, on opening a graph to write it."""
     for branch in branches_to_recover(store):
         recover_if_idle(store, branch)
+    drop_orphans(store)
 
 
 def recover_if_idle(store: GraphStore, name: BranchName) -> None:
@@ -89,25 +120,76 @@ def recover_if_idle(store: GraphStore, name: BranchName) -> None:
         return
 
 
+def is_published(store: GraphStore, held: FencedBranch, commit: CommitId) -> bool:
+    return any(row.id == commit for row in store.manifest.commits(store.state(held.branch)))
+
+
 Outcomes = Mapping[TableKey, Outcome]
 
 
-def _settle(
-    store: GraphStore, held: FencedBranch, sidecar: Sidecar
-) -> tuple[RecoveryAction, Outcomes]:
+@dataclass(frozen=True)
+class _Finder:
+    """Tells how tables are found, and whose doing it is."""
+
+    store: GraphStore
+    held: FencedBranch
+    pending: frozenset[str]
+    """The operations that have a note here: each of them is settled in its turn."""
+
+    def outcomes(self, sidecar: Sidecar) -> Outcomes:
+        return {table.key: self.outcome(table) for table in sidecar.tables}
+
+    def outcome(self, table: SidecarTable) -> Outcome:
+        base = table.transaction.base
+        if self.store.datasets.newest_version(base.path, base.branch) < base.version:
+            return Outcome.INVARIANT_VIOLATION
+        return self._classify(self.store.datasets.notes_after(base), table)
+
+    def _classify(self, notes: Sequence[VersionNote], table: SidecarTable) -> Outcome:
+        """What the versions after the one it was staged on tell about a transaction."""
+        match list(notes):
+            case []:
+                return Outcome.NO_MOVEMENT
+            case [first, *later] if all(
+                self._is_explained(note, table) for note in (first, *later)
+            ):
+                if first.uuid != table.transaction.uuid:
+                    return Outcome.DISPLACED
+                is_restored = any(note.restores == table.pinned.version for note in later)
+                return Outcome.RESTORED if is_restored else Outcome.LANDED
+            case [_]:
+                return Outcome.UNEXPECTED_AT_P1
+            case _:
+                return Outcome.UNEXPECTED_MULTISTEP
+
+    def _is_explained(self, note: VersionNote, table: SidecarTable) -> bool:
+        """Whether a version is this transaction's, a restoration, or of one that has lost too."""
+        return (
+            note.uuid == table.transaction.uuid
+            or note.restores == table.pinned.version
+            or note.operation_id in self.pending
+            or is_stray(self.store, self.held, note)
+        )
+
+
+def _settle(finder: _Finder, sidecar: Sidecar) -> tuple[RecoveryAction, Outcomes]:
+    store, held = finder.store, finder.held
     state = store.state(held.branch)
-    if any(row.id == sidecar.commit.id for row in store.manifest.commits(state)):
+    if is_published(store, held, sidecar.commit.id):
         return RecoveryAction.ROLLED_FORWARD, {}
     if _is_stale(sidecar, state):
         return RecoveryAction.ROLLED_BACK, {}
-    outcomes = {table.key: _outcome(store, table) for table in sidecar.tables}
+    outcomes = finder.outcomes(sidecar)
     _stop_unless_ours(sidecar, outcomes)
     found = set(outcomes.values())
-    if found == {Outcome.NO_MOVEMENT}:
+    if found <= {Outcome.NO_MOVEMENT, Outcome.DISPLACED}:
+        if held.hold.may_lapse:
+            _keep_out(store, held, sidecar)
         return RecoveryAction.ROLLED_BACK, outcomes
-    if Outcome.RESTORED not in found and _finish(store, held, sidecar, outcomes, state):
+    can_finish = found <= {Outcome.LANDED, Outcome.NO_MOVEMENT}
+    if can_finish and _finish(finder, sidecar, outcomes, state):
         return RecoveryAction.ROLLED_FORWARD, outcomes
-    _undo(store, held, sidecar, state)
+    _undo(finder, sidecar, state)
     return RecoveryAction.ROLLED_BACK, outcomes
 
 
@@ -119,30 +201,6 @@ def _is_stale(sidecar: Sidecar, state: ManifestState) -> bool:
     )
 
 
-def _outcome(store: GraphStore, table: SidecarTable) -> Outcome:
-    base = table.transaction.base
-    if store.datasets.newest_version(base.path, base.branch) < base.version:
-        return Outcome.INVARIANT_VIOLATION
-    return _classify(store.datasets.notes_after(base), table)
-
-
-def _classify(notes: Sequence[VersionNote], table: SidecarTable) -> Outcome:
-    """What the versions after the pinned one tell about a transaction."""
-    match list(notes):
-        case []:
-            return Outcome.NO_MOVEMENT
-        case [first] if first.uuid == table.transaction.uuid:
-            return Outcome.LANDED
-        case [_]:
-            return Outcome.UNEXPECTED_AT_P1
-        case [first, *later] if first.uuid == table.transaction.uuid and all(
-            note.restores == table.pinned.version for note in later
-        ):
-            return Outcome.RESTORED
-        case _:
-            return Outcome.UNEXPECTED_MULTISTEP
-
-
 def _stop_unless_ours(sidecar: Sidecar, outcomes: Outcomes) -> None:
     strange = {key: outcome for key, outcome in outcomes.items() if not outcome.is_ours}
     if strange:
@@ -150,40 +208,50 @@ def _stop_unless_ours(sidecar: Sidecar, outcomes: Outcomes) -> None:
         raise RecoveryRequired(sidecar=sidecar.name, reason=reason)
 
 
-def _finish(
-    store: GraphStore,
-    held: FencedBranch,
-    sidecar: Sidecar,
-    outcomes: Outcomes,
-    state: ManifestState,
-) -> bool:
+def _finish(finder: _Finder, sidecar: Sidecar, outcomes: Outcomes, state: ManifestState) -> bool:
     """Land what has not landed and publish; False if it can't be done any more."""
+    datasets = finder.store.datasets
     missing = [t for t in sidecar.tables if outcomes[t.key] is Outcome.NO_MOVEMENT]
-    if not all(store.datasets.has_files_of(table.transaction) for table in missing):
+    if not all(datasets.has_files_of(table.transaction) for table in missing):
         return False
     try:
         for table in missing:
-            store.datasets.land(table.transaction)
+            datasets.land(table.transaction)
     except LandingRefused:
-        return False
-    publish(store.manifest, held.branch, onto=state, commit=sidecar.commit)
+        # Its writer may have come back and landed it before us: then it is done all the same.
+        if set(finder.outcomes(sidecar).values()) != {Outcome.LANDED}:
+            return False
+    publish(finder.store.manifest, finder.held, onto=state, commit=sidecar.commit)
     return True
 
 
-def _undo(store: GraphStore, held: FencedBranch, sidecar: Sidecar, state: ManifestState) -> None:
+def _keep_out(store: GraphStore, held: FencedBranch, sidecar: Sidecar) -> None:
+    """Make sure that what has not landed never will.
+
+    The manifest goes on naming the version before: a restoration of it holds the same.
+    """
+    for table in sidecar.tables:
+        if not table.is_new_fork:
+            _restored(store, held, sidecar, table)
+
+
+def _undo(finder: _Finder, sidecar: Sidecar, state: ManifestState) -> None:
     """Restore every table that moved, and publish once so that the manifest names what is newest.
 
-    A fork that no manifest names is left alone: the next writer makes another.
+    A fork that no manifest names is left alone: the next writer makes another. Under a fence that
+    may lapse, a table that did not move is restored too, or it still might.
     """
+    store, held = finder.store, finder.held
     moved = [
         table
         for table in sidecar.tables
-        if not table.is_new_fork and _outcome(store, table) is not Outcome.NO_MOVEMENT
+        if not table.is_new_fork
+        and (held.hold.may_lapse or finder.outcome(table) is not Outcome.NO_MOVEMENT)
     ]
     if not moved:
         return
     changes = tuple(
-        TableChange(t.key, _restored(store, t, sidecar), state.tables[t.key].row_count)
+        TableChange(t.key, _restored(store, held, sidecar, t), state.tables[t.key].row_count)
         for t in moved
     )
     undone = Commit(
@@ -199,19 +267,14 @@ def _undo(store: GraphStore, held: FencedBranch, sidecar: Sidecar, state: Manife
         message=f"undo {sidecar.commit.id}, which could not be finished",
         extra={f"to_version:{table.key}": str(table.pinned.version) for table in moved},
     )
-    publish(store.manifest, held.branch, onto=state, commit=undone)
+    publish(store.manifest, held, onto=state, commit=undone)
 
 
-def _restored(store: GraphStore, table: SidecarTable, sidecar: Sidecar) -> DatasetRef:
-    base = table.transaction.base
-    newest = DatasetRef(
-        base.path, base.branch, store.datasets.newest_version(base.path, base.branch)
-    )
-    if _outcome(store, table) is Outcome.RESTORED:
-        return newest
-    properties = {"operation_id": sidecar.operation_id, "table_key": table.key}
-    restore = store.datasets.stage(newest, Restore(table.pinned.version), properties)
-    return store.datasets.land(restore)
+def _restored(
+    store: GraphStore, held: FencedBranch, sidecar: Sidecar, table: SidecarTable
+) -> DatasetRef:
+    traced = trace(held, sidecar.operation_id, table.key)
+    return restored(store, held, table.pinned, since=table.transaction.base, traced=traced)
 
 
 def _drop_torn_versions(store: GraphStore, held: FencedBranch, sidecar: Sidecar) -> None:

@@ -5,6 +5,7 @@ and publish the very commit that was meant. It is JSON, never a pickle, since re
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ __all__ = [
     "Sidecar",
     "SidecarTable",
     "branches_to_recover",
+    "drop_orphans",
     "has_sidecars",
     "put_sidecar",
     "sidecar_name",
@@ -29,6 +31,9 @@ __all__ = [
 ]
 
 FORMAT = 1
+
+# Of another branch than main: its name, its incarnation and the operation, the latter two ULIDs.
+OF_A_BRANCH = re.compile(r"\.[0-9A-Z]{26}(-\d+)?\.[0-9A-Z]{26}\.json$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,8 @@ class SidecarTable:
 class Sidecar:
     name: str
     operation_id: str
+    fencing: int
+    """The number of its writer's fence."""
     commit: Commit
     tables: tuple[SidecarTable, ...]
 
@@ -79,6 +86,16 @@ def branches_to_recover(store: GraphStore) -> list[BranchName]:
     return [branch.name for branch in store.branches.list() if has_sidecars(store, branch)]
 
 
+def drop_orphans(store: GraphStore) -> None:
+    """Remove the notes of branches that were deleted: nobody can see what they speak of."""
+    # Asked for before the branches: a note is never there before its branch is.
+    if notes := [name for name in store.objects.list(RECOVERY) if OF_A_BRANCH.search(name)]:
+        living = tuple(_prefix(branch) for branch in store.branches.list())
+        for name in notes:
+            if not name.startswith(living):
+                store.objects.delete(name)
+
+
 def _prefix(branch: Branch) -> str:
     # An incarnation ends in a ULID or is `main`, so no prefix is the beginning of another's.
     return f"{RECOVERY}/{quote(branch.incarnation, safe='')}."
@@ -88,6 +105,7 @@ def _to_json(sidecar: Sidecar) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "operation_id": sidecar.operation_id,
+        "fencing": sidecar.fencing,
         "commit": sidecar.commit.to_json(),
         "tables": [
             {
@@ -112,6 +130,7 @@ def _from_bytes(name: str, data: bytes) -> Sidecar:
         return Sidecar(
             name=name,
             operation_id=value["operation_id"],
+            fencing=value["fencing"],
             commit=Commit.from_json(value["commit"]),
             tables=tuple(_table_from_json(table) for table in value["tables"]),
         )

@@ -5,13 +5,12 @@ nothing names. That is why a table is forked here and not later: the files of a 
 write must lie in the fork.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
-from omnigraph.base.errors import RecoveryRequired
 from omnigraph.base.ids import CommitId, TableKey
-from omnigraph.store.branches import Branch
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import Commit, CommitKind, TableChange
 from omnigraph.store.datasets import EditCounts
@@ -19,21 +18,33 @@ from omnigraph.store.graph_store import FencedBranch, GraphStore
 from omnigraph.store.snapshot import Snapshot, TableEntry
 from omnigraph.store.transactions import (
     Append,
+    CreateIndex,
     DatasetRef,
     Operation,
     Overwrite,
+    Rewrite,
     StagedTransaction,
 )
+from omnigraph.write.strays import newest_like, trace
 
 __all__ = [
+    "Maintenance",
     "Staged",
     "StagedFiles",
     "StagedFragments",
     "StagedTable",
+    "Upkeep",
     "Work",
     "WriteNote",
+    "at_once",
     "stage",
 ]
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+# Tables wait for the disk, not for the processor.
+PARALLEL_TABLES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +72,28 @@ class StagedFragments:
     """What the load depends on beside the tables it fills; None: on every table."""
 
 
-Work = ChangeSet | StagedFragments
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """Other files for the same rows of one table: a compaction, or an index."""
+
+    base: DatasetRef
+    """The version it was made from, on a line of the branch's own."""
+    operation: Rewrite | CreateIndex
+
+    @property
+    def is_empty(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    """Work that no reader can tell from none, but by the time it takes."""
+
+    tables: Mapping[TableKey, Upkeep]
+    reads: frozenset[TableKey] | None = frozenset()
+
+
+Work = ChangeSet | StagedFragments | Maintenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +110,8 @@ class WriteNote:
 @dataclass(frozen=True, slots=True)
 class StagedTable:
     pinned: DatasetRef
-    """What the manifest names now. The transaction starts there, or at a fork of it."""
+    """What the manifest names now. The transaction starts there, at a restoration of it, or at a
+    fork of it."""
     transaction: StagedTransaction
     change: TableChange
 
@@ -98,12 +131,12 @@ def stage(
 ) -> Staged | None:
     """Write what `work` asks for as the successor of `onto`; None if it turns out to be nothing."""
     operation_id = store.clock.ulid()
-    asked: Mapping[TableKey, TableChanges | StagedFiles] = {**work.tables}
-    tables = (
-        _stage_table(store, held.branch, key, asked[key], onto.tables[key], operation_id)
-        for key in sorted(asked)
-        if not asked[key].is_empty
-    )
+    asked: Mapping[TableKey, TableChanges | StagedFiles | Upkeep] = {**work.tables}
+
+    def stage_one(key: TableKey) -> StagedTable | None:
+        return _stage_table(store, held, key, asked[key], onto.tables[key], operation_id)
+
+    tables = at_once(stage_one, [key for key in sorted(asked) if not asked[key].is_empty])
     staged = [table for table in tables if table is not None]
     if not staged and note.merged_parent is None:
         return None
@@ -124,30 +157,35 @@ def stage(
     return Staged(held, operation_id, commit, tuple(staged))
 
 
-def _own_line(store: GraphStore, branch: Branch, entry: TableEntry) -> DatasetRef:
-    """The table at its pinned version, on a line that only this branch moves."""
-    ref = entry.ref
-    if not branch.owns(ref):
-        return store.datasets.fork(ref, store.branches.fresh_fork(branch))
-    newest = store.datasets.newest_version(ref.path, ref.branch)
-    if newest != ref.version:
-        # To go on would build on rows that no commit names, and publish them with ours.
-        reason = f"{ref.path} stands at version {newest} and the manifest names {ref.version}"
-        raise RecoveryRequired(sidecar="no sidecar", reason=reason)
-    return ref
+def at_once(run: Callable[[A], B], values: Sequence[A]) -> list[B]:
+    """The results, in order, of what mostly waits for the disk."""
+    if len(values) < 2:
+        return [run(value) for value in values]
+    with ThreadPoolExecutor(min(PARALLEL_TABLES, len(values))) as pool:
+        return list(pool.map(run, values))
+
+
+def _own_line(
+    store: GraphStore, held: FencedBranch, ref: DatasetRef, *, traced: dict[str, str]
+) -> DatasetRef:
+    """What the manifest names of a table, on a line that only this branch moves."""
+    if not held.branch.owns(ref):
+        return store.datasets.fork(ref, store.branches.fresh_fork(held.branch))
+    return newest_like(store, held, ref, traced=traced)
 
 
 def _stage_table(
     store: GraphStore,
-    branch: Branch,
+    held: FencedBranch,
     key: TableKey,
-    changes: TableChanges | StagedFiles,
+    changes: TableChanges | StagedFiles | Upkeep,
     entry: TableEntry,
     operation_id: str,
 ) -> StagedTable | None:
-    base = _own_line(store, branch, entry)
+    traced = trace(held, operation_id, key)
+    base = _own_line(store, held, entry.ref, traced=traced)
     operation, counts, row_count = _operation(store, base, changes, entry.row_count)
-    if counts == EditCounts():
+    if counts == EditCounts() and not isinstance(changes, Upkeep):
         return None
     change = TableChange(
         key=key,
@@ -157,13 +195,15 @@ def _stage_table(
         updated=counts.updated,
         deleted=counts.deleted,
     )
-    properties = {"operation_id": operation_id, "table_key": key}
-    transaction = store.datasets.stage(base, operation, properties)
+    transaction = store.datasets.stage(base, operation, traced)
     return StagedTable(pinned=entry.ref, transaction=transaction, change=change)
 
 
 def _operation(
-    store: GraphStore, base: DatasetRef, changes: TableChanges | StagedFiles, rows_before: int
+    store: GraphStore,
+    base: DatasetRef,
+    changes: TableChanges | StagedFiles | Upkeep,
+    rows_before: int,
 ) -> tuple[Operation, EditCounts, int]:
     """What to do to a table, how many rows it touches, and how many there are afterwards."""
     match changes:
@@ -176,6 +216,11 @@ def _operation(
         case StagedFiles(row_count=new):
             overwrite = Overwrite(_adopted(store, changes, base))
             return overwrite, EditCounts(inserted=new, deleted=rows_before), new
+        case Upkeep(base=made_from, operation=upkeep):
+            # It may land on a restoration of what it was made from: the same files.
+            is_same_line = (made_from.path, made_from.branch) == (base.path, base.branch)
+            assert is_same_line, f"made from {made_from}, to land on {base}"
+            return upkeep, EditCounts(), rows_before
 
 
 def _adopted(store: GraphStore, files: StagedFiles, base: DatasetRef) -> tuple[str, ...]:

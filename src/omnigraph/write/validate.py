@@ -124,6 +124,10 @@ def check_rows(entity: EntityType, rows: Rows, *, catalog: Catalog, now_ms: int)
         findings += found
     columns[ID], found = _identities(entity, rows, columns, now_ms)
     findings += found
+    # A key that lacks a value or holds a wrong one has been reported as such.
+    unnamed = np.intersect1d(_where(pc.is_null(columns[ID])), _rows_without(findings, rows.count))
+    key = ", ".join(entity.key)
+    findings.append(_finding("key", None, unnamed, lambda _: f"{entity.name} has no {key}"))
     kept = _rows_without(findings, rows.count)
     schema = table_schema(entity)
     batch = pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
@@ -311,24 +315,21 @@ def _identities(
         empty = _where(pc.equal(ids, ""))
         return ids, [_finding("key", None, empty, lambda _: f"the id of a {entity.name} is empty")]
     ids = derive_ids(entity, columns)
+    if given is None:
+        return ids, []
     key = ", ".join(entity.key)
-    findings = [
-        _finding("key", None, _where(pc.is_null(ids)), lambda _: f"{entity.name} has no {key}")
-    ]
-    if given is not None:
-        other = _where(pc.not_equal(given, ids))
-        findings.append(
-            _finding(
-                "key",
-                None,
-                other,
-                lambda row: (
-                    f"id {_shown(given, row)} contradicts the key of {entity.name} "
-                    f"({key}), which gives {_shown(ids, row)}"
-                ),
-            )
+    other = _where(pc.not_equal(given, ids))
+    return ids, [
+        _finding(
+            "key",
+            None,
+            other,
+            lambda row: (
+                f"id {_shown(given, row)} contradicts the key of {entity.name} "
+                f"({key}), which gives {_shown(ids, row)}"
+            ),
         )
-    return ids, findings
+    ]
 
 
 # Small things -------------------------------------------------------------------------------------

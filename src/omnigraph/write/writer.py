@@ -5,11 +5,15 @@ fails before arming leaves nothing to undo; whatever fails after it is settled b
 that a crash would get, at once and under the same fence.
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from enum import Enum
+from itertools import takewhile
 
 from omnigraph.base.errors import (
+    FenceLost,
     HeadMoved,
+    OmnigraphError,
     PreconditionFailed,
     ReadSetMoved,
     StorageError,
@@ -17,16 +21,21 @@ from omnigraph.base.errors import (
 )
 from omnigraph.base.failpoints import NEVER, Failpoint, Faults
 from omnigraph.base.ids import BranchName, CommitId, TableKey
-from omnigraph.store.commits import CommitKind
+from omnigraph.store.commits import Commit, CommitKind
 from omnigraph.store.datasets import LandingRefused
-from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.graph_store import FencedBranch, GraphStore
 from omnigraph.store.publish import publish
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.land import Landed, arm, disarm, land
-from omnigraph.write.recover import recover, recover_if_idle
-from omnigraph.write.stage import Work, WriteNote, stage
+from omnigraph.write.land import Armed, Landed, arm, disarm, land
+from omnigraph.write.recover import is_published, recover, recover_if_idle
+from omnigraph.write.stage import Maintenance, Work, WriteNote, stage
+from omnigraph.write.upkeep import compact_scattered
 
-__all__ = ["OnConflict", "write"]
+__all__ = ["UPKEEP_ACTOR", "OnConflict", "write"]
+
+UPKEEP_ACTOR = "omnigraph:upkeep"
+
+log = logging.getLogger(__name__)
 
 
 class OnConflict(Enum):
@@ -59,60 +68,114 @@ def write(
     note = WriteNote(kind, actor, message, merged_parent, extra)
     recover_if_idle(store, branch)  # else what it heals would look like a conflict to us
     seen = store.snapshot(branch)
-    _require_head(seen, if_commit)
+    _require_head(store, seen, if_commit)
     work = prepare(seen)  # reads, checks, heavy files; nothing moves
     with store.fence(branch) as held:  # across processes
         recover(store, held)  # a sidecar under our fence has no living owner
         now = store.snapshot(branch)
-        _require_head(now, if_commit)
-        if moved := _moved(work, seen, now):
+        _require_head(store, now, if_commit)
+        if moved := _moved(store, work, seen, now):
             if on_conflict is OnConflict.RAISE:
                 raise ReadSetMoved(branch=branch, tables=moved)
             work = prepare(now)  # under the fence: what it sees now can't move again
-        staged = stage(store, held, work, onto=now, note=note)
-        if staged is None:
-            return None
-        faults.reach(Failpoint.AFTER_STAGE)  # dying here costs only disk
-        armed = arm(store, staged)
-        faults.reach(Failpoint.AFTER_ARM)  # from here on recover.py owns a crash
-        try:
-            landed = land(store, armed, faults)
-            faults.reach(Failpoint.AFTER_LAND_ALL)  # datasets moved; no reader can see it
-            _publish(store, landed)
-        except (LandingRefused, HeadMoved, StorageError) as failure:
-            recover(store, held)
-            if store.snapshot(branch).commit.id != staged.commit.id:
-                raise _typed(failure) from failure
-        faults.reach(Failpoint.AFTER_PUBLISH)  # visible, whole
-        disarm(store, armed)
-        faults.reach(Failpoint.AFTER_DISARM)
-        return staged.commit.id
+        commit = _carry_out(store, held, work, onto=now, note=note, faults=faults)
+        if commit is not None:
+            _tidy_up(store, held, commit, faults=faults)
+        return commit.id if commit is not None else None
+
+
+def _carry_out(
+    store: GraphStore,
+    held: FencedBranch,
+    work: Work,
+    *,
+    onto: Snapshot,
+    note: WriteNote,
+    faults: Faults,
+) -> Commit | None:
+    """From work to a visible commit, behind the fence."""
+    staged = stage(store, held, work, onto=onto, note=note)
+    if staged is None:
+        return None
+    faults.reach(Failpoint.AFTER_STAGE)  # dying here costs only disk
+    armed = arm(store, staged)
+    faults.reach(Failpoint.AFTER_ARM)  # from here on recover.py owns a crash
+    try:
+        landed = land(store, armed, faults)
+        faults.reach(Failpoint.AFTER_LAND_ALL)  # datasets moved; no reader can see it
+        _publish(store, landed)
+    except (LandingRefused, FenceLost, HeadMoved, StorageError) as failure:
+        _settle(store, armed, failure)
+    faults.reach(Failpoint.AFTER_PUBLISH)  # visible, whole
+    disarm(store, armed)
+    faults.reach(Failpoint.AFTER_DISARM)
+    return staged.commit
+
+
+def _tidy_up(store: GraphStore, held: FencedBranch, commit: Commit, *, faults: Faults) -> None:
+    """Compact what the commit has scattered too far, as a commit of its own."""
+    if commit.kind.keeps_rows:
+        return
+    try:
+        now = store.snapshot(held.branch.name)
+        work = compact_scattered(store, now, (change.key for change in commit.changes))
+        note = WriteNote(CommitKind.OPTIMIZE, UPKEEP_ACTOR)
+        _carry_out(store, held, work, onto=now, note=note, faults=faults)
+    except OmnigraphError as failure:
+        # What was asked for is done and visible; the next writer of the table tries again.
+        log.warning("%s stays scattered: %s", held.branch.name, failure)
 
 
 def _publish(store: GraphStore, landed: Landed) -> None:
-    branch = landed.held.branch
-    publish(store.manifest, branch, onto=store.state(branch), commit=landed.sidecar.commit)
+    onto = store.state(landed.held.branch)
+    publish(store.manifest, landed.held, onto=onto, commit=landed.sidecar.commit)
 
 
-def _require_head(snapshot: Snapshot, expected: CommitId | None) -> None:
-    if expected is not None and snapshot.commit.id != expected:
-        raise PreconditionFailed(
-            branch=snapshot.branch, expected=expected, actual=snapshot.commit.id
-        )
+def _require_head(store: GraphStore, snapshot: Snapshot, expected: CommitId | None) -> None:
+    """The branch must hold what it held at `expected`: commits that kept all rows may follow."""
+    if expected is None:
+        return
+    for commit in store.line(snapshot.branch):
+        if commit.id == expected:
+            return
+        if not commit.kind.keeps_rows:
+            break
+    raise PreconditionFailed(branch=snapshot.branch, expected=expected, actual=snapshot.commit.id)
 
 
-def _moved(work: Work, seen: Snapshot, now: Snapshot) -> tuple[TableKey, ...]:
+def _moved(store: GraphStore, work: Work, seen: Snapshot, now: Snapshot) -> tuple[TableKey, ...]:
     """The tables the work depends on that are not what they were when it was prepared.
 
     Another head alone is no conflict: writers of different tables never get in each other's way.
+    Nor is a compaction, unless it is files of that table that the work is about.
     """
     if seen.schema_hash != now.schema_hash:
         return tuple(sorted(now.tables))
     depends = now.tables.keys() if work.reads is None else work.tables.keys() | work.reads
-    return tuple(sorted(key for key in depends if seen.tables[key].ref != now.tables[key].ref))
+    moved = {key for key in depends if seen.tables[key].ref != now.tables[key].ref}
+    if moved and not isinstance(work, Maintenance):
+        since = takewhile(lambda commit: commit.id != seen.commit.id, store.line(now.branch))
+        moved &= {c.key for commit in since if not commit.kind.keeps_rows for c in commit.changes}
+    return tuple(sorted(moved))
 
 
-def _typed(failure: LandingRefused | HeadMoved | StorageError) -> HeadMoved | StorageError:
+def _settle(
+    store: GraphStore, armed: Armed, failure: LandingRefused | FenceLost | HeadMoved | StorageError
+) -> None:
+    """Have recovery finish or undo an armed write that failed; raise unless it is finished."""
+    held, commit = armed.held, armed.sidecar.commit
+    try:
+        # Whoever has lost the fence touches nothing: to restore would be to destroy.
+        held.hold.confirm()
+        recover(store, held)
+    except FenceLost as lost:
+        if store.objects.exists(armed.sidecar.name):
+            reason = f"{lost}, and has not settled it yet"
+            raise StorageFailed(doing="finish", path=armed.sidecar.name, reason=reason) from lost
+        failure = lost
+    if is_published(store, held, commit.id):
+        return
     if isinstance(failure, LandingRefused):
-        return StorageFailed(doing="move", path=failure.path, reason=failure.reason)
-    return failure
+        moved = (t.key for t in armed.sidecar.tables if t.pinned.path == failure.path)
+        raise ReadSetMoved(branch=held.branch.name, tables=tuple(moved)) from failure
+    raise failure

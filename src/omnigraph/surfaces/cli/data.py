@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from omnigraph.base.clock import is_ulid
 from omnigraph.base.ids import MAIN, CommitId
 from omnigraph.surfaces.cli.options import (
     ActorOption,
@@ -107,7 +108,9 @@ def query(
     params: ParamsOption = None,
     params_file: ParamsFileOption = None,
     branch: Annotated[str | None, typer.Option("--branch", help="The branch to read.")] = None,
-    snapshot: Annotated[str | None, typer.Option("--snapshot", help="A commit to read at.")] = None,
+    snapshot: Annotated[
+        str | None, typer.Option("--snapshot", help="A commit, or a time, to read at.")
+    ] = None,
     style: Annotated[Format, typer.Option("--format", help="How to print rows.")] = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
@@ -115,15 +118,15 @@ def query(
 
     Example: omnigraph query friends_of --query people.gq --params '{"name": "Ada"}' --store g.omni
     """
-    if branch is not None and snapshot is not None:
-        raise typer.BadParameter("give --branch or --snapshot, not both")
+    if branch is not None and snapshot is not None and is_ulid(snapshot):
+        raise typer.BadParameter("a commit is of no branch: give --branch or --snapshot, not both")
     source = query_source(file, expression)
     result = open_graph(store, read_only=True).query(
         source,
         name=name,
         params=parameters(params, params_file),
         branch=branch or MAIN,
-        snapshot=CommitId(snapshot) if snapshot else None,
+        snapshot=snapshot,
     )
     if as_json or style is Format.JSON:
         print_json(query_json(result, branch=None if snapshot else branch or MAIN))

@@ -1,4 +1,4 @@
-"""Commands over the graph's history: branch create, list, merge; commit list."""
+"""Commands over the graph's history: branch create, list, merge, delete; commit list."""
 
 from typing import Annotated
 
@@ -20,10 +20,11 @@ BranchArgument = Annotated[str, typer.Argument(help="The branch.")]
 
 
 def register(app: typer.Typer) -> None:
-    branch = typer.Typer(help="Make, list and merge branches.", no_args_is_help=True)
+    branch = typer.Typer(help="Make, list, merge and delete branches.", no_args_is_help=True)
     branch.command("create")(create)
     branch.command("list")(list_branches)
     branch.command("merge")(merge)
+    branch.command("delete")(delete)
     app.add_typer(branch, name="branch")
     commit = typer.Typer(help="Look at commits.", no_args_is_help=True)
     commit.command("list")(list_commits)
@@ -83,6 +84,25 @@ def merge(
         say(f"merged {source} into {into} of {graph.uri}: {result.outcome}")
 
 
+def delete(
+    name: BranchArgument,
+    *,
+    store: StoreOption,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Remove a branch that no other was made from, with all that was only there.
+
+    Example: omnigraph branch delete review/1 --store g.omni
+    """
+    graph = open_graph(store)
+    graph.branch_delete(name)
+    if as_json:
+        print_json({"branch": name, "deleted": True})
+    elif not quiet:
+        say(f"deleted branch {name} of {graph.uri}")
+
+
 def list_commits(
     *,
     store: StoreOption,
@@ -103,7 +123,7 @@ def list_commits(
         (
             [
                 c.graph_commit_id,
-                c.created_at.isoformat(sep=" ", timespec="seconds"),
+                c.created_at.isoformat(sep=" ", timespec="milliseconds"),
                 c.kind,
                 c.actor_id,
                 c.message,

@@ -232,9 +232,7 @@ def _would_change(file: Path, *, is_dry: bool) -> bool:
         source = read_source(file, QUERY)
         formatted = format_source(source)
     else:
-        raise ArgumentInvalid(
-            argument="file", value=str(file), rule="fmt takes .pg and .gq files"
-        )
+        raise ArgumentInvalid(argument="file", value=str(file), rule="fmt takes .pg and .gq files")
     if formatted == source.text:
         return False
     if not is_dry:

@@ -9,7 +9,7 @@ import typer
 
 import omnigraph
 from omnigraph.base.errors import OmnigraphError
-from omnigraph.surfaces.cli import data, history, language
+from omnigraph.surfaces.cli import data, history, language, maintain
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.wire import EXIT_ERROR, exit_code
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 data.register(app)
 history.register(app)
 language.register(app)
+maintain.register(app)
 
 
 @app.command()

@@ -13,7 +13,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-
     from omnigraph.engine.results import QueryResult
 
 __all__ = ["Format", "print_json", "print_rows", "print_table", "say"]

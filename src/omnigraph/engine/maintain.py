@@ -1,0 +1,56 @@
+"""Maintain: the same rows in fewer files, under indexes that answer for all of them.
+
+Compaction and indexing are two commits, since an index can only be built over files that are there.
+Neither changes an answer, so each is made again where another writer was quicker.
+"""
+
+from collections.abc import Callable
+
+from omnigraph.base.failpoints import Faults
+from omnigraph.base.ids import BranchName
+from omnigraph.engine.results import CommitInfo, IndexInfo, OptimizeResult
+from omnigraph.store.commits import Commit, CommitKind
+from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.snapshot import Snapshot
+from omnigraph.store.statistics import Statistics
+from omnigraph.write.stage import Maintenance
+from omnigraph.write.upkeep import compact_all, index_all
+from omnigraph.write.writer import OnConflict, write
+
+__all__ = ["index_infos", "optimize"]
+
+
+def optimize(
+    store: GraphStore, *, branch: BranchName, actor: str | None, faults: Faults
+) -> OptimizeResult:
+    """Compact the tables that the branch has written, then index what no index covers."""
+
+    def make(work: Callable[[GraphStore, Snapshot], Maintenance], kind: CommitKind) -> list[Commit]:
+        commit = write(
+            store,
+            lambda snapshot: work(store, snapshot),
+            branch=branch,
+            kind=kind,
+            actor=actor,
+            on_conflict=OnConflict.PREPARE_AGAIN,
+            faults=faults,
+        )
+        return [store.commit(commit)] if commit is not None else []
+
+    compacted = make(compact_all, CommitKind.OPTIMIZE)
+    indexed = make(index_all, CommitKind.INDEX)
+    return OptimizeResult(
+        branch=branch,
+        compacted=tuple(change.key for commit in compacted for change in commit.changes),
+        indexed=tuple(change.key for commit in indexed for change in commit.changes),
+        commits=tuple(CommitInfo.of(commit) for commit in (*compacted, *indexed)),
+    )
+
+
+def index_infos(statistics: Statistics) -> list[IndexInfo]:
+    """Every index, in the order of tables and columns."""
+    return [
+        IndexInfo(key, column, "btree", table.row_count, rows)
+        for key, table in sorted(statistics.tables.items())
+        for column, rows in sorted(table.indexed_rows.items())
+    ]

@@ -1,0 +1,114 @@
+"""Objects in a bucket, and the only door to `obstore`.
+
+A conditional put is what everything here stands on: `swap` either replaces exactly the state it was
+told, or does nothing. A store that ignores the condition loses commits in silence, so one is asked
+to prove itself (`lease.check_swaps`) before anything is written.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+
+from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+from obstore.store import ObjectStore, S3Store
+
+from omnigraph.base.errors import StorageFailed
+from omnigraph.store.root import BucketRoot
+
+__all__ = ["BucketObjects"]
+
+# How long a request that fails is tried again: as long as a store that restarts may take.
+RETRY_S = 20
+
+
+class BucketObjects:
+    """Objects under a prefix of a bucket; never pickled, made anew in each process."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+
+    @classmethod
+    def at(cls, root: BucketRoot, options: Mapping[str, str]) -> "BucketObjects":
+        with _failures("reach", str(root)):
+            return cls(
+                S3Store(
+                    root.bucket,
+                    prefix=root.prefix or None,
+                    config=dict(options),  # type: ignore[arg-type]  # a plain mapping of the same
+                    retry_config={"retry_timeout": timedelta(seconds=RETRY_S)},
+                )
+            )
+
+    def put(self, name: str, data: bytes) -> None:
+        with _failures("write", name):
+            self._store.put(name, data)
+
+    def put_if_absent(self, name: str, data: bytes) -> bool:
+        return self.swap(name, data, expected=None) is not None
+
+    def get(self, name: str) -> bytes | None:
+        found = self.get_tagged(name)
+        return found[0] if found is not None else None
+
+    def get_tagged(self, name: str) -> tuple[bytes, str] | None:
+        with _failures("read", name):
+            try:
+                found = self._store.get(name)
+            except FileNotFoundError:
+                return None
+            return bytes(found.bytes()), found.meta["e_tag"] or ""
+
+    def swap(self, name: str, data: bytes, *, expected: str | None) -> str | None:
+        with _failures("write", name):
+            try:
+                put = self._store.put(
+                    name, data, mode="create" if expected is None else {"e_tag": expected}
+                )
+            except (AlreadyExistsError, PreconditionError):
+                return None
+            return put["e_tag"] or ""
+
+    def exists(self, name: str) -> bool:
+        with _failures("look at", name):
+            try:
+                self._store.head(name)
+            except FileNotFoundError:
+                return False
+            return True
+
+    def list(self, folder: str) -> list[str]:
+        with _failures("list", folder):
+            found = self._store.list_with_delimiter(folder)
+        return sorted(entry["path"] for entry in found["objects"])
+
+    def walk(self, folder: str) -> Iterator[str]:
+        with _failures("list", folder):
+            for page in self._store.list(folder or None):
+                yield from (entry["path"] for entry in page)
+
+    def copy(self, source: str, target: str) -> None:
+        with _failures("copy", source):
+            self._store.copy(source, target)
+
+    def delete(self, name: str) -> None:
+        with _failures("delete", name):
+            self._store.delete(name)
+
+    def sync(self, names: Iterable[str]) -> None:
+        """Nothing to do: what a bucket has acknowledged, it keeps."""
+
+
+@contextmanager
+def _failures(doing: str, name: str) -> Iterator[None]:
+    try:
+        yield
+    except (BaseError, OSError, ValueError) as error:
+        raise StorageFailed(doing=doing, path=name, reason=_said(error)) from error
+
+
+def _said(error: Exception) -> str:
+    """What a store answered, without the page of detail around it."""
+    text = str(error)
+    answer = re.search(r"<Message>(.*?)</Message>", text, re.DOTALL)
+    return answer[1] if answer is not None else text.split("\n", maxsplit=1)[0]

@@ -1,0 +1,37 @@
+"""The only door to Lance: open a dataset at a version, read it, stage a change, land it.
+
+Four things a newcomer would get wrong:
+
+- `max_retries=0` is not a compare-and-swap. Lance rebases one append onto another in silence, so
+  `land` checks that the new version is exactly the next one and carries our uuid.
+- Lance lands one transaction twice if it is committed twice. `land` refuses any base that is not
+  the newest version, and recovery looks for the uuid first (`notes_after`).
+- `Restore` lands over anything, also over a commit that it never saw.
+- A dataset's handle remembers a wrong `uri` after `checkout_version`: paths are made here, from the
+  root, and never taken from a handle.
+"""
+
+from omnigraph.store.datasets.collection import SEGMENTS_PER_INDEX, Datasets, EditCounts
+from omnigraph.store.datasets.files import (
+    discard_fragments,
+    read_fragment_columns,
+    write_fragments,
+)
+from omnigraph.store.datasets.lance_values import LandingRefused, VersionNote
+from omnigraph.store.datasets.reading import Dataset, Files, Piece
+from omnigraph.store.transactions import DatasetRef
+
+__all__ = [
+    "SEGMENTS_PER_INDEX",
+    "Dataset",
+    "DatasetRef",
+    "Datasets",
+    "EditCounts",
+    "Files",
+    "LandingRefused",
+    "Piece",
+    "VersionNote",
+    "discard_fragments",
+    "read_fragment_columns",
+    "write_fragments",
+]

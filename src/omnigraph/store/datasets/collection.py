@@ -1,0 +1,388 @@
+"""The datasets of one graph: open, fork, stage a change, land it, look back.
+
+Staging writes files that nobody sees. Landing moves one dataset by one version, or refuses.
+"""
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
+
+import lance
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance.commit import CommitConflictError
+from lance.dataset import Index, LanceDataset, Transaction
+from lance.optimize import Compaction, CompactionOptions
+
+from omnigraph.base.errors import StorageFailed
+from omnigraph.store.datasets.files import (
+    data_files,
+    files_of,
+    home_of,
+    reference_of,
+    references_of,
+    version_file,
+    write_files,
+)
+from omnigraph.store.datasets.lance_values import (
+    STORAGE_VERSION,
+    LandingRefused,
+    VersionNote,
+    failures,
+    group_of,
+    lance_operation,
+    new_session,
+    note_of,
+    open_handle,
+    segment_of,
+    segment_text,
+    storage_failed,
+    text_of,
+    with_row_ids,
+)
+from omnigraph.store.datasets.reading import Dataset
+from omnigraph.store.durability import Durability
+from omnigraph.store.objects import objects_at
+from omnigraph.store.root import DiskRoot, graph_root
+from omnigraph.store.transactions import (
+    CreateIndex,
+    DatasetRef,
+    Operation,
+    Rewrite,
+    StagedTransaction,
+    Update,
+)
+
+__all__ = ["SEGMENTS_PER_INDEX", "Datasets", "EditCounts"]
+
+ROW_ID, ROW_ADDRESS = "_rowid", "_rowaddr"
+
+# Every look-up asks every segment of an index; past this many they are written anew as one.
+SEGMENTS_PER_INDEX = 4
+
+
+@dataclass(frozen=True, slots=True)
+class EditCounts:
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+
+class Datasets:
+    """Every dataset under one root, behind one shared Lance session."""
+
+    def __init__(
+        self,
+        root: str,
+        durability: Durability = Durability.FSYNC,
+        *,
+        options: dict[str, str] | None = None,
+    ) -> None:
+        self.root = root
+        self.options = options
+        """What it takes to reach a bucket; None for a disk."""
+        self.is_durable = durability is Durability.FSYNC
+        self._objects = objects_at(root, durability, options)
+        self._is_on_disk = isinstance(graph_root(root), DiskRoot)
+        self._session = new_session()
+
+    def uri(self, path: str, branch: str | None) -> str:
+        """Where Lance keeps a dataset, or a branch of it."""
+        return f"{self.root}/{home_of(path, branch)}"
+
+    def open(self, ref: DatasetRef) -> Dataset:
+        return Dataset(ref, self._handle(ref.path, ref.branch, ref.version))
+
+    def open_newest(self, path: str, branch: str | None) -> Dataset:
+        """The newest version that can be read.
+
+        After a power cut the newest version file may be torn. It was never acknowledged, so a
+        reader takes the one before; removing the file is recovery's business.
+        """
+        try:
+            handle = self._handle(path, branch)
+        except StorageFailed:
+            if (readable := self._newest_but_torn(path, branch)) is None:
+                raise
+            handle = self._handle(path, branch, readable)
+        return Dataset(DatasetRef(path, branch, handle.version), handle)
+
+    def newest_version(self, path: str, branch: str | None) -> int:
+        return self.open_newest(path, branch).ref.version
+
+    def is_newest(self, ref: DatasetRef) -> bool:
+        """Whether the next version is not there: one look, however many versions there are.
+
+        Wrong only where that one was removed again and later ones were not, as a clean-up of old
+        versions does. So ask it of a version that was the newest a moment ago.
+        """
+        return not self._objects.exists(version_file(ref.path, ref.branch, ref.version + 1))
+
+    def versions_changed_ns(self, path: str, branch: str | None) -> int | None:
+        """When a version last came or went, by the file system's clock: one cheap look.
+
+        A bucket does not say. There, opening the newest version is the one look that it takes.
+        """
+        if not self._is_on_disk:
+            return None
+        directory = Path(self.root, home_of(path, branch), "_versions")
+        try:
+            return directory.stat().st_mtime_ns
+        except OSError as error:
+            raise storage_failed("look at", str(directory), error) from error
+
+    def create(self, path: str, schema: pa.Schema, rows: pa.Table | None = None) -> DatasetRef:
+        uri = self.uri(path, None)
+        with failures("create", uri):
+            handle = lance.write_dataset(
+                rows if rows is not None else schema.empty_table(),
+                uri,
+                schema=schema,
+                mode="create",
+                data_storage_version=STORAGE_VERSION,
+                enable_stable_row_ids=True,
+                storage_options=self.options,
+            )
+        self._objects.sync(self._objects.walk(path))
+        return DatasetRef(path, None, handle.version)
+
+    def fork(self, source: DatasetRef, name: str) -> DatasetRef:
+        """A Lance branch that starts at `source`. A name is used once, ever: see `branches`."""
+        handle = self._handle(source.path, source.branch, source.version)
+        with failures("fork", f"{source.path} as {name}"):
+            forked = handle.create_branch(name, (source.branch, source.version))
+        assert forked.version == source.version, "a fork goes on counting where its source stands"
+        made = (version_file(source.path, name, forked.version), reference_of(source.path, name))
+        self._objects.sync(made)
+        return DatasetRef(source.path, name, forked.version)
+
+    def fork_names(self, path: str) -> Iterator[str]:
+        """The names of a dataset's forks, from one listing, however many there are."""
+        folder = f"{references_of(path)}/"
+        for reference in self._objects.list(references_of(path)):
+            yield unquote(reference.removeprefix(folder).removesuffix(".json"))
+
+    def forks(self, path: str) -> Mapping[str, str | None]:
+        """Every fork of a dataset, and the fork that it started from; None is the main line."""
+        handle = self.open_newest(path, None)._handle
+        with failures("list branches of", path):
+            return {name: fork["parent_branch"] for name, fork in handle.branches.list().items()}
+
+    def delete_fork(self, path: str, name: str) -> None:
+        """Remove a fork. It is gone at once; a crash may leave files of it that nothing names."""
+        handle = self.open_newest(path, None)._handle
+        with failures("delete", f"{name} of {path}"):
+            handle.branches.delete(name)
+
+    def has_fork(self, path: str, name: str) -> bool:
+        return self._objects.exists(reference_of(path, name))
+
+    # Staging -------------------------------------------------------------------------------------
+
+    def stage(
+        self, base: DatasetRef, operation: Operation, properties: Mapping[str, str]
+    ) -> StagedTransaction:
+        return StagedTransaction(base, operation, str(uuid.uuid4()), properties)
+
+    def stage_rows(self, ref: DatasetRef, rows: pa.Table) -> tuple[str, ...]:
+        """Write rows as files of the dataset, owned by nobody yet."""
+        batches = iter(rows.to_batches())
+        uri = self.uri(ref.path, ref.branch)
+        fragments = write_files(uri, batches, rows.schema, self.options)
+        home = home_of(ref.path, ref.branch)
+        self._objects.sync(data_files(self._objects, home, fragments))
+        return tuple(fragments)
+
+    def stage_edit(
+        self, ref: DatasetRef, upserts: pa.Table, deletes: pa.Array
+    ) -> tuple[Update, EditCounts]:
+        """Replace or add rows by id, and delete rows by id. A replaced row keeps its row id."""
+        dataset = self.open(ref)
+        assert upserts.schema.names == dataset.column_names, f"rows of another table than {ref}"
+        upsert_ids = upserts["id"].combine_chunks()
+        found = dataset.rows_of(pa.concat_arrays([upsert_ids, deletes]))
+        assert pc.count_distinct(found["id"]).as_py() == found.num_rows, f"{ref} repeats an id"
+        updated = found.filter(pc.is_in(found["id"], value_set=upsert_ids))
+        fresh = upserts.filter(
+            pc.invert(pc.is_in(upsert_ids, value_set=updated["id"].combine_chunks()))
+        )
+        # Updated rows go first: a fragment may name the row ids of its first rows and leave the
+        # rest to Lance, so one file serves both.
+        replacing = upserts.take(pc.index_in(updated["id"], value_set=upsert_ids))
+        written = self.stage_rows(ref, pa.concat_tables([replacing, fresh]))
+        removed, kept = self._delete_rows(dataset, found[ROW_ADDRESS].to_numpy())
+        counts = EditCounts(
+            inserted=fresh.num_rows,
+            updated=updated.num_rows,
+            deleted=found.num_rows - updated.num_rows,
+        )
+        new = with_row_ids(written, updated[ROW_ID].to_pylist())
+        return Update(removed=removed, updated=kept, new=new), counts
+
+    def adopt(self, fragments: Sequence[str], *, written_at: str, ref: DatasetRef) -> None:
+        """Give a dataset the files that were written beside it, for a fork that came later."""
+        source, home = written_at.removeprefix(f"{self.root}/"), home_of(ref.path, ref.branch)
+        for name in data_files(self._objects, source, fragments):
+            self._objects.copy(name, home + name.removeprefix(source))
+
+    def stage_compaction(
+        self, ref: DatasetRef, *, fewer_than_rows: int, drops_deleted: bool
+    ) -> Rewrite | None:
+        """Write neighbouring fragments that are small as larger ones; None: there are none.
+
+        With `drops_deleted`, also those of which a tenth is deleted. Rows keep their row ids and
+        the versions that wrote them, so no diff sees a compaction.
+        """
+        handle = self._handle(ref.path, ref.branch, ref.version)
+        options: CompactionOptions = {
+            "target_rows_per_fragment": fewer_than_rows,
+            "materialize_deletions": drops_deleted,
+        }
+        with failures("compact", ref.path):
+            # `Compaction.commit` would move the dataset by two versions, neither with our uuid.
+            done = [task.execute(handle) for task in Compaction.plan(handle, options).tasks]
+        if not done:
+            return None
+        rewrite = Rewrite(tuple(map(group_of, done)))
+        self._sync_files_of(ref, rewrite)
+        return rewrite
+
+    def stage_indexes(self, ref: DatasetRef, columns: Sequence[str]) -> CreateIndex | None:
+        """Write what makes the BTREE of each column answer for every row; None: all do."""
+        dataset = self.open(ref)
+        new, removed = [], []
+        for column in columns:
+            name = f"{column}_btree"
+            if (segment := self._stage_segment(dataset, name, column)) is not None:
+                fresh, outdated = segment
+                new.append(segment_text(fresh))
+                removed += [segment_text(old) for old in outdated]
+        if not new:
+            return None
+        index = CreateIndex(tuple(new), tuple(removed))
+        self._sync_files_of(ref, index)
+        return index
+
+    def _stage_segment(
+        self, dataset: Dataset, name: str, column: str
+    ) -> tuple[Index, list[Index]] | None:
+        """A segment for the fragments that the index does not cover yet, and what it replaces."""
+        known = dataset._indexes().get(name)
+        segments = [segment_of(known, s) for s in known.segments] if known is not None else []
+        covered = {fragment for segment in segments for fragment in segment.fragment_ids}
+        missing = [i for i in dataset.fragment_ids if i not in covered]
+        if not missing:
+            return None
+        replaced = [segment for segment in segments if not segment.fragment_ids]
+        if len(segments) - len(replaced) >= SEGMENTS_PER_INDEX:
+            missing, replaced = list(dataset.fragment_ids), segments
+        with failures("index", f"{dataset.ref.path} by {column}"):
+            fresh = dataset._handle.create_index_uncommitted(
+                column, "BTREE", name=name, replace=bool(segments), fragment_ids=missing
+            )
+        return fresh, replaced
+
+    def has_files_of(self, staged: StagedTransaction) -> bool:
+        """Whether every file that a transaction would make visible is still there."""
+        home = home_of(staged.base.path, staged.base.branch)
+        return all(map(self._objects.exists, files_of(self._objects, home, staged.operation)))
+
+    def _sync_files_of(self, ref: DatasetRef, operation: Operation) -> None:
+        home = home_of(ref.path, ref.branch)
+        self._objects.sync(files_of(self._objects, home, operation))
+
+    def _delete_rows(
+        self, dataset: Dataset, addresses: np.ndarray
+    ) -> tuple[tuple[int, ...], tuple[str, ...]]:
+        removed, kept = [], []
+        fragment_of = addresses >> np.uint64(32)
+        for fragment_id in np.unique(fragment_of).tolist():
+            offsets = addresses[fragment_of == fragment_id] & np.uint64(0xFFFFFFFF)
+            with failures("delete rows of", dataset.ref.path):
+                left = dataset._fragment(fragment_id).delete_rows(offsets.tolist())
+            if left is None:
+                removed.append(fragment_id)
+            else:
+                kept.append(text_of(left))
+        update = Update(updated=tuple(kept))
+        self._sync_files_of(dataset.ref, update)
+        return tuple(removed), update.updated
+
+    # Landing -------------------------------------------------------------------------------------
+
+    def land(self, staged: StagedTransaction) -> DatasetRef:
+        """Make the transaction the dataset's next version, or raise `LandingRefused`."""
+        base = staged.base
+        if not self.is_newest(base):
+            newest = self.newest_version(base.path, base.branch)
+            raise LandingRefused(base.path, f"it is at version {newest}, not at {base.version}")
+        handle = self._handle(base.path, base.branch, base.version)
+        transaction = Transaction(
+            read_version=base.version,
+            operation=lance_operation(staged.operation, handle),
+            uuid=staged.uuid,
+            transaction_properties=dict(staged.properties),
+        )
+        try:
+            with failures("land", base.path):
+                landed = LanceDataset.commit(handle, transaction, max_retries=0)
+        except CommitConflictError as error:
+            raise LandingRefused(base.path, str(error)) from error
+        if (
+            landed.version != base.version + 1
+            or note_of(landed, landed.version).uuid != staged.uuid
+        ):
+            raise LandingRefused(base.path, "someone else moved it at the same time")
+        self._objects.sync([version_file(base.path, base.branch, landed.version)])
+        return DatasetRef(base.path, base.branch, landed.version)
+
+    def append_inline(self, path: str, rows: pa.Table) -> None:
+        """Add rows to a log of ours at once. Not for tables of the graph: it asks for no commit."""
+        uri = self.uri(path, None)
+        with failures("append to", path):
+            handle = lance.write_dataset(rows, uri, mode="append", storage_options=self.options)
+        self._objects.sync(self._objects.walk(f"{path}/data"))
+        self._objects.sync([version_file(path, None, handle.version)])
+
+    # Looking back --------------------------------------------------------------------------------
+
+    def notes_after(self, ref: DatasetRef) -> list[VersionNote]:
+        """What made each version after `ref`, oldest first."""
+        newest = self.open_newest(ref.path, ref.branch)
+        versions = range(ref.version + 1, newest.ref.version + 1)
+        return [note_of(newest._handle, version) for version in versions]
+
+    def drop_torn(self, path: str, branch: str | None, version: int) -> bool:
+        """Remove the file of a version that can't be read. Only of one never acknowledged."""
+        file = version_file(path, branch, version)
+        # A bucket tears nothing; there, what can't be read now may be read a moment later.
+        if not self._is_on_disk or not self._objects.exists(file):
+            return False
+        try:
+            self._handle(path, branch, version)
+        except StorageFailed:
+            self._objects.delete(file)
+            # The next commit makes this version again with other contents.
+            self._session = new_session()
+            return True
+        return False
+
+    def forget_old_versions(self, path: str, branch: str | None, *, older_than_s: float) -> None:
+        """Remove versions that are neither recent nor the start of a fork."""
+        with failures("clean up", path):
+            self._handle(path, branch).cleanup_old_versions(timedelta(seconds=older_than_s))
+
+    def _handle(self, path: str, branch: str | None, version: int | None = None) -> LanceDataset:
+        uri = self.uri(path, branch)
+        return open_handle(uri, version, self._session, options=self.options)
+
+    def _newest_but_torn(self, path: str, branch: str | None) -> int | None:
+        if not self._is_on_disk:
+            return None
+        names = self._objects.list(home_of(path, branch) + "/_versions")
+        versions = [PurePosixPath(n).stem for n in names if n.endswith(".manifest")]
+        return 2**64 - 1 - int(versions[1]) if len(versions) > 1 else None

@@ -1,0 +1,155 @@
+"""Where a dataset's files lie, and rows as files that nobody sees yet.
+
+Names are relative to the root of the graph and use `/`, as objects do.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from urllib.parse import quote
+
+import lance
+import pyarrow as pa
+from lance.file import LanceFileReader
+
+from omnigraph.store.datasets.lance_values import (
+    STORAGE_VERSION,
+    failures,
+    metadata_of,
+    open_handle,
+    segment_from,
+    text_of,
+)
+from omnigraph.store.durability import Durability
+from omnigraph.store.objects import Objects, objects_at
+from omnigraph.store.transactions import (
+    Append,
+    CreateIndex,
+    Operation,
+    Overwrite,
+    Restore,
+    Rewrite,
+    SetMetadata,
+    Update,
+)
+
+__all__ = ["discard_fragments", "read_fragment_columns", "write_fragments"]
+
+
+def read_fragment_columns(
+    uri: str,
+    fragments: Sequence[str],
+    columns: Sequence[str],
+    *,
+    options: dict[str, str] | None = None,
+) -> pa.Table:
+    """Columns of files that `write_fragments` wrote at `uri` and that nothing names yet."""
+    wanted = list(columns)
+    parts = [
+        LanceFileReader(f"{uri}/data/{file['path']}", options, columns=wanted).read_all().to_table()
+        for fragment in fragments
+        for file in json.loads(fragment)["files"]
+    ]
+    if parts:
+        return pa.concat_tables(parts).select(wanted)
+    return open_handle(uri, options=options).schema.empty_table().select(wanted)
+
+
+def write_fragments(
+    uri: str,
+    batches: Iterator[pa.RecordBatch],
+    schema: pa.Schema,
+    *,
+    options: dict[str, str] | None = None,
+    is_durable: bool = True,
+) -> list[str]:
+    """Write rows as files of the dataset at `uri`. Nobody sees them until a transaction lands.
+
+    Gives the fragments as JSON. Callable wherever the dataset can be reached, with `options` if it
+    lies in a bucket: inside a Spark task too.
+    """
+    fragments = write_files(uri, batches, schema, options)
+    root, _, home = uri.rpartition("/")
+    durability = Durability.FSYNC if is_durable else Durability.RELAXED
+    objects = objects_at(root, durability, options)
+    objects.sync(data_files(objects, home, fragments))
+    return fragments
+
+
+def discard_fragments(
+    uri: str, fragments: Sequence[str], *, options: dict[str, str] | None = None
+) -> None:
+    """Delete files that `write_fragments` wrote and that nothing will ever name."""
+    root, _, home = uri.rpartition("/")
+    objects = objects_at(root, Durability.RELAXED, options)
+    for name in list(data_files(objects, home, fragments)):
+        objects.delete(name)
+
+
+def write_files(
+    uri: str,
+    batches: Iterator[pa.RecordBatch],
+    schema: pa.Schema,
+    options: dict[str, str] | None,
+) -> list[str]:
+    reader = pa.RecordBatchReader.from_batches(schema, batches)
+    with failures("write rows to", uri):
+        written = lance.fragment.write_fragments(
+            reader,
+            uri,
+            mode="append",
+            data_storage_version=STORAGE_VERSION,
+            storage_options=options,
+        )
+    return [text_of(fragment) for fragment in written]
+
+
+# Names -------------------------------------------------------------------------------------------
+
+
+def home_of(path: str, branch: str | None) -> str:
+    """Where a dataset lies, or a branch of it, relative to the root."""
+    return path + (f"/tree/{branch}" if branch is not None else "")
+
+
+def references_of(path: str) -> str:
+    """Where Lance keeps one object for each fork of a dataset."""
+    return f"{path}/_refs/branches"
+
+
+def reference_of(path: str, name: str) -> str:
+    return f"{references_of(path)}/{quote(name, safe='')}.json"
+
+
+def version_file(path: str, branch: str | None, version: int) -> str:
+    # Lance counts down in file names so that the newest version is listed first.
+    return f"{home_of(path, branch)}/_versions/{2**64 - 1 - version:020}.manifest"
+
+
+def files_of(objects: Objects, home: str, operation: Operation) -> Iterator[str]:
+    """The files that an operation brings: data of new fragments, deletions of changed ones."""
+    match operation:
+        case Append(fragments=fragments) | Overwrite(fragments=fragments):
+            yield from data_files(objects, home, fragments)
+        case Update(updated=updated, new=new):
+            yield from data_files(objects, home, new)
+            for metadata in metadata_of(updated):
+                if (deletions := metadata.deletion_file) is not None and deletions.base_id is None:
+                    yield f"{home}/{deletions.path(metadata.id)}"
+        case Rewrite(groups=groups):
+            for _, new in groups:
+                yield from data_files(objects, home, new)
+        case CreateIndex(new=new):
+            for segment in map(segment_from, new):
+                folder = f"{home}/_indices/{segment.uuid}"
+                yield from (f"{folder}/{file.path}" for file in segment.files or ())
+        case Restore() | SetMetadata():
+            pass
+
+
+def data_files(objects: Objects, home: str, fragments: Sequence[str]) -> Iterator[str]:
+    for fragment in fragments:
+        for file in json.loads(fragment)["files"]:
+            data = f"{home}/data/{file['path']}"
+            yield data
+            # Large blobs lie beside the file, in a folder of its name.
+            yield from objects.list(data.removesuffix(".lance"))

@@ -1,0 +1,228 @@
+"""Between Lance's values and ours: operations, index segments, notes of versions, its errors.
+
+What a sidecar carries is JSON text of Lance's own metadata. Only here is it turned into Lance's
+classes and back.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import lance
+from lance.commit import CommitConflictError
+from lance.dataset import Index, IndexFile, LanceDataset, LanceOperation
+from lance.fragment import FragmentMetadata, RowIdSequence
+from lance.optimize import RewriteResult
+
+from omnigraph.base.errors import StorageFailed
+from omnigraph.store.transactions import (
+    Append,
+    CreateIndex,
+    Operation,
+    Overwrite,
+    Restore,
+    Rewrite,
+    SetMetadata,
+    Update,
+)
+
+STORAGE_VERSION: Literal["2.2"] = "2.2"
+
+# What Lance raises for a file it can't read or write, by no rule that we could see.
+LANCE_ERRORS = (OSError, ValueError, RuntimeError)
+
+
+@dataclass(eq=False)
+class LandingRefused(Exception):
+    """The dataset did not move as staged. What it holds now is for recovery to find out."""
+
+    path: str
+    reason: str
+
+
+@contextmanager
+def failures(doing: str, path: str) -> Iterator[None]:
+    """What Lance raises, as an error of ours; only a conflict stays what it is."""
+    try:
+        yield
+    except CommitConflictError:
+        raise
+    except LANCE_ERRORS as error:
+        raise storage_failed(doing, path, error) from error
+    except BaseException as error:
+        # Over some damaged files Lance panics, and its panics are no `Exception`.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise storage_failed(doing, path, error) from error
+
+
+def storage_failed(doing: str, path: str, error: BaseException) -> StorageFailed:
+    # Lance ends its messages with the places in its own source where they passed.
+    return StorageFailed(doing=doing, path=path, reason=str(error).split(", /", maxsplit=1)[0])
+
+
+# Opening and looking back -------------------------------------------------------------------------
+
+
+def new_session() -> Any:
+    return lance.Session()  # type: ignore[attr-defined]  # there, and left out of Lance's stubs
+
+
+def open_handle(
+    uri: str,
+    version: int | None = None,
+    session: Any = None,
+    *,
+    options: dict[str, str] | None = None,
+) -> LanceDataset:
+    with failures("open", uri):
+        return lance.dataset(uri, version=version, session=session, storage_options=options)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionNote:
+    """What made a version: enough to tell our landing from anyone else's."""
+
+    version: int
+    uuid: str | None = None
+    restores: int | None = None
+    operation_id: str | None = None
+    """The write that it belongs to."""
+    fencing: int = 0
+    """The number of the fence that its writer held."""
+
+
+def note_of(handle: LanceDataset, version: int) -> VersionNote:
+    try:
+        transaction = handle.read_transaction(version)
+    except TypeError:
+        # Lance can't build the value of a compaction that moved an index; it is none of ours.
+        return VersionNote(version)
+    if transaction is None:
+        return VersionNote(version)
+    operation, properties = transaction.operation, transaction.transaction_properties or {}
+    return VersionNote(
+        version,
+        uuid=transaction.uuid,
+        restores=operation.version if isinstance(operation, LanceOperation.Restore) else None,
+        operation_id=properties.get("operation_id"),
+        fencing=int(properties.get("fencing", 0)),
+    )
+
+
+# Operations --------------------------------------------------------------------------------------
+
+
+def lance_operation(operation: Operation, handle: LanceDataset) -> LanceOperation.BaseOperation:
+    match operation:
+        case Append(fragments=fragments):
+            return LanceOperation.Append(metadata_of(fragments))
+        case Overwrite(fragments=fragments):
+            return LanceOperation.Overwrite(handle.lance_schema, metadata_of(fragments))
+        case Update(removed=removed, updated=updated, new=new):
+            return LanceOperation.Update(
+                removed_fragment_ids=list(removed),
+                updated_fragments=metadata_of(updated),
+                new_fragments=metadata_of(new),
+                # Every field counts as changed: no index may claim to cover the new fragments.
+                fields_for_preserving_frag_bitmap=_field_ids(handle),
+                update_mode="rewrite_rows",
+            )
+        case Restore(version=version):
+            return LanceOperation.Restore(version)
+        case Rewrite(groups=groups):
+            pairs = ((metadata_of(old), metadata_of(new)) for old, new in groups)
+            return LanceOperation.Rewrite([LanceOperation.RewriteGroup(*p) for p in pairs], [])
+        case CreateIndex(new=new, removed=removed):
+            return LanceOperation.CreateIndex(
+                [*map(segment_from, new)], [*map(segment_from, removed)]
+            )
+        case SetMetadata(entries=entries):
+            return LanceOperation.UpdateConfig(
+                schema_metadata_updates=LanceOperation.UpdateMap(dict(entries))
+            )
+
+
+def group_of(result: RewriteResult) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    old = result.original_fragments  # type: ignore[attr-defined]  # Lance's stubs misname it
+    return tuple(text_of(f) for f in old), tuple(text_of(f) for f in result.new_fragments)
+
+
+def text_of(fragment: FragmentMetadata) -> str:
+    return json.dumps(fragment.to_json())
+
+
+def sql_text(value: str) -> str:
+    """A literal of Lance's SQL, in which only the quote means something else than itself."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def segment_of(description: Any, segment: Any) -> Index:
+    """A segment of an index that is there, as the value with which to replace it."""
+    return Index(
+        uuid=str(segment.uuid),
+        name=description.name,
+        fields=list(description.fields),
+        dataset_version=segment.dataset_version_at_last_update,
+        fragment_ids=segment.fragment_ids,
+        index_version=segment.index_version,
+        base_id=segment.base_id,
+    )
+
+
+def segment_text(segment: Index) -> str:
+    return json.dumps(
+        {
+            "uuid": str(segment.uuid),
+            "name": segment.name,
+            "fields": list(segment.fields),
+            "dataset_version": segment.dataset_version,
+            "fragment_ids": sorted(segment.fragment_ids),
+            "index_version": segment.index_version,
+            "base_id": segment.base_id,
+            "files": [[file.path, file.size_bytes] for file in segment.files or ()],
+            "details": [segment.index_details[0], segment.index_details[1].hex()]
+            if segment.index_details is not None
+            else None,
+        }
+    )
+
+
+def segment_from(text: str) -> Index:
+    value = json.loads(text)
+    details = value.pop("details")
+    return Index(
+        **{
+            **value,
+            "fragment_ids": set(value["fragment_ids"]),
+            "files": [IndexFile(*file) for file in value["files"]],
+            "index_details": (details[0], bytes.fromhex(details[1])) if details else None,
+        }
+    )
+
+
+def metadata_of(fragments: Sequence[str]) -> list[FragmentMetadata]:
+    return [FragmentMetadata.from_json(fragment) for fragment in fragments]
+
+
+def _field_ids(handle: LanceDataset) -> list[int]:
+    def ids(field: Any) -> Iterator[int]:
+        yield field.id()
+        for child in field.children():
+            yield from ids(child)
+
+    return [i for field in handle.lance_schema.fields() for i in ids(field)]
+
+
+def with_row_ids(fragments: Sequence[str], row_ids: list[int]) -> tuple[str, ...]:
+    """The fragments, the first rows of which keep these row ids."""
+    given, done = [], 0
+    for metadata in metadata_of(fragments):
+        mine = row_ids[done : done + metadata.physical_rows]
+        done += metadata.physical_rows
+        if mine:
+            metadata.row_id_meta = RowIdSequence(mine).to_inline_metadata()
+        given.append(text_of(metadata))
+    return tuple(given)

@@ -1,0 +1,69 @@
+"""Commands that look after a graph: optimize, stats."""
+
+import typer
+
+from omnigraph.base.ids import MAIN
+from omnigraph.surfaces.cli.options import (
+    ActorOption,
+    BranchOption,
+    JsonOption,
+    QuietOption,
+    StoreOption,
+    open_graph,
+)
+from omnigraph.surfaces.cli.output import print_json, print_table, say
+from omnigraph.surfaces.wire import optimize_json, statistics_json
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(optimize)
+    app.command()(stats)
+
+
+def optimize(
+    *,
+    store: StoreOption,
+    branch: BranchOption = MAIN,
+    actor: ActorOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Compact the files of a branch and bring its indexes up to date. No answer changes.
+
+    Example: omnigraph optimize --store g.omni
+    """
+    graph = open_graph(store)
+    result = graph.optimize(branch, actor=actor)
+    if as_json:
+        print_json(optimize_json(result))
+    elif not quiet:
+        if not result.commits:
+            say(f"nothing to do on {graph.uri}, branch {branch}")
+        for doing, tables in (("compacted", result.compacted), ("indexed", result.indexed)):
+            if tables:
+                say(f"{doing} {', '.join(tables)} on {graph.uri}, branch {branch}")
+
+
+def stats(*, store: StoreOption, branch: BranchOption = MAIN, as_json: JsonOption = False) -> None:
+    """Show the size of every table, and how much of it indexes answer for.
+
+    Example: omnigraph stats --store g.omni
+    """
+    statistics = open_graph(store, read_only=True).stats(branch)
+    if as_json:
+        print_json(statistics_json(statistics))
+        return
+    print_table(
+        ["table", "rows", "deleted", "fragments", "bytes", "indexed"],
+        (
+            [
+                key,
+                table.row_count,
+                table.deleted_rows,
+                table.fragments,
+                table.bytes,
+                ", ".join(f"{c} {table.coverage(c):.0%}" for c in sorted(table.indexed_rows)),
+            ]
+            for key, table in sorted(statistics.tables.items())
+        ),
+    )

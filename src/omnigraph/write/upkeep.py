@@ -1,0 +1,87 @@
+"""Upkeep: the same rows in fewer files, and indexes that answer for all of them.
+
+No answer depends on it, only how long one takes. A branch looks after the tables that it has
+written itself: one that it only inherited lies on its source's line, and to tidy it here would fork
+it for nothing.
+"""
+
+from collections.abc import Callable, Iterable
+
+from omnigraph.base.ids import TableKey
+from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
+from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.snapshot import Snapshot
+from omnigraph.store.transactions import CreateIndex, DatasetRef, Rewrite
+from omnigraph.write.stage import Maintenance, Upkeep
+
+__all__ = ["compact_all", "compact_scattered", "index_all"]
+
+# Each write adds a fragment, and every version of a table lists them all: with more small ones than
+# this, a commit and a look-up cost several times what they did.
+SCATTERED_FRAGMENTS = 64
+
+# What a writer compacts on its way out, while others wait behind its fence: fragments up to this
+# many rows. Larger ones wait for `optimize`.
+SMALL_ROWS = 16_384
+
+# Beyond this a fragment gains nothing by being larger.
+FULL_ROWS = 1_048_576
+
+
+def compact_scattered(
+    store: GraphStore, snapshot: Snapshot, written: Iterable[TableKey]
+) -> Maintenance:
+    """Fewer fragments for those of the tables just written that have too many small ones."""
+    scattered = {
+        key
+        for key in written
+        if store.datasets.open(snapshot.tables[key].ref).small_fragments(SMALL_ROWS)
+        > SCATTERED_FRAGMENTS
+    }
+
+    def compact(entity: EntityType, ref: DatasetRef) -> Rewrite | None:
+        if entity.table_key not in scattered:
+            return None
+        return store.datasets.stage_compaction(ref, fewer_than_rows=SMALL_ROWS, drops_deleted=False)
+
+    return _of_own_tables(store, snapshot, compact)
+
+
+def compact_all(store: GraphStore, snapshot: Snapshot) -> Maintenance:
+    """Every table in as few fragments as are useful, without rows that are long deleted."""
+
+    def compact(_: EntityType, ref: DatasetRef) -> Rewrite | None:
+        return store.datasets.stage_compaction(ref, fewer_than_rows=FULL_ROWS, drops_deleted=True)
+
+    return _of_own_tables(store, snapshot, compact)
+
+
+def index_all(store: GraphStore, snapshot: Snapshot) -> Maintenance:
+    """A BTREE over every row's identity and, on edges, over both ends."""
+
+    def index(entity: EntityType, ref: DatasetRef) -> CreateIndex | None:
+        return store.datasets.stage_indexes(ref, _indexed_columns(entity))
+
+    return _of_own_tables(store, snapshot, index)
+
+
+def _of_own_tables(
+    store: GraphStore,
+    snapshot: Snapshot,
+    stage: Callable[[EntityType, DatasetRef], Rewrite | CreateIndex | None],
+) -> Maintenance:
+    branch = store.branches.resolve(snapshot.branch)
+    tables = {}
+    for entity in snapshot.catalog.entities:
+        ref = snapshot.tables[entity.table_key].ref
+        if branch.owns(ref) and (operation := stage(entity, ref)) is not None:
+            tables[entity.table_key] = Upkeep(ref, operation)
+    return Maintenance(tables)
+
+
+def _indexed_columns(entity: EntityType) -> tuple[str, ...]:
+    match entity:
+        case NodeType():
+            return (ID,)
+        case EdgeType():
+            return (ID, SRC, DST)

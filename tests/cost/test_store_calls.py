@@ -1,0 +1,128 @@
+"""What an operation asks of storage: counts, not seconds. They follow the work, not the past."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from omnigraph.base.ids import MAIN, BranchName, CommitId
+from omnigraph.store.commits import Commit, CommitKind
+from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.manifest import COMMITS_PER_COLD_FRAGMENT
+from omnigraph.store.publish import publish
+from omnigraph.store.statistics import gather
+from tests.cost.counting import Calls, counted_store
+from tests.store_contract.builders import (
+    changes,
+    contents,
+    knows,
+    load,
+    make_store,
+    open_store,
+    people,
+    put,
+)
+
+# Longer than the manifest's clock is unsure of what it saw, so that every run counts the same.
+SETTLE_S = 0.03
+
+
+def lengthen(store: GraphStore, commits: int) -> None:
+    """Commit until there are so many commits; they change no table, so that it stays quick."""
+    with store.fence(MAIN) as held:
+        state = store.state(held.branch)
+        while (seq := state.recent[-1].seq + 1) < commits:
+            commit = Commit(
+                id=CommitId(store.clock.ulid()),
+                parent=state.head,
+                branch=MAIN,
+                seq=seq,
+                kind=CommitKind.MUTATION,
+                created_at_ms=seq,
+                schema_hash=store.snapshot().schema_hash,
+                changes=(),
+            )
+            state = publish(store.manifest, held, onto=state, commit=commit)
+
+
+def cost(place: Path, operation: Callable[[GraphStore], object]) -> Calls:
+    """What a handle that has never been used asks of storage for it."""
+    time.sleep(SETTLE_S)
+    store, calls = counted_store(place)
+    operation(store)
+    return calls
+
+
+OPERATIONS: dict[str, Callable[[GraphStore], object]] = {
+    "open": lambda store: store.snapshot(),
+    "read": lambda store: contents(store),
+    "write": lambda store: put(store, changes(people=people(ada=2), knows=knows("ada-bob"))),
+    "list a few commits": lambda store: store.commits(limit=3),
+}
+
+
+def test_opening_reading_and_writing_cost_the_same_however_long_the_history_is(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    lengths = (10, 100, 2_000) if request.config.getoption("--deep") else (10, 100, 200)
+    store = make_store(tmp_path)
+    put(store, changes(people=people(ada=1), knows=knows("ada-ada")))
+    costs = []
+    for length in lengths:
+        lengthen(store, length)
+        costs.append({name: cost(tmp_path, run) for name, run in OPERATIONS.items()})
+    for later in costs[1:]:
+        assert later == costs[0]
+
+
+def test_a_warm_handle_looks_once_and_reads_nothing(tmp_path: Path) -> None:
+    put(make_store(tmp_path), changes(people=people(ada=1)))
+    time.sleep(SETTLE_S)
+    store, calls = counted_store(tmp_path)
+    store.snapshot()
+    calls.clear()
+    for _ in range(5):
+        store.snapshot()
+    assert calls == {"versions_changed_ns": 5}
+
+
+def test_only_the_publish_that_fills_a_cold_fragment_pays_for_it(tmp_path: Path) -> None:
+    store = make_store(tmp_path)
+    lengthen(store, COMMITS_PER_COLD_FRAGMENT - 1)
+    edit = OPERATIONS["write"]
+    usual, cooling, after = (cost(tmp_path, edit) for _ in range(3))
+    assert usual == after
+    assert cooling - usual == {"stage_rows": 1, "forget_old_versions": 1, "_handle": 1}
+
+
+def test_making_a_branch_costs_the_same_for_a_graph_of_any_size(tmp_path: Path) -> None:
+    costs, made = [], []
+    for size in (1, 5_000):
+        place = tmp_path / str(size)
+        store = make_store(place)
+        for part in range(3 if size > 1 else 1):
+            rows = people(**{f"p{part}-{number}": number for number in range(size)})
+            load(store, people=rows, knows=knows("a-b"))
+        files = set(place.rglob("*"))
+        costs.append(cost(place, lambda store: store.create_branch(BranchName("side"))))
+        made.append(sorted(f.suffix for f in set(place.rglob("*")) - files if f.is_file()))
+    assert costs[0] == costs[1]
+    assert made[0] == made[1]
+
+
+def test_readers_take_no_fence_and_leave_no_trace(tmp_path: Path) -> None:
+    writer = make_store(tmp_path)
+    first = put(writer, changes(people=people(ada=1), knows=knows("ada-bob")))
+    writer.create_branch(BranchName("side"))
+    assert first is not None
+    with writer.fence(MAIN), writer.fence(BranchName("side")):
+        files = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")}
+        reader, _ = counted_store(tmp_path, without_fences=True)
+        for branch in (MAIN, BranchName("side")):
+            assert contents(reader, branch) == ({"ada": 1}, {"ada-bob"})
+        assert reader.snapshot_at(first).commit == reader.commit(first)
+        assert len(reader.history().ancestors(first)) == 2
+        assert gather(reader.snapshot()).tables
+        assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")} == files
+    assert contents(open_store(tmp_path)) == ({"ada": 1}, {"ada-bob"})

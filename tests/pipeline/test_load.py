@@ -1,0 +1,297 @@
+import itertools
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from omnigraph.base.errors import (
+    ArgumentInvalid,
+    ConstraintViolated,
+    FileMissing,
+    InputUnreadable,
+    KeyTaken,
+    OmnigraphError,
+    Unsupported,
+)
+from omnigraph.base.ids import MAIN, TableKey
+from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.pipeline import load as load_module
+from omnigraph.pipeline.load import LoadMode, StagedLoad, recheck_load, stage_load
+from omnigraph.pipeline.session import Spark
+from omnigraph.store.arrow import table_schema
+from omnigraph.store.commits import CommitKind
+from omnigraph.store.datasets import read_fragment_columns
+from omnigraph.store.graph_store import GraphStore
+from omnigraph.write.writer import write
+from tests.pipeline.world import NOW_MS, edge, new_graph, node
+from tests.pipeline.world import write as write_lines
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+SCHEMA = """
+node Person { name: String @key  phone: String?  @unique(phone) }
+node City { code: I64 @key }
+node Note { text: String }
+edge LivesIn: Person -> City @card(0..1)
+edge Knows: Person -> Person { since: Date? }
+edge Owns: Person -> City @card(1..*)
+"""
+
+
+class World:
+    """A graph, a place for input files, and loads into it."""
+
+    def __init__(self, place: Path, spark: Spark) -> None:
+        self.place = place
+        self.spark = spark
+        self.store: GraphStore = new_graph(place / "graph", SCHEMA)
+
+    def stage(self, *sources: str, mode: str = "append", **options: Any) -> StagedLoad:
+        return stage_load(
+            self.spark,
+            sources,
+            snapshot=self.store.snapshot(MAIN),
+            mode=LoadMode.named(mode),
+            root=str(self.store.root),
+            now_ms=NOW_MS,
+            **options,
+        )
+
+    def load(self, *lines: dict[str, Any] | str, mode: str = "append") -> None:
+        staged = self.stage(write_lines(self.place / "load.jsonl", *lines), mode=mode)
+        write(self.store, lambda _: staged.work, branch=MAIN, kind=CommitKind.LOAD)
+
+    def refused(
+        self, error: type[OmnigraphError], *lines: dict[str, Any] | str, mode: str = "append"
+    ) -> list[tuple[str, str | None, int | None]]:
+        """What a load of these lines breaks: kind, type and line of each example."""
+        before = self.files()
+        with pytest.raises(error) as caught:
+            self.stage(write_lines(self.place / "bad.jsonl", *lines), mode=mode)
+        assert self.files() == before, "a failed load leaves no files"
+        assert type(caught.value) is error
+        assert isinstance(caught.value, ConstraintViolated | KeyTaken)
+        violations = caught.value.violations.examples
+        return [(v.kind, v.type_name, v.line) for v in violations]
+
+    def files(self) -> set[str]:
+        return {str(p) for p in self.place.rglob("*.lance") if p.is_file()}
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        entity = self._entity(name)
+        table = self.store.snapshot(MAIN).dataset(entity).scan(table_schema(entity).names)
+        return sorted(table.to_pylist(), key=lambda row: row["id"])
+
+    def staged_rows(self, staged: StagedLoad, name: str) -> pa.Table:
+        entity = self._entity(name)
+        files = staged.work.tables[entity.table_key]
+        columns = table_schema(entity).names
+        return read_fragment_columns(files.written_at, files.fragments, columns)
+
+    def _entity(self, name: str) -> EntityType:
+        catalog = self.store.snapshot(MAIN).catalog
+        return catalog.node_by_name.get(name) or catalog.edge_by_name[name]
+
+
+@pytest.fixture
+def world(tmp_path: Path, spark: Spark) -> World:
+    return World(tmp_path, spark)
+
+
+def person(name: str, **data: Any) -> dict[str, Any]:
+    return node("Person", name=name, **data)
+
+
+def owner(name: str, city: int = 1) -> list[dict[str, Any]]:
+    return [person(name), edge("Owns", name, city)]
+
+
+YORK = node("City", code=1)
+
+
+def test_staged_files_hold_exactly_the_rows_of_the_input(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load_module, "LEAST_TASK_BYTES", 2_000)
+    people = [owner(f"p{n:03}") for n in range(100)]
+    knows = [edge("Knows", f"p{n:03}", f"p{n + 1:03}", since="2020-01-31") for n in range(99)]
+    (world.place / "in").mkdir()
+    write_lines(world.place / "in" / "a.jsonl", YORK, *itertools.chain(*people[:60]))
+    write_lines(world.place / "in" / "b.ndjson", *itertools.chain(*people[60:]), "", *knows)
+    staged = world.stage(str(world.place / "in"))
+    assert staged.read == 1 + 200 + 99
+    assert staged.nodes == {"City": 1, "Person": 100}
+    assert staged.edges == {"Knows": 99, "Owns": 100}
+    assert world.staged_rows(staged, "Person")["name"].to_pylist() == [
+        f"p{n:03}" for n in range(100)
+    ]
+    found = world.staged_rows(staged, "Knows")
+    assert found["src"].to_pylist() == [f"p{n:03}" for n in range(99)]
+    assert found["dst"].to_pylist() == [f"p{n + 1:03}" for n in range(99)]
+    assert {str(day) for day in found["since"].to_pylist()} == {"2020-01-31"}
+    assert len(set(found["id"].to_pylist())) == 99
+    files = {key: work.row_count for key, work in staged.work.tables.items()}
+    assert files == {
+        TableKey("node:City"): 1,
+        TableKey("node:Person"): 100,
+        TableKey("edge:Knows"): 99,
+        TableKey("edge:Owns"): 100,
+    }
+    # Really on Spark: many tasks, none of them here.
+    assert len(staged.tasks) > 4
+    assert sorted(task.partition for task in staged.tasks) == list(range(len(staged.tasks)))
+    assert os.getpid() not in {task.pid for task in staged.tasks}
+
+
+def test_nothing_is_visible_until_it_is_published(world: World) -> None:
+    staged = world.stage(write_lines(world.place / "a.jsonl", YORK, *owner("ada")))
+    assert world.rows("Person") == []
+    write(world.store, lambda _: staged.work, branch=MAIN, kind=CommitKind.LOAD)
+    assert [row["name"] for row in world.rows("Person")] == ["ada"]
+
+
+def test_append_adds_to_what_is_there_and_may_name_it(world: World) -> None:
+    world.load(YORK, *owner("ada"))
+    world.load(*owner("bob"), edge("Knows", "bob", "ada"), node("Note", text="hi"))
+    assert [row["name"] for row in world.rows("Person")] == ["ada", "bob"]
+    assert len(world.rows("Knows")) == len(world.rows("Note")) == 1
+
+
+def test_overwrite_replaces_the_types_of_the_input_and_no_others(world: World) -> None:
+    world.load(YORK, *owner("ada"), *owner("bob"), node("Note", text="old"))
+    world.load(node("Note", text="new"), mode="overwrite")
+    assert [row["text"] for row in world.rows("Note")] == ["new"]
+    assert [row["name"] for row in world.rows("Person")] == ["ada", "bob"]
+    world.load(node("City", code=2), *owner("ada", 2), mode="overwrite")
+    assert [row["name"] for row in world.rows("Person")] == ["ada"]
+    assert [row["code"] for row in world.rows("City")] == [2]
+
+
+def test_a_load_that_breaks_rules_among_its_own_rows_names_their_lines(world: World) -> None:
+    lines = [
+        YORK,
+        *owner("ada"),
+        *owner("bob"),
+        person("ada"),
+        person("eve", phone="1"),
+        edge("Owns", "eve", 1),
+        person("fay", phone="1"),
+        edge("Owns", "fay", 1),
+        edge("Knows", "ada", "nobody"),
+        edge("Knows", "nobody", "ada"),
+        edge("LivesIn", "ada", 1),
+        edge("LivesIn", "ada", 1),
+        person("gus"),
+    ]
+    assert sorted(world.refused(ConstraintViolated, *lines), key=str) == [
+        ("cardinality", "LivesIn", 14),
+        ("cardinality", "Owns", 15),
+        ("endpoint", "Knows", 11),
+        ("endpoint", "Knows", 12),
+        ("key", "Person", 6),
+        ("unique", "Person", 9),
+    ]
+
+
+def test_a_load_that_breaks_rules_with_what_is_there_names_its_lines(world: World) -> None:
+    world.load(YORK, *owner("ada"), person("bob", phone="1"), edge("Owns", "bob", 1))
+    world.load(edge("LivesIn", "ada", 1))
+    lines = [
+        *owner("ada"),
+        person("eve", phone="1"),
+        edge("Owns", "eve", 1),
+        edge("LivesIn", "ada", 1),
+    ]
+    assert sorted(world.refused(ConstraintViolated, *lines), key=str) == [
+        ("cardinality", "LivesIn", 5),
+        ("key", "Person", 1),
+        ("unique", "Person", 3),
+    ]
+
+
+def test_an_id_that_is_already_there_is_a_conflict(world: World) -> None:
+    world.load(YORK, *owner("ada"), node("Note", id_="n1", text="a"))
+    taken = world.refused(KeyTaken, person("bob"), edge("Owns", "bob", 1), "", person("ada"))
+    assert taken == [("key", "Person", 4)]
+    assert world.refused(KeyTaken, node("Note", id_="n1", text="b")) == [("key", "Note", 1)]
+
+
+def test_overwrite_refuses_to_orphan_edges_that_stay(world: World) -> None:
+    world.load(node("City", code=1), node("City", code=2), *owner("ada", 1))
+    assert world.refused(ConstraintViolated, node("City", code=2), mode="overwrite") == [
+        ("endpoint", "Owns", None)
+    ]
+    world.load(node("City", code=1), mode="overwrite")
+    assert [row["code"] for row in world.rows("City")] == [1]
+
+
+def test_bad_lines_are_found_in_every_task_and_counted_all(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load_module, "LEAST_TASK_BYTES", 1_000)
+    lines: list[dict[str, Any] | str] = [person(f"p{n}") for n in range(300)]
+    for number in (3, 150, 299):
+        lines[number] = person(f"p{number}", phone=5)
+    assert world.refused(ConstraintViolated, *lines) == [
+        ("type", "Person", 4),
+        ("type", "Person", 151),
+        ("type", "Person", 300),
+    ]
+
+
+def test_lines_that_are_no_rows_make_the_input_unreadable(world: World) -> None:
+    lines: list[dict[str, Any] | str] = [YORK, "{", node("Town", code=1), person("ada", phone=1)]
+    assert world.refused(InputUnreadable, *lines) == [
+        ("json", None, 2),
+        ("envelope", None, 3),
+        ("type", "Person", 4),
+    ]
+
+
+def test_what_was_staged_can_be_judged_again_by_a_newer_snapshot(world: World) -> None:
+    world.load(YORK)
+    staged = world.stage(write_lines(world.place / "a.jsonl", *owner("ada")))
+    recheck_load(world.spark, staged, world.store.snapshot(MAIN))
+    world.load(*owner("ada"))
+    with pytest.raises(KeyTaken, match=r"a\.jsonl:1: Person 'ada' is already in the graph"):
+        recheck_load(world.spark, staged, world.store.snapshot(MAIN))
+
+
+def test_an_empty_file_loads_nothing(world: World) -> None:
+    staged = world.stage(write_lines(world.place / "a.jsonl"))
+    assert (staged.read, staged.nodes, dict(staged.work.tables)) == (0, {}, {})
+
+
+def test_progress_is_told_by_phase_from_nothing_to_all(world: World) -> None:
+    heard: list[tuple[str, int, int]] = []
+    source = write_lines(world.place / "a.jsonl", YORK, *owner("ada"))
+    staged = world.stage(source, progress=lambda *told: heard.append(told))
+    size = Path(source).stat().st_size
+    assert (heard[0], heard[-1]) == (("read", 0, size), ("check", 1, 1))
+    assert ("read", size, size) in heard
+    assert staged.input_bytes == size
+    assert staged.seconds.keys() == {"read", "check"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "error"), [("merge", Unsupported), ("upsert", ArgumentInvalid), ("", ArgumentInvalid)]
+)
+def test_a_mode_that_is_not_there_is_refused(mode: str, error: type[OmnigraphError]) -> None:
+    with pytest.raises(error):
+        LoadMode.named(mode)
+
+
+def test_a_source_that_is_not_there_is_missing(world: World) -> None:
+    with pytest.raises(FileMissing):
+        world.stage(str(world.place / "none.jsonl"))
+
+
+def test_errors_of_a_load_can_be_shown_as_json(world: World) -> None:
+    with pytest.raises(ConstraintViolated) as caught:
+        world.stage(write_lines(world.place / "a.jsonl", edge("Knows", "a", "b")))
+    shown = json.loads(json.dumps(caught.value.to_json()))
+    assert shown["details"]["count"] == 2
+    assert shown["details"]["examples"][0]["line"] == 1

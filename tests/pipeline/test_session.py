@@ -1,0 +1,109 @@
+import math
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from omnigraph.base.errors import FileMissing, SparkFailed
+from omnigraph.pipeline.session import Spark, SparkSettings
+from omnigraph.pipeline.sources import Split, lines_before
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+
+def test_work_runs_in_other_processes_once_per_task_and_answers_in_order(spark: Spark) -> None:
+    ran = spark.run([-3, -2, -1], abs, doing="counting")
+    assert [one.result for one in ran] == [3, 2, 1]
+    assert [one.partition for one in ran] == [0, 1, 2]
+    assert os.getpid() not in {one.pid for one in ran}
+
+
+def test_no_tasks_are_no_job(spark: Spark) -> None:
+    assert spark.run([], abs, doing="nothing") == []
+
+
+def test_an_error_of_ours_comes_back_from_a_task_as_it_was(spark: Spark) -> None:
+    with pytest.raises(FileMissing) as caught:
+        spark.run([Split("in.jsonl", "/nowhere/in.jsonl", 0, 1)], lines_before, doing="reading")
+    assert caught.value.path == "in.jsonl"
+    assert caught.value.__cause__ is None
+
+
+def test_a_bug_in_a_task_is_an_assertion_that_shows_where(spark: Spark) -> None:
+    with pytest.raises(AssertionError, match="TypeError"):
+        spark.run(["text"], math.sqrt, doing="counting")  # type: ignore[arg-type]
+
+
+def test_a_worker_that_dies_is_a_failure_of_spark_told_in_one_line(spark: Spark) -> None:
+    with pytest.raises(SparkFailed, match="crashed") as caught:
+        spark.run([9], os._exit, doing="counting")
+    assert "\n" not in str(caught.value)
+    assert [one.result for one in spark.run([-1], abs, doing="counting")] == [1]
+
+
+def test_progress_counts_tasks_up(spark: Spark) -> None:
+    heard: list[int] = []
+    spark.run([0.3] * 6, time.sleep, doing="sleeping", on_progress=heard.append)
+    assert heard == sorted(heard)
+    assert set(heard) <= set(range(7))
+    assert heard
+
+
+def test_a_process_has_one_session_and_whoever_made_it_stops_it(spark: Spark) -> None:
+    with Spark.open(SparkSettings()) as joined:
+        assert joined.session.sparkContext is spark.session.sparkContext
+    assert [one.result for one in spark.run([-1], abs, doing="counting")] == [1]
+
+
+@pytest.mark.parametrize("remote", ["sc://127.0.0.1:1", "sc://127.0.0.1:port", "nonsense"])
+def test_a_server_that_does_not_answer_is_a_failure_of_spark(remote: str) -> None:
+    """In a process of its own: this one has a session, which any other `open` joins."""
+    ran = subprocess.run(
+        [sys.executable, "-c", UNREACHABLE, remote], capture_output=True, text=True, timeout=60
+    )
+    assert ran.stdout.startswith(f"Spark failed while connecting to {remote}: ")
+
+
+UNREACHABLE = """
+import sys
+from omnigraph.base.errors import SparkFailed
+from omnigraph.pipeline.session import Spark, SparkSettings
+try:
+    Spark.open(SparkSettings(remote=sys.argv[1]))
+except SparkFailed as error:
+    print(error)
+"""
+
+QUIET = """
+import sys
+from omnigraph.pipeline.session import Spark, SparkSettings
+with Spark.open(SparkSettings(log=sys.argv[1])) as spark:
+    assert [one.result for one in spark.run([-1, -2], abs, doing="counting")] == [1, 2]
+"""
+
+
+def path_without_java(place: Path) -> str:
+    """What Spark's launcher needs of the system, and no Java."""
+    place.mkdir()
+    for directory in ("/usr/bin", "/bin"):
+        for program in Path(directory).iterdir():
+            if program.name != "java" and not (place / program.name).exists():
+                (place / program.name).symlink_to(program)
+    return str(place)
+
+
+def test_without_java_spark_runs_on_the_wheels_and_talks_only_to_its_log(tmp_path: Path) -> None:
+    log = tmp_path / "spark.log"
+    ran = subprocess.run(
+        [sys.executable, "-c", QUIET, str(log)],
+        env={"PATH": path_without_java(tmp_path / "bin"), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    assert len([*(tmp_path / ".cache/omnigraph/java").glob("*/bin/java")]) == 1
+    assert "log level" in log.read_text()

@@ -1,0 +1,124 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from omnigraph.base.errors import FileMissing, LimitExceeded, StorageFailed, Unsupported
+from omnigraph.pipeline import sources
+from omnigraph.pipeline.sources import Split, find_files, lines_before, pack, read_split
+
+BOM = b"\xef\xbb\xbf"
+PIECES = st.lists(
+    st.one_of(st.just(b"\n"), st.just(b"\r\n"), st.just(BOM), st.binary(max_size=12)),
+    max_size=30,
+).map(b"".join)
+ANY_FILE = st.one_of(PIECES, PIECES.map(lambda data: BOM + data))
+
+in_one_place = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def splits_of(path: Path, size: int) -> list[Split]:
+    total = path.stat().st_size
+    return [
+        Split(path.name, str(path), start, min(start + size, total))
+        for start in range(0, total, size)
+    ]
+
+
+@in_one_place
+@given(data=ANY_FILE, size=st.integers(1, 40))
+def test_any_way_of_cutting_a_file_gives_the_same_lines_each_once(
+    tmp_path: Path, data: bytes, size: int
+) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(data)
+    read = b"".join(read_split(split) for split in splits_of(path, size))
+    assert read == data.removeprefix(BOM)
+
+
+@in_one_place
+@given(data=ANY_FILE, size=st.integers(1, 40))
+def test_every_split_knows_how_many_lines_come_before_it(
+    tmp_path: Path, data: bytes, size: int
+) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(data)
+    offset = 3 if data.startswith(BOM) else 0
+    for split in splits_of(path, size):
+        lines = read_split(split)
+        if lines:
+            assert lines_before(split) == data[:offset].count(b"\n")
+        offset += len(lines)
+
+
+def test_directories_and_globs_name_their_ndjson_files_once_in_order(tmp_path: Path) -> None:
+    for name in ("b.jsonl", "a.ndjson", "deep/c.json", "README.md", "_SUCCESS", ".a.jsonl.crc"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    names = [str(tmp_path / name) for name in ("a.ndjson", "b.jsonl", "deep/c.json")]
+    assert find_files([str(tmp_path)]) == names
+    assert find_files([str(tmp_path / "*.*json*"), names[0]]) == names[:2]
+    assert find_files([names[1], str(tmp_path)]) == [names[1], names[0], names[2]]
+
+
+def test_a_file_whose_name_looks_like_a_glob_is_that_file(tmp_path: Path) -> None:
+    (tmp_path / "a[1].jsonl").touch()
+    assert find_files([str(tmp_path / "a[1].jsonl")]) == [str(tmp_path / "a[1].jsonl")]
+
+
+@pytest.mark.parametrize("name", ["none.jsonl", "none/*.jsonl", "empty"])
+def test_a_source_that_names_no_file_is_missing(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileMissing, match=r"none|empty"):
+        find_files([str(tmp_path / name)])
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl.gz", "a.parquet", "."])
+def test_data_that_can_not_be_read_yet_is_refused_and_never_passed_over(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "a.jsonl").touch()
+    for other in ("a.csv", "a.jsonl.gz", "a.parquet"):
+        (tmp_path / other).touch()
+    with pytest.raises(Unsupported):
+        find_files([str(tmp_path / name)])
+
+
+def test_an_address_is_not_a_path() -> None:
+    with pytest.raises(Unsupported, match=r"s3://bucket/a\.jsonl"):
+        find_files(["s3://bucket/a.jsonl"])
+
+
+@in_one_place
+@given(sizes=st.lists(st.integers(0, 300), max_size=12), task_bytes=st.integers(1, 200))
+def test_tasks_cover_every_byte_of_every_file_once_and_hold_about_as_much_as_asked(
+    tmp_path: Path, sizes: list[int], task_bytes: int
+) -> None:
+    files = []
+    for number, size in enumerate(sizes):
+        path = tmp_path / f"{number:02}.jsonl"
+        path.write_bytes(b"x" * size)
+        files.append(str(path))
+    tasks = pack(files, task_bytes=task_bytes)
+    assert all(sum(split.size for split in task) <= task_bytes for task in tasks)
+    covered = [(s.file, byte) for task in tasks for s in task for byte in range(s.start, s.end)]
+    assert covered == [(f, b) for f, size in zip(files, sizes, strict=True) for b in range(size)]
+
+
+def test_a_file_that_vanished_or_can_not_be_read_is_a_typed_error(tmp_path: Path) -> None:
+    with pytest.raises(FileMissing):
+        read_split(Split("in.jsonl", str(tmp_path / "gone"), 0, 10))
+    with pytest.raises(StorageFailed, match="directory"):
+        read_split(Split("in.jsonl", str(tmp_path), 0, 10))
+
+
+def test_a_line_without_end_is_refused_before_it_fills_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "LINE_BYTES", 100)
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(b"x" * 500)
+    with pytest.raises(LimitExceeded, match=r"in\.jsonl"):
+        read_split(Split("in.jsonl", str(path), 0, 10))
+    assert read_split(Split("in.jsonl", str(path), 10, 500)) == b""

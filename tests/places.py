@@ -1,0 +1,67 @@
+"""Where the graphs of a test lie: on a disk, and in a bucket of a real S3 server on loopback.
+
+A test that takes `place` runs once on each. A place is an address; whoever opens one, in whichever
+process, finds the way to the bucket in the environment.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.layout import LOCKS
+from tests.buckets import BUCKET, CARELESS, ENDPOINT
+
+# A program of its own: what it takes to be a server is no part of a test run.
+SERVER = Path(__file__).with_name("s3_server.py")
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[str]:
+    """The endpoint of the one S3 server of a test run."""
+    server = subprocess.Popen(
+        [sys.executable, SERVER, CARELESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert server.stdin is not None and server.stdout is not None
+    endpoint = f"http://127.0.0.1:{int(server.stdout.readline())}"
+    for bucket in (BUCKET, CARELESS):
+        urllib.request.urlopen(urllib.request.Request(f"{endpoint}/{bucket}", method="PUT")).close()
+    os.environ[ENDPOINT] = endpoint
+    yield endpoint
+    del os.environ[ENDPOINT]
+    server.stdin.close()
+    server.wait()
+    server.stdout.close()
+
+
+@pytest.fixture
+def bucket(s3: str) -> str:
+    """A place in a bucket where nothing is."""
+    return f"s3://{BUCKET}/{uuid.uuid4().hex}/g"
+
+
+@pytest.fixture(params=["disk", "s3"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A place where nothing is."""
+    if request.param == "disk":
+        return str(tmp_path / "place")
+    return str(request.getfixturevalue("bucket"))
+
+
+def let_leases_end(store: GraphStore) -> None:
+    """What time does to the leases of a graph whose holders are dead. A disk has none."""
+    for name in store.objects.list(LOCKS):
+        record = json.loads(store.objects.get(name) or b"{}") if is_lease(name) else {}
+        if record.get("owner") is not None:
+            store.objects.put(name, json.dumps({**record, "expires_at_ms": 0}).encode())
+
+
+def is_lease(name: str) -> bool:
+    return not name.endswith((".lock", "/probe"))
