@@ -16,6 +16,9 @@ __all__ = ["Moves", "moves_between"]
 # Where fewer than one row in this many is left, reading anew is as quick.
 WORTH_KEEPING = 2
 
+# The low half of a row's address is its place in its fragment.
+OFFSET = np.uint64(0xFFFFFFFF)
+
 
 @dataclass(frozen=True, slots=True)
 class Moves:
@@ -51,7 +54,10 @@ class Moves:
 
 
 def moves_between(old: Dataset, new: Dataset) -> Moves | None:
-    """None where the two have too little in common for it to be worth following rows."""
+    """None where rows can't be followed, or too few are left for it to be worth it.
+
+    "Old" is what was read first: it may be the later version, or one of another branch.
+    """
     before, after = old.pieces, new.pieces
     place = {piece.files: number for number, piece in enumerate(before)}
     shared = [place.get(piece.files) for piece in after]
@@ -68,7 +74,10 @@ def moves_between(old: Dataset, new: Dataset) -> Moves | None:
         was = before[number]
         run = np.arange(starts[number], starts[number + 1])
         if was.deletions != piece.deletions:
-            is_whole, run = False, run[_survivors(old, was, new, piece)]
+            survivors = _survivors(old, was, new, piece)
+            if survivors is None:
+                return None
+            is_whole, run = False, run[survivors]
         runs.append(run)
     fresh = after[len(left) :]
     return Moves(
@@ -79,12 +88,13 @@ def moves_between(old: Dataset, new: Dataset) -> Moves | None:
     )
 
 
-def _survivors(old: Dataset, was: Piece, new: Dataset, now: Piece) -> Ordinals:
-    """Which of a fragment's rows the new version still has."""
-    before, after = (dataset.addresses(piece.id) for dataset, piece in ((old, was), (new, now)))
-    first = before.min(initial=0)
-    is_left = np.zeros(int(before.max(initial=first) - first) + 1, dtype=np.bool_)
-    is_left[(after - first).astype(np.int64)] = True
-    left = np.flatnonzero(is_left[(before - first).astype(np.int64)])
-    assert len(left) == len(after), "deleted rows do not come back"
-    return left
+def _survivors(old: Dataset, was: Piece, new: Dataset, now: Piece) -> Ordinals | None:
+    """Which of a fragment's rows the new version still has; None if it has more than the old."""
+    before, after = (
+        (dataset.addresses(piece.id) & OFFSET).astype(np.int64)
+        for dataset, piece in ((old, was), (new, now))
+    )
+    is_left = np.zeros(int(max(before.max(initial=0), after.max(initial=0))) + 1, dtype=np.bool_)
+    is_left[after] = True
+    left = np.flatnonzero(is_left[before])
+    return left if len(left) == len(after) else None
