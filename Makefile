@@ -45,6 +45,7 @@ format: $(READY) ## rewrite the code in the house style
 
 bench: $(BENCH_READY) ## measure ourselves beside other systems, in .bench
 	.bench/bin/python bench/run.py $(ARGS)
+	.bench/bin/python bench/queries.py $(ARGS)
 
 deep: $(READY) ## whole matrices and long random runs
 	$(PYTEST) --deep --timeout 1800
