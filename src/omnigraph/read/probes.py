@@ -27,7 +27,9 @@ from omnigraph.store.snapshot import Snapshot
 __all__ = ["Probes", "TraversalMode", "ways_of"]
 
 # A look-up costs as much as reading so many rows and making arrays of them.
-ROWS_PER_LOOKUP = 5_000
+ROWS_PER_LOOKUP = 10_000
+# A table of fewer rows is read before anybody would notice.
+LEAST_ROWS = 50_000
 # Without an index it costs a pass over the column, and that is less than half of the work.
 LOOKUPS_WITHOUT_INDEX = 3
 # A list of more ids than this is no look-up any more.
@@ -56,7 +58,7 @@ class Probes:
         if self._mode is not TraversalMode.AUTO:
             return self._mode is TraversalMode.INDEXED
         entry = self._snapshot.tables[entity.table_key]
-        if ids > LIMIT_IDS or entry.row_count < ROWS_PER_LOOKUP:
+        if ids > LIMIT_IDS or entry.row_count < LEAST_ROWS:
             return False
         rows = ROWS_PER_LOOKUP * (1 + ids / 10)
         if column is not None and not self._has_index(entity, column):
