@@ -186,20 +186,19 @@ class Tables:
         return self._cache.follow(key, key.family, build_or_follow)
 
     def _is_near(self, steps: Sequence[EdgeStep], nodes: Ordinals, hops: int) -> bool:
-        """Whether all that a walk can touch is few enough to look up."""
-        edges = [self.edge(step.edge) for step in steps]
-        degree = sum(
-            self._snapshot.tables[e.table_key].row_count
-            / max(1, min(self._snapshot.tables[n.table_key].row_count for n in self._end_types(e)))
-            for e in edges
-        )
-        touched = len(nodes) * max(degree, 1.0) ** (hops - 1)
-        columns = [(SRC, DST) if s.direction is Direction.BOTH else (_near(s),) for s in steps]
-        return all(
-            self._probes.is_worth_it(edge, touched, column=column)
-            for edge, names in zip(edges, columns, strict=True)
-            for column in names
-        )
+        """Whether all that a walk is likely to meet is few enough to look up."""
+        looked_in = [
+            (self.edge(step.edge), column) for step in steps for column in _near(step.direction)
+        ]
+        degree = 0.0
+        for edge, column in looked_in:
+            source, target = self._end_types(edge)
+            degree += self._row_count(edge) / self._row_count(source if column == SRC else target)
+        met = len(nodes) * max(degree, 1.0) ** hops
+        return all(self._probes.is_worth_it(e, met, column=column) for e, column in looked_in)
+
+    def _row_count(self, entity: EntityType) -> int:
+        return max(1, self._snapshot.tables[entity.table_key].row_count)
 
     def _legs(
         self,
@@ -492,8 +491,10 @@ class _Moved:
         return 64 if kept is None else kept.nbytes
 
 
-def _near(step: EdgeStep) -> str:
-    return DST if step.direction is Direction.IN else SRC
+def _near(direction: Direction) -> tuple[str, ...]:
+    """The columns that hold the end a walk begins at."""
+    both = {Direction.OUT: (SRC,), Direction.IN: (DST,)}
+    return both.get(direction, (SRC, DST))
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
