@@ -33,6 +33,14 @@ def is_blessing(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--bless"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests leave nothing in the cache of whoever runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Spark]:
     """The one Spark session of a test run."""

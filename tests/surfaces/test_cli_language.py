@@ -103,3 +103,12 @@ def test_a_mistake_is_a_typed_error(
 ) -> None:
     answer = omnigraph(*arguments, "--json")
     assert (answer.exit_code, answer.json["code"]) == (exit_code, code)
+
+
+def test_explain_runs_a_query_only_on_a_graph(omnigraph: CommandLine) -> None:
+    assert omnigraph("init", "--schema", "people.pg", "people.omni").exit_code == 0
+    asked = ("explain", "friends_of", "-q", "people.gq", "--params", '{"email": "x"}', "--analyze")
+    ran = omnigraph(*asked, "--store", "people.omni")
+    assert ran.exit_code == 0
+    assert " ms " in ran.out
+    assert omnigraph(*asked, "--schema", "people.pg").exit_code == 2

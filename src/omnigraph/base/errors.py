@@ -56,6 +56,7 @@ __all__ = [
     "ParameterInvalid",
     "ParseFailed",
     "PreconditionFailed",
+    "QueryCancelled",
     "QueryMissing",
     "ReadSetMoved",
     "RecoveryError",
@@ -628,6 +629,17 @@ class LimitExceeded(LimitError):
     def __str__(self) -> str:
         found = f" ({self.found:,})" if self.found is not None else ""
         return f"{self.what}{found} exceeds the limit of {self.limit:,}"
+
+
+@dataclass(eq=False)
+class QueryCancelled(LimitError):
+    """Whoever asked took the question back."""
+
+    code: ClassVar[str] = "cancelled"
+    step: str
+
+    def __str__(self) -> str:
+        return f"the query was cancelled at `{self.step}`"
 
 
 @dataclass(eq=False)

@@ -10,6 +10,7 @@ A handle may be shared by threads that read. Writers, in this process or in othe
 themselves; readers never wait.
 """
 
+import threading
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,8 @@ from omnigraph.engine.load import Progress, Sources, load
 from omnigraph.engine.maintain import index_infos, optimize
 from omnigraph.engine.merge import merge
 from omnigraph.engine.mutate import mutate
-from omnigraph.engine.query import PlanCache, ask
+from omnigraph.engine.query import PlanCache, ask, explain_plan
+from omnigraph.engine.query import analyze as analyze_plan
 from omnigraph.engine.results import (
     CommitInfo,
     IndexInfo,
@@ -35,10 +37,11 @@ from omnigraph.engine.results import (
 from omnigraph.engine.settings import Settings
 from omnigraph.engine.text import QUERY, SCHEMA, Text, as_source
 from omnigraph.engine.travel import Moment, commit_at
-from omnigraph.lang.plan.explain import explain
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.check import compile_schema
+from omnigraph.read.context import Budget
 from omnigraph.read.topology.cache import RuntimeCache
+from omnigraph.read.topology.disk import DiskCache
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
@@ -68,7 +71,7 @@ class Graph:
         self._is_read_only = is_read_only
         self._faults = faults
         self._plans = PlanCache()
-        self._cache = RuntimeCache()
+        self._cache = RuntimeCache(disk=_disk_cache(store, settings))
         self._spark: Spark | None = None
 
     # Making, opening, closing --------------------------------------------------------------------
@@ -189,8 +192,15 @@ class Graph:
         *,
         branch: str = MAIN,
         snapshot: Moment | None = None,
+        timeout_s: float | None = None,
+        memory_bytes: int | None = None,
+        cancel: threading.Event | None = None,
     ) -> QueryResult:
-        """Run one read query of `source` at a branch's head, or at a moment (see `at`)."""
+        """Run one read query of `source` at a branch's head, or at a moment (see `at`).
+
+        It may take `memory_bytes` (a quarter of the machine's memory if left out) and `timeout_s`;
+        past either it ends in `resource_limit`. Another thread ends it by setting `cancel`.
+        """
         return ask(
             as_source(source, QUERY),
             name=name,
@@ -199,6 +209,8 @@ class Graph:
             plans=self._plans,
             cache=self._cache,
             now_ms=self._store.clock.now_ms(),
+            budget=self._budget(timeout_s, memory_bytes, cancel),
+            mode=self._settings.traversal_mode,
         )
 
     def mutate(
@@ -231,13 +243,32 @@ class Graph:
         self,
         source: Text,
         name: str | None = None,
+        params: Mapping[str, Any] | None = None,
         *,
         branch: str = MAIN,
         snapshot: Moment | None = None,
+        analyze: bool = False,
     ) -> str:
-        """The plan of a query, as a tree."""
-        text = as_source(source, QUERY)
-        return explain(self._plans.compile(text, name, self._snapshot(branch, snapshot)))
+        """The plan of a query for this graph, a step a line, with the rows to expect of each.
+
+        With `analyze` it is run, with `params`, and each line says what came of it in what time.
+        """
+        text, held = as_source(source, QUERY), self._snapshot(branch, snapshot)
+        if not analyze:
+            return explain_plan(
+                text, name=name, snapshot=held, plans=self._plans, cache=self._cache
+            )
+        return analyze_plan(
+            text,
+            name=name,
+            given=params or {},
+            snapshot=held,
+            plans=self._plans,
+            cache=self._cache,
+            now_ms=self._store.clock.now_ms(),
+            budget=self._budget(),
+            mode=self._settings.traversal_mode,
+        )
 
     # History -------------------------------------------------------------------------------------
 
@@ -305,6 +336,14 @@ class Graph:
 
     # Inside --------------------------------------------------------------------------------------
 
+    def _budget(
+        self,
+        timeout_s: float | None = None,
+        memory_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Budget:
+        return Budget(memory_bytes or self._settings.query_memory_bytes, timeout_s, cancel)
+
     def _snapshot(self, branch: str, moment: Moment | None) -> Snapshot:
         return self.snapshot(branch) if moment is None else self.at(moment, branch)
 
@@ -328,6 +367,12 @@ class Graph:
             raise ArgumentInvalid(
                 argument="graph", value=self.uri, rule="it was opened read_only, so it can't change"
             )
+
+
+def _disk_cache(store: GraphStore, settings: Settings) -> DiskCache | None:
+    if settings.cache_directory is None:
+        return None
+    return DiskCache(settings.cache_directory / store.graph_id)
 
 
 def _durability(name: str) -> Durability:

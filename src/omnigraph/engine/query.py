@@ -1,41 +1,83 @@
 """Ask: text ─► plan (kept by source and schema) ─► one snapshot ─► rows."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.span import SourceText
 from omnigraph.engine.results import QueryResult
+from omnigraph.lang.plan.chain import compared_properties
 from omnigraph.lang.plan.compile import compile_query
-from omnigraph.lang.plan.ir import CompiledQuery, MutationQuery
+from omnigraph.lang.plan.estimate import expected_rows
+from omnigraph.lang.plan.explain import explain
+from omnigraph.lang.plan.ir import CompiledQuery, MutationQuery, ReadQuery
+from omnigraph.lang.plan.optimise import optimise
 from omnigraph.lang.plan.parameters import bind_parameters
+from omnigraph.lang.plan.stats import Estimator
+from omnigraph.read.context import Budget
+from omnigraph.read.probes import TraversalMode
+from omnigraph.read.profile import Measured, Profile
 from omnigraph.read.run import run
+from omnigraph.read.statistics import statistics_of
 from omnigraph.read.topology.cache import RuntimeCache
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["PlanCache", "ask"]
+__all__ = ["PlanCache", "analyze", "ask", "explain_plan"]
 
 # A program asks a few hundred questions at most; a plan takes a few kilobytes.
 LIMIT_PLANS = 512
+# One question about a graph that grows: a plan for each time it doubles.
+LIMIT_SIZES = 16
 
 
 class PlanCache:
-    """Compiled queries, by the text, the name in it, and the schema they were checked against."""
+    """Compiled queries, by the text, the name in it, and the schema they were checked against.
+
+    With each go the plans that were made of it for graphs of different sizes.
+    """
 
     def __init__(self) -> None:
-        self._plans: OrderedDict[tuple[str, str | None, str], CompiledQuery] = OrderedDict()
+        self._compiled: OrderedDict[tuple[str, str | None, str], _Compiled] = OrderedDict()
 
     def compile(self, source: SourceText, name: str | None, snapshot: Snapshot) -> CompiledQuery:
+        """The plan as the text has it, whatever the graph holds."""
+        return self._get(source, name, snapshot).query
+
+    def optimised(
+        self, source: SourceText, name: str | None, snapshot: Snapshot, cache: RuntimeCache
+    ) -> CompiledQuery:
+        """The plan for a graph of about this size."""
+        compiled = self._get(source, name, snapshot)
+        statistics = statistics_of(snapshot, cache, compiled.types, compiled.compared)
+        size = statistics.magnitudes()
+        if size not in compiled.by_size:
+            if len(compiled.by_size) >= LIMIT_SIZES:
+                compiled.by_size.clear()
+            compiled.by_size[size] = optimise(compiled.query, snapshot.catalog, statistics)
+        return compiled.by_size[size]
+
+    def _get(self, source: SourceText, name: str | None, snapshot: Snapshot) -> "_Compiled":
         key = (source.text, name, snapshot.schema_hash)
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = compile_query(source, snapshot.catalog, name)
-            self._plans[key] = plan
-            if len(self._plans) > LIMIT_PLANS:
-                self._plans.popitem(last=False)
-        self._plans.move_to_end(key)
-        return plan
+        compiled = self._compiled.get(key)
+        if compiled is None:
+            query = compile_query(source, snapshot.catalog, name)
+            compiled = self._compiled[key] = _Compiled(query)
+            if len(self._compiled) > LIMIT_PLANS:
+                self._compiled.popitem(last=False)
+        else:
+            self._compiled.move_to_end(key)
+        return compiled
+
+
+class _Compiled:
+    def __init__(self, query: CompiledQuery) -> None:
+        self.query = query
+        self.types = tuple(touch.type_name for touch in query.reads)
+        self.compared: tuple[str, ...] = ()
+        if isinstance(query, ReadQuery):
+            self.compared = tuple(sorted(compared_properties(query.plan)))
+        self.by_size: dict[Hashable, CompiledQuery] = {}
 
 
 def ask(
@@ -47,12 +89,88 @@ def ask(
     plans: PlanCache,
     cache: RuntimeCache,
     now_ms: int,
+    budget: Budget | None = None,
+    mode: TraversalMode = TraversalMode.AUTO,
 ) -> QueryResult:
-    query = plans.compile(source, name, snapshot)
+    query = _read_query(plans.optimised(source, name, snapshot, cache))
+    parameters = bind_parameters(query, given)
+    rows = run(query, snapshot, parameters, cache=cache, now_ms=now_ms, budget=budget, mode=mode)
+    return QueryResult(query.name, snapshot.commit.id, rows)
+
+
+def explain_plan(
+    source: SourceText,
+    *,
+    name: str | None,
+    snapshot: Snapshot,
+    plans: PlanCache,
+    cache: RuntimeCache,
+) -> str:
+    """The plan for this graph, and how many rows to expect of each step."""
+    query = plans.optimised(source, name, snapshot, cache)
+    if isinstance(query, MutationQuery):
+        return explain(query)
+    return explain(query, {i: f"~{_short(n)} rows" for i, n in _expected(query, snapshot, cache)})
+
+
+def analyze(
+    source: SourceText,
+    *,
+    name: str | None,
+    given: Mapping[str, Any],
+    snapshot: Snapshot,
+    plans: PlanCache,
+    cache: RuntimeCache,
+    now_ms: int,
+    budget: Budget | None = None,
+    mode: TraversalMode = TraversalMode.AUTO,
+) -> str:
+    """The plan after running it: rows expected, rows found and milliseconds of each step."""
+    query = _read_query(plans.optimised(source, name, snapshot, cache))
+    parameters, profile = bind_parameters(query, given), Profile()
+    run(
+        query,
+        snapshot,
+        parameters,
+        cache=cache,
+        now_ms=now_ms,
+        budget=budget,
+        profile=profile,
+        mode=mode,
+    )
+    expected = dict(_expected(query, snapshot, cache))
+    notes = {
+        step: f"~{_short(expected.get(step, 0.0)):>6} rows  {_found(measured)}"
+        for step, measured in profile.steps.items()
+    }
+    return explain(query, notes)
+
+
+def _read_query(query: CompiledQuery) -> ReadQuery:
     if isinstance(query, MutationQuery):
         raise ArgumentInvalid(
             argument="query", value=query.name, rule="it changes the graph: use mutate"
         )
-    parameters = bind_parameters(query, given)
-    rows = run(query, snapshot, parameters, cache=cache, now_ms=now_ms)
-    return QueryResult(query.name, snapshot.commit.id, rows)
+    return query
+
+
+def _expected(
+    query: ReadQuery, snapshot: Snapshot, cache: RuntimeCache
+) -> Iterable[tuple[int, float]]:
+    types = [touch.type_name for touch in query.reads]
+    compared = tuple(sorted(compared_properties(query.plan)))
+    statistics = statistics_of(snapshot, cache, types, compared)
+    return expected_rows(query.plan, Estimator(snapshot.catalog, statistics)).items()
+
+
+def _found(measured: Measured) -> str:
+    paths = f" for {measured.stands_for:,}" if measured.stands_for != measured.rows else ""
+    return f"{measured.seconds * 1000:9.3f} ms  {measured.rows:,} rows{paths}"
+
+
+def _short(number: float) -> str:
+    """Guesses have no more than two digits that mean anything."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= size:
+            return f"{number / size:{'.2g' if number < 100 * size else '.0f'}}{unit}"
+    return f"{number:.0f}" if number >= 1 else "<1"

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from omnigraph.base.errors import Unsupported
 from omnigraph.base.ids import BranchName, CommitId, TableKey
+from omnigraph.engine.html import html_table
 
 if TYPE_CHECKING:
     import pandas
+    import polars
     import pyarrow as pa
 
     from omnigraph.store.commits import Commit
@@ -24,6 +27,10 @@ __all__ = [
     "QueryResult",
     "commit_info",
 ]
+
+
+# A notebook page is for looking; whoever wants all rows asks for them.
+ROWS_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +84,30 @@ class QueryResult:
     def to_pandas(self) -> "pandas.DataFrame":
         return self.table.to_pandas()
 
+    def to_polars(self) -> "polars.DataFrame":
+        try:
+            import polars
+        except ImportError:
+            raise Unsupported("to_polars without Polars", instead="pip install polars") from None
+        frame = polars.from_arrow(self.table)
+        assert isinstance(frame, polars.DataFrame), "a table becomes a frame"
+        return frame
+
+    def batches(self, rows: int = 10_000) -> Iterator["pa.RecordBatch"]:
+        """The rows in Arrow batches of at most so many."""
+        return iter(self.table.to_batches(max_chunksize=rows))
+
     def __len__(self) -> int:
         count: int = self.table.num_rows
         return count
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for batch in self.table.to_batches():
+        for batch in self.batches():
             yield from batch.to_pylist()
+
+    def _repr_html_(self) -> str:
+        """A table of the first rows, for a notebook."""
+        return html_table(self.columns, self.table.slice(0, ROWS_SHOWN).to_pylist(), len(self))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,10 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.read.probes import TraversalMode
 from omnigraph.store.root import BucketAccess
 
 __all__ = ["Settings"]
@@ -14,12 +17,19 @@ YES = ("1", "true", "yes", "on")
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`OMNIGRAPH_SPARK_MASTER` (default `local[*]`), `OMNIGRAPH_SPARK_REMOTE` (`sc://…`, wins),
-    `OMNIGRAPH_SPARK_LOG` (a file for Spark's own log), and the variables of S3 (`AWS_…`)."""
+    `OMNIGRAPH_SPARK_LOG` (a file for Spark's own log), `XDG_CACHE_HOME` (default `~/.cache`),
+    `OMNIGRAPH_TRAVERSAL_MODE` (`auto`, `indexed` or `csr`), and the variables of S3 (`AWS_…`)."""
 
     spark_master: str = "local[*]"
     spark_remote: str | None = None
     spark_log: str | None = None
     bucket_access: BucketAccess = field(default_factory=BucketAccess)
+    query_memory_bytes: int = field(default_factory=lambda: _machine_memory_bytes() // 4)
+    """What one query may take, unless it is told otherwise."""
+
+    traversal_mode: TraversalMode = TraversalMode.AUTO
+    cache_directory: Path | None = None
+    """Where adjacency is kept for other processes; None: nowhere."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
@@ -27,8 +37,29 @@ class Settings:
             spark_master=environment.get("OMNIGRAPH_SPARK_MASTER") or "local[*]",
             spark_remote=environment.get("OMNIGRAPH_SPARK_REMOTE") or None,
             spark_log=environment.get("OMNIGRAPH_SPARK_LOG") or None,
+            traversal_mode=_traversal_mode(environment.get("OMNIGRAPH_TRAVERSAL_MODE") or "auto"),
+            cache_directory=_cache_directory(environment),
             bucket_access=_bucket_access(environment),
         )
+
+
+def _traversal_mode(name: str) -> TraversalMode:
+    try:
+        return TraversalMode(name)
+    except ValueError:
+        rule = f"it is one of {', '.join(TraversalMode)}"
+        raise ArgumentInvalid("OMNIGRAPH_TRAVERSAL_MODE", name, rule) from None
+
+
+def _cache_directory(environment: Mapping[str, str]) -> Path | None:
+    home = environment.get("XDG_CACHE_HOME")
+    if not home and "HOME" not in environment:
+        return None
+    return (Path(home) if home else Path(environment["HOME"], ".cache")) / "omnigraph"
+
+
+def _machine_memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _bucket_access(environment: Mapping[str, str]) -> BucketAccess:

@@ -1,17 +1,20 @@
 """What every operator may ask for: the tables, the parameters, the time, and room for rows."""
 
+import threading
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from omnigraph.base.errors import LimitExceeded
+from omnigraph.base.errors import LimitExceeded, QueryCancelled
 from omnigraph.base.types import Value
+from omnigraph.read.frame import Frame
+from omnigraph.read.profile import Profile
 from omnigraph.read.tables import Tables
 
-__all__ = ["LIMIT_FRAME_BYTES", "Budget", "Context"]
+__all__ = ["LIMIT_QUERY_BYTES", "Budget", "Context"]
 
-# The rows between two operators, with what making them takes. Past this a query is better told to
-# ask for less than left to push the machine into swapping.
-LIMIT_FRAME_BYTES = 4 * 1024**3
+# Past this a query is better told to ask for less than left to push the machine into swapping.
+LIMIT_QUERY_BYTES = 4 * 1024**3
 
 BYTES_PER_NUMBER = 8
 # While rows are made, their source rows and positions stand beside them.
@@ -20,13 +23,44 @@ SCRATCH_COLUMNS = 3
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    frame_bytes: int = LIMIT_FRAME_BYTES
+    """What one query may take. It is asked before rows are made and between the parts of long work.
 
-    def admit(self, *, rows: int, columns: int, step: str) -> None:
-        """Refuse rows that would not fit, before they are made."""
-        limit = self.frame_bytes // (BYTES_PER_NUMBER * (columns + SCRATCH_COLUMNS))
+    Caches are not part of it: they have a limit of their own and outlive the query.
+    """
+
+    memory_bytes: int = LIMIT_QUERY_BYTES
+    timeout_s: float | None = None
+    cancel: threading.Event | None = None
+    """Set it from another thread to have the query stop at its next step."""
+    began_s: float = field(default_factory=time.monotonic)
+
+    def admit(self, *, rows: int, columns: int, step: str, beside: Frame | None = None) -> None:
+        """Refuse rows that would not fit, before they are made. `beside` stays while they are."""
+        self.check(step)
+        left = self.memory_bytes - (beside.nbytes if beside is not None else 0)
+        limit = max(left, 0) // (BYTES_PER_NUMBER * (columns + SCRATCH_COLUMNS))
         if rows > limit:
             raise LimitExceeded(what=f"the number of rows of `{step}`", limit=limit, found=rows)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether `check` would refuse."""
+        if self.cancel is not None and self.cancel.is_set():
+            return True
+        return self.timeout_s is not None and time.monotonic() - self.began_s > self.timeout_s
+
+    def check(self, step: str) -> None:
+        """Stop if nobody waits any more."""
+        if self.cancel is not None and self.cancel.is_set():
+            raise QueryCancelled(step)
+        if self.timeout_s is not None:
+            spent_s = time.monotonic() - self.began_s
+            if spent_s > self.timeout_s:
+                raise LimitExceeded(
+                    what=f"the time in milliseconds at `{step}`",
+                    limit=int(self.timeout_s * 1000),
+                    found=int(spent_s * 1000),
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +69,4 @@ class Context:
     parameters: Mapping[str, Value]
     now_ms: int
     budget: Budget
+    profile: Profile | None = None

@@ -15,6 +15,7 @@ from omnigraph.lang.schema.catalog import ID, Property
 from omnigraph.read.frame import Binding
 from omnigraph.read.space import NULL, Part, Space
 from omnigraph.read.tables import Tables
+from omnigraph.read.topology.csr import Ordinals
 from omnigraph.store.arrow import arrow_type
 
 __all__ = ["entities", "identities", "properties"]
@@ -23,17 +24,17 @@ __all__ = ["entities", "identities", "properties"]
 def properties(binding: Binding, name: str, kind: pa.DataType, tables: Tables) -> pa.Array:
     """The property `name` on every row, null where the row binds nothing."""
 
-    def read(part: Part) -> pa.Array:
+    def read(part: Part, rows: Ordinals | None) -> pa.Array:
         found = part.entity.by_name.get(name)
         if found is None:
-            return pa.nulls(part.size, kind)
-        return tables.column(part.entity, found.column)
+            return pa.nulls(part.size if rows is None else len(rows), kind)
+        return _read(part, found.column, rows, tables)
 
     return _gather(binding, read, kind)
 
 
 def identities(binding: Binding, tables: Tables) -> pa.Array:
-    return _gather(binding, lambda part: tables.column(part.entity, ID), pa.string())
+    return _gather(binding, lambda part, rows: _read(part, ID, rows, tables), pa.string())
 
 
 def entities(binding: Binding, tables: Tables) -> pa.Array:
@@ -76,28 +77,32 @@ def _is_shown(property_: Property) -> bool:
     return property_.type is not Scalar.BLOB and not isinstance(property_.type, VectorOf)
 
 
-def _gather(binding: Binding, read: Callable[[Part], pa.Array], kind: pa.DataType) -> pa.Array:
+def _read(part: Part, column: str, rows: Ordinals | None, tables: Tables) -> pa.Array:
+    if rows is None:
+        return tables.column(part.entity, column)
+    return tables.values(part.entity, column, rows)
+
+
+def _gather(
+    binding: Binding, read: Callable[[Part, Ordinals | None], pa.Array], kind: pa.DataType
+) -> pa.Array:
+    """`read` gives the values of a part, at some of its rows or all of them."""
     parts = binding.space.parts
     if len(parts) == 1:
-        values = _as_kind(read(parts[0]), kind)
-        return values if binding.ordinals is None else values.take(_index(binding.ordinals))
+        return _as_kind(read(parts[0], binding.ordinals), kind)
     if binding.ordinals is None:
-        return pa.concat_arrays([_as_kind(read(part), kind) for part in parts])
+        return pa.concat_arrays([_as_kind(read(part, None), kind) for part in parts])
     pieces, place, filled = [], np.full(len(binding.ordinals), NULL, dtype=np.int64), 0
     for part, positions, rows in binding.space.split(binding.ordinals):
         if len(rows):
-            pieces.append(_as_kind(read(part).take(pa.array(rows)), kind))
+            pieces.append(_as_kind(read(part, rows), kind))
             place[positions] = np.arange(filled, filled + len(rows))
             filled += len(rows)
     if not pieces:
         return pa.nulls(len(place), kind)
-    return pa.concat_arrays(pieces).take(_index(place))
-
-
-def _index(ordinals: np.ndarray) -> pa.Array:
-    """Row numbers as Arrow takes them: NULL becomes null."""
-    missing = ordinals == NULL
-    return pa.array(ordinals, mask=missing) if missing.any() else pa.array(ordinals)
+    missing = place == NULL
+    index = pa.array(place, mask=missing) if missing.any() else pa.array(place)
+    return pa.concat_arrays(pieces).take(index)
 
 
 def _as_kind(values: pa.Array, kind: pa.DataType) -> pa.Array:

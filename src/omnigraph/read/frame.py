@@ -81,6 +81,12 @@ class Frame:
         return replace(self, bindings={**self.bindings, variable: binding})
 
     @property
+    def nbytes(self) -> int:
+        """Of the numbers; arrays that were made already are left out, they are the answer."""
+        arrays = [self.weights, self.outer, *(b.ordinals for b in self.bindings.values())]
+        return sum(a.nbytes for a in arrays if a is not None)
+
+    @property
     def columns(self) -> int:
         """How many arrays a row costs."""
         extra = (self.weights is not None) + (self.outer is not None)

@@ -5,13 +5,14 @@ somebody above it looks at. The walk decides which operator runs on what; `opera
 work and knows nothing of the tree.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.errors import Unsupported
 from omnigraph.base.types import Value
+from omnigraph.lang.plan.explain import describe
 from omnigraph.lang.plan.ir import (
     Aggregate,
     AntiJoin,
@@ -50,13 +51,13 @@ from omnigraph.read.operators.group import distinct_rows
 from omnigraph.read.operators.project import project
 from omnigraph.read.operators.scan import scan
 from omnigraph.read.operators.sort import sort
+from omnigraph.read.probes import TraversalMode
+from omnigraph.read.profile import Profile
 from omnigraph.read.tables import Tables
 from omnigraph.read.topology.cache import RuntimeCache
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["run"]
-
-DEFAULT_BUDGET = Budget()
 
 NOTHING = Demand(frozenset(), allows_weights=True)
 """Of a sub-pattern that only has to exist or be counted, no variable is wanted."""
@@ -69,20 +70,42 @@ def run(
     *,
     cache: RuntimeCache,
     now_ms: int,
-    budget: Budget = DEFAULT_BUDGET,
+    budget: Budget | None = None,
+    profile: Profile | None = None,
+    mode: TraversalMode = TraversalMode.AUTO,
 ) -> pa.Table:
-    """The answer of the query, its columns named as `query.result`."""
-    context = Context(Tables(snapshot, cache), parameters, now_ms, budget)
+    """The answer of the query, its columns named as `query.result`.
+
+    `profile` is told what every operator did.
+    """
+    tables = Tables(snapshot, cache, mode)
+    context = Context(tables, parameters, now_ms, budget or Budget(), profile)
     plan = query.plan
     wanted = Demand(variables_of_columns(plan.columns))
-    return project(_answer(plan.source, wanted, context), plan, context)
+    if profile is None:
+        return project(_answer(plan.source, wanted, context), plan, context)
+    return profile.measure_answer(
+        plan, lambda: project(_answer(plan.source, wanted, context), plan, context)
+    )
+
+
+def _watched(op: Op, context: Context, work: Callable[[], Frame]) -> Frame:
+    """Do the work of an operator if there is time left, and note what it did if anyone asked."""
+    if context.budget.is_spent:
+        context.budget.check(describe(op))
+    return work() if context.profile is None else context.profile.measure(op, work)
 
 
 def _answer(op: Op, demand: Demand, context: Context) -> Frame:
     """The rows of an operator that shapes the answer, or of the pattern below."""
+    return _watched(op, context, lambda: _shaped(op, demand, context))
+
+
+def _shaped(op: Op, demand: Demand, context: Context) -> Frame:
     match op:
         case Limit(source=Sort() as order, count=count, offset=offset) if count is not None:
-            frame = _sorted(order, demand, context, first=offset + count)
+            first = offset + count
+            frame = _watched(order, context, lambda: _sorted(order, demand, context, first=first))
             return _limited(frame, count, offset)
         case Limit(source=source, count=count, offset=offset):
             return _limited(_answer(source, demand, context), count, offset)
@@ -110,6 +133,10 @@ def _limited(frame: Frame, count: int | None, offset: int) -> Frame:
 
 def _rows(op: Op, demand: Demand, outer: Frame | None, context: Context) -> Frame:
     """The rows of a pattern. `outer` is where a sub-pattern begins."""
+    return _watched(op, context, lambda: _found(op, demand, outer, context))
+
+
+def _found(op: Op, demand: Demand, outer: Frame | None, context: Context) -> Frame:
     match op:
         case Unit():
             return Frame(count=1)

@@ -4,19 +4,29 @@ A row's number is its place in a full scan of the table at the snapshot's versio
 version in one order, so columns read at different times line up.
 """
 
-from collections.abc import Iterable, Sequence
+import hashlib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from omnigraph.base.errors import StorageFailed
 from omnigraph.base.ids import TableKey, TypeName
 from omnigraph.lang.plan.ir import Direction, EdgeStep
-from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType
+from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.read.ordering import Codes, encode
+from omnigraph.read.probes import Probes, TraversalMode, ways_of
 from omnigraph.read.space import Space
 from omnigraph.read.topology import build
 from omnigraph.read.topology.cache import RuntimeCache
-from omnigraph.read.topology.csr import Adjacency
+from omnigraph.read.topology.csr import Adjacency, Ordinals
+from omnigraph.read.topology.disk import LEAST_KEPT_BYTES, Kept
+from omnigraph.read.topology.follow import WORTH_FOLLOWING, Delta, follow
 from omnigraph.read.topology.ids import IdIndex
+from omnigraph.read.topology.moves import Moves, moves_between
 from omnigraph.store.datasets import DatasetRef
 from omnigraph.store.snapshot import Snapshot
 
@@ -28,9 +38,15 @@ LIMIT_SHORT_OFFSETS_BYTES = 2**31 - 1
 class Tables:
     """One snapshot and the cache that outlives it."""
 
-    def __init__(self, snapshot: Snapshot, cache: RuntimeCache) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        cache: RuntimeCache,
+        mode: TraversalMode = TraversalMode.AUTO,
+    ) -> None:
         self._snapshot = snapshot
         self._cache = cache
+        self._probes = Probes(snapshot, cache, mode)
 
     def nodes(self, types: Iterable[TypeName]) -> Space:
         """The rows of these node types, numbered through in the order of the types' names."""
@@ -45,13 +61,65 @@ class Tables:
 
     def ids(self, entity: EntityType) -> IdIndex:
         """From ids to rows."""
-        key = ("ids", self._ref(entity))
-        return self._cache.get(key, lambda: IdIndex(self.column(entity, ID)))
+        ref = self._ref(entity)
+
+        def build(earlier: tuple[Hashable, IdIndex] | None) -> IdIndex:
+            if earlier is None and (kept := self._kept(f"ids {ref.path}")) is not None:
+                (was,) = kept.refs
+                earlier = (("ids", was), IdIndex.of_arrays(kept.arrays))
+                if was == ref:
+                    return earlier[1]
+            moves = self._moves_since(entity, earlier)
+            if earlier is not None and moves is not None:
+                fresh = self._scan(entity, [ID], moves)[0] if moves.new_pieces else None
+                return earlier[1].followed(moves.kept, fresh)
+            index = IdIndex(self.column(entity, ID))
+            self._keep(f"ids {ref.path}", (ref,), index)
+            return index
+
+        return self._cache.follow(("ids", ref), ("ids", ref.path), build)
 
     def column(self, entity: EntityType, column: str) -> pa.Array:
         """A whole column, by its physical name."""
-        key = ("column", self._ref(entity), column)
-        return self._cache.get(key, lambda: self._scan(entity, [column])[0])
+        ref = self._ref(entity)
+
+        def build(earlier: tuple[Hashable, pa.Array] | None) -> pa.Array:
+            moves = self._moves_since(entity, earlier)
+            if earlier is None or moves is None:
+                return self._scan(entity, [column])[0]
+            left = earlier[1] if moves.kept is None else earlier[1].take(pa.array(moves.kept))
+            if not moves.new_pieces:
+                return left
+            (fresh,) = self._scan(entity, [column], moves)
+            if len(fresh) + len(left) and left.nbytes + fresh.nbytes > LIMIT_SHORT_OFFSETS_BYTES:
+                return self._scan(entity, [column])[0]
+            return pa.concat_arrays([left, fresh.cast(left.type)])
+
+        return self._cache.follow(("column", ref, column), ("column", ref.path, column), build)
+
+    def find(self, entity: EntityType, ids: pa.Array) -> Ordinals:
+        """The row of each id, or -1: through the index, or by looking up a few in a cold table."""
+        ref = self._ref(entity)
+        is_cold = not self._cache.has(("ids", ref), ("ids", ref.path))
+        is_cold = is_cold and not self._is_on_disk(f"ids {ref.path}")
+        if is_cold and self._probes.is_worth_it(entity, len(ids), column=ID):
+            return self._probes.find(entity, ids)
+        return self.ids(entity).find(ids)
+
+    def values(self, entity: EntityType, column: str, rows: Ordinals) -> pa.Array:
+        """A column at these rows; NULL gives null."""
+        ref = self._ref(entity)
+        is_cold = not self._cache.has(("column", ref, column), ("column", ref.path, column))
+        if (
+            is_cold
+            and len(rows)
+            and (rows >= 0).all()
+            and self._probes.is_worth_it(entity, len(rows))
+        ):
+            return self._probes.values(entity, column, rows)
+        missing = rows < 0
+        index = pa.array(rows, mask=missing) if missing.any() else pa.array(rows)
+        return self.column(entity, column).take(index)
 
     def codes(self, entity: EntityType, name: str) -> Codes:
         """A number for each row, equal where the property is."""
@@ -60,36 +128,93 @@ class Tables:
         return self._cache.get(key, lambda: encode(self.column(entity, column)))
 
     def adjacency(
-        self, steps: Sequence[EdgeStep], *, origin: Space, target: Space, edges: Space | None
+        self,
+        steps: Sequence[EdgeStep],
+        *,
+        origin: Space,
+        target: Space,
+        edges: Space | None,
+        nodes: Ordinals | None = None,
+        hops: int = 1,
     ) -> Adjacency:
         """Who is one step away, by any of the steps that lead from one space into the other.
 
         Without `edges` it is a set; with it, edges are kept apart and numbered in that space.
+        `nodes` are where a walk of so many hops begins: nothing else need be in it.
         """
-        key = (
-            "adjacency",
-            tuple((self._ref(self.edge(step.edge)), step.direction) for step in steps),
-            tuple(self._ref(part.entity) for part in origin.parts),
-            tuple(self._ref(part.entity) for part in target.parts),
-            edges is not None,
+        key = _AdjacencyKey(
+            edges=tuple(self._ref(self.edge(step.edge)) for step in steps),
+            directions=tuple(step.direction for step in steps),
+            origin=tuple(self._ref(part.entity) for part in origin.parts),
+            target=tuple(self._ref(part.entity) for part in target.parts),
+            has_edges=edges is not None,
         )
-        return self._cache.get(
-            key,
-            lambda: build.adjacency(
+
+        is_cold = not self._cache.has(key, key.family) and not self._is_on_disk(str(key.family))
+        if is_cold and nodes is not None and self._is_near(steps, nodes, hops):
+            return self._probes.near(
+                steps,
+                nodes,
+                origin=origin,
+                target=target,
+                hops=hops,
+                edges=edges,
+                numbers=self.find,
+                ids=lambda entity, rows: self.values(entity, ID, rows),
+            )
+
+        def build_or_follow(earlier: tuple[Hashable, Adjacency] | None) -> Adjacency:
+            if earlier is None and (kept := self._kept(str(key.family))) is not None:
+                earlier = (key.at(kept.refs), Adjacency.of_arrays(kept.arrays))
+                if earlier[0] == key:
+                    return earlier[1]
+            if earlier is not None and edges is None:
+                was, graph = earlier
+                assert isinstance(was, _AdjacencyKey)
+                followed = self._followed(was, graph, steps, origin=origin, target=target)
+                if followed is not None:
+                    return followed
+            graph = build.adjacency(
                 [leg for step in steps for leg in self._legs(step, origin, target, edges)],
                 height=origin.size,
                 width=target.size,
                 has_edges=edges is not None,
-            ),
+            )
+            self._keep(str(key.family), key.refs, graph)
+            return graph
+
+        return self._cache.follow(key, key.family, build_or_follow)
+
+    def _is_near(self, steps: Sequence[EdgeStep], nodes: Ordinals, hops: int) -> bool:
+        """Whether all that a walk can touch is few enough to look up."""
+        edges = [self.edge(step.edge) for step in steps]
+        degree = sum(
+            self._snapshot.tables[e.table_key].row_count
+            / max(1, min(self._snapshot.tables[n.table_key].row_count for n in self._end_types(e)))
+            for e in edges
+        )
+        touched = len(nodes) * max(degree, 1.0) ** (hops - 1)
+        columns = [(SRC, DST) if s.direction is Direction.BOTH else (_near(s),) for s in steps]
+        return all(
+            self._probes.is_worth_it(edge, touched, column=column)
+            for edge, names in zip(edges, columns, strict=True)
+            for column in names
         )
 
     def _legs(
-        self, step: EdgeStep, origin: Space, target: Space, edges: Space | None
+        self,
+        step: EdgeStep,
+        origin: Space,
+        target: Space,
+        edges: Space | None = None,
+        *,
+        ends: build.Ends | None = None,
     ) -> list[build.Leg]:
+        """The edges of a step, each way it goes; `ends` are those of some of them."""
         edge = self.edge(step.edge)
         edge_part = edges.part_of(edge.table_key) if edges is not None else None
         legs = []
-        for way in _ways(step.direction):
+        for way in ways_of(step.direction):
             here, there = (
                 (edge.target, edge.source) if way is Direction.IN else (edge.source, edge.target)
             )
@@ -99,7 +224,7 @@ class Tables:
                 continue
             legs.append(
                 build.Leg(
-                    ends=self._ends(edge),
+                    ends=ends if ends is not None else self._ends(edge),
                     is_reversed=way is Direction.IN,
                     origin_start=start.start,
                     target_start=stop.start,
@@ -110,16 +235,174 @@ class Tables:
         return legs
 
     def _ends(self, edge: EdgeType) -> build.Ends:
-        source = self._snapshot.catalog.node_by_name[edge.source]
-        target = self._snapshot.catalog.node_by_name[edge.target]
-        return self._cache.get(
-            ("ends", self._ref(edge), self._ref(source), self._ref(target)),
-            lambda: build.number_ends(
-                *self._scan(edge, [SRC, DST]),
-                source_ids=self.ids(source),
-                target_ids=self.ids(target),
-            ),
+        key = _EndsKey(self._ref(edge), *(self._ref(node) for node in self._end_types(edge)))
+
+        def build_or_follow(earlier: tuple[Hashable, build.Ends] | None) -> build.Ends:
+            if earlier is not None:
+                was, ends = earlier
+                assert isinstance(was, _EndsKey)
+                moves = self._moves(edge, was.edge)
+                numbers = [
+                    self._numbers_since(node, ref)
+                    for node, ref in zip(
+                        self._end_types(edge), (was.source, was.target), strict=True
+                    )
+                ]
+                if moves is not None and None not in numbers:
+                    source_numbers, target_numbers = (n.numbers for n in numbers if n is not None)
+                    return build.follow_ends(
+                        ends,
+                        kept=moves.kept,
+                        source_numbers=source_numbers,
+                        target_numbers=target_numbers,
+                        fresh=self._numbered(edge, moves),
+                    )
+            return self._numbered(edge)
+
+        return self._cache.follow(key, key.family, build_or_follow)
+
+    def _numbered(self, edge: EdgeType, moves: Moves | None = None) -> build.Ends:
+        """The ends of all edges, or of those that the moves brought."""
+        source, target = self._end_types(edge)
+        return build.number_ends(
+            *self._scan(edge, [SRC, DST], moves),
+            source_ids=self.ids(source),
+            target_ids=self.ids(target),
         )
+
+    def _end_types(self, edge: EdgeType) -> tuple[NodeType, NodeType]:
+        by_name = self._snapshot.catalog.node_by_name
+        return by_name[edge.source], by_name[edge.target]
+
+    # Following earlier versions ------------------------------------------------------------------
+
+    def _followed(
+        self,
+        was: "_AdjacencyKey",
+        graph: Adjacency,
+        steps: Sequence[EdgeStep],
+        *,
+        origin: Space,
+        target: Space,
+    ) -> Adjacency | None:
+        """An earlier adjacency brought up to date, if that is less work than building it anew."""
+        before = [self._space_before(origin, was.origin), self._space_before(target, was.target)]
+        moves = [
+            self._moves(self.edge(step.edge), ref)
+            for step, ref in zip(steps, was.edges, strict=True)
+        ]
+        if None in before or None in moves:
+            return None
+        changed = sum(m.new_count + m.old_count - m.kept_count for m in moves if m is not None)
+        if changed * WORTH_FOLLOWING > int(graph.counts.sum()):
+            return None
+        added, gone = [], []
+        for step, ref, move in zip(steps, was.edges, moves, strict=True):
+            assert move is not None
+            edge = self.edge(step.edge)
+            if move.new_pieces:
+                added += self._legs(step, origin, target, ends=self._numbered(edge, move))
+            if move.kept is not None:
+                lost = self._lost(edge, ref, move)
+                gone += self._legs(step, origin, target, ends=lost)
+        origin_numbers, target_numbers = (b.numbers for b in before if b is not None)
+        delta = Delta(
+            origin_numbers=origin_numbers, target_numbers=target_numbers, added=added, gone=gone
+        )
+        whole = (
+            [leg for step in steps for leg in self._legs(step, origin, target)] if gone else None
+        )
+        return follow(graph, delta, whole, height=origin.size, width=target.size)
+
+    def _lost(self, edge: EdgeType, ref: DatasetRef, moves: Moves) -> build.Ends:
+        """The ends of the edges that are gone, as rows of today; -1 where the node went too."""
+        rows = self._snapshot.other_version(ref).take(moves.gone, [SRC, DST])
+        ends = zip((SRC, DST), self._end_types(edge), strict=True)
+        found = [self.ids(node).find(_one_array(rows[name])) for name, node in ends]
+        return build.Ends(*(numbers.astype(np.int32) for numbers in found))
+
+    def _space_before(self, space: Space, refs: Sequence[DatasetRef]) -> "_Before | None":
+        """Where the rows of a space are now that it had when its tables were at these versions."""
+        entities = [part.entity for part in space.parts]
+        found = [self._numbers_since(e, ref) for e, ref in zip(entities, refs, strict=True)]
+        if None in found:
+            return None
+        tables = [n for n in found if n is not None]
+        old = Space.of([(e, n.count) for e, n in zip(entities, tables, strict=True)])
+        if all(
+            n.numbers is None and was.start == now.start
+            for n, was, now in zip(tables, old.parts, space.parts, strict=True)
+        ):
+            return _Before(None)
+        parts = []
+        for n, part in zip(tables, space.parts, strict=True):
+            numbers = np.arange(n.count) if n.numbers is None else n.numbers
+            parts.append(np.where(numbers >= 0, numbers + part.start, -1))
+        return _Before(np.concatenate(parts))
+
+    def _numbers_since(self, node: EntityType, ref: DatasetRef) -> "_Numbers | None":
+        """The row that each row of an earlier version is now: an update moves a row to the end."""
+        moves = self._moves(node, ref)
+        if moves is None:
+            return None
+        numbers = moves.renumbered()
+        if numbers is not None and moves.new_count:
+            gone = moves.gone
+            ids = _one_array(self._snapshot.other_version(ref).take(gone, [ID])[ID])
+            numbers[gone] = self.ids(node).find(ids)
+        return _Numbers(moves.old_count, numbers)
+
+    # On disk -------------------------------------------------------------------------------------
+
+    def _is_on_disk(self, family: str) -> bool:
+        return self._cache.disk is not None and self._cache.disk.has(family)
+
+    def _kept(self, family: str) -> "_Found | None":
+        """What a process wrote last, if the tables it read are still what they were."""
+        disk = self._cache.disk
+        kept = None if disk is None else disk.last(family)
+        if kept is None:
+            return None
+        try:
+            refs = tuple(DatasetRef(*ref) for ref in kept.origin["refs"])
+            is_same = kept.origin["contents"] == [self._contents(ref) for ref in refs]
+        except (KeyError, TypeError, StorageFailed):
+            return None
+        return _Found(refs, kept.arrays) if is_same else None
+
+    def _keep(self, family: str, refs: Sequence[DatasetRef], entry: IdIndex | Adjacency) -> None:
+        disk = self._cache.disk
+        if disk is not None and entry.nbytes >= LEAST_KEPT_BYTES:
+            names = [[ref.path, ref.branch, ref.version] for ref in refs]
+            origin = {"refs": names, "contents": [self._contents(ref) for ref in refs]}
+            disk.keep(family, Kept(origin, entry.to_arrays()))
+
+    def _contents(self, ref: DatasetRef) -> str:
+        """What a version holds, physically: numbers are used again, names of files are not."""
+        pieces = repr(self._snapshot.other_version(ref).pieces)
+        return hashlib.sha256(pieces.encode()).hexdigest()
+
+    def _moves_since(
+        self, entity: EntityType, earlier: tuple[Hashable, Any] | None
+    ) -> Moves | None:
+        """The moves since the version in an entry's key, its second part."""
+        if earlier is None:
+            return None
+        key = earlier[0]
+        assert isinstance(key, tuple)
+        return self._moves(entity, key[1])
+
+    def _moves(self, entity: EntityType, since: DatasetRef) -> Moves | None:
+        now = self._ref(entity)
+
+        def find() -> _Moved:
+            try:
+                old = self._snapshot.other_version(since)
+                return _Moved(moves_between(old, self._snapshot.dataset(entity)))
+            except StorageFailed:
+                return _Moved(None)  # the old version was cleaned up
+
+        return self._cache.get(("moves", since, now), find).moves
 
     def _node_key(self, name: TypeName) -> TableKey:
         return self._snapshot.catalog.node_by_name[name].table_key
@@ -131,15 +414,86 @@ class Tables:
     def _ref(self, entity: EntityType) -> DatasetRef:
         return self._snapshot.tables[entity.table_key].ref
 
-    def _scan(self, entity: EntityType, columns: Sequence[str]) -> list[pa.Array]:
-        table = self._snapshot.dataset(entity).scan(columns)
-        assert table.num_rows == self._snapshot.tables[entity.table_key].row_count
+    def _scan(
+        self, entity: EntityType, columns: Sequence[str], moves: Moves | None = None
+    ) -> list[pa.Array]:
+        """Whole columns, or of the rows that the moves brought."""
+        pieces = moves.new_pieces if moves is not None else None
+        count = self._snapshot.tables[entity.table_key].row_count
+        table = self._snapshot.dataset(entity).scan(columns, fragment_ids=pieces)
+        assert table.num_rows == (count if moves is None else moves.new_count)
         return [_one_array(table[name]) for name in columns]
 
 
-def _ways(direction: Direction) -> tuple[Direction, ...]:
-    both = (Direction.OUT, Direction.IN)
-    return both if direction is Direction.BOTH else (direction,)
+class _EndsKey(NamedTuple):
+    edge: DatasetRef
+    source: DatasetRef
+    target: DatasetRef
+
+    @property
+    def family(self) -> Hashable:
+        return ("ends", self.edge.path)
+
+
+class _AdjacencyKey(NamedTuple):
+    edges: tuple[DatasetRef, ...]
+    directions: tuple[Direction, ...]
+    origin: tuple[DatasetRef, ...]
+    target: tuple[DatasetRef, ...]
+    has_edges: bool
+
+    @property
+    def refs(self) -> tuple[DatasetRef, ...]:
+        return (*self.edges, *self.origin, *self.target)
+
+    def at(self, refs: Sequence[DatasetRef]) -> "_AdjacencyKey":
+        """The same at other versions, given as `refs` gives them."""
+        first, second = len(self.edges), len(self.edges) + len(self.origin)
+        return self._replace(
+            edges=tuple(refs[:first]),
+            origin=tuple(refs[first:second]),
+            target=tuple(refs[second:]),
+        )
+
+    @property
+    def family(self) -> Hashable:
+        paths = tuple(
+            tuple(r.path for r in refs) for refs in (self.edges, self.origin, self.target)
+        )
+        return ("adjacency", paths, self.directions, self.has_edges)
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """Rows of an earlier version: how many, and the number each has now; None: its own."""
+
+    count: int
+    numbers: Ordinals | None
+
+
+class _Found(NamedTuple):
+    refs: tuple[DatasetRef, ...]
+    arrays: Mapping[str, NDArray[Any]]
+
+
+class _Before(NamedTuple):
+    """The row that each row of a space's earlier version is now; None: its own."""
+
+    numbers: Ordinals | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    moves: Moves | None
+
+    @property
+    def nbytes(self) -> int:
+        kept = None if self.moves is None else self.moves.kept
+        return 64 if kept is None else kept.nbytes
+
+
+def _near(step: EdgeStep) -> str:
+    return DST if step.direction is Direction.IN else SRC
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from omnigraph.base.ids import BranchName, TableKey
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.store.commits import Commit, History
-from omnigraph.store.datasets import Dataset, Datasets
+from omnigraph.store.datasets import Dataset, DatasetRef, Datasets
 from omnigraph.store.manifest import TableEntry
 
 __all__ = ["Snapshot", "TableEntry", "tables_at"]
@@ -36,6 +36,10 @@ class Snapshot:
         if key not in self._opened:
             self._opened[key] = self._datasets.open(self.tables[key].ref)
         return self._opened[key]
+
+    def other_version(self, ref: DatasetRef) -> Dataset:
+        """A table at a version that this commit does not pin."""
+        return self._datasets.open(ref)
 
     def staging_uri(self, entity: EntityType) -> str:
         """Where a load writes the files of new rows of this type (`datasets.write_fragments`)."""

@@ -17,7 +17,7 @@ from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.ir import ReadQuery
 from omnigraph.lang.plan.parameters import bind_parameters
 from omnigraph.read.context import Budget
-from omnigraph.read.run import DEFAULT_BUDGET, run
+from omnigraph.read.run import run
 from omnigraph.read.topology.cache import RuntimeCache
 from omnigraph.store.snapshot import Snapshot
 from tests.reference.naive import Entity
@@ -109,7 +109,7 @@ class Town:
         self.snapshot = snapshot
         self.cache = RuntimeCache()
 
-    def ask(self, body: str, *, budget: Budget = DEFAULT_BUDGET, **given: Any) -> list[Any]:
+    def ask(self, body: str, *, budget: Budget | None = None, **given: Any) -> list[Any]:
         """The rows of `query (parameters) { body }`; a row of one column is its bare value."""
         declared, _, rest = body.partition(") ") if body.startswith("(") else ("(", "", body)
         text = f"query q{declared}) {{ {rest} }}"

@@ -5,7 +5,7 @@ Blocks are indented under the operator that asks them.
 
 import datetime
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from omnigraph.base.types import Scalar, Value
 from omnigraph.lang.plan.ir import (
@@ -60,7 +60,7 @@ from omnigraph.lang.plan.ir import (
     Update,
 )
 
-__all__ = ["explain", "show_expression", "show_predicate"]
+__all__ = ["describe", "explain", "show_expression", "show_predicate"]
 
 INDENT = "    "
 
@@ -68,75 +68,88 @@ INDENT = "    "
 MOST_SHOWN = 4
 
 
-def explain(query: CompiledQuery) -> str:
+def explain(query: CompiledQuery, notes: Mapping[int, str] | None = None) -> str:
+    """The plan, and beside an operator what `notes` says of it, by the operator's identity."""
     match query:
         case ReadQuery(plan=plan):
-            return "\n".join(_lines(plan))
+            lines = list(_lines(plan))
+            width = max((len(text) for text, _ in lines), default=0)
+            beside = [(notes or {}).get(id(op), "") for _, op in lines]
+            pairs = zip(lines, beside, strict=True)
+            return "\n".join(f"{t:{width}}  {note}" if note else t for (t, _), note in pairs)
         case MutationQuery(statements=statements):
             return "\n".join(_statement(s) for s in statements)
 
 
-def _lines(op: Op) -> Iterator[str]:
+def describe(op: Op) -> str:
+    """One operator, as `explain` writes it."""
+    return next((text for text, own in reversed(list(_lines(op))) if own is op), "Unit")
+
+
+Line = tuple[str, Op | None]
+
+
+def _lines(op: Op) -> Iterator[Line]:
     match op:
         case Unit():
             return
         case Outer(variables=variables):
-            yield f"Outer {', '.join(variables)}".rstrip()
+            yield f"Outer {', '.join(variables)}".rstrip(), op
             return
         case NodeScan(source=source, variable=variable, types=types):
             yield from _lines(source)
-            yield f"NodeScan {variable}: {'|'.join(types)}"
+            yield f"NodeScan {variable}: {'|'.join(types)}", op
         case Expand(source=source):
             yield from _lines(source)
-            yield _expand(op)
+            yield _expand(op), op
         case Filter(source=source, predicate=predicate):
             yield from _lines(source)
-            yield f"Filter {show_predicate(predicate)}"
+            yield f"Filter {show_predicate(predicate)}", op
         case AntiJoin(source=source, pattern=pattern):
             yield from _lines(source)
-            yield from _with_blocks("AntiJoin", pattern)
+            yield from _with_blocks("AntiJoin", op, pattern)
         case SemiJoin(source=source, pattern=pattern):
             yield from _lines(source)
-            yield from _with_blocks("SemiJoin", pattern)
+            yield from _with_blocks("SemiJoin", op, pattern)
         case CountJoin(source=source, pattern=pattern, op=operator, bound=bound):
             yield from _lines(source)
             head = f"CountJoin {operator.value} {show_expression(bound)}"
-            yield from _with_blocks(head, pattern)
+            yield from _with_blocks(head, op, pattern)
         case LeftJoin(source=source, pattern=pattern, variables=variables):
             yield from _lines(source)
-            yield from _with_blocks(f"LeftJoin {', '.join(variables)}", pattern)
+            yield from _with_blocks(f"LeftJoin {', '.join(variables)}", op, pattern)
         case Union(source=source, blocks=blocks, variables=variables):
             yield from _lines(source)
-            yield from _with_blocks(f"Union {', '.join(variables)}".rstrip(), *blocks)
+            yield from _with_blocks(f"Union {', '.join(variables)}".rstrip(), op, *blocks)
         case TopK(source=source, variable=variable, ranking=ranking, k=k):
             yield from _lines(source)
-            yield f"TopK {show_expression(k)} {variable} by {show_expression(ranking)}"
+            yield f"TopK {show_expression(k)} {variable} by {show_expression(ranking)}", op
         case Aggregate(source=source, keys=keys, aggregates=aggregates):
             yield from _lines(source)
             by = f" by {_columns(keys)}" if keys else ""
-            yield f"Aggregate {_columns(aggregates)}{by}"
+            yield f"Aggregate {_columns(aggregates)}{by}", op
         case Distinct(source=source, columns=columns):
             yield from _lines(source)
-            yield f"Distinct {_columns(columns)}"
+            yield f"Distinct {_columns(columns)}", op
         case Sort(source=source, keys=keys, ties=ties):
             yield from _lines(source)
             then = f" then ids of {', '.join(ties)}" if ties else ""
-            yield f"Sort {', '.join(_sort_key(k) for k in keys)}{then}"
+            yield f"Sort {', '.join(_sort_key(k) for k in keys)}{then}", op
         case Limit(source=source, count=count, offset=offset):
             yield from _lines(source)
             skipped = f" offset {offset}" if offset else ""
-            yield f"Limit {'all' if count is None else count}{skipped}"
+            yield f"Limit {'all' if count is None else count}{skipped}", op
         case Project(source=source, columns=columns):
             yield from _lines(source)
-            yield f"Project {_columns(columns)}"
+            yield f"Project {_columns(columns)}", op
 
 
-def _with_blocks(head: str, *blocks: Op) -> Iterator[str]:
-    yield head
+def _with_blocks(head: str, op: Op, *blocks: Op) -> Iterator[Line]:
+    yield head, op
     for number, block in enumerate(blocks):
         if number:
-            yield f"{INDENT}or"
-        yield from (f"{INDENT}{line}" for line in _lines(block))
+            yield f"{INDENT}or", None
+        yield from ((f"{INDENT}{text}", own) for text, own in _lines(block))
 
 
 def _expand(op: Expand) -> str:

@@ -44,7 +44,7 @@ def flow_into_targets(
             weights = count_by_group(weights, origins, graph.height, what=what)
         assert weights is not None
         sent = np.repeat(weights, graph.degrees(None))
-        arrived = count_by_group(sent, graph.neighbours, graph.width, what=what)
+        arrived = count_by_group(sent, graph.all_neighbours, graph.width, what=what)
     reached = np.flatnonzero(arrived)
     return reached, arrived[reached]
 

@@ -60,9 +60,10 @@ def _rows(frame: Frame, op: Expand, hop: _Hop, demand: Demand, context: Context)
     ranges, kept = _ranges(frame, op, hop), frame.only(demand.live)
     if op.is_target_bound and op.edge_variable is None:
         return kept.filter(ranges.counts > 0)
-    context.budget.admit(rows=ranges.total, columns=kept.columns + 2, step=_described(op, context))
+    step = _described(op, context)
+    context.budget.admit(rows=ranges.total, columns=kept.columns + 2, step=step, beside=frame)
     made = kept.take(ranges.rows())
-    is_everything = hop.heads is None and not op.is_target_bound
+    is_everything = hop.heads is None and not op.is_target_bound and hop.graph.room is None
     positions = slice(None) if is_everything else ranges.positions()
     if op.target in demand.live and not op.is_target_bound:
         targets = hop.graph.neighbours[positions].astype(np.int64)
@@ -79,8 +80,6 @@ def _ranges(frame: Frame, op: Expand, hop: _Hop) -> Ranges:
     if op.is_target_bound:
         heads = np.arange(frame.count) if hop.heads is None else hop.heads
         return hop.graph.ranges_between(heads, frame.bindings[op.target].rows)
-    if hop.heads is None:
-        return Ranges(hop.graph.starts[:-1], hop.graph.degrees(None))
     return hop.graph.ranges(hop.heads)
 
 
@@ -96,7 +95,9 @@ def _hop(frame: Frame, op: Expand, context: Context) -> _Hop:
     edges = None
     if op.edge_variable is not None:
         edges = context.tables.edges(step.edge for step in op.steps)
-    graph = context.tables.adjacency(op.steps, origin=origin.space, target=targets, edges=edges)
+    graph = context.tables.adjacency(
+        op.steps, origin=origin.space, target=targets, edges=edges, nodes=origin.ordinals
+    )
     return _Hop(graph, origin.ordinals, targets, edges)
 
 
@@ -105,13 +106,20 @@ def _reached(
 ) -> tuple[Adjacency, Ordinals]:
     """Who is reached within the bounds, for each distinct origin; and each row's origin."""
     everything = _walked(origin, op, context)
-    graph = context.tables.adjacency(op.steps, origin=everything, target=everything, edges=None)
     origins, heads = distinct(origin.rows, origin.space.size)
+    starts = origin.space.translate(origins, everything)
+    graph = context.tables.adjacency(
+        op.steps,
+        origin=everything,
+        target=everything,
+        edges=None,
+        nodes=None if origin.is_whole else starts,
+        hops=op.most_hops,
+    )
 
     def admit(pairs: int) -> None:
         context.budget.admit(rows=pairs, columns=2, step=_described(op, context))
 
-    starts = origin.space.translate(origins, everything)
     rows, nodes = reach(graph, starts, least=op.least_hops, most=op.most_hops, admit=admit)
     nodes = everything.translate(nodes, targets)
     wanted = nodes != NULL

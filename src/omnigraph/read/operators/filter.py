@@ -62,7 +62,7 @@ def _by_id(frame: Frame, predicate: Predicate, context: Context) -> Ordinals | N
         ids = _ids(part.entity, wanted)
         if ids is None:
             return None
-        rows = context.tables.ids(part.entity).find(ids)
+        rows = context.tables.find(part.entity, ids)
         found.append(np.unique(rows[rows >= 0]) + part.start)
     return np.concatenate(found)
 

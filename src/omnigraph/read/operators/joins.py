@@ -77,7 +77,7 @@ def left_join(
     counts = counts[begun.rows]
     ranges = Ranges(starts, np.maximum(counts, 1))
     columns = frame.columns + len(variables)
-    context.budget.admit(rows=ranges.total, columns=columns, step="optional")
+    context.budget.admit(rows=ranges.total, columns=columns, step="optional", beside=matched)
     rows = ranges.rows()
     is_unmatched = (counts == 0)[rows]
     positions = ranges.positions()

@@ -19,6 +19,6 @@ def scan(frame: Frame, op: NodeScan, demand: Demand, context: Context) -> Frame:
     if frame.count == 1 and frame.columns == 0:
         return Frame(count=space.size, bindings={op.variable: Binding(space, None)})
     rows = frame.count * space.size
-    context.budget.admit(rows=rows, columns=frame.columns + 1, step=step)
+    context.budget.admit(rows=rows, columns=frame.columns + 1, step=step, beside=frame)
     repeated = frame.only(demand.live).take(np.repeat(np.arange(frame.count), space.size))
     return repeated.bind(op.variable, Binding(space, np.tile(np.arange(space.size), frame.count)))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from omnigraph.read.topology.csr import Adjacency
 from omnigraph.read.topology.ids import IdIndex
 
-__all__ = ["Ends", "Leg", "adjacency", "number_ends"]
+__all__ = ["Ends", "Leg", "adjacency", "follow_ends", "number_ends", "pairs_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,45 @@ def number_ends(
     return Ends(*(rows.astype(np.int32) for rows in numbered))
 
 
+def follow_ends(
+    ends: Ends,
+    *,
+    kept: NDArray[np.int64] | None,
+    source_numbers: NDArray[np.int64] | None,
+    target_numbers: NDArray[np.int64] | None,
+    fresh: Ends,
+) -> Ends:
+    """The ends of a later version: of the edges that are left, renumbered, and of new ones."""
+    sides = []
+    for old, numbers, new in (
+        (ends.sources, source_numbers, fresh.sources),
+        (ends.targets, target_numbers, fresh.targets),
+    ):
+        left = old if kept is None else old[kept]
+        moved = left if numbers is None else numbers[left].astype(np.int32)
+        sides.append(np.concatenate([moved, new]))
+        assert (sides[-1] >= 0).all(), "an edge ends in a node that is not there"
+    return Ends(*sides)
+
+
+def pairs_of(
+    legs: Sequence[Leg], where: NDArray[np.int64] | NDArray[np.bool_] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Origin and target of each edge of the legs; with a mask over origins, of those alone."""
+    origins, targets = [], []
+    for leg in legs:
+        here, there = leg.ends.sources, leg.ends.targets
+        if leg.is_reversed:
+            here, there = there, here
+        if where is not None:
+            own = where[leg.origin_start :]
+            chosen = np.flatnonzero(own[here])
+            here, there = here[chosen], there[chosen]
+        origins.append(_shifted(here, leg.origin_start))
+        targets.append(_shifted(there, leg.target_start))
+    return _joined(origins), _joined(targets)
+
+
 def adjacency(legs: Sequence[Leg], *, height: int, width: int, has_edges: bool) -> Adjacency:
     """One adjacency for all legs together. With `has_edges` each edge has an entry of its own."""
     origins, targets, edges = [], [], []
@@ -72,6 +111,12 @@ def adjacency(legs: Sequence[Leg], *, height: int, width: int, has_edges: bool) 
         width=width,
         edges=_joined(edges) if has_edges else None,
     )
+
+
+def _shifted(numbers: NDArray[np.int32], start: int) -> NDArray[np.int64]:
+    """Into a space where the table begins at `start`; -1, no row, stays what it is."""
+    wide = numbers.astype(np.int64)
+    return wide + start if start == 0 else np.where(wide < 0, wide, wide + start)
 
 
 def _joined(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:

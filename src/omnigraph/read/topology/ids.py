@@ -6,9 +6,10 @@ own and would be absurd for one id. A hash only proposes: the ids themselves are
 row is reported.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -60,6 +61,54 @@ class IdIndex:
         rows = table.rows[np.minimum(at, len(table.rows) - 1)]
         same = pc.equal(self.ids.take(pa.array(rows)), wanted).fill_null(fill_value=False)
         return np.where(same.to_numpy(zero_copy_only=False), rows, -1)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The ids and their hashes as plain arrays."""
+        texts = self.ids.cast(pa.large_string())
+        _, offsets, data = texts.buffers()
+        raw = np.frombuffer(data, dtype=np.uint8) if data else np.empty(0, np.uint8)
+        hashed = self._hashed
+        return {
+            "offsets": np.frombuffer(offsets, np.int64)[texts.offset :][: len(texts) + 1],
+            "texts": raw,
+            "hashes": hashed.hashes,
+            "rows": hashed.rows,
+            "seed": np.array([hashed.seed]),
+        }
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "IdIndex":
+        offsets, texts = arrays["offsets"], arrays["texts"]
+        ids = pa.LargeStringArray.from_buffers(
+            len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(texts)
+        )
+        index = cls(ids)
+        hashed = _Hashed(arrays["hashes"], arrays["rows"], int(arrays["seed"][0]))
+        index.__dict__["_hashed"] = hashed
+        return index
+
+    def followed(self, kept: Ordinals | None, fresh: pa.Array | None) -> "IdIndex":
+        """The index of a later version: the rows of this one that are left, then fresh ones."""
+        left = self.ids if kept is None else self.ids.take(pa.array(kept))
+        ids = left if fresh is None else pa.concat_arrays([left, fresh.cast(left.type)])
+        later, known = IdIndex(ids), self.__dict__.get("_hashed")
+        if known is None:
+            return later
+        hashes, rows, seed = known
+        if kept is not None:
+            numbers = np.full(len(self.ids), -1, dtype=np.int64)
+            numbers[kept] = np.arange(len(kept))
+            moved = numbers[rows]
+            hashes, rows = hashes[moved >= 0], moved[moved >= 0]
+        if fresh is not None and len(fresh):
+            new = _hash(fresh.cast(left.type), seed)
+            order = np.argsort(new, kind="stable")
+            at = np.searchsorted(hashes, new[order])
+            hashes = np.insert(hashes, at, new[order])
+            rows = np.insert(rows, at, order + len(left))
+        if not np.any(hashes[1:] == hashes[:-1]):
+            later.__dict__["_hashed"] = _Hashed(hashes, rows, seed)
+        return later
 
     @cached_property
     def _hashed(self) -> _Hashed:

@@ -29,31 +29,48 @@ def reach(
     most: int,
     admit: Callable[[int], None],
 ) -> tuple[Ordinals, Ordinals]:
-    """Pairs (index into `origins`, node). `graph` is square; `admit` sees how many pairs so far."""
+    """Pairs (index into `origins`, node).
+
+    `graph` is square. `admit` sees how many pairs there are so far, at every depth of every batch,
+    and may refuse to go on.
+    """
     batch = max(1, LIMIT_BATCH_MARKS // max(graph.height, 1))
     waiting = [(i, min(i + batch, len(origins))) for i in range(0, len(origins), batch)]
     found_origins, found_nodes, total = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
     while waiting:
         low, high = waiting.pop()
-        pairs = _search(graph, origins[low:high], least=least, most=most)
+        pairs = _search(
+            graph,
+            origins[low:high],
+            least=least,
+            most=most,
+            admit=lambda more, total=total: admit(total + more),  # type: ignore[misc]
+        )
         if pairs is None:
             middle = (low + high) // 2
             waiting += [(low, middle), (middle, high)]
             continue
         total += len(pairs)
-        admit(total)
         index = pairs // graph.height
         found_origins.append(index + low)
         found_nodes.append(pairs - index * graph.height)
     return np.concatenate(found_origins), np.concatenate(found_nodes)
 
 
-def _search(graph: Adjacency, origins: Ordinals, *, least: int, most: int) -> Ordinals | None:
+def _search(
+    graph: Adjacency,
+    origins: Ordinals,
+    *,
+    least: int,
+    most: int,
+    admit: Callable[[int], None],
+) -> Ordinals | None:
     """Pairs as origin index × nodes + node, or None if there were too many for one batch."""
     nodes = graph.height
     sources = np.arange(len(origins)) * nodes + origins
     visited = np.zeros(len(origins) * nodes, dtype=np.bool_)
     found, frontier = [np.empty(0, np.int64)], sources
+    total = 0
     for depth in range(1, most + 1):
         base = frontier // nodes * nodes
         ranges = graph.ranges(frontier - base)
@@ -68,6 +85,8 @@ def _search(graph: Adjacency, origins: Ordinals, *, least: int, most: int) -> Or
         visited[sources] = True
         if depth >= least:
             found.append(frontier)
+            total += len(frontier)
+        admit(total)
         if not len(frontier):
             break
     return np.concatenate(found)

@@ -18,7 +18,7 @@ from omnigraph.store.datasets.files import (
     write_fragments,
 )
 from omnigraph.store.datasets.lance_values import LandingRefused, VersionNote
-from omnigraph.store.datasets.reading import Dataset, Files
+from omnigraph.store.datasets.reading import Dataset, Files, Piece
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "EditCounts",
     "Files",
     "LandingRefused",
+    "Piece",
     "VersionNote",
     "discard_fragments",
     "read_fragment_columns",

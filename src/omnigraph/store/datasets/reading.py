@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance.dataset import LanceDataset
 from lance.fragment import LanceFragment
+from numpy.typing import NDArray
 
 from omnigraph.store.datasets.lance_values import failures, sql_text
 from omnigraph.store.transactions import DatasetRef
 
-__all__ = ["Dataset", "Files"]
+__all__ = ["Dataset", "Files", "Piece"]
 
 # An IN list reaches an index where there is one; past this many ids one pass over the column is
 # cheaper than the list.
@@ -25,6 +27,20 @@ class Files:
     deleted_rows: int
     """Rows that are gone and still take room."""
     bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A fragment of a version. Pieces with the same files and deletions hold the same rows."""
+
+    id: int
+    files: tuple[str, ...]
+    deletions: str | None
+    rows: int
+
+    @property
+    def has_deletions(self) -> bool:
+        return self.deletions is not None
 
 
 class Dataset:
@@ -74,6 +90,34 @@ class Dataset:
             for description in self._indexes().values()
             if description.index_type == "BTree"
         }
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The fragments in the order in which a scan reads them."""
+        metadata = [fragment.metadata for fragment in self._handle.get_fragments()]
+        return tuple(
+            Piece(
+                id=fragment.id,
+                files=tuple(file.path for file in fragment.files),
+                deletions=None if fragment.deletion_file is None else str(fragment.deletion_file),
+                rows=fragment.num_rows,
+            )
+            for fragment in metadata
+        )
+
+    def addresses(self, fragment_id: int) -> NDArray[np.uint64]:
+        """Where each row of a fragment lies in it, ascending: deleted rows are missing."""
+        rows = self.scan([], with_row_address=True, fragment_ids=[fragment_id])
+        return np.asarray(rows["_rowaddr"].to_numpy())
+
+    def take(self, rows: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
+        """Rows by their place in a scan."""
+        with failures("read", self.ref.path):
+            return self._handle.take(rows.tolist(), columns=list(columns))
+
+    def head(self, column: str, *, limit_rows: int) -> pa.Array:
+        """The first values of a column."""
+        return self._read([column], limit=limit_rows)[column].combine_chunks()
 
     def _indexes(self) -> dict[str, Any]:
         with failures("read indexes of", self.ref.path):

@@ -17,8 +17,11 @@ from omnigraph.engine.text import QUERY, SCHEMA, read_source
 from omnigraph.surfaces.cli.options import (
     ExpressionOption,
     JsonOption,
+    ParamsFileOption,
+    ParamsOption,
     QueryFileOption,
     open_graph,
+    parameters,
     query_source,
 )
 from omnigraph.surfaces.cli.output import print_json, print_table, say
@@ -104,22 +107,34 @@ def explain(
     expression: ExpressionOption = None,
     schema: SchemaFileOption = None,
     store: OptionalStoreOption = None,
-    branch: Annotated[str, typer.Option("--branch", help="The branch whose schema.")] = MAIN,
+    params: ParamsOption = None,
+    params_file: ParamsFileOption = None,
+    branch: Annotated[str, typer.Option("--branch", help="The branch of the graph.")] = MAIN,
+    analyze: Annotated[
+        bool, typer.Option("--analyze", help="Run it: rows and milliseconds of each step.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the plan of a query.
+    """Show the plan of a query: for a schema as it is written, for a graph as it would run.
 
     Example: omnigraph explain friends_of --query people.gq --schema people.pg
     """
     from omnigraph.lang.plan.compile import compile_query
     from omnigraph.lang.plan.explain import explain as plan_text
 
-    catalog = _catalog(schema, store, branch=branch)
-    query = compile_query(query_source(file, expression), catalog, name)
-    if as_json:
-        print_json({"query_name": query.name, "plan": plan_text(query)})
+    source, given = query_source(file, expression), parameters(params, params_file)
+    query = compile_query(source, _catalog(schema, store, branch=branch), name)
+    if store is not None:
+        graph = open_graph(store, read_only=True)
+        plan = graph.explain(source, name, given, branch=branch, analyze=analyze)
+    elif analyze or given:
+        raise typer.BadParameter("a query runs on a graph: name it with --store")
     else:
-        sys.stdout.write(plan_text(query) + "\n")
+        plan = plan_text(query)
+    if as_json:
+        print_json({"query_name": query.name, "plan": plan})
+    else:
+        sys.stdout.write(plan + "\n")
 
 
 def schema_plan(

@@ -1,0 +1,135 @@
+"""A plan as the chain it is: operators from the leaf up, what each needs bound, what it binds."""
+
+from collections.abc import Iterator, Sequence
+
+from omnigraph.base.ids import TypeName, VariableName
+from omnigraph.lang.plan.ir import (
+    AntiJoin,
+    Compare,
+    CompareOp,
+    CountJoin,
+    Expand,
+    Filter,
+    LeftJoin,
+    Membership,
+    NodeScan,
+    Op,
+    Outer,
+    PropertyOf,
+    SemiJoin,
+    TopK,
+    Union,
+    Unit,
+)
+from omnigraph.lang.query.uses import used_in_predicate
+
+__all__ = ["binds", "chain", "compared_properties", "needs", "operators", "outer_of", "types_bound"]
+
+
+def chain(op: Op) -> list[Op]:
+    """The operator and its sources, the leaf first."""
+    found = [op]
+    while not isinstance(op, Unit | Outer):
+        op = op.source
+        found.append(op)
+    return found[::-1]
+
+
+def operators(op: Op) -> Iterator[Op]:
+    """All operators of a plan, those of blocks too, each after what it stands on."""
+    for link in chain(op):
+        match link:
+            case AntiJoin() | SemiJoin() | CountJoin() | LeftJoin():
+                yield from operators(link.pattern)
+            case Union(blocks=blocks):
+                for block in blocks:
+                    yield from operators(block)
+            case _:
+                pass
+        yield link
+
+
+def compared_properties(plan: Op) -> frozenset[str]:
+    """The properties that a value is looked for in; it helps to know how many they have."""
+    found = set()
+    for op in operators(plan):
+        match op:
+            case Filter(predicate=Compare(op=CompareOp.EQ, left=left, right=right)):
+                found |= {side.name for side in (left, right) if isinstance(side, PropertyOf)}
+            case Filter(predicate=Membership(left=PropertyOf(name=name))):
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def outer_of(pattern: Op) -> tuple[VariableName, ...]:
+    """The variables of the enclosing pattern that a sub-pattern begins with."""
+    leaf = chain(pattern)[0]
+    return leaf.variables if isinstance(leaf, Outer) else ()
+
+
+def binds(op: Op) -> Iterator[VariableName]:
+    """The variables that the operator binds for those above it."""
+    match op:
+        case NodeScan(variable=variable):
+            yield variable
+        case Expand(target=target, edge_variable=edge, is_target_bound=is_target_bound):
+            if not is_target_bound:
+                yield target
+            if edge is not None:
+                yield edge
+        case LeftJoin(variables=variables) | Union(variables=variables):
+            yield from variables
+        case Outer(variables=variables):
+            yield from variables
+        case _:
+            pass
+
+
+def needs(op: Op) -> Iterator[VariableName]:
+    """The variables of its source that the operator looks at."""
+    match op:
+        case Expand(origin=origin, target=target, is_target_bound=is_target_bound):
+            yield origin
+            if is_target_bound:
+                yield target
+        case Filter(predicate=predicate):
+            yield from used_in_predicate(predicate)
+        case (
+            AntiJoin(pattern=pattern)
+            | SemiJoin(pattern=pattern)
+            | CountJoin(pattern=pattern)
+            | LeftJoin(pattern=pattern)
+        ):
+            yield from outer_of(pattern)
+        case Union(blocks=blocks):
+            for block in blocks:
+                yield from outer_of(block)
+        case TopK(variable=variable):
+            yield variable
+        case _:
+            pass
+
+
+def types_bound(clauses: Sequence[Op]) -> dict[VariableName, tuple[TypeName, ...]]:
+    """The types of the variables that scans and traversals bind, of blocks' inner ones too."""
+    found: dict[VariableName, tuple[TypeName, ...]] = {}
+    for clause in clauses:
+        match clause:
+            case NodeScan(variable=variable, types=types):
+                found[variable] = types
+            case Expand(target=target, target_types=types, steps=steps, edge_variable=edge):
+                if not clause.is_target_bound:
+                    found[target] = types
+                if edge is not None:
+                    found[edge] = tuple(step.edge for step in steps)
+            case LeftJoin(pattern=pattern):
+                found |= types_bound(chain(pattern))
+            case Union(blocks=blocks):
+                for block in blocks:
+                    inner = types_bound(chain(block))
+                    found |= {v: (*found.get(v, ()), *t) for v, t in inner.items()}
+            case _:
+                pass
+    return found

@@ -1,0 +1,30 @@
+"""A plan made cheaper for a graph of known size. The answer stays what it was.
+
+Rules are applied in the order of the tuple; each gives a plan that means the same as the one it got
+(`tests/laws/test_plan_laws.py` holds every one of them to that).
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from omnigraph.lang.plan.ir import CompiledQuery, MutationQuery, Project, ReadQuery
+from omnigraph.lang.plan.rules.order import order_joins
+from omnigraph.lang.plan.stats import Estimator, Statistics
+from omnigraph.lang.schema.catalog import Catalog
+
+__all__ = ["RULES", "optimise"]
+
+Rule = Callable[[Project, Estimator], Project]
+
+RULES: tuple[Rule, ...] = (order_joins,)
+
+
+def optimise(query: CompiledQuery, catalog: Catalog, statistics: Statistics) -> CompiledQuery:
+    match query:
+        case ReadQuery(plan=plan):
+            estimator = Estimator(catalog, statistics)
+            for rule in RULES:
+                plan = rule(plan, estimator)
+            return replace(query, plan=plan)
+        case MutationQuery():
+            return query

@@ -1,0 +1,217 @@
+"""Looking up a few rows of a table that nobody has read yet, instead of reading all of it.
+
+A graph just opened answers a question about one node in a few look-ups, through the indexes of the
+tables where there are some. The answers are those of the arrays: ids become the same row numbers,
+and a traversal gets an adjacency that holds the neighbourhood it asks for and nothing else. Whoever
+keeps asking pays for the arrays in the end: look-ups are counted, and past the point where reading
+the table would have been cheaper it is read.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.lang.plan.ir import Direction, EdgeStep
+from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType
+from omnigraph.read.space import Part, Space
+from omnigraph.read.topology.cache import RuntimeCache
+from omnigraph.read.topology.csr import Adjacency, Ordinals
+from omnigraph.store.datasets import Dataset
+from omnigraph.store.snapshot import Snapshot
+
+__all__ = ["Probes", "TraversalMode", "ways_of"]
+
+# A look-up costs as much as reading so many rows and making arrays of them.
+ROWS_PER_LOOKUP = 5_000
+# Without an index it costs a pass over the column, and that is less than half of the work.
+LOOKUPS_WITHOUT_INDEX = 3
+# A list of more ids than this is no look-up any more.
+LIMIT_IDS = 500
+
+
+class TraversalMode(StrEnum):
+    """How a traversal finds edges: whatever is cheaper, or always one way. Answers are the same."""
+
+    AUTO = "auto"
+    INDEXED = "indexed"
+    CSR = "csr"
+
+
+class Probes:
+    def __init__(self, snapshot: Snapshot, cache: RuntimeCache, mode: TraversalMode) -> None:
+        self._snapshot = snapshot
+        self._cache = cache
+        self._mode = mode
+
+    def is_worth_it(self, entity: EntityType, ids: float, *, column: str | None = None) -> bool:
+        """Whether to look up about so many ids in a table that would have to be read otherwise.
+
+        They are looked for in `column`, or are rows whose place is known.
+        """
+        if self._mode is not TraversalMode.AUTO:
+            return self._mode is TraversalMode.INDEXED
+        entry = self._snapshot.tables[entity.table_key]
+        if ids > LIMIT_IDS or entry.row_count < ROWS_PER_LOOKUP:
+            return False
+        rows = ROWS_PER_LOOKUP * (1 + ids / 10)
+        if column is not None and not self._has_index(entity, column):
+            rows = entry.row_count / LOOKUPS_WITHOUT_INDEX
+        asked = self._cache.asked(entry.ref) + rows
+        if asked > entry.row_count:
+            return False
+        self._cache.note_asked(entry.ref, rows)
+        return True
+
+    def _has_index(self, entity: EntityType, column: str) -> bool:
+        key = ("index", self._snapshot.tables[entity.table_key].ref, column)
+        return self._cache.get(
+            key, lambda: _Flag(self._snapshot.dataset(entity).indexed_rows.get(column, 0) > 0)
+        ).value
+
+    def find(self, entity: EntityType, ids: pa.Array) -> Ordinals:
+        """The row of each id, or -1."""
+        dataset = self._snapshot.dataset(entity)
+        found = dataset.rows_of(ids.unique())
+        rows = places(dataset, found["_rowaddr"].to_numpy())
+        at = pc.index_in(ids, value_set=found[ID].combine_chunks()).fill_null(-1).to_numpy()
+        numbers: Ordinals = np.append(rows, -1)[at]
+        return numbers
+
+    def values(self, entity: EntityType, column: str, rows: Ordinals) -> pa.Array:
+        """A column of a few rows, which may repeat."""
+        wanted, which = np.unique(rows, return_inverse=True)
+        found = self._snapshot.dataset(entity).take(wanted, [column])[column].combine_chunks()
+        return found.take(pa.array(which))
+
+    def near(
+        self,
+        steps: Sequence[EdgeStep],
+        nodes: Ordinals,
+        *,
+        origin: Space,
+        target: Space,
+        hops: int,
+        edges: Space | None,
+        numbers: Callable[[EntityType, pa.Array], Ordinals],
+        ids: Callable[[EntityType, Ordinals], pa.Array],
+    ) -> Adjacency:
+        """An adjacency that is right for these nodes and all fewer than `hops` steps from them."""
+        lookup = _Lookup(self._snapshot, origin, target, edges, numbers, ids)
+        seen, frontier = np.empty(0, dtype=np.int64), np.unique(nodes[nodes >= 0])
+        found = []
+        for _ in range(hops):
+            if not len(frontier):
+                break
+            found += [e for step in steps for e in lookup.edges_of(step, frontier)]
+            seen = np.union1d(seen, frontier)
+            if hops > 1:
+                reached = [_within(e.targets, target, origin) for e in found]
+                frontier = np.setdiff1d(np.concatenate([seen[:0], *reached]), seen)
+        nothing = np.empty(0, dtype=np.int64)
+        return Adjacency.of_pairs(
+            np.concatenate([nothing, *(e.origins for e in found)]),
+            np.concatenate([nothing, *(e.targets for e in found)]),
+            height=origin.size,
+            width=target.size,
+            edges=np.concatenate([nothing, *(e.edges for e in found)]) if edges else None,
+        )
+
+
+def ways_of(direction: Direction) -> tuple[Direction, ...]:
+    both = (Direction.OUT, Direction.IN)
+    return both if direction is Direction.BOTH else (direction,)
+
+
+def places(dataset: Dataset, addresses: np.ndarray) -> Ordinals:
+    """Where rows stand in a scan, by where they lie in files."""
+    found = np.empty(len(addresses), dtype=np.int64)
+    fragment_of = (addresses >> np.uint64(32)).astype(np.int64)
+    start = 0
+    for piece in dataset.pieces:
+        (own,) = np.nonzero(fragment_of == piece.id)
+        if len(own) and piece.has_deletions:
+            found[own] = start + np.searchsorted(dataset.addresses(piece.id), addresses[own])
+        elif len(own):
+            found[own] = start + (addresses[own] & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        start += piece.rows
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Flag:
+    value: bool
+
+    @property
+    def nbytes(self) -> int:
+        return 1
+
+
+class _Edges(NamedTuple):
+    origins: Ordinals
+    targets: Ordinals
+    edges: Ordinals
+
+
+class _Lookup(NamedTuple):
+    snapshot: Snapshot
+    origin: Space
+    target: Space
+    edges: Space | None
+    numbers: Callable[[EntityType, pa.Array], Ordinals]
+    ids: Callable[[EntityType, Ordinals], pa.Array]
+
+    def edges_of(self, step: EdgeStep, frontier: Ordinals) -> Iterator[_Edges]:
+        """The edges of a step that leave the frontier, each way it goes."""
+        catalog: Catalog = self.snapshot.catalog
+        edge = catalog.edge_by_name[step.edge]
+        by_part = {p.entity.table_key: rows for p, _, rows in self.origin.split(frontier)}
+        for way in ways_of(step.direction):
+            is_out = way is Direction.OUT
+            here, there = (edge.source, edge.target) if is_out else (edge.target, edge.source)
+            start = self.origin.part_of(catalog.node_by_name[here].table_key)
+            stop = self.target.part_of(catalog.node_by_name[there].table_key)
+            if start is None or stop is None or not len(by_part[start.entity.table_key]):
+                continue
+            skips_loops = step.direction is Direction.BOTH and not is_out
+            rows = by_part[start.entity.table_key]
+            yield self._leaving(edge, start, stop, rows, is_out=is_out, skips_loops=skips_loops)
+
+    def _leaving(
+        self,
+        edge: EdgeType,
+        start: Part,
+        stop: Part,
+        rows: Ordinals,
+        *,
+        is_out: bool,
+        skips_loops: bool,
+    ) -> _Edges:
+        dataset = self.snapshot.dataset(edge)
+        near, far = (SRC, DST) if is_out else (DST, SRC)
+        ids = self.ids(start.entity, rows)
+        among = pc.is_in(pc.field(near), value_set=ids.cast(pa.string()))
+        found = dataset.scan([near, far], predicate=among, with_row_address=True)
+        at = pc.index_in(found[near], value_set=ids.cast(pa.string())).to_numpy()
+        origins = rows[at.astype(np.int64)]
+        targets = self.numbers(stop.entity, found[far].combine_chunks())
+        assert (targets >= 0).all(), "an edge ends in a node that is not there"
+        part = None if self.edges is None else self.edges.part_of(edge.table_key)
+        numbers = np.zeros(len(origins), dtype=np.int64)
+        if part is not None:
+            numbers = places(dataset, found["_rowaddr"].to_numpy()) + part.start
+        made = _Edges(origins + start.start, targets + stop.start, numbers)
+        if not skips_loops:
+            return made
+        kept = np.flatnonzero(origins != targets)
+        return _Edges(*(column[kept] for column in made))
+
+
+def _within(targets: Ordinals, target: Space, origin: Space) -> Ordinals:
+    """The targets from which a walk can go on."""
+    moved = target.translate(targets, origin)
+    return moved[moved >= 0]

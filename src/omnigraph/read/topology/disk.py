@@ -1,0 +1,132 @@
+"""Adjacency and id indexes kept on disk, so that a new process need not build them again.
+
+An entry is a directory of arrays under the digest of what it was made from. It appears by a rename,
+so a reader never meets half of one, and it is mapped, not read. What does not check out (a stray
+file, a wrong length, another checksum, another graph) counts as missing and is removed: the cache
+may be deleted at any time by anyone.
+"""
+
+import hashlib
+import json
+import shutil
+import tempfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["LIMIT_DISK_BYTES", "DiskCache", "Kept"]
+
+LIMIT_DISK_BYTES = 4 * 1024**3
+
+# Below this an entry is built as quickly as it is found.
+LEAST_KEPT_BYTES = 1 << 20
+
+NOTE = "note.json"
+FORMAT = 1
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class Kept(NamedTuple):
+    """An entry: what it was made from, in words of JSON, and its arrays."""
+
+    origin: Any
+    arrays: Arrays
+
+
+class DiskCache:
+    """One graph's entries. Entries used longest ago go first once all of them pass the limit."""
+
+    def __init__(self, directory: Path, *, limit_bytes: int = LIMIT_DISK_BYTES) -> None:
+        self._directory = directory
+        self._limit_bytes = limit_bytes
+
+    def has(self, family: str) -> bool:
+        return self._family(family).is_dir()
+
+    def last(self, family: str) -> Kept | None:
+        """The entry of a family that was written last."""
+        try:
+            places = sorted(self._family(family).iterdir(), key=lambda p: p.stat().st_mtime_ns)
+        except OSError:
+            return None
+        for place in reversed(places):
+            kept = _read(place)
+            if kept is not None:
+                return kept
+            shutil.rmtree(place, ignore_errors=True)
+        return None
+
+    def keep(self, family: str, kept: Kept) -> None:
+        """Write an entry that is worth it. A full or read-only disk is no error: it is a cache."""
+        size = sum(array.nbytes for array in kept.arrays.values())
+        if not LEAST_KEPT_BYTES <= size <= self._limit_bytes:
+            return
+        home = self._family(family)
+        place = home / _digest(json.dumps(kept.origin))
+        try:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            home.mkdir(mode=0o700, exist_ok=True)
+            unfinished = Path(tempfile.mkdtemp(dir=self._directory, prefix="unfinished-"))
+            try:
+                _write(unfinished, kept)
+                if not place.exists():
+                    unfinished.rename(place)
+            finally:
+                shutil.rmtree(unfinished, ignore_errors=True)
+            self._make_room()
+        except OSError:
+            return
+
+    def _make_room(self) -> None:
+        entries = [place for home in self._directory.iterdir() for place in _entries(home)]
+        entries.sort(key=lambda place: place.stat().st_mtime_ns)
+        sizes = [sum(file.stat().st_size for file in place.iterdir()) for place in entries]
+        total = sum(sizes)
+        for place, size in zip(entries, sizes, strict=True):
+            if total <= self._limit_bytes:
+                return
+            shutil.rmtree(place, ignore_errors=True)
+            total -= size
+
+    def _family(self, family: str) -> Path:
+        return self._directory / _digest(family)
+
+
+def _entries(home: Path) -> list[Path]:
+    if home.name.startswith("unfinished-") or not home.is_dir():
+        return []
+    return [place for place in home.iterdir() if place.is_dir()]
+
+
+def _write(place: Path, kept: Kept) -> None:
+    for name, array in kept.arrays.items():
+        np.save(place / f"{name}.npy", array, allow_pickle=False)
+    sums = {name: zlib.crc32(np.ascontiguousarray(a).data) for name, a in kept.arrays.items()}
+    note = {"format": FORMAT, "origin": kept.origin, "sums": sums}
+    (place / NOTE).write_text(json.dumps(note), encoding="utf-8")
+
+
+def _read(place: Path) -> Kept | None:
+    try:
+        note = json.loads((place / NOTE).read_text(encoding="utf-8"))
+        if note["format"] != FORMAT:
+            return None
+        arrays = {
+            name: np.asarray(np.load(place / f"{name}.npy", mmap_mode="r", allow_pickle=False))
+            for name in note["sums"]
+        }
+        if any(zlib.crc32(arrays[name].data) != total for name, total in note["sums"].items()):
+            return None
+    except (OSError, ValueError, KeyError, TypeError, EOFError):
+        return None
+    place.touch()
+    return Kept(note["origin"], arrays)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

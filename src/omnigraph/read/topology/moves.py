@@ -1,0 +1,100 @@
+"""How the rows of one version of a table lie in another version of it.
+
+A row's number is its place in a scan. Between two versions most rows stay where they were, or move
+up by as many rows as went before them; that is told by the fragments, without reading a value.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from omnigraph.read.topology.csr import Ordinals
+from omnigraph.store.datasets import Dataset, Piece
+
+__all__ = ["Moves", "moves_between"]
+
+# Where fewer than one row in this many is left, reading anew is as quick.
+WORTH_KEEPING = 2
+
+# The low half of a row's address is its place in its fragment.
+OFFSET = np.uint64(0xFFFFFFFF)
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """From an old version to a new one: first the old rows that are left, then new ones."""
+
+    old_count: int
+    kept: Ordinals | None
+    """The old numbers of the rows that are left, in their new order; None: all of them."""
+    new_pieces: tuple[int, ...]
+    """The fragments of the new rows."""
+    new_count: int
+
+    @property
+    def kept_count(self) -> int:
+        return self.old_count if self.kept is None else len(self.kept)
+
+    @property
+    def gone(self) -> Ordinals:
+        """The old numbers of the rows that are not there any more."""
+        if self.kept is None:
+            return np.empty(0, dtype=np.int64)
+        is_gone = np.ones(self.old_count, dtype=np.bool_)
+        is_gone[self.kept] = False
+        return np.flatnonzero(is_gone)
+
+    def renumbered(self) -> Ordinals | None:
+        """The new number of each old row, -1 if it is gone; None: each keeps its own."""
+        if self.kept is None:
+            return None
+        numbers = np.full(self.old_count, -1, dtype=np.int64)
+        numbers[self.kept] = np.arange(len(self.kept))
+        return numbers
+
+
+def moves_between(old: Dataset, new: Dataset) -> Moves | None:
+    """None where rows can't be followed, or too few are left for it to be worth it.
+
+    "Old" is what was read first: it may be the later version, or one of another branch.
+    """
+    before, after = old.pieces, new.pieces
+    place = {piece.files: number for number, piece in enumerate(before)}
+    shared = [place.get(piece.files) for piece in after]
+    left = [number for number in shared if number is not None]
+    # New rows come last and old fragments keep their order, or rows can't be followed by counting.
+    if left != sorted(left) or shared != left + [None] * (len(shared) - len(left)):
+        return None
+    total = sum(piece.rows for piece in before)
+    if WORTH_KEEPING * sum(before[number].rows for number in left) < total:
+        return None
+    starts = np.cumsum([0, *(piece.rows for piece in before)])
+    runs, is_whole = [], len(left) == len(before)
+    for number, piece in zip(left, after, strict=False):
+        was = before[number]
+        run = np.arange(starts[number], starts[number + 1])
+        if was.deletions != piece.deletions:
+            survivors = _survivors(old, was, new, piece)
+            if survivors is None:
+                return None
+            is_whole, run = False, run[survivors]
+        runs.append(run)
+    fresh = after[len(left) :]
+    return Moves(
+        old_count=total,
+        kept=None if is_whole else np.concatenate([np.empty(0, dtype=np.int64), *runs]),
+        new_pieces=tuple(piece.id for piece in fresh),
+        new_count=sum(piece.rows for piece in fresh),
+    )
+
+
+def _survivors(old: Dataset, was: Piece, new: Dataset, now: Piece) -> Ordinals | None:
+    """Which of a fragment's rows the new version still has; None if it has more than the old."""
+    before, after = (
+        (dataset.addresses(piece.id) & OFFSET).astype(np.int64)
+        for dataset, piece in ((old, was), (new, now))
+    )
+    is_left = np.zeros(int(max(before.max(initial=0), after.max(initial=0))) + 1, dtype=np.bool_)
+    is_left[after] = True
+    left = np.flatnonzero(is_left[before])
+    return left if len(left) == len(after) else None

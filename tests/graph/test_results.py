@@ -1,0 +1,96 @@
+"""What a caller can do with an answer and with a plan."""
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from omnigraph import Graph
+from omnigraph.base.errors import LimitExceeded, Unsupported
+
+SCHEMA = """
+node Person { email: String @key  bio: String? }
+edge Knows: Person -> Person
+"""
+QUERIES = """
+query everyone() {
+    match { $p: Person }
+    return { $p.email as email, $p.bio as bio }
+    order { email }
+}
+query friends($email: String) {
+    match { $p: Person { email: $email }  $p knows $f }
+    return { $f.email as email }
+}
+query add($email: String, $bio: String?) { insert Person { email: $email, bio: $bio } }
+query know($a: String, $b: String) { insert Knows { from: $a, to: $b } }
+"""
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
+    place = tmp_path_factory.mktemp("results") / "graph"
+    with Graph.init(str(place), SCHEMA, durability="relaxed") as graph:
+        for number in range(25):
+            bio = "<b>bold & big</b>" if number == 0 else None
+            graph.mutate(QUERIES, "add", {"email": f"p{number:02}", "bio": bio})
+        for number in range(1, 4):
+            graph.mutate(QUERIES, "know", {"a": "p00", "b": f"p{number:02}"})
+        yield graph
+
+
+def test_rows_come_in_batches_of_the_size_asked_for(graph: Graph) -> None:
+    answer = graph.query(QUERIES, "everyone")
+    assert [batch.num_rows for batch in answer.batches(10)] == [10, 10, 5]
+    assert [row["email"] for row in answer] == answer.to_arrow()["email"].to_pylist()
+
+
+def test_a_notebook_shows_the_first_rows_and_no_markup_of_the_data(graph: Graph) -> None:
+    shown = graph.query(QUERIES, "everyone")._repr_html_()
+    assert shown.count("<tr>") == 21
+    assert "25 rows" in shown
+    assert "<b>" not in shown
+    assert "&lt;b&gt;bold &amp; big&lt;/b&gt;" in shown
+
+
+@pytest.mark.skipif(importlib.util.find_spec("polars") is not None, reason="Polars is here")
+def test_polars_is_asked_for_by_name_where_it_is_missing(graph: Graph) -> None:
+    with pytest.raises(Unsupported, match="Polars"):
+        graph.query(QUERIES, "everyone").to_polars()
+
+
+def test_explain_says_what_to_expect_and_analyze_what_came(graph: Graph) -> None:
+    plan = graph.explain(QUERIES, "friends")
+    assert [line.split()[0] for line in plan.splitlines()] == [
+        "NodeScan",
+        "Filter",
+        "Expand",
+        "Project",
+    ]
+    assert all("rows" in line for line in plan.splitlines())
+    ran = graph.explain(QUERIES, "friends", {"email": "p00"}, analyze=True).splitlines()
+    assert ran[2].endswith("3 rows")
+    assert all(" ms " in line for line in ran)
+    assert "InsertNode" in graph.explain(QUERIES, "add")
+
+
+def test_a_query_may_be_given_less_than_it_needs(graph: Graph) -> None:
+    with pytest.raises(LimitExceeded):
+        graph.query(QUERIES, "friends", {"email": "p00"}, memory_bytes=1)
+    with pytest.raises(LimitExceeded):
+        graph.query(QUERIES, "everyone", timeout_s=-1)
+
+
+def test_a_plan_changes_with_the_size_of_the_graph_and_the_answer_does_not(
+    tmp_path: Path,
+) -> None:
+    asked = """
+    query q() { match { $p: Person  $p knows $f  $p.bio = "a"  $f.bio = "b" } return { $p.email } }
+    """
+    with Graph.init(str(tmp_path / "graph"), SCHEMA, durability="relaxed") as graph:
+        assert graph.query(asked).to_pylist() == []
+        for email, bio in (("x", "a"), ("y", "b"), ("z", "b"), ("w", "b")):
+            graph.mutate(QUERIES, "add", {"email": email, "bio": bio})
+        graph.mutate(QUERIES, "know", {"a": "x", "b": "y"})
+        assert graph.query(asked).to_pylist() == [{"p.email": "x"}]

@@ -1,0 +1,82 @@
+"""Where a plan begins and how it goes on, for graphs of a given size."""
+
+import pytest
+
+from omnigraph.base.ids import TypeName
+from omnigraph.base.span import SourceText
+from omnigraph.lang.plan.compile import compile_query
+from omnigraph.lang.plan.explain import explain
+from omnigraph.lang.plan.optimise import optimise
+from omnigraph.lang.plan.stats import Statistics
+from omnigraph.lang.schema.check import compile_schema
+
+CATALOG = compile_schema(
+    SourceText(
+        """
+        node Person { number: I64 @key  gender: String  age: I32? }
+        node Interest { name: String @key }
+        node City { name: String }
+        edge Follows: Person -> Person
+        edge Likes: Person -> Interest
+        edge Lives: Person -> City
+        """
+    )
+)
+ROWS = {
+    "Person": 100_000,
+    "Interest": 40,
+    "City": 1_000,
+    "Follows": 2_400_000,
+    "Likes": 300_000,
+    "Lives": 100_000,
+}
+LARGE = Statistics({TypeName(name): count for name, count in ROWS.items()})
+
+
+def steps(match: str, answer: str = "{ count($p) as n }", known: Statistics = LARGE) -> list[str]:
+    """The plan's operators up to the answer, without their types."""
+    query = compile_query(
+        SourceText(f"query q() {{ match {{ {match} }} return {answer} }}"), CATALOG
+    )
+    lines = explain(optimise(query, CATALOG, known)).splitlines()
+    return [line.split(":")[0] for line in lines if not line.startswith(("Aggregate", "Project"))]
+
+
+@pytest.mark.parametrize(
+    ("rule", "match", "plan"),
+    [
+        (
+            "the few rows of a key beat the many of a common value",
+            '$p: Person { gender: "male" }  $p likes $i  $i.name = "tennis"',
+            ["NodeScan i", 'Filter i.name = "tennis"', "Expand i <-Likes- p", "Filter p.gender"],
+        ),
+        (
+            "the small table beats the large one",
+            '$p lives $c  $p.age > 30  $c.name = "Oslo"',
+            ["NodeScan c", 'Filter c.name = "Oslo"', "Expand c <-Lives- p", "Filter p.age > 30"],
+        ),
+        (
+            "two keys are looked up before anything is walked",
+            "$p: Person { number: 1 }  $q: Person { number: 2 }  $p follows{1,3} $q",
+            ["NodeScan p", "Filter p.number = 1", "NodeScan q", "Filter q.number = 2"],
+        ),
+    ],
+)
+def test_a_plan_begins_where_there_is_least_to_read(rule: str, match: str, plan: list[str]) -> None:
+    found = steps(match)
+    assert [line.startswith(part) for line, part in zip(found, plan, strict=False)] == [True] * 4
+
+
+def test_what_was_counted_beats_a_guess() -> None:
+    match = '$p: Person { gender: "x" }  $p follows $q  $q.age = 3'
+    counted = {(TypeName("Person"), "gender"): 50_000, (TypeName("Person"), "age"): 80}
+    assert steps(match, known=Statistics(LARGE.rows, counted))[0] == "NodeScan p"
+    turned = {(TypeName("Person"), "gender"): 2, (TypeName("Person"), "age"): 50_000}
+    assert steps(match, known=Statistics(LARGE.rows, turned))[0] == "NodeScan q"
+
+
+def test_graphs_of_about_one_size_share_a_plan() -> None:
+    grown = Statistics({name: count + 1 for name, count in LARGE.rows.items()})
+    doubled = Statistics({name: 2 * count for name, count in LARGE.rows.items()})
+    assert LARGE.magnitudes() == grown.magnitudes()
+    assert LARGE.magnitudes() != doubled.magnitudes()
