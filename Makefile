@@ -5,8 +5,9 @@
 
 PYTHON ?= python3
 WORKERS ?= 2
-# Passed on to the program: make bench ARGS="--help"
+# Passed on to the program: make bench ONLY=run ARGS="--help"
 ARGS ?=
+ONLY ?= languages commits run queries
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -43,9 +44,8 @@ format: $(READY) ## rewrite the code in the house style
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-bench: $(BENCH_READY) ## measure ourselves beside other systems, in .bench
-	.bench/bin/python bench/run.py $(ARGS)
-	.bench/bin/python bench/queries.py $(ARGS)
+bench: $(BENCH_READY) ## measure ourselves beside other systems, in .bench (ONLY=run ARGS="--size M")
+	for each in $(ONLY); do .bench/bin/python bench/$$each.py $(ARGS) || exit 1; done
 
 deep: $(READY) ## whole matrices and long random runs
 	$(PYTEST) --deep --timeout 1800

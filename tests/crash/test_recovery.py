@@ -113,11 +113,8 @@ def copied(store: GraphStore, place: str) -> None:
     ids=lambda value: getattr(value, "__name__", value),
 )
 def test_recovery_killed_at_any_step_and_run_again_comes_to_the_same_end(
-    place: str, way: Callable[[str], GraphStore], is_after: bool, request: pytest.FixtureRequest
+    place: str, way: Callable[[str], GraphStore], is_after: bool
 ) -> None:
-    is_bucket, is_deep = place.startswith("s3:"), request.config.getoption("--deep")
-    if is_bucket and not is_deep and way is not Ways.nothing_landed:
-        pytest.skip("of all ways only the one that a bucket changes: --deep")
     expected, action = WAYS[way]
     broken = way(f"{place}/broken")
     let_leases_end(broken)

@@ -5,6 +5,9 @@ from pathlib import Path
 
 from omnigraph.base import errors
 from omnigraph.base.errors import OmnigraphError
+from omnigraph.base.span import SourceText
+from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.schema.drawing import schema_svg
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,6 +21,12 @@ def test_every_error_code_has_a_row_in_the_error_page() -> None:
     page = (ROOT / "docs/errors.md").read_text()
     documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     assert codes <= documented
+
+
+def test_the_picture_of_the_sample_schema_is_the_one_that_is_drawn_today() -> None:
+    sample = ROOT / "src/omnigraph/surfaces/cli/sample/schema.pg"
+    drawn = schema_svg(compile_schema(SourceText(sample.read_text())))
+    assert (ROOT / "docs/images/sample-schema.svg").read_text() == drawn
 
 
 def test_every_link_between_pages_leads_somewhere() -> None:

@@ -10,6 +10,7 @@ import itertools
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -69,24 +70,32 @@ def read_until_done(place: str, branches: list[str], *, opens_anew: bool) -> int
     return looks
 
 
-WRITERS, COMMITS = 8, 50
+@dataclass(frozen=True)
+class Crowd:
+    """How many processes write, and how many commits each makes."""
+
+    writers: int
+    commits: int
 
 
 @pytest.fixture
-def pool(request: pytest.FixtureRequest) -> Iterator[ProcessPoolExecutor]:
-    if not request.config.getoption("--deep"):
-        pytest.skip("takes minutes: --deep")
-    with ProcessPoolExecutor(WRITERS + 2, mp_context=get_context("spawn")) as pool:
+def crowd(request: pytest.FixtureRequest) -> Crowd:
+    return Crowd(8, 50) if request.config.getoption("--deep") else Crowd(3, 5)
+
+
+@pytest.fixture
+def pool(crowd: Crowd) -> Iterator[ProcessPoolExecutor]:
+    with ProcessPoolExecutor(crowd.writers + 2, mp_context=get_context("spawn")) as pool:
         yield pool
 
 
 @pytest.mark.parametrize("branching", ["one branch", "a branch each"])
 def test_processes_that_write_at_once_lose_nothing_and_tear_nothing(
-    tmp_path: Path, pool: ProcessPoolExecutor, branching: str
+    tmp_path: Path, pool: ProcessPoolExecutor, crowd: Crowd, branching: str
 ) -> None:
     store = make_store(tmp_path)
     put(store, changes(people=people(ada=0), knows=knows()))
-    names = [f"w{number}" for number in range(WRITERS)]
+    names = [f"w{number}" for number in range(crowd.writers)]
     branches = [MAIN] if branching == "one branch" else [BranchName(f"of/{n}") for n in names]
     for branch in branches:
         if branch != MAIN:
@@ -97,7 +106,7 @@ def test_processes_that_write_at_once_lose_nothing_and_tear_nothing(
         for anew in (False, True)
     ]
     work: list[Future[int]] = [
-        pool.submit(write_many, str(tmp_path), branch, name, COMMITS, insists=i % 2 == 0)
+        pool.submit(write_many, str(tmp_path), branch, name, crowd.commits, insists=i % 2 == 0)
         for i, (name, branch) in enumerate(zip(names, itertools.cycle(branches), strict=False))
     ]
     try:
@@ -107,7 +116,7 @@ def test_processes_that_write_at_once_lose_nothing_and_tear_nothing(
     assert all(reader.result() > 0 for reader in readers)
 
     assert all(count == 0 for count in refusals[::2])
-    per_branch = WRITERS * COMMITS // len(branches)
+    per_branch = crowd.writers * crowd.commits // len(branches)
     for branch in branches:
         found, edges = contents(store, branch)
         assert found == {"ada": per_branch}

@@ -104,6 +104,18 @@ def test_a_graph_is_optimized_measured_and_pruned(store: str, omnigraph: Command
     assert omnigraph("branch", "list", "--store", store, "--json").json == {"branches": ["main"]}
 
 
+def test_a_graph_is_named_by_argument_or_by_option_but_once(
+    store: str, omnigraph: CommandLine
+) -> None:
+    by_option = omnigraph("branch", "list", "--uri", store, "--json")
+    by_argument = omnigraph("branch", "list", store, "--json")
+    assert by_argument == by_option and by_argument.exit_code == 0
+    assert omnigraph("branch", "create", "side", store).exit_code == 0
+    assert omnigraph("commit", "list", store).exit_code == 0
+    assert omnigraph("commit", "list").exit_code == 2
+    assert omnigraph("commit", "list", store, "--store", store).exit_code == 2
+
+
 def test_a_write_says_where_it_went_unless_told_to_be_quiet(
     store: str, omnigraph: CommandLine
 ) -> None:

@@ -18,6 +18,9 @@ from omnigraph.surfaces.cli.options import (
     QueryFileOption,
     QuietOption,
     StoreOption,
+    UriArgument,
+    UriOption,
+    one_uri,
     open_graph,
     parameters,
     query_source,
@@ -37,8 +40,11 @@ def register(app: typer.Typer) -> None:
 
 
 def init(
-    uri: Annotated[str, typer.Argument(help="Where the graph will live: an empty place.")],
+    uri: Annotated[
+        str | None, typer.Argument(help="Where the graph will live: an empty place.")
+    ] = None,
     *,
+    store: UriOption = None,
     schema: Annotated[Path, typer.Option("--schema", help="The .pg schema.", metavar="FILE")],
     as_json: JsonOption = False,
 ) -> None:
@@ -48,7 +54,7 @@ def init(
     """
     from omnigraph.engine.graph import Graph
 
-    graph = Graph.init(uri, schema)
+    graph = Graph.init(one_uri(uri, store), schema)
     head = graph.commits(limit=1)[0]
     if as_json:
         print_json({"uri": graph.uri, "graph_commit_id": head.graph_commit_id})
@@ -57,8 +63,9 @@ def init(
 
 
 def load(
-    uri: Annotated[str, typer.Argument(help="The graph.")],
+    uri: UriArgument = None,
     *,
+    store: UriOption = None,
     data: Annotated[
         list[str], typer.Option("--data", help="A file, directory or glob; repeatable.")
     ],
@@ -76,7 +83,7 @@ def load(
 
     Example: omnigraph load --data people.jsonl --mode append ./people.omni
     """
-    graph = open_graph(uri)
+    graph = open_graph(one_uri(uri, store))
     is_silent = quiet or as_json
     if not is_silent:
         say(f"loading into {graph.uri}, branch {branch}")

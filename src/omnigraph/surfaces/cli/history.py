@@ -10,7 +10,9 @@ from omnigraph.surfaces.cli.options import (
     BranchOption,
     JsonOption,
     QuietOption,
-    StoreOption,
+    UriArgument,
+    UriOption,
+    one_uri,
     open_graph,
 )
 from omnigraph.surfaces.cli.output import print_json, print_table, say
@@ -33,8 +35,9 @@ def register(app: typer.Typer) -> None:
 
 def create(
     name: BranchArgument,
+    uri: UriArgument = None,
     *,
-    store: StoreOption,
+    store: UriOption = None,
     from_: Annotated[str, typer.Option("--from", help="The branch to start from.")] = MAIN,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -43,7 +46,7 @@ def create(
 
     Example: omnigraph branch create review/1 --store g.omni
     """
-    graph = open_graph(store)
+    graph = open_graph(one_uri(uri, store))
     graph.branch_create(name, from_=from_)
     if as_json:
         print_json({"branch": name, "from": from_})
@@ -51,12 +54,14 @@ def create(
         say(f"made branch {name} from {from_} in {graph.uri}")
 
 
-def list_branches(*, store: StoreOption, as_json: JsonOption = False) -> None:
+def list_branches(
+    uri: UriArgument = None, *, store: UriOption = None, as_json: JsonOption = False
+) -> None:
     """List the branches.
 
     Example: omnigraph branch list --store g.omni
     """
-    names = open_graph(store, read_only=True).branches()
+    names = open_graph(one_uri(uri, store), read_only=True).branches()
     if as_json:
         print_json({"branches": names})
     else:
@@ -65,8 +70,9 @@ def list_branches(*, store: StoreOption, as_json: JsonOption = False) -> None:
 
 def merge(
     source: BranchArgument,
+    uri: UriArgument = None,
     *,
-    store: StoreOption,
+    store: UriOption = None,
     into: Annotated[str, typer.Option("--into", help="The branch that takes the changes.")] = MAIN,
     actor: ActorOption = None,
     as_json: JsonOption = False,
@@ -76,7 +82,7 @@ def merge(
 
     Example: omnigraph branch merge review/1 --into main --store g.omni
     """
-    graph = open_graph(store)
+    graph = open_graph(one_uri(uri, store))
     result = graph.branch_merge(source, into=into, actor=actor)
     if as_json:
         print_json(merge_json(result))
@@ -86,8 +92,9 @@ def merge(
 
 def delete(
     name: BranchArgument,
+    uri: UriArgument = None,
     *,
-    store: StoreOption,
+    store: UriOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -95,7 +102,7 @@ def delete(
 
     Example: omnigraph branch delete review/1 --store g.omni
     """
-    graph = open_graph(store)
+    graph = open_graph(one_uri(uri, store))
     graph.branch_delete(name)
     if as_json:
         print_json({"branch": name, "deleted": True})
@@ -104,8 +111,9 @@ def delete(
 
 
 def list_commits(
+    uri: UriArgument = None,
     *,
-    store: StoreOption,
+    store: UriOption = None,
     branch: BranchOption = MAIN,
     limit: Annotated[int | None, typer.Option("--limit", help="At most so many.", min=1)] = None,
     as_json: JsonOption = False,
@@ -114,7 +122,7 @@ def list_commits(
 
     Example: omnigraph commit list --store g.omni
     """
-    commits = open_graph(store, read_only=True).commits(branch=branch, limit=limit)
+    commits = open_graph(one_uri(uri, store), read_only=True).commits(branch=branch, limit=limit)
     if as_json:
         print_json({"commits": [commit_json(commit) for commit in commits]})
         return

@@ -8,7 +8,9 @@ from omnigraph.surfaces.cli.options import (
     BranchOption,
     JsonOption,
     QuietOption,
-    StoreOption,
+    UriArgument,
+    UriOption,
+    one_uri,
     open_graph,
 )
 from omnigraph.surfaces.cli.output import print_json, print_table, say
@@ -21,8 +23,9 @@ def register(app: typer.Typer) -> None:
 
 
 def optimize(
+    uri: UriArgument = None,
     *,
-    store: StoreOption,
+    store: UriOption = None,
     branch: BranchOption = MAIN,
     actor: ActorOption = None,
     as_json: JsonOption = False,
@@ -32,7 +35,7 @@ def optimize(
 
     Example: omnigraph optimize --store g.omni
     """
-    graph = open_graph(store)
+    graph = open_graph(one_uri(uri, store))
     result = graph.optimize(branch, actor=actor)
     if as_json:
         print_json(optimize_json(result))
@@ -44,12 +47,18 @@ def optimize(
                 say(f"{doing} {', '.join(tables)} on {graph.uri}, branch {branch}")
 
 
-def stats(*, store: StoreOption, branch: BranchOption = MAIN, as_json: JsonOption = False) -> None:
+def stats(
+    uri: UriArgument = None,
+    *,
+    store: UriOption = None,
+    branch: BranchOption = MAIN,
+    as_json: JsonOption = False,
+) -> None:
     """Show the size of every table, and how much of it indexes answer for.
 
     Example: omnigraph stats --store g.omni
     """
-    statistics = open_graph(store, read_only=True).stats(branch)
+    statistics = open_graph(one_uri(uri, store), read_only=True).stats(branch)
     if as_json:
         print_json(statistics_json(statistics))
         return

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
 
 StoreOption = Annotated[str, typer.Option("--store", "--uri", help="The graph: a path or URI.")]
+UriArgument = Annotated[str | None, typer.Argument(help="The graph: a path or URI.")]
+UriOption = Annotated[
+    str | None, typer.Option("--store", "--uri", help="The graph, instead of the argument.")
+]
 BranchOption = Annotated[str, typer.Option("--branch", help="The branch to work on.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Say nothing on standard error.")]
@@ -36,6 +40,15 @@ def open_graph(uri: str, *, read_only: bool = False) -> "Graph":
     from omnigraph.engine.graph import Graph
 
     return Graph.open(uri, read_only=read_only)
+
+
+def one_uri(argument: str | None, option: str | None) -> str:
+    """The graph's address, given once: as the argument or with `--store`."""
+    if (argument is None) == (option is None):
+        raise typer.BadParameter("name the graph once: as the argument or with --store")
+    uri = option if argument is None else argument
+    assert uri is not None
+    return uri
 
 
 def query_source(file: Path | None, expression: str | None) -> SourceText:
