@@ -11,7 +11,6 @@ after opening, the peak memory of each process, and what a cold start is made of
 import argparse
 import importlib
 import math
-import multiprocessing
 import os
 import resource
 import statistics
@@ -19,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from data import SIZES
 from study.data import make
 from study.questions import POINT, STUDY
+from worker import Steps, Worker, show
 
 OURS = "omnigraph"
 SYSTEMS = (OURS, "ladybug", "duckdb")
@@ -57,7 +56,8 @@ def main() -> None:
     chosen = parser.parse_args()
     files = make(chosen.size, chosen.directory)
     home = chosen.directory / f"study-db-{chosen.size}"
-    workers = [Worker(name, files, home / name) for name in chosen.systems.split(",")]
+    names = chosen.systems.split(",")
+    workers = [Worker(name, start, name, files, home / name) for name in names]
     try:
         for worker in workers:
             worker.call("open")
@@ -69,7 +69,7 @@ def main() -> None:
         cold_start(home / OURS)
 
 
-def measure(workers: list["Worker"]) -> Figures:
+def measure(workers: list[Worker]) -> Figures:
     figures: Figures = {}
     questions = [(name, [None]) for name in STUDY] + [(name, PEOPLE) for name in POINT]
     for name, people in questions:
@@ -93,7 +93,7 @@ def rounded(value: Any) -> Any:
     return [rounded(v) for v in value] if isinstance(value, list | tuple) else value
 
 
-def report(figures: Figures, workers: list["Worker"]) -> None:
+def report(figures: Figures, workers: list[Worker]) -> None:
     names = [w.name for w in workers]
     head = "".join(f"{w.name + ' ' + w.version:>22}" for w in workers)
     print(f"load average {os.getloadavg()[0]:.1f}\n\n{'warm, median':32}{head}{'ratio':>9}")
@@ -129,59 +129,16 @@ def cold_start(place: Path) -> None:
         print(f"{step:32}{show(min(times)):>22}")
 
 
-def show(seconds: float) -> str:
-    if seconds >= 1:
-        return f"{seconds:.2f} s"
-    return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} µs"
-
-
-class Worker:
-    """One system in a process of its own."""
-
-    def __init__(self, name: str, files: Path, place: Path) -> None:
-        self.name = name
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(
-            target=serve, args=(name, files, place, theirs), daemon=True
-        )
-        self._process.start()
-        self.version = str(self._answer()[1])
-
-    def call(self, method: str, argument: Any = None) -> tuple[float, Any]:
-        self._pipe.send((method, argument))
-        return self._answer()
-
-    def stop(self) -> None:
-        self._pipe.close()
-        self._process.join(timeout=20)
-
-    def _answer(self) -> tuple[float, Any]:
-        try:
-            return self._pipe.recv()
-        except EOFError:
-            sys.exit(f"{self.name} died; its error stands above")
-
-
-def serve(name: str, files: Path, place: Path, pipe: Connection) -> None:
-    """The worker's side: run what is asked for, and say how long it took."""
+def start(name: str, files: Path, place: Path) -> tuple[str, Steps]:
+    """Inside a worker: the system, loaded once, and what it can be asked to do."""
     system = importlib.import_module(f"study.{name}_").Study()
     if not place.exists():
         system.load(files, place)
-    pipe.send((0.0, system.version()))
-    steps = {
+    return system.version(), {
         "open": lambda _: system.open(place),
         "ask": lambda asked: [system.ask(asked[0], person) for person in asked[1]],
         "memory": lambda _: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
-    while True:
-        try:
-            method, argument = pipe.recv()
-        except EOFError:
-            return
-        began = time.perf_counter()
-        answer = steps[method](argument)
-        pipe.send((time.perf_counter() - began, answer))
 
 
 if __name__ == "__main__":

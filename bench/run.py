@@ -11,19 +11,16 @@ differences below 1.5× are noise.
 
 import argparse
 import importlib
-import multiprocessing
 import shutil
 import statistics
 import sys
 import tempfile
-import time
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from data import SIZES, Data, make
+from worker import Steps, Worker, show
 
 OURS = "omnigraph"
 SYSTEMS = (OURS, "ladybug", "duckdb")
@@ -41,7 +38,7 @@ def main() -> None:
     data = make(chosen.size, chosen.directory)
     size = SIZES[chosen.size]
     print(f"size {chosen.size}: {size.people:,} people, {size.follows:,} follows\n")
-    workers = [Worker(name, data, chosen.directory / "db") for name in names]
+    workers = [Worker(name, start, name, data, chosen.directory / "db" / name) for name in names]
     try:
         report(measure(workers, data), workers)
     finally:
@@ -53,7 +50,7 @@ Figures = dict[str, dict[str, list[float]]]
 """Seconds of every round, per measure and system."""
 
 
-def measure(workers: list["Worker"], data: Data) -> Figures:
+def measure(workers: list[Worker], data: Data) -> Figures:
     figures: Figures = {}
     for worker in workers:
         worker.call("prepare")
@@ -78,11 +75,11 @@ def measure(workers: list["Worker"], data: Data) -> Figures:
     return figures
 
 
-def note(figures: Figures, measure_name: str, worker: "Worker", seconds: float) -> None:
+def note(figures: Figures, measure_name: str, worker: Worker, seconds: float) -> None:
     figures.setdefault(measure_name, {}).setdefault(worker.name, []).append(seconds)
 
 
-def report(figures: Figures, workers: list["Worker"]) -> None:
+def report(figures: Figures, workers: list[Worker]) -> None:
     names = [w.name for w in workers]
     print(
         f"{'':30}" + "".join(f"{w.name + ' ' + w.version:>22}" for w in workers) + f"{'ratio':>9}"
@@ -97,46 +94,9 @@ def report(figures: Figures, workers: list["Worker"]) -> None:
     print("\nratio: ours to the best of the others; below 1 ours is quicker")
 
 
-def show(seconds: float) -> str:
-    if seconds >= 1:
-        return f"{seconds:.2f} s"
-    return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} µs"
-
-
-class Worker:
-    """One system in a process of its own."""
-
-    def __init__(self, name: str, data: Data, directory: Path) -> None:
-        self.name = name
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(
-            target=serve, args=(name, data, directory / name, theirs), daemon=True
-        )
-        self._process.start()
-        # While our copy of its end is open, a worker's death would not be noticed here.
-        theirs.close()
-        self.version = str(self._answer()[1])
-
-    def call(self, method: str, argument: Any = None) -> tuple[float, Any]:
-        self._pipe.send((method, argument))
-        return self._answer()
-
-    def stop(self) -> None:
-        self._pipe.close()
-        self._process.join(timeout=20)
-
-    def _answer(self) -> tuple[float, Any]:
-        try:
-            return self._pipe.recv()
-        except EOFError:
-            sys.exit(f"{self.name} died; its error stands above")
-
-
-def serve(name: str, data: Data, place: Path, pipe: Connection) -> None:
-    """The worker's side: run what is asked for, and say how long it took."""
+def start(name: str, data: Data, place: Path) -> tuple[str, Steps]:
+    """Inside a worker: the system, and what it can be asked to do."""
     system = importlib.import_module(f"systems.{name}_").System()
-    pipe.send((0.0, system.version()))
 
     def load(_: None) -> None:
         shutil.rmtree(place, ignore_errors=True)
@@ -146,7 +106,7 @@ def serve(name: str, data: Data, place: Path, pipe: Connection) -> None:
         system.open(place)
         return system.one_hop(person)
 
-    steps = {
+    return system.version(), {
         "prepare": lambda _: system.prepare(),
         "load": load,
         "open": open_and_ask,
@@ -154,14 +114,6 @@ def serve(name: str, data: Data, place: Path, pipe: Connection) -> None:
         "two_hop": lambda people: [system.two_hop(p) for p in people],
         "all_two_hop": lambda _: [system.all_two_hop()],
     }
-    while True:
-        try:
-            method, argument = pipe.recv()
-        except EOFError:
-            return
-        began = time.perf_counter()
-        answer = steps[method](argument)
-        pipe.send((time.perf_counter() - began, answer))
 
 
 if __name__ == "__main__":
