@@ -1,6 +1,6 @@
 """What a caller can do with an answer and with a plan."""
 
-import importlib.util
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,8 +54,10 @@ def test_a_notebook_shows_the_first_rows_and_no_markup_of_the_data(graph: Graph)
     assert "&lt;b&gt;bold &amp; big&lt;/b&gt;" in shown
 
 
-@pytest.mark.skipif(importlib.util.find_spec("polars") is not None, reason="Polars is here")
-def test_polars_is_asked_for_by_name_where_it_is_missing(graph: Graph) -> None:
+def test_polars_is_asked_for_by_name_where_it_is_missing(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(Unsupported, match="Polars"):
         graph.query(QUERIES, "everyone").to_polars()
 

@@ -75,6 +75,7 @@ def test_branch_change_merge_and_travel(store: str, omnigraph: CommandLine) -> N
     assert past["graph_commit_id"] == before["graph_commit_id"]
     listed = omnigraph("commit", "list", "--store", store)
     assert "merge side" in listed.out
+    assert before["graph_commit_id"] in listed.out
 
 
 def test_the_past_can_be_asked_by_time_on_any_branch(store: str, omnigraph: CommandLine) -> None:

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["Format", "print_json", "print_rows", "print_table", "say"]
 
 
+PIPE_WIDTH = 100_000
+LONGEST_WORD = 26
+"""A ULID: an id is there to be copied, and never broken over two lines."""
+
+
 class Format(StrEnum):
     TABLE = "table"
     JSON = "json"
@@ -67,14 +72,20 @@ def print_table(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
         is_number = any(_is_number(v) for v in values) and all(
             v is None or _is_number(v) for v in values
         )
-        table.add_column(name, justify="right" if is_number else "left", overflow="fold")
+        table.add_column(
+            name,
+            justify="right" if is_number else "left",
+            overflow="fold",
+            no_wrap=all(_is_word(_cell(v)) for v in values),
+        )
     for row in listed:
         table.add_row(*(_escape(_cell(v)) for v in row))
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        # A pipe has no width: give every column the room it needs instead of 80 columns' worth.
-        console.width = max(80, console.measure(table).maximum)
-    console.print(table)
+    # A pipe has no width: every column gets the room it needs instead of 80 columns' worth.
+    Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH).print(table)
+
+
+def _is_word(cell: str) -> bool:
+    return len(cell) <= LONGEST_WORD and " " not in cell
 
 
 def _is_number(value: Any) -> bool:
