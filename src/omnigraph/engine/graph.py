@@ -362,6 +362,7 @@ class Graph:
                     master=self._settings.spark_master,
                     remote=self._settings.spark_remote,
                     log=self._settings.spark_log,
+                    options=self._settings.spark_options,
                 )
             )
         return self._spark

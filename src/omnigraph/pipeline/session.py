@@ -1,4 +1,4 @@
-"""The one place that talks to Spark: how a session is made, quieted, used and stopped.
+"""A Spark session as a runner: how it is used and stopped, whichever way it was begun.
 
 A process holds one Spark context at most, so `Spark.open` joins the session that is already there
 (as `getOrCreate` does) and then leaves it running when closed: whoever made a session stops it.
@@ -12,23 +12,17 @@ import contextlib
 import os
 import pickle
 import re
-import socket
-import sys
-import tempfile
 import threading
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import IO, Any, TypeVar, cast
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 
 from omnigraph.base.errors import DependencyMissing, OmnigraphError, SparkFailed
-from omnigraph.pipeline.java import find_java_home
+from omnigraph.pipeline.launch import SparkSettings, connect, first_reason, launch, open_log
 from omnigraph.pipeline.runner import Engine, Ran
 
 __all__ = ["Spark", "SparkSettings"]
@@ -36,36 +30,15 @@ __all__ = ["Spark", "SparkSettings"]
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Of a remote cluster we do not ask how wide it is; this many tasks at a time are planned for.
-REMOTE_PARALLELISM = 16
+# A cluster does not say how wide it is before it has run something: at least so many tasks at a
+# time are planned for.
+CLUSTER_PARALLELISM = 16
 
-# The JVM shuffles keys; rows live in the Python workers, which need the rest of the memory.
-DRIVER_MEMORY_SHARE = 0.25
-DRIVER_MEMORY_MIB = range(1024, 8192 + 1)
-
-LOOPBACK = "127.0.0.1"
-CONNECT_PORT, CONNECT_TIMEOUT_S = 15002, 10
-
-LOG_TAIL_BYTES = 2_000
 POLL_SECONDS = 0.2
 RAN = pa.schema([("ran", pa.binary())])
 
 # How an error of ours travels from a task through Java and back: as a word in its message.
 ERROR_MARK = "omnigraph-error:"
-
-
-@dataclass(frozen=True, slots=True)
-class SparkSettings:
-    """Where bulk work runs. `remote` (`sc://host:port`) wins over `master`.
-
-    `log` is a file that gets what Spark prints; without it the output is dropped when all went
-    well. `options` are Spark's own settings and win over ours.
-    """
-
-    master: str = "local[*]"
-    remote: str | None = None
-    log: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
 
 
 class Spark:
@@ -92,9 +65,9 @@ class Spark:
         if SparkContext._active_spark_context is not None:
             return cls.adopt(SparkSession.builder.getOrCreate())
         if settings.remote is not None:
-            return cls(_connect(settings.remote, settings.options), is_owned=True)
-        log = _open_log(settings.log)
-        return cls(_launch(settings, environment, log), log=log, is_owned=True)
+            return cls(connect(settings.remote, settings.options), is_owned=True)
+        log = open_log(settings.log)
+        return cls(launch(settings, environment, log), log=log, is_owned=True)
 
     @classmethod
     def adopt(cls, session: Any) -> "Spark":
@@ -120,7 +93,10 @@ class Spark:
     @property
     def parallelism(self) -> int:
         context = self._context()
-        return REMOTE_PARALLELISM if context is None else int(context.defaultParallelism)
+        if context is None:
+            return CLUSTER_PARALLELISM
+        width = int(context.defaultParallelism)
+        return width if context.master.startswith("local[") else max(width, CLUSTER_PARALLELISM)
 
     def run(
         self,
@@ -186,9 +162,12 @@ class Spark:
             text = str(error)
             if ours := re.search(f"{ERROR_MARK}([A-Za-z0-9+/=]+)", text):
                 raise cast(OmnigraphError, pickle.loads(base64.b64decode(ours[1]))) from None
+            if missing := re.search(r"No module named '(\w+)", text):
+                reason = f"the Python of the workers has no {missing[1]}: install omnigraph there"
+                raise SparkFailed(doing=doing, reason=reason) from error
             # Anything else that Python raised in a task is a bug of ours.
             assert not isinstance(error, PythonException), text
-            raise SparkFailed(doing=doing, reason=_reason(text)) from error
+            raise SparkFailed(doing=doing, reason=first_reason(text)) from error
 
     @contextlib.contextmanager
     def _watch(self, on_progress: Callable[[int], None] | None) -> Iterator[None]:
@@ -209,122 +188,6 @@ class Spark:
             done.set()
             watcher.join()
             context.setLocalProperty("spark.jobGroup.id", None)
-
-
-# Starting -----------------------------------------------------------------------------------------
-
-
-def _launch(settings: SparkSettings, environment: Mapping[str, str], log: IO[bytes]) -> Any:
-    from pyspark import SparkConf, SparkContext
-    from pyspark.errors import PySparkException
-    from pyspark.java_gateway import launch_gateway
-    from pyspark.sql import SparkSession
-
-    conf = SparkConf(loadDefaults=False)
-    for name, value in {**_options(settings.master), **settings.options}.items():
-        conf.set(name, value)
-    surroundings = {
-        "JAVA_HOME": str(find_java_home(environment)),
-        "PYSPARK_PYTHON": sys.executable,
-        **({"SPARK_LOCAL_IP": LOOPBACK} if _is_local(settings.master) else {}),
-    }
-    try:
-        with _environment(surroundings), warnings.catch_warnings():
-            # Lance warns of any fork; this one becomes the JVM at once.
-            warnings.filterwarnings("ignore", message="lance is not fork-safe")
-            # A stopped session leaves its JVM behind, and the next one runs in it.
-            gateway = SparkContext._gateway or launch_gateway(conf, {"stdout": log, "stderr": log})
-            return SparkSession(SparkContext(conf=conf, gateway=gateway))
-    except PySparkException as error:
-        raise SparkFailed(doing="starting", reason=_tail(log) or str(error)) from error
-
-
-def _connect(remote: str, options: Mapping[str, str]) -> Any:
-    from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
-
-    try:
-        # The client itself goes on trying for ten minutes before it says so.
-        address = urlsplit(remote)
-        server = (address.hostname or "", address.port or CONNECT_PORT)
-        socket.create_connection(server, timeout=CONNECT_TIMEOUT_S).close()
-        builder = SparkSession.builder.remote(remote)
-        for name, value in options.items():
-            builder = builder.config(name, value)
-        return builder.getOrCreate()
-    except ImportError as missing:
-        raise DependencyMissing(
-            what="a client for Spark Connect", install='pip install "pyspark[connect]"'
-        ) from missing
-    except (OSError, ValueError, PySparkException) as error:
-        raise SparkFailed(doing=f"connecting to {remote}", reason=_reason(str(error))) from error
-
-
-def _options(master: str) -> dict[str, str]:
-    options = {
-        "spark.app.name": "omnigraph",
-        "spark.master": master,
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.session.timeZone": "UTC",
-    }
-    if _is_local(master):
-        options |= {
-            "spark.driver.host": LOOPBACK,
-            "spark.driver.bindAddress": LOOPBACK,
-            "spark.driver.memory": f"{_driver_memory_mib()}m",
-            # The JVM's second compiler costs a third more processor time in the first load of a
-            # session, and pays off only where millions of keys are shuffled.
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-            # One machine: more shuffle files than cores only cost.
-            "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
-            # Workers import the package that the driver runs, installed or not.
-            "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[2]),
-        }
-    return options
-
-
-def _is_local(master: str) -> bool:
-    return master.startswith("local")
-
-
-def _driver_memory_mib() -> int:
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
-    share = int(machine * DRIVER_MEMORY_SHARE)
-    return min(max(share, DRIVER_MEMORY_MIB.start), DRIVER_MEMORY_MIB.stop - 1)
-
-
-@contextlib.contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Spark takes these from the process's environment alone, at launch."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
-def _open_log(path: str | None) -> IO[bytes]:
-    return tempfile.TemporaryFile() if path is None else Path(path).open("a+b")
-
-
-def _tail(log: IO[bytes]) -> str:
-    log.seek(0, os.SEEK_END)
-    log.seek(max(0, log.tell() - LOG_TAIL_BYTES))
-    return log.read().decode(errors="replace").strip()
-
-
-def _reason(text: str) -> str:
-    """What went wrong, out of a message that goes on with Java's stack."""
-    lines = text.strip().split("\n")
-    told = next((line for line in lines if line.startswith(": ")), lines[0])
-    return re.split(r"(?:^|: )(?:[a-z]+\.)+\w+(?:Exception|Error): ", told)[-1]
 
 
 def _poll(
