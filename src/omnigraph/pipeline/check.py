@@ -8,12 +8,19 @@ versions that the snapshot pins.
 import heapq
 import math
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from omnigraph.base.errors import Unsupported
+from omnigraph.lang.schema.catalog import ID
 from omnigraph.pipeline.runner import Runner
 from omnigraph.store.datasets import (
     Dataset,
@@ -22,7 +29,17 @@ from omnigraph.store.datasets import (
     RowSet,
     read_fragment_columns,
 )
-from omnigraph.write.rules import RELATIONS, Breach, Reading, breaches, extract
+from omnigraph.write.rules import (
+    CLAIMS,
+    ENDS,
+    IDS,
+    RELATIONS,
+    Breach,
+    End,
+    Reading,
+    breaches,
+    extract,
+)
 
 __all__ = ["CommittedRows", "KeySource", "StagedRows", "check_sets", "committed_rows"]
 
@@ -31,6 +48,22 @@ ROWS_AT_A_TIME = 1_000_000
 
 # A few tasks for each core even out those that take longer.
 TASKS_PER_CORE = 2
+
+# A set of so many ids takes a few hundred megabytes in each worker.
+IDS_IN_A_WORKER = 4_000_000
+
+# So few claims are asked about at once; from here on it pays to look at their hashes first.
+FEW_CLAIMS = 200_000
+
+# Where more claims than these come twice, the load is wrong as a whole: every claim is sent.
+MOST_REPEATED = 1_000_000
+
+HASHES = pa.schema([("bucket", pa.int32()), ("hashes", pa.binary())])
+
+# Whoever hashes it otherwise hashes everything otherwise.
+PROBE = "omnigraph"
+
+DOING = "checking keys, endpoints and cardinality"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +121,23 @@ def check_sets(
     """Every rule that the incoming rows break together with those that stay."""
     if not readings:
         return []
+    wanted = {
+        name: [(r, source) for r in readings if r.relation == name for source in sources(r)]
+        for name in RELATIONS
+    }
+    clues = Clues(
+        repeated=_repeated_claims(runner, wanted[CLAIMS]), ids=_few_ids(wanted[ENDS], wanted[IDS])
+    )
+    wanted[IDS] = [(r, source) for r, source in wanted[IDS] if r.entity.id not in clues.ids]
     # Views are the session's, which others may share: the names are ours alone.
     views = {name: f"{name}_{uuid.uuid4().hex}" for name in RELATIONS}
     for name, schema in RELATIONS.items():
-        wanted = [(r, source) for r in readings if r.relation == name for source in sources(r)]
-        tasks = _deal(wanted, hands=TASKS_PER_CORE * runner.parallelism)
-        runner.show_as(views[name], tasks, _read_keys, schema)
+        tasks = _deal(wanted[name], hands=TASKS_PER_CORE * runner.parallelism)
+        runner.show_as(views[name], tasks, partial(_read_keys, clues), schema)
     names = ", ".join(f"{name} AS (SELECT * FROM {view})" for name, view in views.items())
 
     def query(sql: str) -> list[dict[str, Any]]:
-        return runner.query(f"WITH {names} {sql}", doing="checking keys, endpoints and cardinality")
+        return runner.query(f"WITH {names} {sql}", doing=DOING)
 
     try:
         return breaches(readings, query)
@@ -120,15 +160,129 @@ def _deal(wanted: Sequence[Wanted], *, hands: int) -> list[tuple[Wanted, ...]]:
     return [tuple(hand) for hand in dealt]
 
 
-def _read_keys(wanted: Sequence[Wanted]) -> Iterator[pa.RecordBatch]:
-    """Inside a task: what the rows of its share say in the relation."""
+# Clues: most keys can't break a rule, and need not travel -----------------------------------------
+
+
+@dataclass(frozen=True)
+class Clues:
+    """What tasks may know before they send keys around, so as to send only those that matter."""
+
+    repeated: NDArray[np.uint64] | None
+    """Hashes of claims of which there are at least two; None: send every claim."""
+    ids: Mapping[int, tuple[KeySource, ...]]
+    """Where the ids of a type of nodes lie, if a worker can hold them all."""
+
+
+def _few_ids(ends: Sequence[Wanted], ids: Sequence[Wanted]) -> dict[int, tuple[KeySource, ...]]:
+    """Types of nodes whose ids fit into a worker, which then finds loose ends by itself."""
+    found: dict[int, tuple[KeySource, ...]] = {}
+    for kind in {r.entity.id for r, _ in ids}:
+        # Every rule about ends at this type asks for the same ids: one of them is enough.
+        rule = next(r.rule for r, _ in ids if r.entity.id == kind)
+        places = tuple(source for r, source in ids if r.rule == rule)
+        if sum(source.row_count for source in places) <= IDS_IN_A_WORKER:
+            found[kind] = places
+    return found
+
+
+def _repeated_claims(runner: Runner, claims: Sequence[Wanted]) -> NDArray[np.uint64] | None:
+    """Hashes that come more than once: only claims with such a hash can clash."""
+    rows = sum(source.row_count for _, source in claims)
+    if rows <= FEW_CLAIMS:
+        return None
+    buckets = max(runner.parallelism, math.ceil(rows / ROWS_AT_A_TIME))
+    tasks = _deal(claims, hands=TASKS_PER_CORE * runner.parallelism)
+    view = f"hashes_{uuid.uuid4().hex}"
+    probe = hashed(pa.array([PROBE]), rule=0)[0]
+    runner.show_as(view, tasks, partial(_hash_claims, buckets, int(probe)), HASHES)
+    try:
+        found = runner.run_over(
+            f"SELECT bucket, hashes FROM {view}",
+            _repeated,
+            by="bucket",
+            then="bucket",
+            tasks=min(buckets, TASKS_PER_CORE * runner.parallelism),
+            doing=DOING,
+        )
+    finally:
+        runner.forget(view)
+    repeated = np.concatenate([np.empty(0, np.uint64), *found])
+    return repeated if len(repeated) <= MOST_REPEATED else None
+
+
+def hashed(terms: pa.Array | pa.ChunkedArray, *, rule: int) -> NDArray[np.uint64]:
+    """A number for each term of a rule; equal terms have equal numbers."""
+    claims = pa.table({"term": terms})
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.register("claims", claims)
+        answer = connection.sql(f"SELECT hash(term, {rule}) AS hash FROM claims").fetchnumpy()
+    return np.asarray(answer["hash"], np.uint64)
+
+
+# Inside a task ------------------------------------------------------------------------------------
+
+
+def _read_keys(clues: Clues, wanted: Sequence[Wanted]) -> Iterator[pa.RecordBatch]:
+    """What the rows of its share say in the relation, as far as it matters."""
+    ids: dict[int, pa.Array] = {}
     for reading, source in wanted:
-        match source:
-            case StagedRows(uri=uri, options=options, fragment=fragment, first_place=first_place):
-                rows = read_fragment_columns(uri, [fragment], reading.columns, options=options)
-            case CommittedRows(fragment_ids=fragment_ids, without=without):
-                rows = source.open().scan(
-                    reading.columns, fragment_ids=fragment_ids, without=without
-                )
-                first_place = 0
-        yield from extract(reading, rows, first_place).combine_chunks().to_batches()
+        rows, first_place = _read(reading.columns, source)
+        match reading:
+            case Reading(relation=relation, rule=End(node=node)) if (
+                relation == ENDS and node.id in clues.ids
+            ):
+                if node.id not in ids:
+                    parts = [_read((ID,), place)[0][ID] for place in clues.ids[node.id]]
+                    ids[node.id] = pa.chunked_array(parts, pa.string()).combine_chunks()
+                loose = pc.invert(pc.is_in(rows[reading.columns[0]], value_set=ids[node.id]))
+                said = extract(reading, rows, first_place, only=loose)
+            case Reading(relation=relation, rule=rule) if (
+                relation == CLAIMS and clues.repeated is not None
+            ):
+                said = extract(reading, rows, first_place)
+                if len(clues.repeated):
+                    matters = np.isin(hashed(said["term"], rule=rule.number), clues.repeated)
+                    said = said.filter(pa.array(matters))
+                else:
+                    said = said.slice(0, 0)
+            case _:
+                said = extract(reading, rows, first_place)
+        yield from said.combine_chunks().to_batches()
+
+
+def _read(columns: Sequence[str], source: KeySource) -> tuple[pa.Table, int]:
+    """Some columns of rows, and the place of the first."""
+    match source:
+        case StagedRows(uri=uri, options=options, fragment=fragment, first_place=first_place):
+            rows = read_fragment_columns(uri, [fragment], columns, options=options)
+            return rows, first_place
+        case CommittedRows(fragment_ids=fragment_ids, without=without):
+            dataset = source.open()
+            return dataset.scan(columns, fragment_ids=fragment_ids, without=without), 0
+
+
+def _hash_claims(buckets: int, probe: int, wanted: Sequence[Wanted]) -> Iterator[pa.RecordBatch]:
+    """Hashes by bucket, many in a row: a row for each would cost Spark more than the rest."""
+    if int(hashed(pa.array([PROBE]), rule=0)[0]) != probe:
+        raise Unsupported(
+            what="a load whose workers have another version of DuckDB than its driver",
+            instead="install the same versions everywhere",
+        )
+    for reading, source in wanted:
+        rows, first_place = _read(reading.columns, source)
+        terms = extract(reading, rows, first_place)["term"]
+        hashes = np.sort(hashed(terms, rule=reading.rule.number))
+        # The upper bits choose the bucket, so that each is one run of the sorted hashes.
+        steps = [bucket * (2**64 // buckets) for bucket in range(1, buckets)]
+        runs = np.split(hashes, np.searchsorted(hashes, np.array(steps, np.uint64)))
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(range(buckets), pa.int32()), pa.array([run.tobytes() for run in runs])],
+            schema=HASHES,
+        )
+
+
+def _repeated(bucket: int, rows: pa.Table) -> NDArray[np.uint64]:
+    runs = [np.frombuffer(run.as_buffer(), np.uint64) for run in rows["hashes"]]
+    hashes = np.sort(np.concatenate(runs))
+    # One more than anyone will look at tells that there are too many.
+    return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])[: MOST_REPEATED + 1]

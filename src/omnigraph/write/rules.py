@@ -40,6 +40,10 @@ from omnigraph.lang.schema.catalog import (
 from omnigraph.store.identity import derive_ids, key_columns
 
 __all__ = [
+    "CLAIMS",
+    "DEGREES",
+    "ENDS",
+    "IDS",
     "RELATIONS",
     "Breach",
     "Claim",
@@ -227,11 +231,17 @@ def plan_readings(catalog: Catalog, touched: Mapping[TableKey, Touch]) -> list[R
     return readings
 
 
-def extract(reading: Reading, rows: pa.Table, first_place: int) -> pa.Table:
-    """What rows of a table say in a relation; the first of them stands at `first_place`."""
+def extract(
+    reading: Reading, rows: pa.Table, first_place: int, *, only: pa.ChunkedArray | None = None
+) -> pa.Table:
+    """What rows of a table say in a relation; the first of them stands at `first_place`.
+
+    `only` tells which of them to listen to.
+    """
     places = np.arange(first_place, first_place + rows.num_rows, dtype=np.int64)
     is_kept = np.full(rows.num_rows, reading.part is Part.KEPT)
     rows = rows.append_column("place", pa.array(places, mask=is_kept))
+    rows = rows.filter(only) if only is not None else rows
     schema = RELATIONS[reading.relation]
     said = _said(reading, rows)
     count = len(said["term"])
