@@ -77,6 +77,24 @@ def test_of_two_rows_with_one_id_the_later_wins(world: World) -> None:
     assert (done.nodes, done.edges) == ({"Person": 2}, {"Owns": 1})
 
 
+@pytest.mark.parametrize("runner", ["local", "local-large"], indirect=True)
+def test_later_means_later_in_the_input_however_a_line_is_written(world: World) -> None:
+    world.load(YORK, *owner("ada"))
+    # Members in another order take another way through the parser.
+    odd = '{{"data": {{"name": "ada", "phone": "{}"}}, "type": "Person"}}'
+    world.load(odd.format(1), person("ada", phone="2"), mode="merge")
+    assert phones(world) == {"ada": "2"}
+    world.load(person("ada", phone="3"), odd.format(4), mode="merge")
+    assert phones(world) == {"ada": "4"}
+    world.load(*owner("bob"), mode="merge")
+    lines: list[dict[str, Any] | str] = [
+        person("ada", phone="5"),
+        odd.format(6),
+        person("bob", phone="6"),
+    ]
+    assert world.refused(ConstraintViolated, *lines, mode="merge") == [("unique", "Person", 3)]
+
+
 def test_a_row_that_equals_what_is_there_is_no_change(world: World) -> None:
     face = {"face": [1.0, 0.5], "tags": ["a", ""], "at": "2024-01-01T00:00:00Z"}
     photo = base64.b64encode(b"p" * 100_000).decode()
