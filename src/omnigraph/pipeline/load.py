@@ -25,7 +25,7 @@ from omnigraph.base.errors import (
     Unsupported,
 )
 from omnigraph.base.ids import TableKey
-from omnigraph.base.violations import Violations
+from omnigraph.base.violations import UNREADABLE, Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.check import KeySource, StagedRows, check_sets, committed_rows
 from omnigraph.pipeline.conform import conform_piece
@@ -220,7 +220,7 @@ def _row_violations(ran: Sequence[Ran[Share]]) -> Violations:
 
 
 def _row_error(violations: Violations) -> OmnigraphError:
-    is_unreadable = any(kind in ("json", "envelope") for kind, _, _ in violations.counts)
+    is_unreadable = any(kind in UNREADABLE for kind, _, _ in violations.counts)
     return InputUnreadable(violations) if is_unreadable else ConstraintViolated(violations)
 
 

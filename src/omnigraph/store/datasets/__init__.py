@@ -18,7 +18,7 @@ from omnigraph.store.datasets.files import (
     write_fragments,
 )
 from omnigraph.store.datasets.lance_values import LandingRefused, VersionNote
-from omnigraph.store.datasets.reading import Dataset, Files, Piece
+from omnigraph.store.datasets.reading import Dataset, Files, Piece, open_at
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "Piece",
     "VersionNote",
     "discard_fragments",
+    "open_at",
     "read_fragment_columns",
     "write_fragments",
 ]
