@@ -13,9 +13,9 @@ from omnigraph.base.errors import (
     InputUnreadable,
     KeyTaken,
 )
-from omnigraph.pipeline.sources import plan as plan_module
 from omnigraph.pipeline.load import LoadMode
 from omnigraph.pipeline.runner import Runner
+from omnigraph.pipeline.sources import plan as plan_module
 from tests.pipeline.loads import YORK, World, owner, person
 from tests.pipeline.world import edge, node
 from tests.pipeline.world import write as write_lines

@@ -10,9 +10,9 @@ import pytest
 
 from omnigraph.base.errors import ConstraintViolated
 from omnigraph.base.ids import MAIN
-from omnigraph.pipeline.sources import plan as plan_module
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.session import Spark
+from omnigraph.pipeline.sources import plan as plan_module
 from tests.pipeline.conftest import ON_SPARK
 from tests.pipeline.loads import YORK, World, owner, person
 from tests.pipeline.world import edge, node

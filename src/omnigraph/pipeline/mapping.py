@@ -8,6 +8,7 @@ otherwise load as nulls.
 
 import datetime
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -22,7 +23,7 @@ from omnigraph.write.arriving import expectation, fits_json
 
 __all__ = ["GivenMapping", "Rule", "feed_for", "read_mapping"]
 
-GivenMapping = Mapping[str, Any] | str | Path | None
+GivenMapping = Mapping[str, Any] | str | os.PathLike[str] | None
 """Rules by pattern, one rule for every table, the path of a YAML file with either, or nothing."""
 
 NODE_WORDS = ("node", "id", "properties", "constants", "ignore")
