@@ -10,9 +10,9 @@ import pytest
 
 from omnigraph.base.errors import ConstraintViolated
 from omnigraph.base.ids import MAIN
-from omnigraph.pipeline import load as load_module
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.session import Spark
+from omnigraph.pipeline.sources import plan as plan_module
 from tests.pipeline.conftest import ON_SPARK
 from tests.pipeline.loads import YORK, World, owner, person
 from tests.pipeline.world import edge, node
@@ -210,7 +210,7 @@ def test_a_merge_is_settled_again_by_what_is_there_now(world: World) -> None:
 def test_any_merges_leave_what_a_dictionary_would_hold(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load_module, "LEAST_TASK_BYTES", 2_000)
+    monkeypatch.setattr(plan_module, "LEAST_TASK_BYTES", 2_000)
     chance = random.Random(7)
     world.load(YORK)
     model: dict[str, str | None] = {}
