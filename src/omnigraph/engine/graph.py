@@ -162,6 +162,7 @@ class Graph:
         mapping: GivenMapping = None,
         format: str | None = None,
         load_id: str | None = None,
+        resume: bool = False,
         engine: str = "auto",
         actor: str | None = None,
         message: str | None = None,
@@ -178,7 +179,8 @@ class Graph:
         `mode` is `append` (an id that is already there is an error), `merge` (a row replaces the
         one with its id, whole, or is new) or `overwrite` (replaces all rows of the types present in
         the input). `from_` makes the branch first. A `load_id` that the branch has seen makes the
-        load a repetition, which does nothing: so a load may be tried again after any failure.
+        load a repetition, which does nothing: so a load may be tried again after any failure. With
+        `resume` the load of this `load_id`, whose process died, goes on with what it had staged.
 
         `engine` is `spark`, `local` (in this process, without Java: the quick way for a small file)
         or `auto`: Spark, but for what came with the call and is small. `spark` is a session of
@@ -193,6 +195,7 @@ class Graph:
             branch=BranchName(branch),
             from_=BranchName(from_) if from_ is not None else None,
             load_id=load_id,
+            resume=resume,
             engine=engine,
         )
         return load(

@@ -8,22 +8,30 @@ what is there now; an overwrite is refused, since what it meant to replace has c
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.base.errors import ArgumentInvalid, BranchMissing, OmnigraphError
+from omnigraph.base.errors import (
+    ArgumentInvalid,
+    BranchBusy,
+    BranchMissing,
+    OmnigraphError,
+    ReadSetMoved,
+)
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
+from omnigraph.write.recover import recover_if_idle
 from omnigraph.write.stage import Work
 from omnigraph.write.writer import OnConflict, write
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.load import LoadMode, StagedLoad
+    from omnigraph.pipeline.record import Recording
     from omnigraph.pipeline.runner import Runner
     from omnigraph.pipeline.settle import SettledLoad
     from omnigraph.pipeline.sources import PlannedInput
@@ -52,6 +60,7 @@ class Request:
     branch: BranchName
     from_: BranchName | None
     load_id: str | None
+    resume: bool
     engine: str
 
 
@@ -67,6 +76,7 @@ def load(
 ) -> LoadResult:
     """Stage the input and publish it as one commit; a single bad row loads nothing."""
     from omnigraph.pipeline.load import LoadMode
+    from omnigraph.pipeline.record import forget_record
 
     mode = LoadMode.named(request.mode)
     if request.engine not in ENGINES:
@@ -74,26 +84,39 @@ def load(
         raise ArgumentInvalid(argument="engine", value=request.engine, rule=rule)
     if request.load_id == "":
         raise ArgumentInvalid(argument="load_id", value="", rule="it has at least one character")
+    if request.resume and request.load_id is None:
+        rule = "it is known by the load_id it was begun with"
+        raise ArgumentInvalid(argument="resume", value="True", rule=rule)
+    if request.load_id is not None:
+        # A load of this name that died in its last step is finished first.
+        with suppress(BranchMissing):
+            recover_if_idle(store, request.branch)
     if (before := _loaded_before(store, request)) is not None:
+        forget_record(store, request.load_id or "")
         return _repetition(request, before, base_branch=None)
     tell = progress or _silent
     with _made_for_this(store, request):
         preparation = _Preparation(store, request, mode=mode, start_spark=start_spark, tell=tell)
         began = time.monotonic()
-        id_ = write(
-            store,
-            preparation.prepare,
-            branch=request.branch,
-            kind=CommitKind.LOAD,
-            actor=actor,
-            message=message,
-            extra={LOAD_ID: request.load_id} if request.load_id is not None else None,
-            unless=lambda: _loaded_before(store, request) is not None,
-            on_conflict=(
-                OnConflict.RAISE if mode is LoadMode.OVERWRITE else OnConflict.PREPARE_AGAIN
-            ),
-            faults=faults,
-        )
+        try:
+            id_ = write(
+                store,
+                preparation.prepare,
+                branch=request.branch,
+                kind=CommitKind.LOAD,
+                actor=actor,
+                message=message,
+                extra={LOAD_ID: request.load_id} if request.load_id is not None else None,
+                unless=lambda: _loaded_before(store, request) is not None,
+                on_conflict=(
+                    OnConflict.RAISE if mode is LoadMode.OVERWRITE else OnConflict.PREPARE_AGAIN
+                ),
+                faults=faults,
+            )
+        except (BranchBusy, ReadSetMoved):
+            # These say that nothing was published and nothing is left to recover.
+            preparation.clean_up(is_published=False)
+            raise
     tell("publish", 1, 1)
     preparation.clean_up(is_published=id_ is not None)
     if id_ is None and (before := _loaded_before(store, request)) is not None:
@@ -123,10 +146,22 @@ class _Preparation:
         self._clock = Phases()
         self._start_spark = start_spark
         self._runner: Runner | None = None
+        self._recording: Recording | None = None
         self._staged: StagedLoad | None = None
         self._settled: SettledLoad | None = None
 
     def prepare(self, snapshot: Snapshot) -> Work:
+        try:
+            return self._prepare(snapshot)
+        except KeyboardInterrupt:
+            self._abandon()
+            # Whoever shows it to a person has no other way to know how far it was.
+            raise KeyboardInterrupt("nothing was loaded") from None
+        except Exception:
+            self._abandon()
+            raise
+
+    def _prepare(self, snapshot: Snapshot) -> Work:
         from omnigraph.pipeline.settle import settle_load
 
         if self._runner is None or self._staged is None:
@@ -141,7 +176,18 @@ class _Preparation:
     def clean_up(self, *, is_published: bool) -> None:
         """Delete files that nothing will ever name, now that it is known which."""
         if self._settled is not None:
-            self._settled.discard_leftovers(is_published=is_published)
+            # Of a load that was resumed and turns out to be there, the files may be what is there.
+            is_named = is_published or self._settled.load.resumed > 0
+            self._settled.discard_leftovers(is_published=is_named)
+        if self._recording is not None:
+            self._recording.finish()
+
+    def _abandon(self) -> None:
+        """Nothing will be published: leave nothing behind that can be reached."""
+        if self._staged is not None:
+            self._staged.discard_files()
+        if self._recording is not None:
+            self._recording.abandon()
 
     def result(self, commit: Commit | None, *, seconds: float) -> LoadResult:
         settled = self._settled
@@ -164,32 +210,53 @@ class _Preparation:
             input_bytes=settled.load.input_bytes,
             seconds={**spent, "publish": seconds - sum(spent.values())},
             tasks=len(settled.load.tasks),
+            resumed_tasks=settled.load.resumed,
             commit=CommitInfo.of(commit) if commit is not None else None,
         )
 
     def _stage(self, snapshot: Snapshot) -> tuple["Runner", "StagedLoad"]:
         from omnigraph.pipeline.load import stage_load
+        from omnigraph.pipeline.record import Recording
         from omnigraph.pipeline.sources import plan_pieces
 
+        request, store = self._request, self._store
+        parallelism = os.cpu_count() or 1
+        if request.resume:
+            assert request.load_id is not None, "asked for above"
+            self._recording = Recording.resume(
+                store, load_id=request.load_id, mode=request.mode, branch=request.branch
+            )
+            parallelism = self._recording.parallelism
         with self._clock.phase("read"):
             planned = plan_pieces(
-                self._request.source,
+                request.source,
                 catalog=snapshot.catalog,
-                mapping=self._request.mapping,
-                format=self._request.format,
-                parallelism=os.cpu_count() or 1,
+                mapping=request.mapping,
+                format=request.format,
+                parallelism=parallelism,
             )
         self._tell("start", 0, 0)
         with self._clock.phase("start"):
             runner = self._start(planned)
+        # A single task is done or it is not: there is nothing to account for.
+        if self._recording is None and len(planned.tasks) > 1:
+            self._recording = Recording.begin(
+                store,
+                load_id=request.load_id,
+                mode=request.mode,
+                branch=request.branch,
+                base_commit=snapshot.commit.id,
+                parallelism=parallelism,
+            )
         with self._clock.phase("read"):
             staged = stage_load(
                 runner,
                 planned,
                 snapshot=snapshot,
                 mode=self._mode,
-                root=str(self._store.root),
-                now_ms=self._store.clock.now_ms(),
+                root=str(store.root),
+                now_ms=store.clock.now_ms(),
+                recording=self._recording,
                 progress=self._tell,
             )
         return runner, staged
@@ -234,6 +301,7 @@ def _repetition(request: Request, before: Commit, *, base_branch: BranchName | N
         input_bytes=0,
         seconds={},
         tasks=0,
+        resumed_tasks=0,
         commit=CommitInfo.of(before),
     )
 
@@ -242,7 +310,9 @@ def _repetition(request: Request, before: Commit, *, base_branch: BranchName | N
 def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
     """Make the branch first where asked to, and take it away again if the load fails."""
     branch = request.branch
-    if request.from_ is None:
+    # The first try of a load that is resumed has made its branch.
+    is_there = request.resume and branch in {one.name for one in store.branches.list()}
+    if request.from_ is None or is_there:
         store.branches.resolve(branch)
         yield
         return

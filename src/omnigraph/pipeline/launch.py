@@ -7,9 +7,11 @@ once, when its JVM starts; one that is joined later keeps those it was begun wit
 import contextlib
 import os
 import re
+import signal
 import socket
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -70,7 +72,8 @@ def launch(settings: SparkSettings, environment: Mapping[str, str], log: IO[byte
             warnings.filterwarnings("ignore", message="lance is not fork-safe")
             # A stopped session leaves its JVM behind, and the next one runs in it.
             gateway = SparkContext._gateway or launch_gateway(conf, {"stdout": log, "stderr": log})
-            return SparkSession(SparkContext(conf=conf, gateway=gateway))
+            with _own_interrupts():
+                return SparkSession(SparkContext(conf=conf, gateway=gateway))
     except PySparkException as error:
         raise SparkFailed(doing="starting", reason=_tail(log) or str(error)) from error
 
@@ -139,6 +142,18 @@ def _driver_memory_mib() -> int:
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     share = int(machine * DRIVER_MEMORY_SHARE)
     return min(max(share, DRIVER_MEMORY_MIB.start), DRIVER_MEMORY_MIB.stop - 1)
+
+
+@contextlib.contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Spark makes Ctrl-C cancel whatever runs. Which jobs to cancel is ours to say."""
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if is_main:
+            signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ import os
 import pickle
 import re
 import threading
+import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,6 +36,9 @@ R = TypeVar("R")
 CLUSTER_PARALLELISM = 16
 
 POLL_SECONDS = 0.2
+
+# How long tasks may take to end once they are told to. A worker is killed after two seconds.
+CANCEL_S = 10.0
 RAN = pa.schema([("ran", pa.binary())])
 
 # How an error of ours travels from a task through Java and back: as a word in its message.
@@ -109,7 +113,7 @@ class Spark:
         if not tasks:
             return []
         frame = self._frame(list(enumerate(tasks)), partial(_run_one, work), RAN)
-        with self._failures(doing), self._watch(on_progress):
+        with self._job(doing, on_progress):
             rows = frame.collect()
         return [cast("Ran[R]", ran) for _, ran in sorted(pickle.loads(row.ran) for row in rows)]
 
@@ -124,7 +128,7 @@ class Spark:
         self._frame(tasks, read, schema).createOrReplaceTempView(name)
 
     def query(self, sql: str, *, doing: str) -> list[dict[str, Any]]:
-        with self._failures(doing):
+        with self._job(doing):
             return [row.asDict() for row in self.session.sql(sql).collect()]
 
     def run_over(
@@ -137,7 +141,7 @@ class Spark:
         tasks: int,
         doing: str,
     ) -> list[R]:
-        with self._failures(doing):
+        with self._job(doing):
             dealt = self.session.sql(sql).repartition(tasks, by).sortWithinPartitions(by, then)
             rows = self._mapped(dealt, partial(_run_over, work, by), RAN).collect()
         return [cast("R", pickle.loads(row.ran)) for row in rows]
@@ -173,6 +177,37 @@ class Spark:
         return self.session.sparkContext if isinstance(self.session, SparkSession) else None
 
     @contextlib.contextmanager
+    def _job(self, doing: str, on_progress: Callable[[int], None] | None = None) -> Iterator[None]:
+        """What the block runs is one job: if the block is left by an error, so are its tasks."""
+        context, name = self._context(), f"omnigraph-{uuid.uuid4().hex}"
+        if context is None:
+            self.session.addTag(name)
+        else:
+            context.setJobGroup(name, doing, interruptOnCancel=True)
+        try:
+            with self._failures(doing), _watched(context, name, on_progress):
+                yield
+        except BaseException:
+            self._cancel(name)
+            raise
+        finally:
+            if context is None:
+                self.session.removeTag(name)
+
+    def _cancel(self, name: str) -> None:
+        """End the job's tasks, and wait until they have: they may be writing files."""
+        context = self._context()
+        if context is None:
+            cancel = partial(self.session.interruptTag, name)
+        else:
+            cancel = partial(_cancel_group, context, name)
+        # In a thread of its own: the call that was interrupted may still hold the connection of
+        # this one. Spark may be gone altogether, and then so are its tasks.
+        thread = threading.Thread(target=_attempt, args=(cancel,), daemon=True)
+        thread.start()
+        thread.join(CANCEL_S)
+
+    @contextlib.contextmanager
     def _failures(self, doing: str) -> Iterator[None]:
         """Errors of ours come back as they were; Spark's own become `SparkFailed`."""
         from py4j.protocol import Py4JError
@@ -191,34 +226,52 @@ class Spark:
             assert not isinstance(error, PythonException), text
             raise SparkFailed(doing=doing, reason=first_reason(text)) from error
 
-    @contextlib.contextmanager
-    def _watch(self, on_progress: Callable[[int], None] | None) -> Iterator[None]:
-        """Report how many tasks are done while the block runs."""
-        context = self._context()
-        if on_progress is None or context is None:
-            yield
-            return
-        group, done = str(uuid.uuid4()), threading.Event()
-        context.setJobGroup(group, "omnigraph")
-        watcher = threading.Thread(
-            target=_poll, args=(context.statusTracker(), group, done, on_progress), daemon=True
-        )
-        watcher.start()
-        try:
-            yield
-        finally:
-            done.set()
-            watcher.join()
-            context.setLocalProperty("spark.jobGroup.id", None)
+
+@contextlib.contextmanager
+def _watched(
+    context: Any | None, group: str, on_progress: Callable[[int], None] | None
+) -> Iterator[None]:
+    """Report how many tasks are done while the block runs."""
+    if on_progress is None or context is None:
+        yield
+        return
+    done = threading.Event()
+    arguments = (context.statusTracker(), group, done, on_progress)
+    watcher = threading.Thread(target=_poll, args=arguments, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _cancel_group(context: Any, group: str) -> None:
+    context.cancelJobGroup(group)
+    tracker = context.statusTracker()
+    while any(stage.numActiveTasks for stage in _stages(tracker, group)):
+        time.sleep(POLL_SECONDS)
+
+
+def _attempt(cancel: Callable[[], object]) -> None:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    with contextlib.suppress(PySparkException, Py4JError, OSError):
+        cancel()
+
+
+def _stages(tracker: Any, group: str) -> list[Any]:
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    return [stage for stage in stages if stage]
 
 
 def _poll(
     tracker: Any, group: str, done: threading.Event, on_progress: Callable[[int], None]
 ) -> None:
     while not done.wait(POLL_SECONDS):
-        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
-        stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
-        on_progress(sum(stage.numCompletedTasks for stage in stages if stage))
+        on_progress(sum(stage.numCompletedTasks for stage in _stages(tracker, group)))
 
 
 # Inside a task ------------------------------------------------------------------------------------

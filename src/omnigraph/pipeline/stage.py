@@ -7,6 +7,7 @@ only to report the others. What becomes of the rows is the load's choice: see `K
 
 import contextlib
 import json
+import socket
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,9 @@ from omnigraph.pipeline.conform import Conformed, TypedRows, conform_piece
 from omnigraph.pipeline.sources import Piece
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import discard_fragments, write_fragments, write_scratch
+from omnigraph.store.durability import Durability
+from omnigraph.store.layout import GRAPH
+from omnigraph.store.objects import objects_at
 
 __all__ = [
     "Keeping",
@@ -60,6 +64,10 @@ class StageJob:
     uris: Mapping[TableKey, str]
     options: dict[str, str] | None = field(repr=False)
     """What it takes to reach them, if they lie in a bucket: secrets too."""
+    root: str
+    """The graph's, as every worker must see it."""
+    graph: bytes
+    """What the graph says of itself there: a disk that workers do not share says otherwise."""
     now_ms: int
     keeping: Keeping = Keeping.FILES
 
@@ -101,9 +109,12 @@ class Share:
     rejected: int
     violations: Violations
     tables: tuple[StagedTable, ...]
+    was_done: bool = False
+    """An earlier driver, or an earlier try, had done it."""
 
 
 def stage_pieces(job: StageJob, pieces: Sequence[Piece]) -> Share:
+    _require_graph(job)
     read = rejected = 0
     violations = Violations()
     waiting = _Waiting(job)
@@ -123,6 +134,18 @@ def stage_pieces(job: StageJob, pieces: Sequence[Piece]) -> Share:
             discard(job.uris[table.key], [file.fragment for file in table.files], job.options)
         return Share(read, rejected, violations, ())
     return Share(read, rejected, violations, (*tables, *waiting.flush()))
+
+
+def _require_graph(job: StageJob) -> None:
+    """Files written to a disk that the driver does not see would be named and never found."""
+    seen = objects_at(job.root, Durability.RELAXED, job.options).get(GRAPH)
+    if seen != job.graph:
+        reason = "there is none" if seen is None else "another graph is there"
+        raise StorageFailed(
+            doing="see the graph at",
+            path=job.root,
+            reason=f"{reason} as {socket.gethostname()} sees it; workers need shared storage",
+        )
 
 
 def in_input_order(rows: Iterable[TypedRows]) -> Iterator[TypedRows]:

@@ -16,6 +16,7 @@ GRAPH = "_graph.json"
 MANIFEST = "__manifest"
 AUDIT = "_graph_commit_recoveries.lance"
 RECOVERY = "__recovery"
+STAGING = "__staging"
 LOCKS = "__locks"
 SCHEMAS = "_schemas"
 

@@ -79,6 +79,10 @@ def load(
         str | None,
         typer.Option("--load-id", help="Load only if no load of this name is on the branch."),
     ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option("--resume", help="Go on with the load of this name, whose process died."),
+    ] = None,
     format_: Annotated[
         str | None,
         typer.Option("--format", help="What the files are: jsonl, csv or parquet."),
@@ -110,7 +114,8 @@ def load(
             from_=from_,
             mapping=mapping,
             format=format_,
-            load_id=load_id,
+            load_id=resume or load_id,
+            resume=resume is not None,
             engine=engine,
             actor=actor,
             message=message,
@@ -122,11 +127,13 @@ def load(
         return
     elif result.is_repeat:
         assert result.commit is not None
-        say(f"{load_id} was loaded before: commit {result.commit.graph_commit_id}")
+        say(f"{result.load_id} was loaded before: commit {result.commit.graph_commit_id}")
     else:
         for name, count in (*result.nodes.items(), *result.edges.items()):
             say(f"  {name}: {count:,}")
         phases = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in result.seconds.items())
+        if result.resumed_tasks:
+            say(f"  {result.resumed_tasks:,} of {result.tasks:,} tasks were done before")
         done = "as one commit" if result.commit is not None else "and nothing changed"
         say(f"loaded {result.total_entities:,} entities {done} ({phases})")
 

@@ -13,6 +13,8 @@ from omnigraph.surfaces.cli import data, history, language, maintain
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.wire import EXIT_ERROR, exit_code
 
+UNKNOWN_HOW_FAR = "interrupted: what had not been committed was not written"
+
 app = typer.Typer(
     name="omnigraph",
     help="A typed property graph with branches, commits and Spark-sized loads.",
@@ -67,8 +69,8 @@ def main() -> None:
         else:
             say(error.render())
         sys.exit(exit_code(error))
-    except KeyboardInterrupt:
-        say("interrupted: what had not been committed was not written")
+    except KeyboardInterrupt as stopped:
+        say(f"interrupted: {stopped}" if stopped.args else UNKNOWN_HOW_FAR)
         sys.exit(130)
     except BrokenPipeError:
         # The reader of our output (head, less) has gone; there is nobody left to tell.
