@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,7 @@ from tests.pipeline.clusters import (
     Driver,
     Server,
     ancestors,
-    cluster_environment,
-    connect_server,
     load_there,
-    standalone,
 )
 from tests.pipeline.world import edge, node, text
 
@@ -33,27 +30,6 @@ node City { code: I64 @key }
 edge Knows: Person -> Person { @key(src, dst) }
 edge LivesIn: Person -> City @card(0..1)
 """
-
-
-@pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with standalone(tmp_path_factory.mktemp("cluster")) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def cluster_driver(cluster: Server) -> Iterator[Driver]:
-    driver = Driver(cluster_environment(cluster))
-    yield driver
-    driver.stop()
-
-
-@pytest.fixture(scope="session")
-def connect_driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    with connect_server(tmp_path_factory.mktemp("connect")) as server:
-        driver = Driver(cluster_environment(server))
-        yield driver
-        driver.stop()
 
 
 @pytest.fixture(params=["cluster_driver", "connect_driver"])

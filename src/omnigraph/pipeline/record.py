@@ -36,6 +36,7 @@ from omnigraph.pipeline.stage import (
     StagedTable,
     StageJob,
     discard,
+    discard_tables,
     stage_pieces,
 )
 from omnigraph.store.durability import Durability
@@ -275,7 +276,11 @@ def stage_task(job: StageJob, folder: str, task: NamedTask) -> Share:
         return _share(done, task.pieces)
     share = stage_pieces(job, task.pieces)
     if not share.violations:
-        objects.put(name, _told(share, task.pieces, job.uris))
+        try:
+            objects.put(name, _told(share, task.pieces, job.uris))
+        except StorageFailed:
+            discard_tables(job, share.tables)
+            raise
     return share
 
 

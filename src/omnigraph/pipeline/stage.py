@@ -36,6 +36,7 @@ __all__ = [
     "StagedFile",
     "StagedTable",
     "discard",
+    "discard_tables",
     "in_input_order",
     "stage_pieces",
 ]
@@ -115,10 +116,27 @@ class Share:
 
 def stage_pieces(job: StageJob, pieces: Sequence[Piece]) -> Share:
     _require_graph(job)
+    tables: list[StagedTable] = []
+    try:
+        share = _stage_into(tables, job, pieces)
+    except Exception:
+        discard_tables(job, tables)
+        raise
+    if share.violations:
+        discard_tables(job, tables)
+    return share
+
+
+def discard_tables(job: StageJob, tables: Iterable[StagedTable]) -> None:
+    for table in tables:
+        discard(job.uris[table.key], [file.fragment for file in table.files], job.options)
+
+
+def _stage_into(tables: list[StagedTable], job: StageJob, pieces: Sequence[Piece]) -> Share:
+    """Whatever is written is in `tables`, also if this fails."""
     read = rejected = 0
     violations = Violations()
     waiting = _Waiting(job)
-    tables: list[StagedTable] = []
     for piece in pieces:
         for conformed in conform_piece(piece, catalog=job.catalog, now_ms=job.now_ms):
             read += conformed.read
@@ -128,12 +146,11 @@ def stage_pieces(job: StageJob, pieces: Sequence[Piece]) -> Share:
                 continue
             waiting.add(piece, conformed)
             if waiting.size >= FLUSH_BYTES:
-                tables += waiting.flush()
+                waiting.flush(tables)
     if violations:
-        for table in tables:
-            discard(job.uris[table.key], [file.fragment for file in table.files], job.options)
         return Share(read, rejected, violations, ())
-    return Share(read, rejected, violations, (*tables, *waiting.flush()))
+    waiting.flush(tables)
+    return Share(read, rejected, violations, tuple(tables))
 
 
 def _require_graph(job: StageJob) -> None:
@@ -194,12 +211,12 @@ class _Waiting:
             if typed.gives_ids:
                 self._given.add(key)
 
-    def flush(self) -> list[StagedTable]:
-        staged = [self._stage(key) for key in self._batches]
+    def flush(self, tables: list[StagedTable]) -> None:
+        for key in self._batches:
+            tables.append(self._stage(key))
         self._batches.clear()
         self._origins.clear()
         self.size = 0
-        return staged
 
     def _stage(self, key: TableKey) -> StagedTable:
         files = tuple(map(StagedFile.of, self._write(key)))
