@@ -36,8 +36,11 @@ def test_a_local_load_starts_no_java_and_imports_no_spark(tmp_path: Path) -> Non
 
 def test_an_engine_that_is_not_there_is_refused(tmp_path: Path) -> None:
     graph = Graph.init(str(tmp_path / "g"), SCHEMA, durability="relaxed")
+    data = write_ndjson(tmp_path / "a.jsonl")
     with pytest.raises(ArgumentInvalid, match="auto, spark or local"):
-        graph.load(write_ndjson(tmp_path / "a.jsonl"), mode="append", engine="dask")
+        graph.load(data, mode="append", engine="dask")
+    with pytest.raises(ArgumentInvalid, match="leave out one"):
+        graph.load(data, mode="append", engine="local", spark=object())
 
 
 def test_tasks_run_side_by_side_and_answer_in_order() -> None:
