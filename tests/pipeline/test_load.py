@@ -18,9 +18,9 @@ from omnigraph.base.errors import (
 )
 from omnigraph.base.ids import MAIN, TableKey
 from omnigraph.lang.schema.catalog import EntityType
-from omnigraph.pipeline import load as load_module
 from omnigraph.pipeline.load import LoadMode, StagedLoad, recheck_load, stage_load
 from omnigraph.pipeline.runner import Runner
+from omnigraph.pipeline.sources import plan as plan_module
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import read_fragment_columns
@@ -113,7 +113,7 @@ YORK = node("City", code=1)
 def test_staged_files_hold_exactly_the_rows_of_the_input(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load_module, "LEAST_TASK_BYTES", 2_000)
+    monkeypatch.setattr(plan_module, "LEAST_TASK_BYTES", 2_000)
     people = [owner(f"p{n:03}") for n in range(100)]
     knows = [edge("Knows", f"p{n:03}", f"p{n + 1:03}", since="2020-01-31") for n in range(99)]
     (world.place / "in").mkdir()
@@ -229,7 +229,7 @@ def test_overwrite_refuses_to_orphan_edges_that_stay(world: World) -> None:
 def test_bad_lines_are_found_in_every_task_and_counted_all(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load_module, "LEAST_TASK_BYTES", 1_000)
+    monkeypatch.setattr(plan_module, "LEAST_TASK_BYTES", 1_000)
     lines: list[dict[str, Any] | str] = [person(f"p{n}") for n in range(300)]
     for number in (3, 150, 299):
         lines[number] = person(f"p{number}", phone=5)

@@ -1,6 +1,6 @@
 """A bulk load up to the moment before it is published: sources ─► conform ─► stage ─► check.
 
-One pass over the input: each task reads its splits, turns lines into checked rows and writes them
+One pass over the input: each task reads its pieces, turns them into checked rows and writes them
 as files of their tables (`stage`). Then the keys in those files are judged together with what the
 graph holds. Nothing here publishes. A load that fails raises, and leaves at most files that nothing
 names. What is staged can be judged again against a newer snapshot without being written again.
@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
-from pathlib import Path
 from typing import NoReturn
 
 from omnigraph.base.errors import (
@@ -29,16 +28,16 @@ from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.check import KeySource, StagedRows, check_sets, committed_rows
+from omnigraph.pipeline.conform import conform_piece
 from omnigraph.pipeline.runner import Ran, Runner
-from omnigraph.pipeline.sources import Split, find_files, lines_before, pack
+from omnigraph.pipeline.sources import Piece, place_in, plan_pieces
 from omnigraph.pipeline.stage import (
     Origin,
     Share,
     StagedFile,
     StageJob,
-    conform_split,
     discard,
-    stage_splits,
+    stage_pieces,
 )
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.rules import Part, Reading, Touch, plan_readings, report
@@ -48,11 +47,6 @@ __all__ = ["LoadMode", "Progress", "StagedLoad", "TaskNote", "recheck_load", "st
 
 Progress = Callable[[str, int, int], None]
 """Hears the phase (`read`, `check`), how much of it is done, and out of how much."""
-
-# A task's input: large enough for files worth having, small enough to show progress and to give
-# every core something to do.
-LEAST_TASK_BYTES, MOST_TASK_BYTES = 1 << 20, 128 << 20
-TASKS_PER_CORE = 3
 
 
 class LoadMode(Enum):
@@ -150,16 +144,15 @@ def stage_load(
     """Read, check and stage the input against `snapshot`; raise if a single row is wrong."""
     tell = progress or (lambda phase, done, total: None)
     clock = _Phases()
-    files = find_files(sources)
-    tasks = pack(files, task_bytes=_task_bytes(files, runner.parallelism))
-    size = sum(split.size for splits in tasks for split in splits)
+    planned = plan_pieces(sources, catalog=snapshot.catalog, parallelism=runner.parallelism)
+    tasks, size = planned.tasks, planned.size
     uris = {e.table_key: snapshot.staging_uri(e) for e in snapshot.catalog.entities}
     job = StageJob(snapshot.catalog, uris, snapshot.options, now_ms)
     with clock.phase("read"):
         tell("read", 0, size)
         ran = runner.run(
             tasks,
-            partial(stage_splits, job),
+            partial(stage_pieces, job),
             doing="reading the input",
             on_progress=lambda done: tell("read", size * done // len(tasks), size),
         )
@@ -188,12 +181,6 @@ def recheck_load(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> None:
 
 
 # The pass over the input --------------------------------------------------------------------------
-
-
-def _task_bytes(files: Sequence[str], parallelism: int) -> int:
-    size = sum(Path(file).stat().st_size for file in files)
-    even = size // (TASKS_PER_CORE * parallelism)
-    return min(max(even, LEAST_TASK_BYTES), MOST_TASK_BYTES)
 
 
 def _gather(
@@ -279,32 +266,31 @@ def _staged_rows(table: LoadedTable) -> Iterator[StagedRows]:
 
 
 class _Locator:
-    """Finds the line that a staged row came from, by reading its split once more."""
+    """Finds the place that a staged row came from, by reading its piece once more."""
 
     def __init__(self, load: StagedLoad) -> None:
         self._load = load
-        self._lines: dict[tuple[Split, TableKey], list[int]] = {}
+        self._numbers: dict[tuple[Piece, TableKey], list[int]] = {}
 
     def place(self, entity: EntityType, place: int) -> tuple[str, int]:
         origins = self._load.tables[entity.table_key].origins
         ends = list(itertools.accumulate(origin.rows for origin in origins))
-        split = origins[bisect_right(ends, place)].split
-        # A split may give several runs of a type's rows: count from the first of them.
-        first = next(i for i, origin in enumerate(origins) if origin.split == split)
+        piece = origins[bisect_right(ends, place)].piece
+        # A piece may give several runs of a type's rows: count from the first of them.
+        first = next(i for i, origin in enumerate(origins) if origin.piece == piece)
         row = place - (ends[first - 1] if first else 0)
-        return split.file, self._lines_of(split, entity.table_key)[row]
+        return place_in(piece)(self._numbers_of(piece, entity.table_key)[row])
 
-    def _lines_of(self, split: Split, key: TableKey) -> list[int]:
-        if (split, key) not in self._lines:
-            before = lines_before(split)
-            conformed = conform_split(split, self._load.catalog, now_ms=0)
-            self._lines[split, key] = [
-                before + int(line) + 1
+    def _numbers_of(self, piece: Piece, key: TableKey) -> list[int]:
+        if (piece, key) not in self._numbers:
+            self._numbers[piece, key] = [
+                int(number)
+                for conformed in conform_piece(piece, catalog=self._load.catalog, now_ms=0)
                 for typed in conformed.rows
                 if typed.entity.table_key == key
-                for line in typed.lines
+                for number in typed.lines
             ]
-        return self._lines[split, key]
+        return self._numbers[piece, key]
 
 
 class _Phases:
