@@ -27,7 +27,9 @@ from omnigraph.write.check import Arriving, judge
 from omnigraph.write.rules import Breach, Part, Reading, Touch, plan_readings, report
 from omnigraph.write.stage import StagedFiles, StagedFragments
 
-__all__ = ["SettledLoad", "settle_load"]
+__all__ = ["NO_PLACES", "SettledLoad", "last_of_each", "settle_load", "staged_rows"]
+
+NO_PLACES = np.empty(0, dtype=np.int64)
 
 Place = Callable[[EntityType, int], int]
 """The place among all rows of a type of the one at a place among those that were judged."""
@@ -106,7 +108,7 @@ def _settle_new_rows(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> Se
             table = load.tables.get(reading.entity.table_key)
             match reading.part:
                 case Part.INCOMING:
-                    return [] if table is None else [*_staged_rows(table)]
+                    return [] if table is None else [*staged_rows(table)]
                 case Part.KEPT if table is not None and is_overwrite:
                     return []
                 case Part.KEPT:
@@ -132,10 +134,12 @@ def _settle_new_rows(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> Se
     return SettledLoad(load, StagedFragments(files, reads=reads))
 
 
-def _staged_rows(table: LoadedTable) -> Iterator[StagedRows]:
+def staged_rows(table: LoadedTable, *, out: np.ndarray = NO_PLACES) -> Iterator[StagedRows]:
+    """Where the keys of the rows are read; those at the places in `out`, sorted, do not count."""
     first = 0
     for file in table.files:
-        yield StagedRows(table.uri, table.options, file.fragment, file.rows, first)
+        start, end = np.searchsorted(out, [first, first + file.rows])
+        yield StagedRows(table.uri, table.options, file.fragment, file.rows, first, out[start:end])
         first += file.rows
 
 
@@ -148,7 +152,7 @@ def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
     changed: dict[TableKey, pa.Table] = {}
     superseded: dict[TableKey, int] = {}
     for key, table in load.tables.items():
-        last = _last_of_each(table.held[ID].combine_chunks())
+        last = last_of_each(table.held[ID].combine_chunks())
         superseded[key] = table.rows - len(last)
         rows = table.held.take(pa.array(last))
         differs = _differing_from(snapshot, table.entity, rows)
@@ -163,7 +167,7 @@ def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
     return SettledLoad(load, edit, superseded)
 
 
-def _last_of_each(ids: pa.Array) -> np.ndarray:
+def last_of_each(ids: pa.Array) -> np.ndarray:
     """The places of the rows that no later row with their id supersedes, in order."""
     distinct = ids.dictionary_encode()
     last = np.empty(len(distinct.dictionary), dtype=np.int64)

@@ -16,11 +16,12 @@ until none finds anything. Where only rows that the graph already holds are at f
 could be taken out would help: such a breach has no place.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.lang.schema.catalog import EntityType, NodeType
 from omnigraph.write.rules import (
     CLASHES,
     DANGLING,
@@ -35,7 +36,7 @@ from omnigraph.write.rules import (
     breach_of,
 )
 
-__all__ = ["Question", "blamed", "first_broken", "questions"]
+__all__ = ["Query", "Question", "blamed", "certain", "first_broken", "questions"]
 
 Query = Callable[[str], Sequence[Mapping[str, Any]]]
 
@@ -119,10 +120,39 @@ def first_broken(asked: Sequence[Question], query: Query) -> Question | None:
 
 
 def blamed(question: Question, query: Query, *, limit_rows: int) -> list[Breach]:
-    """Every row at fault once for each rule it breaks; of more than `limit_rows`, so many."""
-    found = query(f"SELECT * FROM ({question.blamed}) AS blamed LIMIT {limit_rows}")
+    """Every row at fault, once for each rule it breaks; of more than `limit_rows`, at least so
+    many."""
+    each = max(Counter(_judged(rule).table_key for rule in question.rules.values()).values())
+    found = query(f"SELECT * FROM ({question.blamed}) AS blamed LIMIT {limit_rows * each}")
     assert found, "what is broken is someone's fault"
     return [breach_of(question.rules[row["rule"]], row) for row in found]
+
+
+def certain(readings: Sequence[Reading], *, rejected: frozenset[str | None]) -> list[Reading]:
+    """What can be told for sure although rows of the types in `rejected` are left out.
+
+    None among them: of some rows not even the type is known. The node at the end of an edge, or an
+    edge that a source lacks, may be among them; a clash or an edge too many stays one.
+    """
+    if not rejected:
+        return list(readings)
+    sure = []
+    for reading in readings:
+        rule = reading.rule
+        match rule:
+            case End(node=node) if None in rejected or node.name in rejected:
+                continue
+            case Degree(edge=edge) if None in rejected or edge.name in rejected:
+                if edge.cardinality.most is None:
+                    continue
+                free = replace(edge.cardinality, least=0)
+                reading = replace(reading, rule=replace(rule, edge=replace(edge, cardinality=free)))
+        sure.append(reading)
+    return sure
+
+
+def _judged(rule: Rule) -> EntityType:
+    return rule.entity if isinstance(rule, Claim) else rule.edge
 
 
 def _questions(rules: Sequence[Rule]) -> Iterator[Question]:
