@@ -10,6 +10,7 @@ A handle may be shared by threads that read. Writers, in this process or in othe
 themselves; readers never wait.
 """
 
+import os
 import threading
 from collections.abc import Mapping
 from types import TracebackType
@@ -19,7 +20,8 @@ from omnigraph.base.clock import Clock, SystemClock
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import MAIN, BranchName, CommitId
-from omnigraph.engine.load import Progress, Request, Sources, load
+from omnigraph.engine.bad_rows import BadRows
+from omnigraph.engine.load import Progress, Request, Sources, load, rehearse
 from omnigraph.engine.maintain import index_infos, optimize
 from omnigraph.engine.merge import merge
 from omnigraph.engine.mutate import mutate
@@ -159,6 +161,10 @@ class Graph:
         mode: str,
         branch: str = MAIN,
         from_: str | None = None,
+        on_error: str = "fail",
+        quarantine: str | os.PathLike[str] | None = None,
+        max_errors: int | None = None,
+        dry_run: bool = False,
         load_id: str | None = None,
         engine: str = "auto",
         actor: str | None = None,
@@ -173,6 +179,10 @@ class Graph:
         the input). `from_` makes the branch first. A `load_id` that the branch has seen makes the
         load a repetition, which does nothing: so a load may be tried again after any failure.
 
+        One bad row fails the load, unless `on_error` is `quarantine`: then bad rows, at most
+        `max_errors`, go to the directory `quarantine` with reasons, and the others are loaded. A
+        `dry_run` does everything but publish, and says what would have been loaded.
+
         `engine` is `spark`, `local` (in this process, without Java: the quick way for a small file)
         or `auto`. `spark` is a session of yours to use; without it the handle starts one and keeps
         it until closed.
@@ -185,7 +195,16 @@ class Graph:
             from_=BranchName(from_) if from_ is not None else None,
             load_id=load_id,
             engine=engine,
+            bad_rows=BadRows(on_error, quarantine, max_errors),
+            is_dry_run=dry_run,
         )
+        if dry_run:
+            return rehearse(
+                self._store,
+                request,
+                start_spark=lambda: self._session(spark),
+                progress=progress,
+            )
         return load(
             self._store,
             request,

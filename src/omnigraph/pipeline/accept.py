@@ -31,4 +31,6 @@ def accept_load(
     except ConstraintViolated:
         load.discard_files()
         raise
+    if not faults and load.is_publishable:
+        return load
     return quarantine_faults(runner, load, faults, quarantine)

@@ -131,6 +131,12 @@ class StagedLoad:
     def is_held(self) -> bool:
         return Keeping.HELD in self.keeping
 
+    @property
+    def is_publishable(self) -> bool:
+        """Whether its files are such as can be published, if that is what they are for."""
+        files = (file for table in self.tables.values() for file in table.files)
+        return self.mode is LoadMode.MERGE or not any(file.is_scratch for file in files)
+
     def discard_files(self) -> None:
         for table in self.tables.values():
             table.discard_files()

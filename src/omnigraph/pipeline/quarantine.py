@@ -53,7 +53,9 @@ class Quarantine:
             place = Path(self.partial)
             names = {part: f"rejected-{number:05}.jsonl" for number, part in enumerate(parts)}
             for part, name in names.items():
-                (place / part).rename(place / name)
+                # A load that is settled again has some of them named already.
+                if (place / part).exists():
+                    (place / part).rename(place / name)
             for stray in place.glob("*.part"):
                 # Of a task that Spark ran twice.
                 stray.unlink()

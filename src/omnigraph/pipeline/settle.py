@@ -62,8 +62,11 @@ class SettledLoad:
         if not is_published or Keeping.SCRATCH in self.load.keeping:
             self.load.discard_files()
         if not is_published:
-            for upserted in self.upserts.values():
-                upserted.discard_files()
+            self.discard_upserts()
+
+    def discard_upserts(self) -> None:
+        for upserted in self.upserts.values():
+            upserted.discard_files()
 
     def _loaded(self, types: Sequence[EntityType]) -> dict[str, int]:
         tables = self.load.tables
