@@ -123,7 +123,37 @@ def rehearse(
         return preparation.result(None, seconds=time.monotonic() - began)
 
 
-elf._stage(snapshot)
+class _Preparation:
+    """Reads the input once, and settles what it changes as often as it takes."""
+
+    def __init__(
+        self,
+        store: GraphStore,
+        request: Request,
+        *,
+        mode: "LoadMode",
+        quarantine: "Quarantine | None",
+        start: Callable[[], "Runner"],
+        tell: Progress,
+    ) -> None:
+        from omnigraph.pipeline.load import Phases
+
+        self._store = store
+        self._request = request
+        self._mode = mode
+        self._quarantine = quarantine
+        self._tell = tell
+        self._clock = Phases()
+        self._staged: StagedLoad | None = None
+        self._settled: SettledLoad | None = None
+        tell("start", 0, 0)
+        with self._clock.phase("start"):
+            self._runner = start()
+
+    def prepare(self, snapshot: Snapshot) -> Work:
+        if self._staged is None:
+            with self._clock.phase("read"):
+                self._staged = self._stage(snapshot)
         self._tell("check", 0, 1)
         with self._clock.phase("check"):
             self._settled = self._settle(self._staged, snapshot)
@@ -197,18 +227,28 @@ elf._stage(snapshot)
             before.discard_upserts()
             before = None
         settled = settle_load(self._runner, load, snapshot, before=before)
-        loaded = sum((*settled.nodes.values(), *settled.edges.values()))
-        assert load.read == loaded + load.rejected + settled.superseded, "every row is accounted for"
-        if self._quarantine is not None:
-            counts = {"read": load.read, "loaded": loaded, "rejected": load.rejected}
-            report = {
-                **{"branch": self._request.branch, "mode": self._request.mode, **counts},
-                "superseded": settled.superseded,
-                "counts": load.violations.counts_json(),
-            }
-            # Before anything is published: all that is left then is to give it its name.
-            self._quarantine.settle(load.parts, report)
+        self._account_for(settled)
         return settled
+
+    def _account_for(self, settled: "SettledLoad") -> None:
+        """Every row of the input is loaded, rejected or superseded, and the report says so."""
+        load, superseded = settled.load, settled.superseded
+        loaded = sum((*settled.nodes.values(), *settled.edges.values()))
+        assert load.read == loaded + load.rejected + superseded, "every row is accounted for"
+        if self._quarantine is None:
+            return
+        report = {
+            "branch": self._request.branch,
+            "mode": self._request.mode,
+            "dry_run": self._request.is_dry_run,
+            "read": load.read,
+            "loaded": loaded,
+            "rejected": load.rejected,
+            "superseded": superseded,
+            "counts": load.violations.counts_json(),
+        }
+        # Before anything is published: all that is left then is to give it its name.
+        self._quarantine.settle(load.parts, report)
 
 
 def _loaded_before(store: GraphStore, request: Request) -> Commit | None:
@@ -279,9 +319,7 @@ def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
         raise
 
 
-def _quarantine(
-    store: GraphStore, request: Request
-) -> AbstractContextManager["Quarantine | None"]:
+def _quarantine(store: GraphStore, request: Request) -> AbstractContextManager["Quarantine | None"]:
     paths = _paths(request.sources)
     source = paths[0] if paths else "load"
     return opened(request.bad_rows, source=source, unique=store.clock.ulid())
