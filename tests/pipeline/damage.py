@@ -106,7 +106,8 @@ def _row(text: str, line: int) -> Row | None:
         case "LivesIn" | "Owns" | "Knows" as name:
             ends = (given["from"], given["to"])
             return Row(name, given.get("id", f"fresh {line}"), ends, line)
-    return None
+        case _:
+            return None
 
 
 def _counted(left: Sequence[Row], mode: str) -> list[Row]:

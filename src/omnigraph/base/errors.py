@@ -48,6 +48,7 @@ __all__ = [
     "LanguageError",
     "LimitError",
     "LimitExceeded",
+    "MappingInvalid",
     "MergeConflicts",
     "MigrationRefused",
     "MissingError",
@@ -298,6 +299,18 @@ class SourceInvalid(InputError):
     @property
     def hint(self) -> str | None:
         return self.advice
+
+
+@dataclass(eq=False)
+class MappingInvalid(InputError):
+    """A mapping of columns can't be used: it names what is not there, or can't be read."""
+
+    code: ClassVar[str] = "invalid_argument"
+    place: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason}"
 
 
 @dataclass(eq=False)

@@ -21,7 +21,7 @@ from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.bad_rows import BadRows
-from omnigraph.engine.load import Progress, Request, Sources, load, rehearse
+from omnigraph.engine.load import GivenMapping, Progress, Request, load, rehearse
 from omnigraph.engine.maintain import index_infos, optimize
 from omnigraph.engine.merge import merge
 from omnigraph.engine.mutate import mutate
@@ -156,11 +156,13 @@ class Graph:
 
     def load(
         self,
-        source: Sources,
+        source: object,
         *,
         mode: str,
         branch: str = MAIN,
         from_: str | None = None,
+        mapping: GivenMapping = None,
+        format: str | None = None,
         on_error: str = "fail",
         quarantine: str | os.PathLike[str] | None = None,
         max_errors: int | None = None,
@@ -172,7 +174,12 @@ class Graph:
         spark: Any = None,
         progress: Progress | None = None,
     ) -> LoadResult:
-        """Load NDJSON files, directories or globs, checked as a whole, as one commit.
+        """Load files, frames or rows, checked as a whole, as one commit.
+
+        `source` is a path or several (files, directories, globs: NDJSON, CSV, Parquet, Lance;
+        `-` is standard input), rows as dicts, bytes or an open file of NDJSON, a frame with its
+        `mapping`, or frames by the names of their types. `mapping` says which columns feed which
+        properties (rules, or a YAML file), `format` what files are whose names don't tell.
 
         `mode` is `append` (an id that is already there is an error), `merge` (a row replaces the
         one with its id, whole, or is new) or `overwrite` (replaces all rows of the types present in
@@ -184,12 +191,14 @@ class Graph:
         `dry_run` does everything but publish, and says what would have been loaded.
 
         `engine` is `spark`, `local` (in this process, without Java: the quick way for a small file)
-        or `auto`. `spark` is a session of yours to use; without it the handle starts one and keeps
-        it until closed.
+        or `auto`: Spark, but for what came with the call and is small. `spark` is a session of
+        yours to use; without it the handle starts one and keeps it until closed.
         """
         self._check_writable()
         request = Request(
             source,
+            mapping=mapping,
+            format=format,
             mode=mode,
             branch=BranchName(branch),
             from_=BranchName(from_) if from_ is not None else None,

@@ -7,10 +7,10 @@ what is there now; an overwrite is refused, since what it meant to replace has c
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.errors import ArgumentInvalid, BranchMissing, OmnigraphError
 from omnigraph.base.failpoints import Faults
@@ -28,19 +28,28 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.quarantine import Quarantine
     from omnigraph.pipeline.runner import Runner
     from omnigraph.pipeline.settle import SettledLoad
+    from omnigraph.pipeline.sources import PlannedInput
 
-__all__ = ["Progress", "Request", "Sources", "load", "rehearse"]
+__all__ = ["GivenMapping", "Progress", "Request", "load", "rehearse"]
 
-Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+GivenMapping = Mapping[str, Any] | str | os.PathLike[str] | None
+"""Which columns feed what: rules, or the YAML file that holds them."""
 Progress = Callable[[str, int, int], None]
 """Hears the phase, how much of it is done, and out of how much."""
+
+ENGINES = ("auto", "spark", "local")
+
+# What came with the call and is no larger than this is loaded here: it never waits for Spark.
+IN_PROCESS_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What to load, how, and where to."""
 
-    sources: Sources
+    source: object
+    mapping: GivenMapping
+    format: str | None
     mode: str
     branch: BranchName
     from_: BranchName | None
@@ -63,17 +72,14 @@ def load(
     """Stage the input and publish it as one commit."""
     from omnigraph.pipeline.load import LoadMode
 
-    mode = LoadMode.named(request.mode)
-    start = _starter(request.engine, start_spark)
-    if request.load_id == "":
-        raise ArgumentInvalid(argument="load_id", value="", rule="it has at least one character")
+    mode = _checked_mode(request)
     if (before := _loaded_before(store, request)) is not None:
         return _repetition(request, before, base_branch=None)
     tell = progress or _silent
     with _quarantine(store, request) as quarantine:
         with _made_for_this(store, request):
             preparation = _Preparation(
-                store, request, mode=mode, quarantine=quarantine, start=start, tell=tell
+                store, request, mode=mode, quarantine=quarantine, start_spark=start_spark, tell=tell
             )
             began = time.monotonic()
             id_ = write(
@@ -106,16 +112,20 @@ def rehearse(
     progress: Progress | None,
 ) -> LoadResult:
     """Do everything that a load does but publish, and say what would have become of the input."""
-    from omnigraph.pipeline.load import LoadMode
-
-    mode = LoadMode.named(request.mode)
-    start = _starter(request.engine, start_spark)
+    mode = _checked_mode(request)
+    if (before := _loaded_before(store, request)) is not None:
+        return _repetition(request, before, base_branch=None)
     if request.from_ is not None:
         store.branches.check_new(request.branch)
     snapshot = store.snapshot(request.from_ or request.branch)
     with _quarantine(store, request) as quarantine:
         preparation = _Preparation(
-            store, request, mode=mode, quarantine=quarantine, start=start, tell=progress or _silent
+            store,
+            request,
+            mode=mode,
+            quarantine=quarantine,
+            start_spark=start_spark,
+            tell=progress or _silent,
         )
         began = time.monotonic()
         preparation.prepare(snapshot)
@@ -133,7 +143,7 @@ class _Preparation:
         *,
         mode: "LoadMode",
         quarantine: "Quarantine | None",
-        start: Callable[[], "Runner"],
+        start_spark: Callable[[], "Runner"],
         tell: Progress,
     ) -> None:
         from omnigraph.pipeline.load import Phases
@@ -144,19 +154,17 @@ class _Preparation:
         self._quarantine = quarantine
         self._tell = tell
         self._clock = Phases()
+        self._start_spark = start_spark
+        self._runner: Runner | None = None
         self._staged: StagedLoad | None = None
         self._settled: SettledLoad | None = None
-        tell("start", 0, 0)
-        with self._clock.phase("start"):
-            self._runner = start()
 
     def prepare(self, snapshot: Snapshot) -> Work:
-        if self._staged is None:
-            with self._clock.phase("read"):
-                self._staged = self._stage(snapshot)
+        if self._runner is None or self._staged is None:
+            self._runner, self._staged = self._stage(snapshot)
         self._tell("check", 0, 1)
         with self._clock.phase("check"):
-            self._settled = self._settle(self._staged, snapshot)
+            self._settled = self._settle(self._runner, self._staged, snapshot)
             self._staged = self._settled.load
         self._tell("check", 1, 1)
         if not self._request.is_dry_run:
@@ -170,7 +178,7 @@ class _Preparation:
 
     def result(self, commit: Commit | None, *, seconds: float) -> LoadResult:
         settled = self._settled
-        assert settled is not None, "a load is over once it was prepared"
+        assert settled is not None and self._runner is not None, "it was prepared"
         load = settled.load
         if self._quarantine is not None and load.rejected:
             self._quarantine.keep()
@@ -198,35 +206,58 @@ class _Preparation:
             inserted=sum(change.inserted for change in changes),
             updated=sum(change.updated for change in changes),
             input_bytes=load.input_bytes,
-            seconds={**spent, "publish": seconds - spent["read"] - spent["check"]},
+            seconds={**spent, "publish": seconds - sum(spent.values())},
             tasks=len(load.tasks),
             commit=CommitInfo.of(commit) if commit is not None else None,
         )
 
-    def _stage(self, snapshot: Snapshot) -> "StagedLoad":
+    def _stage(self, snapshot: Snapshot) -> tuple["Runner", "StagedLoad"]:
         from omnigraph.pipeline.load import stage_load
+        from omnigraph.pipeline.sources import plan_pieces
 
-        return stage_load(
-            self._runner,
-            _paths(self._request.sources),
-            snapshot=snapshot,
-            mode=self._mode,
-            root=str(self._store.root),
-            now_ms=self._store.clock.now_ms(),
-            quarantine=self._quarantine,
-            progress=self._tell,
-        )
+        with self._clock.phase("read"):
+            planned = plan_pieces(
+                self._request.source,
+                catalog=snapshot.catalog,
+                mapping=self._request.mapping,
+                format=self._request.format,
+                parallelism=os.cpu_count() or 1,
+            )
+        self._tell("start", 0, 0)
+        with self._clock.phase("start"):
+            runner = self._start(planned)
+        with self._clock.phase("read"):
+            staged = stage_load(
+                runner,
+                planned,
+                snapshot=snapshot,
+                mode=self._mode,
+                root=str(self._store.root),
+                now_ms=self._store.clock.now_ms(),
+                quarantine=self._quarantine,
+                progress=self._tell,
+            )
+        return runner, staged
 
-    def _settle(self, staged: "StagedLoad", snapshot: Snapshot) -> "SettledLoad":
+    def _start(self, planned: "PlannedInput") -> "Runner":
+        from omnigraph.pipeline.local import InProcess
+
+        # Files, however small, are Spark's unless told otherwise: one rule to remember.
+        is_quick = planned.is_in_memory and planned.size <= IN_PROCESS_BYTES
+        if self._request.engine == "local" or (self._request.engine == "auto" and is_quick):
+            return InProcess()
+        return self._start_spark()
+
+    def _settle(self, runner: "Runner", staged: "StagedLoad", snapshot: Snapshot) -> "SettledLoad":
         from omnigraph.pipeline.accept import accept_load
         from omnigraph.pipeline.settle import settle_load
 
-        load = accept_load(self._runner, staged, snapshot, quarantine=self._quarantine)
+        load = accept_load(runner, staged, snapshot, quarantine=self._quarantine)
         before = self._settled
         if before is not None and before.load is not load:
             before.discard_upserts()
             before = None
-        settled = settle_load(self._runner, load, snapshot, before=before)
+        settled = settle_load(runner, load, snapshot, before=before)
         self._account_for(settled)
         return settled
 
@@ -249,6 +280,17 @@ class _Preparation:
         }
         # Before anything is published: all that is left then is to give it its name.
         self._quarantine.settle(load.parts, report)
+
+
+def _checked_mode(request: Request) -> "LoadMode":
+    from omnigraph.pipeline.load import LoadMode
+
+    if request.engine not in ENGINES:
+        rule = f"it is {', '.join(ENGINES[:-1])} or {ENGINES[-1]}"
+        raise ArgumentInvalid(argument="engine", value=request.engine, rule=rule)
+    if request.load_id == "":
+        raise ArgumentInvalid(argument="load_id", value="", rule="it has at least one character")
+    return LoadMode.named(request.mode)
 
 
 def _loaded_before(store: GraphStore, request: Request) -> Commit | None:
@@ -289,20 +331,6 @@ def _repetition(request: Request, before: Commit, *, base_branch: BranchName | N
     )
 
 
-def _starter(engine: str, start_spark: Callable[[], "Runner"]) -> Callable[[], "Runner"]:
-    from omnigraph.pipeline.local import InProcess
-
-    match engine:
-        case "local":
-            return InProcess
-        case "auto" | "spark":
-            # Files, however small, are Spark's unless told otherwise: one rule to remember.
-            return start_spark
-        case _:
-            rule = "it is auto, spark or local"
-            raise ArgumentInvalid(argument="engine", value=engine, rule=rule)
-
-
 @contextmanager
 def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
     """Make the branch first where asked to, and take it away again if the load fails."""
@@ -320,15 +348,11 @@ def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
 
 
 def _quarantine(store: GraphStore, request: Request) -> AbstractContextManager["Quarantine | None"]:
-    paths = _paths(request.sources)
-    source = paths[0] if paths else "load"
-    return opened(request.bad_rows, source=source, unique=store.clock.ulid())
-
-
-def _paths(sources: Sources) -> list[str]:
-    if isinstance(sources, str | os.PathLike):
-        return [os.fspath(sources)]
-    return [os.fspath(source) for source in sources]
+    source = request.source
+    if not isinstance(source, str | os.PathLike):
+        named = source if isinstance(source, list | tuple) else ()
+        source = next((one for one in named if isinstance(one, str | os.PathLike)), "rows")
+    return opened(request.bad_rows, source=os.fspath(source), unique=store.clock.ulid())
 
 
 def _silent(phase: str, done: int, total: int) -> None:

@@ -16,14 +16,33 @@ import pyarrow as pa
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violation, Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
+from omnigraph.pipeline.feed import Feed
 from omnigraph.pipeline.parse_lines import parse_lines
+from omnigraph.pipeline.parse_table import Cells, parse_batch, parse_cells
 from omnigraph.pipeline.parsed import Parsed
 from omnigraph.pipeline.sources import Piece, Place, place_in
+from omnigraph.pipeline.sources.columnar import table_batches
+from omnigraph.pipeline.sources.delimited import record_blocks
 from omnigraph.pipeline.sources.lines import line_blocks
-from omnigraph.pipeline.sources.pieces import LinesPiece
+from omnigraph.pipeline.sources.pieces import (
+    CsvFile,
+    CsvRange,
+    InlineLines,
+    InlineTable,
+    LanceRows,
+    LineRange,
+    LinesFile,
+    RowGroups,
+)
 from omnigraph.write.validate import Checked, check_rows
 
-__all__ = ["BadRow", "Conformed", "TypedRows", "conform_piece"]
+__all__ = [
+    "BadRow",
+    "Conformed",
+    "TypedRows",
+    "conform_batch",
+    "conform_piece",
+]
 
 
 @dataclass(frozen=True)
@@ -73,10 +92,30 @@ class Conformed:
 def conform_piece(piece: Piece, *, catalog: Catalog, now_ms: int) -> Iterator[Conformed]:
     """The piece's rows, block by block in order."""
     place = place_in(piece)
-    assert isinstance(piece, LinesPiece)
-    for first, data in line_blocks(piece):
-        parsed = parse_lines(data, catalog=catalog)
+    for first, parsed in _parsed(piece, catalog):
         yield _conform(parsed, first=first, place=place, catalog=catalog, now_ms=now_ms)
+
+
+def conform_batch(
+    batch: pa.RecordBatch, *, feed: Feed, place: Place, catalog: Catalog, now_ms: int
+) -> Conformed:
+    """Rows of a typed table that is no piece: a batch of a Spark frame."""
+    parsed = parse_batch(batch, feed=feed, catalog=catalog)
+    return _conform(parsed, first=0, place=place, catalog=catalog, now_ms=now_ms)
+
+
+def _parsed(piece: Piece, catalog: Catalog) -> Iterator[tuple[int, Parsed]]:
+    """Blocks of the piece before their rows are checked, and the number of the first in each."""
+    match piece:
+        case LineRange() | LinesFile() | InlineLines():
+            for first, data in line_blocks(piece):
+                yield first, parse_lines(data, catalog=catalog)
+        case CsvRange(table=layout, feed=feed) | CsvFile(table=layout, feed=feed):
+            for records in record_blocks(piece):
+                yield records.first, parse_cells(Cells(records, layout, feed), catalog=catalog)
+        case RowGroups(feed=feed) | LanceRows(feed=feed) | InlineTable(feed=feed):
+            for first, batch in table_batches(piece):
+                yield first, parse_batch(batch, feed=feed, catalog=catalog)
 
 
 def _conform(

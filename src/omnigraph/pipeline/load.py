@@ -21,7 +21,7 @@ from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.quarantine import Quarantine
 from omnigraph.pipeline.runner import Ran, Runner
-from omnigraph.pipeline.sources import plan_pieces
+from omnigraph.pipeline.sources import PlannedInput
 from omnigraph.pipeline.stage import (
     Keeping,
     Origin,
@@ -144,7 +144,7 @@ class StagedLoad:
 
 def stage_load(
     runner: Runner,
-    sources: Sequence[str],
+    planned: PlannedInput,
     *,
     snapshot: Snapshot,
     mode: LoadMode,
@@ -155,7 +155,6 @@ def stage_load(
 ) -> StagedLoad:
     """Read, check and stage the input's rows, each by itself."""
     tell = progress or (lambda phase, done, total: None)
-    planned = plan_pieces(sources, catalog=snapshot.catalog, parallelism=runner.parallelism)
     tasks, size = planned.tasks, planned.size
     uris = {e.table_key: snapshot.staging_uri(e) for e in snapshot.catalog.entities}
     keeping = _keeping(mode, runner, size)

@@ -1,6 +1,6 @@
-"""From a staged row back to the line that it came from.
+"""From a staged row back to the place in the input that it came from.
 
-Lines are not kept with rows: a load that breaks no rule never needs them. Where a rule is broken,
+Places are not kept with rows: a load that breaks no rule never needs them. Where a rule is broken,
 the pieces of the few rows to be named are read once more.
 """
 

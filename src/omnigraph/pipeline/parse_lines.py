@@ -21,7 +21,7 @@ from omnigraph.base.types import Scalar
 from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.decode import Row, decode
 from omnigraph.pipeline.parsed import Parsed, ParsedRows, Rejections
-from omnigraph.write.coerce import arriving_type
+from omnigraph.write.arriving import arriving_type
 from omnigraph.write.validate import Rows
 
 __all__ = ["parse_lines"]

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from omnigraph.base.errors import ConstraintViolated, InputUnreadable, RejectedTooMany
 from omnigraph.base.ids import TableKey
-from omnigraph.base.violations import Violations
+from omnigraph.base.violations import UNREADABLE, Violations
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.pipeline.check import (
     CommittedRows,
@@ -90,7 +90,7 @@ def _refusal(load: StagedLoad, found: Sequence[Breach]) -> ConstraintViolated:
     violations = Violations()
     violations.merge(load.violations)
     violations.merge(report(found, Locator(load).place))
-    is_unreadable = any(kind in ("json", "envelope") for kind, _, _ in violations.counts)
+    is_unreadable = any(kind in UNREADABLE for kind, _, _ in violations.counts)
     return InputUnreadable(violations) if is_unreadable else ConstraintViolated(violations)
 
 

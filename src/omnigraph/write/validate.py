@@ -31,9 +31,10 @@ from omnigraph.lang.schema.catalog import (
 )
 from omnigraph.store.arrow import arrow_type, table_schema
 from omnigraph.store.identity import derive_ids, fresh_ids
-from omnigraph.write.coerce import Coerced, coerce, expectation
+from omnigraph.write.arriving import expectation
+from omnigraph.write.coerce import Coerced, coerce
 
-__all__ = ["Checked", "Finding", "Rows", "check_rows", "endpoint_ids"]
+__all__ = ["Checked", "Finding", "Rows", "check_rows", "endpoint_ids", "key_of"]
 
 # Of a long value, a message shows this many characters.
 SHOWN_CHARACTERS = 60
@@ -162,6 +163,13 @@ def endpoint_ids(node: NodeType, references: pa.Array) -> Coerced:
         return Coerced(pa.nulls(len(references), pa.string()), every)
     values = coerce(references, key.type)
     return Coerced(derive_ids(node, {key.column: values.values}), values.misfits)
+
+
+def key_of(node: NodeType) -> str:
+    """How a message names what an end must be."""
+    if len(node.key) != 1:
+        return f"the id of a {node.name}"
+    return f"the id of a {node.name} ({node.key[0]}: {node.by_name[node.key[0]].type})"
 
 
 def _can_be(key: Property, arrives: pa.DataType) -> bool:
@@ -300,16 +308,10 @@ def _end_column(
             found.misfits,
             lambda row: (
                 f'{edge.name}: "{member}" is {_shown(references, row)}, '
-                f"which can't be {_key_of(node)}"
+                f"which can't be {key_of(node)}"
             ),
         ),
     ]
-
-
-def _key_of(node: NodeType) -> str:
-    if len(node.key) != 1:
-        return f"the id of a {node.name}"
-    return f"the id of a {node.name} ({node.key[0]}: {node.by_name[node.key[0]].type})"
 
 
 def _identities(

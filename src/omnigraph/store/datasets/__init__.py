@@ -19,7 +19,7 @@ from omnigraph.store.datasets.files import (
     write_scratch,
 )
 from omnigraph.store.datasets.lance_values import LandingRefused, VersionNote, with_row_ids
-from omnigraph.store.datasets.reading import Dataset, Files, Piece, RowSet, row_set
+from omnigraph.store.datasets.reading import Dataset, Files, Piece, RowSet, open_at, row_set
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "RowSet",
     "VersionNote",
     "discard_fragments",
+    "open_at",
     "read_fragment_columns",
     "row_set",
     "with_row_ids",

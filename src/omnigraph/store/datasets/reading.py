@@ -1,6 +1,6 @@
 """One version of a dataset, open for reading."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,10 @@ from lance.dataset import LanceDataset, serialize_row_addrs
 from lance.fragment import LanceFragment
 from numpy.typing import NDArray
 
-from omnigraph.store.datasets.lance_values import failures, sql_text
+from omnigraph.store.datasets.lance_values import failures, open_handle, sql_text
 from omnigraph.store.transactions import DatasetRef
 
-__all__ = ["Dataset", "Files", "Piece", "RowSet", "row_set"]
+__all__ = ["Dataset", "Files", "Piece", "RowSet", "open_at", "row_set"]
 
 # An IN list reaches an index where there is one; past this many ids one pass over the column is
 # cheaper than the list.
@@ -51,6 +51,12 @@ class Piece:
         return self.deletions is not None
 
 
+def open_at(uri: str, version: int | None = None) -> "Dataset":
+    """A dataset that is no graph's, at its newest version if none is named."""
+    handle = open_handle(uri, version)
+    return Dataset(DatasetRef(uri, None, handle.version), handle)
+
+
 class Dataset:
     """One version of a dataset, open for reading."""
 
@@ -66,6 +72,10 @@ class Dataset:
     @property
     def column_names(self) -> list[str]:
         return list(self._handle.schema.names)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._handle.schema
 
     @property
     def schema_metadata(self) -> Mapping[bytes, bytes]:
@@ -153,6 +163,19 @@ class Dataset:
             fragments=fragments,
             row_addr_blocklist=without,
         )
+
+    def batches(
+        self, columns: Sequence[str], *, fragment_ids: Sequence[int], batch_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of these fragments in order, not all in memory at once."""
+        with failures("read", self.ref.path):
+            yield from self._handle.scanner(
+                columns=list(columns),
+                fragments=[self._fragment(i) for i in fragment_ids],
+                batch_size=batch_rows,
+                blob_handling="all_binary",
+                scan_in_order=True,
+            ).to_batches()
 
     def _read(self, columns: Sequence[str], **options: Any) -> pa.Table:
         with failures("read", self.ref.path):

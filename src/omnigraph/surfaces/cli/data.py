@@ -67,7 +67,8 @@ def load(
     *,
     store: UriOption = None,
     data: Annotated[
-        list[str], typer.Option("--data", help="A file, directory or glob; repeatable.")
+        list[str],
+        typer.Option("--data", help="A file, directory or glob; repeatable. - is standard input."),
     ],
     mode: Annotated[str, typer.Option("--mode", help="append, merge or overwrite.")],
     branch: BranchOption = MAIN,
@@ -78,6 +79,13 @@ def load(
         str | None,
         typer.Option("--load-id", help="Load only if no load of this name is on the branch."),
     ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", help="What the files are: jsonl, csv or parquet."),
+    ] = None,
+    mapping: Annotated[
+        str | None, typer.Option("--mapping", help="A YAML file: which columns feed what.")
+    ] = None,
     engine: Annotated[
         str, typer.Option("--engine", help="auto, spark, or local: here, without Java.")
     ] = "auto",
@@ -86,7 +94,7 @@ def load(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Load NDJSON files, checked as a whole, as one commit.
+    """Load files (NDJSON, CSV, Parquet, Lance), checked as a whole, as one commit.
 
     Example: omnigraph load --data people.jsonl --mode append ./people.omni
     """
@@ -100,6 +108,8 @@ def load(
             mode=mode,
             branch=branch,
             from_=from_,
+            mapping=mapping,
+            format=format_,
             load_id=load_id,
             engine=engine,
             actor=actor,
