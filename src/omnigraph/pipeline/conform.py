@@ -6,14 +6,13 @@ for (`Conformed.bad`): a file in which every row is wrong should not cost more t
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violation, Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.feed import Feed
@@ -47,7 +46,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class TypedRows:
-    """The rows of one type in a block that passed the row checks, in the order of the input."""
+    """Rows of one type that passed the row checks, and where each came from."""
 
     entity: EntityType
     batch: pa.RecordBatch
@@ -129,25 +128,9 @@ def _conform(
         lines = first + group.numbers[checked.kept]
         gives_ids = group.rows.ids is not None
         typed.append(TypedRows(group.entity, checked.batch, lines, gives_ids))
-    rows = _in_order([t for t in typed if len(t.lines)])
+    rows = tuple(t for t in typed if len(t.lines))
     rejected = parsed.count - sum(len(t.lines) for t in rows)
     return Conformed(parsed.count, rejected, rows, reasons.report(), reasons)
-
-
-def _in_order(typed: Sequence[TypedRows]) -> tuple[TypedRows, ...]:
-    """The rows of each type together, in the order of the input, however they were parsed."""
-    by_type: dict[TableKey, list[TypedRows]] = defaultdict(list)
-    for rows in typed:
-        by_type[rows.entity.table_key].append(rows)
-    return tuple(runs[0] if len(runs) == 1 else _joined(runs) for runs in by_type.values())
-
-
-def _joined(runs: Sequence[TypedRows]) -> TypedRows:
-    lines = np.concatenate([rows.lines for rows in runs])
-    order = np.argsort(lines)
-    batch = pa.concat_batches([rows.batch for rows in runs]).take(pa.array(order))
-    gives_ids = any(rows.gives_ids for rows in runs)
-    return TypedRows(runs[0].entity, batch, lines[order], gives_ids)
 
 
 class _Reasons:

@@ -15,6 +15,7 @@ from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.conform import conform_piece
 from omnigraph.pipeline.load import LoadedTable, StagedLoad
 from omnigraph.pipeline.sources import Piece, place_in
+from omnigraph.pipeline.stage import in_input_order
 
 __all__ = ["Locator", "Whereabouts", "row_numbers"]
 
@@ -55,6 +56,6 @@ def row_numbers(piece: Piece, catalog: Catalog) -> dict[TableKey, np.ndarray]:
     by reading the piece once more."""
     numbers: dict[TableKey, list[np.ndarray]] = defaultdict(list)
     for conformed in conform_piece(piece, catalog=catalog, now_ms=0):
-        for typed in conformed.rows:
+        for typed in in_input_order(conformed.rows):
             numbers[typed.entity.table_key].append(typed.lines)
     return {key: np.concatenate(parts) for key, parts in numbers.items()}
