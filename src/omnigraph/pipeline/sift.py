@@ -17,10 +17,8 @@ import pyarrow as pa
 from omnigraph.base.errors import ConstraintViolated, InputUnreadable, RejectedTooMany
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import UNREADABLE, Violations
-from omnigraph.lang.schema.catalog import ID, EntityType
+from omnigraph.lang.schema.catalog import ID
 from omnigraph.pipeline.check import (
-    CommittedRows,
-    KeySource,
     Sources,
     StagedRows,
     check_sets,
@@ -30,13 +28,13 @@ from omnigraph.pipeline.check import (
 from omnigraph.pipeline.load import LoadedTable, LoadMode, StagedLoad
 from omnigraph.pipeline.locate import Locator
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.settle import NO_PLACES, last_of_each, staged_rows
+from omnigraph.pipeline.settle import NO_PLACES, Image, last_of_each, staged_rows
 from omnigraph.pipeline.upsert import INCOMING, PRESENT, present_rows
 from omnigraph.store.datasets import RowSet, row_set
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.blame import certain
 from omnigraph.write.check import Arriving, judge, rows_at_fault
-from omnigraph.write.rules import Breach, Part, Reading, Touch, plan_readings, report
+from omnigraph.write.rules import Breach, Reading, Touch, plan_readings, report
 
 __all__ = ["Faults", "Out", "find_faults", "places_of", "refusal"]
 
@@ -198,17 +196,14 @@ class _OfFiles:
             for key, table in left.items()
         }
 
-        def sources(reading: Reading) -> Sequence[KeySource]:
-            key = reading.entity.table_key
-            match reading.part:
-                case Part.INCOMING:
-                    return [*staged_rows(left[key], out=ignored[key])] if key in left else []
-                case Part.KEPT if mode is LoadMode.OVERWRITE and key in left:
-                    return []
-                case Part.KEPT:
-                    return _kept(load, self._snapshot, reading.entity, replaced.get(key))
-
-        return plan_readings(load.catalog, touch), sources
+        image = Image(
+            load,
+            self._snapshot,
+            incoming={key: [*staged_rows(t, out=ignored[key])] for key, t in left.items()},
+            emptied=frozenset(left) if mode is LoadMode.OVERWRITE else frozenset(),
+            replaced=replaced,
+        )
+        return plan_readings(load.catalog, touch), image.sources
 
     def _match(self, table: LoadedTable, out: np.ndarray) -> "_Matches":
         """Found anew only where rows of the table have gone."""
@@ -217,13 +212,6 @@ class _OfFiles:
         if known is None or known.without != len(out):
             self._matches[key] = _find_matches(self._runner, self._load, self._snapshot, table, out)
         return self._matches[key]
-
-
-def _kept(
-    load: StagedLoad, snapshot: Snapshot, entity: EntityType, replaced: RowSet | None = None
-) -> list[CommittedRows]:
-    dataset = snapshot.dataset(entity)
-    return committed_rows(load.root, snapshot.options, dataset, without=replaced)
 
 
 # Merges -------------------------------------------------------------------------------------------
@@ -262,8 +250,8 @@ def _find_matches(
     names = {"incoming": f"sifted_{unique}", "present": f"held_{unique}"}
     hands = runner.parallelism
     runner.show_as(names["incoming"], [*staged_rows(table, out=out)], _ids, INCOMING)
-    kept = _kept(load, snapshot, table.entity)
-    runner.show_as(names["present"], kept, present_rows, PRESENT)
+    present = committed_rows(load.root, snapshot.options, snapshot.dataset(table.entity))
+    runner.show_as(names["present"], present, present_rows, PRESENT)
     try:
         superseded, replaced = (
             runner.run_over(
