@@ -10,6 +10,7 @@ A handle may be shared by threads that read. Writers, in this process or in othe
 themselves; readers never wait.
 """
 
+import os
 import threading
 from collections.abc import Mapping
 from types import TracebackType
@@ -19,7 +20,8 @@ from omnigraph.base.clock import Clock, SystemClock
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import MAIN, BranchName, CommitId
-from omnigraph.engine.load import GivenMapping, Progress, Request, load
+from omnigraph.engine.bad_rows import BadRows
+from omnigraph.engine.load import GivenMapping, Progress, Request, load, rehearse
 from omnigraph.engine.maintain import index_infos, optimize
 from omnigraph.engine.merge import merge
 from omnigraph.engine.mutate import mutate
@@ -161,6 +163,10 @@ class Graph:
         from_: str | None = None,
         mapping: GivenMapping = None,
         format: str | None = None,
+        on_error: str = "fail",
+        quarantine: str | os.PathLike[str] | None = None,
+        max_errors: int | None = None,
+        dry_run: bool = False,
         load_id: str | None = None,
         resume: bool = False,
         engine: str = "auto",
@@ -182,6 +188,10 @@ class Graph:
         load a repetition, which does nothing: so a load may be tried again after any failure. With
         `resume` the load of this `load_id`, whose process died, goes on with what it had staged.
 
+        One bad row fails the load, unless `on_error` is `quarantine`: then bad rows, at most
+        `max_errors`, go to the directory `quarantine` with reasons, and the others are loaded. A
+        `dry_run` does everything but publish, and says what would have been loaded.
+
         `engine` is `spark`, `local` (in this process, without Java: the quick way for a small file)
         or `auto`: Spark, but for what came with the call and is small. `spark` is a session of
         yours to use; without it the handle starts one and keeps it until closed.
@@ -200,7 +210,16 @@ class Graph:
             load_id=load_id,
             resume=resume,
             engine=engine,
+            bad_rows=BadRows(on_error, quarantine, max_errors),
+            is_dry_run=dry_run,
         )
+        if dry_run:
+            return rehearse(
+                self._store,
+                request,
+                start_spark=lambda: self._session(spark),
+                progress=progress,
+            )
         return load(
             self._store,
             request,

@@ -9,6 +9,7 @@ import heapq
 import math
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -29,6 +30,7 @@ from omnigraph.store.datasets import (
     RowSet,
     read_fragment_columns,
 )
+from omnigraph.write.blame import Query, blamed, first_broken, questions
 from omnigraph.write.rules import (
     CLAIMS,
     ENDS,
@@ -38,10 +40,18 @@ from omnigraph.write.rules import (
     End,
     Reading,
     breaches,
-    extract,
+    extract_at,
 )
 
-__all__ = ["CommittedRows", "KeySource", "StagedRows", "check_sets", "committed_rows"]
+__all__ = [
+    "CommittedRows",
+    "KeySource",
+    "Sources",
+    "StagedRows",
+    "check_sets",
+    "committed_rows",
+    "find_at_fault",
+]
 
 # Keys of this many rows are in a worker's memory at a time.
 ROWS_AT_A_TIME = 1_000_000
@@ -66,7 +76,7 @@ PROBE = "omnigraph"
 DOING = "checking keys, endpoints and cardinality"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StagedRows:
     """Rows in a file that nothing names yet."""
 
@@ -76,6 +86,17 @@ class StagedRows:
     row_count: int
     first_place: int
     """The place of its first row among all incoming rows of the type."""
+    out: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+    """Places of rows that do not count."""
+
+    def read(self, columns: Sequence[str]) -> tuple[pa.Table, np.ndarray]:
+        """The rows that count, and their places."""
+        rows = read_fragment_columns(self.uri, [self.fragment], columns, options=self.options)
+        places = np.arange(self.first_place, self.first_place + rows.num_rows)
+        if not len(self.out):
+            return rows, places
+        counts = np.isin(places, self.out, invert=True)
+        return rows.filter(pa.array(counts)), places[counts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +116,7 @@ class CommittedRows:
 
 
 KeySource = StagedRows | CommittedRows
+Sources = Callable[[Reading], Sequence[KeySource]]
 
 
 def committed_rows(
@@ -113,20 +135,40 @@ def committed_rows(
     ]
 
 
-def check_sets(
-    runner: Runner,
-    readings: Sequence[Reading],
-    sources: Callable[[Reading], Sequence[KeySource]],
-) -> list[Breach]:
+def check_sets(runner: Runner, readings: Sequence[Reading], sources: Sources) -> list[Breach]:
     """Every rule that the incoming rows break together with those that stay."""
     if not readings:
         return []
+    with _shown(runner, readings, sources, each=False) as query:
+        return breaches(readings, query)
+
+
+def find_at_fault(
+    runner: Runner, readings: Sequence[Reading], sources: Sources, *, limit_rows: int
+) -> list[Breach]:
+    """All incoming rows at fault for what is wrong first, or at least so many; see `blame`."""
+    if not readings:
+        return []
+    with _shown(runner, readings, sources, each=False) as query:
+        broken = first_broken(questions(readings), query)
+    if broken is None:
+        return []
+    concerned = [reading for reading in readings if broken.concerns(reading)]
+    with _shown(runner, concerned, sources, each=True) as query:
+        return blamed(broken, query, limit_rows=limit_rows)
+
+
+@contextmanager
+def _shown(
+    runner: Runner, readings: Sequence[Reading], sources: Sources, *, each: bool
+) -> Iterator[Query]:
+    """The runner's SQL with what the readings say under the names of the relations."""
     wanted = {
         name: [(r, source) for r in readings if r.relation == name for source in sources(r)]
         for name in RELATIONS
     }
     clues = Clues(
-        repeated=_repeated_claims(runner, wanted[CLAIMS]), ids=_few_ids(wanted[ENDS], wanted[IDS])
+        repeated=_repeated_claims(runner, wanted[CLAIMS]), ids=_few_ids(wanted[IDS]), each=each
     )
     wanted[IDS] = [(r, source) for r, source in wanted[IDS] if r.entity.id not in clues.ids]
     # Views are the session's, which others may share: the names are ours alone.
@@ -140,7 +182,7 @@ def check_sets(
         return runner.query(f"WITH {names} {sql}", doing=DOING)
 
     try:
-        return breaches(readings, query)
+        yield query
     finally:
         for view in views.values():
             runner.forget(view)
@@ -171,9 +213,11 @@ class Clues:
     """Hashes of claims of which there are at least two; None: send every claim."""
     ids: Mapping[int, tuple[KeySource, ...]]
     """Where the ids of a type of nodes lie, if a worker can hold them all."""
+    each: bool
+    """Whether every row speaks for itself (see `blame`)."""
 
 
-def _few_ids(ends: Sequence[Wanted], ids: Sequence[Wanted]) -> dict[int, tuple[KeySource, ...]]:
+def _few_ids(ids: Sequence[Wanted]) -> dict[int, tuple[KeySource, ...]]:
     """Types of nodes whose ids fit into a worker, which then finds loose ends by itself."""
     found: dict[int, tuple[KeySource, ...]] = {}
     for kind in {r.entity.id for r, _ in ids}:
@@ -226,39 +270,35 @@ def _read_keys(clues: Clues, wanted: Sequence[Wanted]) -> Iterator[pa.RecordBatc
     """What the rows of its share say in the relation, as far as it matters."""
     ids: dict[int, pa.Array] = {}
     for reading, source in wanted:
-        rows, first_place = _read(reading.columns, source)
-        match reading:
-            case Reading(relation=relation, rule=End(node=node)) if (
-                relation == ENDS and node.id in clues.ids
-            ):
-                if node.id not in ids:
-                    parts = [_read((ID,), place)[0][ID] for place in clues.ids[node.id]]
-                    ids[node.id] = pa.chunked_array(parts, pa.string()).combine_chunks()
-                loose = pc.invert(pc.is_in(rows[reading.columns[0]], value_set=ids[node.id]))
-                said = extract(reading, rows, first_place, only=loose)
-            case Reading(relation=relation, rule=rule) if (
-                relation == CLAIMS and clues.repeated is not None
-            ):
-                said = extract(reading, rows, first_place)
-                if len(clues.repeated):
-                    matters = np.isin(hashed(said["term"], rule=rule.number), clues.repeated)
-                    said = said.filter(pa.array(matters))
-                else:
-                    said = said.slice(0, 0)
-            case _:
-                said = extract(reading, rows, first_place)
+        rows, places = _read(reading.columns, source)
+        if reading.relation == ENDS and isinstance(reading.rule, End):
+            kind = reading.rule.node.id
+            if kind in clues.ids:
+                if kind not in ids:
+                    ids[kind] = _ids_at(clues.ids[kind])
+                loose = pc.invert(pc.is_in(rows[reading.columns[0]], value_set=ids[kind]))
+                rows, places = rows.filter(loose), places[np.asarray(loose)]
+        said = extract_at(reading, rows, places, each=clues.each)
+        if reading.relation == CLAIMS and clues.repeated is not None:
+            hashes = hashed(said["term"], rule=reading.rule.number)
+            said = said.filter(pa.array(np.isin(hashes, clues.repeated)))
         yield from said.combine_chunks().to_batches()
 
 
-def _read(columns: Sequence[str], source: KeySource) -> tuple[pa.Table, int]:
-    """Some columns of rows, and the place of the first."""
+def _ids_at(sources: Sequence[KeySource]) -> pa.Array:
+    parts = [_read((ID,), source)[0][ID] for source in sources]
+    chunks = [chunk for part in parts for chunk in part.chunks]
+    return pa.chunked_array(chunks, pa.string()).combine_chunks()
+
+
+def _read(columns: Sequence[str], source: KeySource) -> tuple[pa.Table, np.ndarray]:
+    """Some columns of rows, and the places of those."""
     match source:
-        case StagedRows(uri=uri, options=options, fragment=fragment, first_place=first_place):
-            rows = read_fragment_columns(uri, [fragment], columns, options=options)
-            return rows, first_place
+        case StagedRows():
+            return source.read(columns)
         case CommittedRows(fragment_ids=fragment_ids, without=without):
-            dataset = source.open()
-            return dataset.scan(columns, fragment_ids=fragment_ids, without=without), 0
+            rows = source.open().scan(columns, fragment_ids=fragment_ids, without=without)
+            return rows, np.arange(rows.num_rows)
 
 
 def _hash_claims(buckets: int, probe: int, wanted: Sequence[Wanted]) -> Iterator[pa.RecordBatch]:
@@ -269,8 +309,7 @@ def _hash_claims(buckets: int, probe: int, wanted: Sequence[Wanted]) -> Iterator
             instead="install the same versions everywhere",
         )
     for reading, source in wanted:
-        rows, first_place = _read(reading.columns, source)
-        terms = extract(reading, rows, first_place)["term"]
+        terms = extract_at(reading, *_read(reading.columns, source))["term"]
         hashes = np.sort(hashed(terms, rule=reading.rule.number))
         # The upper bits choose the bucket, so that each is one run of the sorted hashes.
         steps = [bucket * (2**64 // buckets) for bucket in range(1, buckets)]

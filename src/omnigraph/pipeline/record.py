@@ -184,7 +184,7 @@ class Recording:
             done = objects.get(name)
             if done is not None and keep is not None and Path(name).stem not in keep:
                 for table in json.loads(done)["tables"]:
-                    fragments = [fragment for fragment, _ in table["files"]]
+                    fragments = [file["fragment"] for file in table["files"]]
                     discard(table["uri"], fragments, self._store.datasets.options)
             objects.delete(name)
 
@@ -258,7 +258,8 @@ def name_tasks(
     job: StageJob, tasks: Sequence[tuple[Piece, ...]], *, schema_hash: str
 ) -> list[NamedTask]:
     """Tasks by all that their files depend on: the input, the schema, where the files go."""
-    about = repr((schema_hash, sorted(job.uris.items()), job.keeping.value))
+    is_quarantined = job.quarantine is not None
+    about = repr((schema_hash, sorted(job.uris.items()), job.keeping.value, is_quarantined))
     named = []
     for pieces in tasks:
         told = hashlib.sha256(about.encode())
@@ -301,7 +302,7 @@ def _told(share: Share, pieces: Sequence[Piece], uris: Mapping[TableKey, str]) -
         {
             "key": table.key,
             "uri": uris[table.key],
-            "files": [[file.fragment, file.rows] for file in table.files],
+            "files": [asdict(file) for file in table.files],
             "origins": [[pieces.index(origin.piece), origin.rows] for origin in table.origins],
             "gives_ids": table.gives_ids,
         }
@@ -315,11 +316,11 @@ def _share(data: bytes, pieces: Sequence[Piece]) -> Share:
     tables = tuple(
         StagedTable(
             key=TableKey(table["key"]),
-            files=tuple(StagedFile(fragment, rows) for fragment, rows in table["files"]),
+            files=tuple(StagedFile(**file) for file in table["files"]),
             held=(),
             origins=tuple(Origin(pieces[number], rows) for number, rows in table["origins"]),
             gives_ids=table["gives_ids"],
         )
         for table in told["tables"]
     )
-    return Share(told["read"], 0, Violations(), tables, was_done=True)
+    return Share(told["read"], 0, Violations(), tables, parts=(), was_done=True)

@@ -4,11 +4,13 @@ What is written is in memory; of what the graph holds, only rows that could matt
 with a tuple, an end or an id that the write names. The cost follows the write, not the graph.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,6 +20,7 @@ from omnigraph.lang.schema.catalog import ID, SRC, EntityType, NodeType
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet
 from omnigraph.store.snapshot import Snapshot
+from omnigraph.write.blame import Query, blamed, certain, first_broken, questions
 from omnigraph.write.rules import (
     RELATIONS,
     Breach,
@@ -28,12 +31,12 @@ from omnigraph.write.rules import (
     Reading,
     Touch,
     breaches,
-    extract,
+    extract_at,
     plan_readings,
     report,
 )
 
-__all__ = ["Arriving", "Judgement", "check_changes", "judge", "tables_judged_by"]
+__all__ = ["Arriving", "Judgement", "check_changes", "judge", "rows_at_fault", "tables_judged_by"]
 
 # Past this many values a list in a predicate costs more than reading the column.
 VALUES_IN_PREDICATE = 10_000
@@ -63,19 +66,54 @@ def check_changes(changes: ChangeSet, snapshot: Snapshot) -> Violations:
     return report(judge(_arriving(changes), snapshot).breaches)
 
 
-def judge(arriving: Mapping[TableKey, Arriving], snapshot: Snapshot) -> Judgement:
+def judge(
+    arriving: Mapping[TableKey, Arriving],
+    snapshot: Snapshot,
+    *,
+    rejected: frozenset[str | None] = frozenset(),
+) -> Judgement:
     """The rules that arriving rows break together with those that stay.
 
-    The place in a breach is that of a row among those that arrive in its table.
+    The place in a breach is that of a row among those that arrive in its table. Of the types in
+    `rejected` more rows came than arrive: what these might have put right is not asked.
+    """
+    readings = certain(_readings(arriving, snapshot), rejected=rejected)
+    if not readings:
+        return Judgement((), frozenset())
+    with _shown(arriving, snapshot, readings, each=False) as query:
+        return Judgement(breaches(readings, query), _kept_tables(readings))
+
+
+def rows_at_fault(
+    arriving: Mapping[TableKey, Arriving], snapshot: Snapshot, *, limit_rows: int
+) -> list[Breach]:
+    """All arriving rows at fault for what is wrong first, or at least so many; none: all is well.
+
+    See `blame`.
     """
     readings = _readings(arriving, snapshot)
     if not readings:
-        return Judgement((), frozenset())
+        return []
+    with _shown(arriving, snapshot, readings, each=True) as query:
+        broken = first_broken(questions(readings), query)
+        return [] if broken is None else blamed(broken, query, limit_rows=limit_rows)
+
+
+@contextmanager
+def _shown(
+    arriving: Mapping[TableKey, Arriving],
+    snapshot: Snapshot,
+    readings: Sequence[Reading],
+    *,
+    each: bool,
+) -> Iterator[Query]:
+    """DuckDB with what the readings say under the names of the relations."""
     image = _Image(arriving, snapshot)
     relations = {name: [schema.empty_table()] for name, schema in RELATIONS.items()}
     for reading in readings:
         rows = image.incoming(reading) if reading.part is Part.INCOMING else image.kept(reading)
-        relations[reading.relation].append(extract(reading, rows, 0))
+        said = extract_at(reading, rows, np.arange(rows.num_rows), each=each)
+        relations[reading.relation].append(said)
     with duckdb.connect() as connection:
         for name, parts in relations.items():
             connection.register(name, pa.concat_tables(parts))
@@ -84,7 +122,7 @@ def judge(arriving: Mapping[TableKey, Arriving], snapshot: Snapshot) -> Judgemen
             rows: list[dict[str, Any]] = connection.sql(sql).to_arrow_table().to_pylist()
             return rows
 
-        return Judgement(breaches(readings, query), _kept_tables(readings))
+        yield query
 
 
 def tables_judged_by(changes: ChangeSet, snapshot: Snapshot) -> frozenset[TableKey]:
