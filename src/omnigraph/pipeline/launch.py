@@ -93,7 +93,7 @@ def connect(remote: str, options: Mapping[str, str]) -> Any:
         return builder.getOrCreate()
     except ImportError as missing:
         raise DependencyMissing(
-            what="a client for Spark Connect", install='pip install "pyspark[connect]"'
+            what="a client for Spark Connect", install='pip install "omnigraph[spark]"'
         ) from missing
     except (OSError, ValueError, PySparkException) as error:
         raise SparkFailed(

@@ -193,6 +193,8 @@ class Spark:
         finally:
             if context is None:
                 self.session.removeTag(name)
+            else:
+                context.setLocalProperty("spark.jobGroup.id", None)
 
     def _cancel(self, name: str) -> None:
         """End the job's tasks, and wait until they have: they may be writing files."""
