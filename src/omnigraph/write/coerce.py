@@ -266,6 +266,8 @@ def _without_fraction(text: pa.Array) -> pa.Array:
 
 def _after(first: Coerced, second: Coerced) -> Coerced:
     """Two steps as one: a misfit of the first is a null, and so none, for the second."""
+    if not len(first.misfits):
+        return second
     return Coerced(second.values, np.union1d(first.misfits, second.misfits))
 
 
