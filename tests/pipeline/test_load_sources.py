@@ -74,14 +74,14 @@ def test_one_large_csv_is_read_by_many_tasks_and_its_lines_are_named(
 ) -> None:
     monkeypatch.setattr(plan, "LEAST_TASK_BYTES", 2_000)
     world = World(tmp_path, runner)
-    records = "".join(f'p{n},"{n}\n"\n' for n in range(1000))
-    (tmp_path / "Person.csv").write_text(f"name,phone\n{records}")
-    settled = world.settle(str(tmp_path / "Person.csv"))
-    assert settled.nodes == {"Person": 1000}
+    records = "".join(f'n{n},"{n}\n"\n' for n in range(1000))
+    (tmp_path / "Note.csv").write_text(f"id,text\n{records}")
+    settled = world.settle(str(tmp_path / "Note.csv"))
+    assert settled.nodes == {"Note": 1000}
     assert len(settled.load.tasks) > 4
-    (tmp_path / "Person.csv").write_text(f"name,phone\n{records}p500,\n")
-    with pytest.raises(ConstraintViolated, match=r"Person\.csv:2002: "):
-        world.settle(str(tmp_path / "Person.csv"))
+    (tmp_path / "Note.csv").write_text(f"id,text\n{records}n500,again\n")
+    with pytest.raises(ConstraintViolated, match=r"Note\.csv:2002: "):
+        world.settle(str(tmp_path / "Note.csv"))
 
 
 def test_rows_that_break_rules_among_each_other_are_named_by_their_row(graph: Graph) -> None:
