@@ -35,8 +35,6 @@ NUMBER_TEXT = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 JSON_NUMBER = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 JSON_NUMBERS = rf"^\s*\[\s*{JSON_NUMBER}(\s*,\s*{JSON_NUMBER})*\s*\]\s*$"
 
-MS_PER_DAY = 86_400_000
-
 
 @dataclass(frozen=True, slots=True)
 class Coerced:
