@@ -2,7 +2,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from omnigraph.pipeline import parse_lines as lines_module
@@ -267,6 +267,7 @@ LINES = st.one_of(
 
 
 @given(lines=st.lists(LINES, max_size=6))
+@example(['{"edge":"Knows","from":null,"to":null,"data":{"weight":9007199254740993}}'])
 def test_every_line_is_a_row_or_is_rejected_and_each_is_judged_by_itself(lines: list[str]) -> None:
     lines = [line.replace("\n", " ").replace("\ud800", "") for line in lines]
     together = conformed("\n".join(lines).encode(errors="replace"))
@@ -279,6 +280,7 @@ def test_every_line_is_a_row_or_is_rejected_and_each_is_judged_by_itself(lines: 
 
 
 @given(lines=st.lists(LINES, max_size=6))
+@example(['{"type": "Person", "data": {"age": 2147483648}}'])
 def test_what_is_read_as_columns_comes_out_as_if_decoded_line_by_line(lines: list[str]) -> None:
     data = "\n".join(line.replace("\n", " ") for line in lines).encode(errors="replace")
     fast = conformed(data)

@@ -23,7 +23,7 @@ from omnigraph.pipeline.parsed import Parsed, ParsedRows, Rejections
 from omnigraph.pipeline.sources.delimited import Records
 from omnigraph.pipeline.sources.pieces import TextTable
 from omnigraph.store.identity import derive_ids
-from omnigraph.write.arriving import arriving_type, plain_type
+from omnigraph.write.arriving import arriving_array, plain_type
 from omnigraph.write.coerce import coerce
 from omnigraph.write.validate import Rows, key_of
 
@@ -152,7 +152,7 @@ def _columns(
         for name, column in feed.properties
     }
     for name, value in feed.constants:
-        one = pa.array([json.loads(value)], arriving_type(entity.by_name[name].type))
+        one = arriving_array([json.loads(value)], entity.by_name[name].type)
         properties[name] = one.take(pa.array(np.zeros(table.num_rows, dtype=np.int64)))
     ids = None if feed.id is None else _one(table[feed.id])
     return Rows(

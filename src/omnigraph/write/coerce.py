@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base.types import INTEGER_RANGES, EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.store.arrow import arrow_type
-from omnigraph.write.arriving import arriving_type, fits_json
+from omnigraph.write.arriving import arriving_array, arriving_type, fits_json
 
 __all__ = ["Coerced", "coerce"]
 
@@ -282,7 +282,7 @@ def _json_lists(column: pa.Array, type_: VectorOf | ListOf) -> Coerced:
         values.append(value if is_fine else None)
         if not is_fine:
             misfits.append(row)
-    return Coerced(pa.array(values, arriving_type(type_)), np.array(misfits, dtype=np.int64))
+    return Coerced(arriving_array(values, type_), np.array(misfits, dtype=np.int64))
 
 
 def _json_value(text: str) -> object:
