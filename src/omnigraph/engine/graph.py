@@ -19,6 +19,7 @@ from omnigraph.base.clock import Clock, SystemClock
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import MAIN, BranchName, CommitId
+from omnigraph.engine.blob import Blob, find_blob
 from omnigraph.engine.load import Progress, Sources, load
 from omnigraph.engine.maintain import index_infos, optimize
 from omnigraph.engine.merge import merge
@@ -268,6 +269,29 @@ class Graph:
             now_ms=self._store.clock.now_ms(),
             budget=self._budget(),
             mode=self._settings.traversal_mode,
+        )
+
+    def blob(
+        self,
+        kind: str,
+        type_: str,
+        id_: str,
+        name: str,
+        *,
+        branch: str = MAIN,
+        snapshot: Moment | None = None,
+    ) -> Blob:
+        """The bytes of a Blob property: `graph.blob("node", "Person", "ada", "photo").read()`.
+
+        No byte is read before `read` asks for it. `kind` is node or edge.
+        """
+        return find_blob(
+            self._snapshot(branch, snapshot),
+            graph_id=self._store.graph_id,
+            kind=kind,
+            type_name=type_,
+            id_=id_,
+            name=name,
         )
 
     # History -------------------------------------------------------------------------------------

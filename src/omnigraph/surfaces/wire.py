@@ -18,6 +18,7 @@ from omnigraph.base.errors import (
 )
 
 if TYPE_CHECKING:
+    from omnigraph.engine.blob import Blob
     from omnigraph.engine.results import (
         CommitInfo,
         LoadResult,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from omnigraph.store.statistics import Statistics
 
 __all__ = [
+    "blob_json",
     "commit_json",
     "exit_code",
     "load_json",
@@ -107,6 +109,17 @@ def optimize_json(result: "OptimizeResult") -> dict[str, Any]:
         "compacted": list(result.compacted),
         "indexed": list(result.indexed),
         "commits": [commit_json(commit) for commit in result.commits],
+    }
+
+
+def blob_json(blob: "Blob") -> dict[str, Any]:
+    return {
+        "type_name": blob.type_name,
+        "entity_id": blob.entity_id,
+        "property": blob.property,
+        "size": blob.size,
+        "etag": blob.etag,
+        "graph_commit_id": blob.graph_commit_id,
     }
 
 

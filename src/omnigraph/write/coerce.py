@@ -1,12 +1,10 @@
 """Columns as they arrive become columns as they are stored, and rows that can't are pointed out.
 
-A column arrives in one of two forms: as JSON has it (dates are ISO 8601 text, blobs base64 text,
+A column arrives in one of two forms: as JSON has it (dates are ISO 8601 text, a blob is "base64:…",
 integers 64 bits wide) or already as it is stored. Anything else is a bug of the caller, who knows
 the property's type; a value that does not fit is the user's mistake and is never an exception here.
 """
 
-import base64
-import binascii
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.blob_text import BLOB_PREFIX, blob_from_text
 from omnigraph.base.types import INTEGER_RANGES, EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.store.arrow import arrow_type
 
@@ -58,7 +57,7 @@ def expectation(type_: ValueType) -> str:
         case Scalar.STRING | EnumOf():
             return "text"
         case Scalar.BLOB:
-            return "base64 text"
+            return f'text such as "{BLOB_PREFIX}aGk="'
         case Scalar.BOOL:
             return "true or false"
         case Scalar.DATE:
@@ -169,15 +168,15 @@ def _datetimes(column: pa.Array) -> pa.Array:
 
 
 def _blobs(column: pa.Array) -> Coerced:
-    if not pa.types.is_string(column.type):
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return _fits(column.cast(arrow_type(Scalar.BLOB)))
     misfits: list[int] = []
     values: list[bytes | None] = []
     # Row by row: nothing columnar decodes base64, and a blob's bytes outweigh the loop.
     for row, text in enumerate(column.to_pylist()):
         try:
-            values.append(None if text is None else base64.b64decode(text, validate=True))
-        except (binascii.Error, ValueError):
+            values.append(None if text is None else blob_from_text(text))
+        except ValueError:
             values.append(None)
             misfits.append(row)
     return Coerced(pa.array(values, arrow_type(Scalar.BLOB)), np.array(misfits, dtype=np.int64))

@@ -11,14 +11,16 @@ from lance.dataset import LanceDataset
 from lance.fragment import LanceFragment
 from numpy.typing import NDArray
 
-from omnigraph.store.datasets.lance_values import failures, sql_text
+from omnigraph.store.datasets.lance_values import BLOB_MARK, failures, is_blob, sql_text
 from omnigraph.store.transactions import DatasetRef
 
-__all__ = ["Dataset", "Files", "Piece"]
+__all__ = ["BlobCell", "Dataset", "Files", "Piece"]
 
 # An IN list reaches an index where there is one; past this many ids one pass over the column is
 # cheaper than the list.
 LOOKUP_BY_LIST = 1_000
+
+WRITTEN_AT = "_row_last_updated_at_version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,18 @@ class Piece:
     @property
     def has_deletions(self) -> bool:
         return self.deletions is not None
+
+
+@dataclass(frozen=True, slots=True)
+class BlobCell:
+    """Where one value of a blob column lies."""
+
+    row_id: int
+    written_at: int
+    """The version that last wrote the row. With the row id it names the bytes for ever: a
+    compaction moves them and changes neither."""
+    size: int | None
+    """None is null, which is not the same as empty."""
 
 
 class Dataset:
@@ -155,6 +169,41 @@ class Dataset:
         assert fragment is not None, f"{self.ref} has no fragment {fragment_id}"
         return fragment
 
+    def as_stored(self, rows: pa.Table) -> pa.Table:
+        """The rows with the marks of this dataset's columns, which a scan does not give back.
+
+        Without its mark, a blob column of rows that were read would be refused as plain binary.
+        """
+        blobs = {field.name for field in self._handle.schema if is_blob(field)}
+        marked = (
+            f.with_metadata({**(f.metadata or {}), **BLOB_MARK}) if f.name in blobs else f
+            for f in rows.schema
+        )
+        return rows.cast(pa.schema(marked))
+
+    def blob_cell(self, column: str, id_: str) -> BlobCell | None:
+        """Where the blob of the row with this id lies. No byte of it is read."""
+        with failures("read", self.ref.path):
+            found = self._handle.scanner(
+                columns=[column, WRITTEN_AT],
+                filter=f"id = {sql_text(id_)}",
+                with_row_id=True,
+                blob_handling="blobs_descriptions",
+            ).to_table()
+        if not found.num_rows:
+            return None
+        (row,) = found.to_pylist()
+        size = None if row[column] is None else row[column]["size"]
+        return BlobCell(row["_rowid"], row[WRITTEN_AT], size)
+
+    def read_blob(self, column: str, row_id: int, *, start: int, end: int) -> bytes:
+        """The bytes from `start` up to `end` of a blob; no others are read from storage."""
+        with failures("read", self.ref.path):
+            request = (row_id, start, end - start)
+            ((_, _, read),) = self._handle.read_blob_ranges(column, [request], selector="ids")
+        assert read is not None and len(read) == end - start, f"{self.ref}: a blob changed size"
+        return read
+
     def rows_of(self, ids: pa.Array, columns: Sequence[str] = ()) -> pa.Table:
         """`id`, `_rowid`, `_rowaddr` and the columns of the rows with these ids."""
         wanted = ["id", *columns]
@@ -168,4 +217,4 @@ class Dataset:
     def rows_written_after(self, version: int, columns: Sequence[str]) -> pa.Table:
         """The rows that versions after `version` on this dataset's line added or replaced."""
         # Lance takes its virtual columns in SQL only, not in Arrow's expressions.
-        return self._read(columns, filter=f"_row_last_updated_at_version > {int(version)}")
+        return self._read(columns, filter=f"{WRITTEN_AT} > {int(version)}")
