@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.blob import Blob
     from omnigraph.engine.results import (
         CommitInfo,
+        ExportResult,
         LoadResult,
         MergeResult,
         MutationResult,
@@ -33,6 +34,7 @@ __all__ = [
     "blob_json",
     "commit_json",
     "exit_code",
+    "export_json",
     "load_json",
     "merge_json",
     "mutation_json",
@@ -90,6 +92,19 @@ def load_json(result: "LoadResult") -> dict[str, Any]:
         "edges": [{"name": name, "entities_loaded": n} for name, n in result.edges.items()],
         "total_entities": result.total_entities,
         "commit": commit_json(result.commit) if result.commit else None,
+    }
+
+
+def export_json(result: "ExportResult") -> dict[str, Any]:
+    return {
+        "format": result.format,
+        "path": result.path,
+        "graph_commit_id": result.graph_commit_id,
+        "nodes": [{"name": name, "entities_exported": n} for name, n in result.nodes.items()],
+        "edges": [{"name": name, "entities_exported": n} for name, n in result.edges.items()],
+        "total_entities": result.total_entities,
+        "bytes": result.bytes,
+        "files": [asdict(file) for file in result.files],
     }
 
 

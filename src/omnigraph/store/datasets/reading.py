@@ -1,6 +1,6 @@
 """One version of a dataset, open for reading."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,12 @@ __all__ = ["BlobCell", "Dataset", "Files", "Piece"]
 # An IN list reaches an index where there is one; past this many ids one pass over the column is
 # cheaper than the list.
 LOOKUP_BY_LIST = 1_000
+
+# Rows are about so much larger in memory than in a file, and never more of them come at once.
+UNPACKED = 4
+LIMIT_BATCH_ROWS = 16_384
+# More would only wait in memory: whoever takes batches is slower than the disk.
+BATCHES_AHEAD = 2
 
 WRITTEN_AT = "_row_last_updated_at_version"
 
@@ -158,6 +164,39 @@ class Dataset:
             fragments=fragments,
         )
 
+    def batches(self, columns: Sequence[str], *, limit_bytes: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a scan, about so many bytes at a time, however large the table is.
+
+        Blobs count too, as bytes; one that is larger than the limit comes by itself.
+        """
+        blobs = [f.name for f in self._handle.schema if f.name in columns and is_blob(f)]
+        with failures("read", self.ref.path):
+            scanner = self._handle.scanner(
+                columns=list(columns),
+                blob_handling="blobs_descriptions",
+                with_row_id=bool(blobs),
+                batch_size=self._rows_within(limit_bytes),
+                batch_readahead=BATCHES_AHEAD,
+            )
+            for batch in scanner.to_batches():
+                for part in _parts(batch, blobs, limit_bytes):
+                    yield self._with_bytes(part, blobs).select(list(columns))
+
+    def _rows_within(self, limit_bytes: int) -> int:
+        """How many rows take about so many bytes in memory, going by the size of the files."""
+        rows = max(1, self.row_count)
+        in_memory = self.files.bytes * UNPACKED // rows + 1
+        return min(max(1, limit_bytes // in_memory), LIMIT_BATCH_ROWS)
+
+    def _with_bytes(self, rows: pa.RecordBatch, blobs: Sequence[str]) -> pa.RecordBatch:
+        """The rows with the bytes of their blobs instead of descriptions of them."""
+        for name in blobs:
+            ids = rows["_rowid"].to_pylist()
+            read = self._handle.read_blobs(name, ids=ids, preserve_order=True) if ids else []
+            values = pa.array([value for _, value in read], pa.large_binary())
+            rows = rows.set_column(rows.schema.get_field_index(name), name, values)
+        return rows
+
     def _read(self, columns: Sequence[str], **options: Any) -> pa.Table:
         with failures("read", self.ref.path):
             return self._handle.scanner(
@@ -218,3 +257,24 @@ class Dataset:
         """The rows that versions after `version` on this dataset's line added or replaced."""
         # Lance takes its virtual columns in SQL only, not in Arrow's expressions.
         return self._read(columns, filter=f"{WRITTEN_AT} > {int(version)}")
+
+
+def _parts(
+    rows: pa.RecordBatch, blobs: Sequence[str], limit_bytes: int
+) -> Iterator[pa.RecordBatch]:
+    """The rows, cut so that the blobs described in each part stay within the limit together."""
+    if not blobs:
+        yield rows
+        return
+    sizes = np.zeros(rows.num_rows, dtype=np.int64)
+    for name in blobs:
+        size = pc.fill_null(pc.struct_field(rows[name], "size"), fill_value=0)
+        sizes += size.to_numpy(zero_copy_only=False).astype(np.int64)
+    start, filled = 0, 0
+    for row, size_bytes in enumerate(sizes.tolist()):
+        if row > start and filled + size_bytes > limit_bytes:
+            yield rows.slice(start, row - start)
+            start, filled = row, 0
+        filled += size_bytes
+    if start < rows.num_rows:
+        yield rows.slice(start)

@@ -9,7 +9,7 @@ import typer
 
 import omnigraph
 from omnigraph.base.errors import OmnigraphError
-from omnigraph.surfaces.cli import blob, data, history, language, maintain
+from omnigraph.surfaces.cli import blob, data, export, history, language, maintain
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.wire import EXIT_ERROR, exit_code
 
@@ -24,6 +24,7 @@ app = typer.Typer(
 )
 blob.register(app)
 data.register(app)
+export.register(app)
 history.register(app)
 language.register(app)
 maintain.register(app)
