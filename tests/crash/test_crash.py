@@ -61,6 +61,7 @@ MATRIX = [
     *(("s3", "an edit of main", point) for point in Failpoint),
     ("s3", "the first edit of a branch", Failpoint.AFTER_ARM),
     ("s3", "the first load of a branch", Failpoint.AFTER_LAND_1),
+    ("s3", "a large load that merges", Failpoint.AFTER_LAND_1),
     ("s3", "a merge", Failpoint.AFTER_LAND_1),
     ("s3", "a compaction", Failpoint.AFTER_LAND_1),
     ("s3", "an index build", Failpoint.AFTER_ARM),

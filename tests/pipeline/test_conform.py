@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.pipeline import conform as conform_module
+from omnigraph.pipeline import parse_lines as lines_module
 from tests.pipeline.world import conformed, edge, node, person, rows, text
 
 ADA = person("ada")
@@ -284,7 +284,7 @@ def test_what_is_read_as_columns_comes_out_as_if_decoded_line_by_line(lines: lis
     data = "\n".join(line.replace("\n", " ") for line in lines).encode(errors="replace")
     fast = conformed(data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(conform_module, "_parse", lambda *_: None)
+        patch.setattr(lines_module, "_parse", lambda *_: None)
         careful = conformed(data)
     assert repr(sorted(rows(fast).items())) == repr(sorted(rows(careful).items()))
     assert (fast.read, fast.rejected) == (careful.read, careful.rejected)
@@ -295,7 +295,7 @@ def test_plain_lines_are_read_as_columns(monkeypatch: pytest.MonkeyPatch) -> Non
     def never(*_: object) -> None:
         raise AssertionError("decoded line by line")
 
-    monkeypatch.setattr(conform_module, "decode", never)
+    monkeypatch.setattr(lines_module, "decode", never)
     lines = [
         *(person(f"p{n}", age=n, tags=[], born="2020-01-01", face=[n, 1]) for n in range(9)),
         *(edge("LivesIn", f"p{n}@x.org", n) for n in range(9)),

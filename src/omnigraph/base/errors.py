@@ -52,6 +52,7 @@ __all__ = [
     "LanguageError",
     "LimitError",
     "LimitExceeded",
+    "MappingInvalid",
     "MergeConflicts",
     "MigrationRefused",
     "MissingError",
@@ -69,6 +70,7 @@ __all__ = [
     "RecoveryRequired",
     "SchemaInvalid",
     "SchemaVersionUnsupported",
+    "SourceInvalid",
     "SparkFailed",
     "StorageError",
     "StorageFailed",
@@ -270,6 +272,37 @@ class InputUnreadable(ConstraintViolated):
     """Lines of the input are not what a load can read (broken JSON, no known envelope)."""
 
     code: ClassVar[str] = "parse_error"
+
+
+@dataclass(eq=False)
+class SourceInvalid(InputError):
+    """A file or frame can't be loaded as a whole: it is damaged, or its columns don't fit."""
+
+    code: ClassVar[str] = "parse_error"
+    file: str
+    reason: str
+    column: str | None = None
+    advice: str | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.file}, column {self.column}" if self.column is not None else self.file
+        return f"{where}: {self.reason}"
+
+    @property
+    def hint(self) -> str | None:
+        return self.advice
+
+
+@dataclass(eq=False)
+class MappingInvalid(InputError):
+    """A mapping of columns can't be used: it names what is not there, or can't be read."""
+
+    code: ClassVar[str] = "invalid_argument"
+    place: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason}"
 
 
 @dataclass(eq=False)

@@ -21,7 +21,7 @@ from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.blob import Blob, find_blob
 from omnigraph.engine.export import Target, export
-from omnigraph.engine.load import Progress, Sources, load
+from omnigraph.engine.load import GivenMapping, Progress, Request, load
 from omnigraph.engine.maintain import index_infos, optimize
 from omnigraph.engine.merge import merge
 from omnigraph.engine.mutate import mutate
@@ -157,35 +157,52 @@ class Graph:
 
     def load(
         self,
-        source: Sources,
+        source: object,
         *,
         mode: str,
         branch: str = MAIN,
         from_: str | None = None,
+        mapping: GivenMapping = None,
+        format: str | None = None,
+        load_id: str | None = None,
         engine: str = "auto",
         actor: str | None = None,
         message: str | None = None,
         spark: Any = None,
         progress: Progress | None = None,
     ) -> LoadResult:
-        """Load NDJSON files, directories or globs, checked as a whole, as one commit.
+        """Load files, frames or rows, checked as a whole, as one commit.
 
-        `mode` is `append` (an id that is already there is an error) or `overwrite` (replaces all
-        rows of the types present in the input). `from_` makes the branch first. `engine` is
-        `spark`, `local` (in this process, without Java: the quick way for a small file) or `auto`.
-        `spark` is a session of yours to use; without it the handle starts one and keeps it until
-        closed.
+        `source` is a path or several (files, directories, globs: NDJSON, CSV, Parquet, Lance;
+        `-` is standard input), rows as dicts, bytes or an open file of NDJSON, a frame with its
+        `mapping`, or frames by the names of their types. `mapping` says which columns feed which
+        properties (rules, or a YAML file), `format` what files are whose names don't tell.
+
+        `mode` is `append` (an id that is already there is an error), `merge` (a row replaces the
+        one with its id, whole, or is new) or `overwrite` (replaces all rows of the types present in
+        the input). `from_` makes the branch first. A `load_id` that the branch has seen makes the
+        load a repetition, which does nothing: so a load may be tried again after any failure.
+
+        `engine` is `spark`, `local` (in this process, without Java: the quick way for a small file)
+        or `auto`: Spark, but for what came with the call and is small. `spark` is a session of
+        yours to use; without it the handle starts one and keeps it until closed.
         """
         self._check_writable()
-        return load(
-            self._store,
+        request = Request(
             source,
+            mapping=mapping,
+            format=format,
             mode=mode,
             branch=BranchName(branch),
             from_=BranchName(from_) if from_ is not None else None,
+            load_id=load_id,
+            engine=engine,
+        )
+        return load(
+            self._store,
+            request,
             actor=actor,
             message=message,
-            engine=engine,
             start_spark=lambda: self._session(spark),
             progress=progress,
             faults=self._faults,

@@ -1,147 +1,257 @@
 """Load: tasks stage the files, on Spark or in this process, and the one write protocol makes them
 one commit.
 
-Rows are written once. Where another writer was quicker, an append is judged again against what is
-there now; an overwrite is refused, since what it meant to replace has changed.
+The input is read once. Where another writer was quicker, an append or a merge is settled again with
+what is there now; an overwrite is refused, since what it meant to replace has changed.
 """
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from omnigraph.base.errors import ArgumentInvalid, OmnigraphError
+from omnigraph.base.errors import ArgumentInvalid, BranchMissing, OmnigraphError
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
-from omnigraph.engine.results import LoadResult, commit_info
-from omnigraph.store.commits import CommitKind
+from omnigraph.engine.results import CommitInfo, LoadResult
+from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.stage import StagedFragments
+from omnigraph.write.stage import Work
 from omnigraph.write.writer import OnConflict, write
 
 if TYPE_CHECKING:
+    from omnigraph.pipeline.load import LoadMode, StagedLoad
     from omnigraph.pipeline.runner import Runner
+    from omnigraph.pipeline.settle import SettledLoad
+    from omnigraph.pipeline.sources import PlannedInput
 
-__all__ = ["Progress", "Sources", "load"]
+__all__ = ["GivenMapping", "Progress", "Request", "load"]
 
-Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+GivenMapping = Mapping[str, Any] | str | os.PathLike[str] | None
+"""Which columns feed what: rules, or the YAML file that holds them."""
 Progress = Callable[[str, int, int], None]
 """Hears the phase, how much of it is done, and out of how much."""
+
+ENGINES = ("auto", "spark", "local")
+
+# What came with the call and is no larger than this is loaded here: it never waits for Spark.
+IN_PROCESS_BYTES = 32 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to load, how, and where to."""
+
+    source: object
+    mapping: GivenMapping
+    format: str | None
+    mode: str
+    branch: BranchName
+    from_: BranchName | None
+    load_id: str | None
+    engine: str
 
 
 def load(
     store: GraphStore,
-    sources: Sources,
+    request: Request,
     *,
-    mode: str,
-    branch: BranchName,
-    from_: BranchName | None,
     actor: str | None,
     message: str | None,
-    engine: str,
     start_spark: Callable[[], "Runner"],
     progress: Progress | None,
     faults: Faults,
 ) -> LoadResult:
     """Stage the input and publish it as one commit; a single bad row loads nothing."""
-    from omnigraph.pipeline.load import LoadMode, StagedLoad, recheck_load, stage_load
+    from omnigraph.pipeline.load import LoadMode
 
-    load_mode = LoadMode.named(mode)
-    start = _starter(engine, start_spark)
+    mode = LoadMode.named(request.mode)
+    if request.engine not in ENGINES:
+        rule = f"it is {', '.join(ENGINES[:-1])} or {ENGINES[-1]}"
+        raise ArgumentInvalid(argument="engine", value=request.engine, rule=rule)
+    if request.load_id == "":
+        raise ArgumentInvalid(argument="load_id", value="", rule="it has at least one character")
+    if (before := _loaded_before(store, request)) is not None:
+        return _repetition(request, before, base_branch=None)
     tell = progress or _silent
-    seconds: dict[str, float] = {}
-    staged: list[StagedLoad] = []
-
-    def prepare(snapshot: Snapshot) -> StagedFragments:
-        if staged:
-            recheck_load(runner, staged[0], snapshot)
-        else:
-            staged.append(
-                stage_load(
-                    runner,
-                    _paths(sources),
-                    snapshot=snapshot,
-                    mode=load_mode,
-                    root=str(store.root),
-                    now_ms=store.clock.now_ms(),
-                    progress=tell,
-                )
-            )
-            tell("publish", 0, 1)
-        return staged[0].work
-
-    with _made_for_this(store, branch, from_):
+    with _made_for_this(store, request):
+        preparation = _Preparation(store, request, mode=mode, start_spark=start_spark, tell=tell)
         began = time.monotonic()
-        tell("start", 0, 0)
-        runner = start()
-        seconds["start"] = time.monotonic() - began
-        began = time.monotonic()
-        commit = write(
+        id_ = write(
             store,
-            prepare,
-            branch=branch,
+            preparation.prepare,
+            branch=request.branch,
             kind=CommitKind.LOAD,
             actor=actor,
             message=message,
+            extra={LOAD_ID: request.load_id} if request.load_id is not None else None,
+            unless=lambda: _loaded_before(store, request) is not None,
             on_conflict=(
-                OnConflict.PREPARE_AGAIN if load_mode is LoadMode.APPEND else OnConflict.RAISE
+                OnConflict.RAISE if mode is LoadMode.OVERWRITE else OnConflict.PREPARE_AGAIN
             ),
             faults=faults,
         )
     tell("publish", 1, 1)
-    seconds |= staged[0].seconds
-    seconds["publish"] = time.monotonic() - began - sum(staged[0].seconds.values())
+    preparation.clean_up(is_published=id_ is not None)
+    if id_ is None and (before := _loaded_before(store, request)) is not None:
+        return _repetition(request, before, base_branch=request.from_)
+    commit = store.commit(id_) if id_ is not None else None
+    return preparation.result(commit, seconds=time.monotonic() - began)
+
+
+class _Preparation:
+    """Reads the input once, and settles what it changes as often as it takes."""
+
+    def __init__(
+        self,
+        store: GraphStore,
+        request: Request,
+        *,
+        mode: "LoadMode",
+        start_spark: Callable[[], "Runner"],
+        tell: Progress,
+    ) -> None:
+        from omnigraph.pipeline.load import Phases
+
+        self._store = store
+        self._request = request
+        self._mode = mode
+        self._tell = tell
+        self._clock = Phases()
+        self._start_spark = start_spark
+        self._runner: Runner | None = None
+        self._staged: StagedLoad | None = None
+        self._settled: SettledLoad | None = None
+
+    def prepare(self, snapshot: Snapshot) -> Work:
+        from omnigraph.pipeline.settle import settle_load
+
+        if self._runner is None or self._staged is None:
+            self._runner, self._staged = self._stage(snapshot)
+        self._tell("check", 0, 1)
+        with self._clock.phase("check"):
+            self._settled = settle_load(self._runner, self._staged, snapshot, before=self._settled)
+        self._tell("check", 1, 1)
+        self._tell("publish", 0, 1)
+        return self._settled.work
+
+    def clean_up(self, *, is_published: bool) -> None:
+        """Delete files that nothing will ever name, now that it is known which."""
+        if self._settled is not None:
+            self._settled.discard_leftovers(is_published=is_published)
+
+    def result(self, commit: Commit | None, *, seconds: float) -> LoadResult:
+        settled = self._settled
+        assert settled is not None and self._runner is not None, "it was prepared"
+        changes = commit.changes if commit is not None else ()
+        spent = self._clock.seconds
+        return LoadResult(
+            branch=self._request.branch,
+            base_branch=self._request.from_,
+            mode=self._request.mode,
+            load_id=self._request.load_id,
+            is_repeat=False,
+            engine=self._runner.engine,
+            read=settled.load.read,
+            nodes=settled.nodes,
+            edges=settled.edges,
+            superseded=settled.superseded,
+            inserted=sum(change.inserted for change in changes),
+            updated=sum(change.updated for change in changes),
+            input_bytes=settled.load.input_bytes,
+            seconds={**spent, "publish": seconds - sum(spent.values())},
+            tasks=len(settled.load.tasks),
+            commit=CommitInfo.of(commit) if commit is not None else None,
+        )
+
+    def _stage(self, snapshot: Snapshot) -> tuple["Runner", "StagedLoad"]:
+        from omnigraph.pipeline.load import stage_load
+        from omnigraph.pipeline.sources import plan_pieces
+
+        with self._clock.phase("read"):
+            planned = plan_pieces(
+                self._request.source,
+                catalog=snapshot.catalog,
+                mapping=self._request.mapping,
+                format=self._request.format,
+                parallelism=os.cpu_count() or 1,
+            )
+        self._tell("start", 0, 0)
+        with self._clock.phase("start"):
+            runner = self._start(planned)
+        with self._clock.phase("read"):
+            staged = stage_load(
+                runner,
+                planned,
+                snapshot=snapshot,
+                mode=self._mode,
+                root=str(self._store.root),
+                now_ms=self._store.clock.now_ms(),
+                progress=self._tell,
+            )
+        return runner, staged
+
+    def _start(self, planned: "PlannedInput") -> "Runner":
+        from omnigraph.pipeline.local import InProcess
+
+        # Files, however small, are Spark's unless told otherwise: one rule to remember.
+        is_quick = planned.is_in_memory and planned.size <= IN_PROCESS_BYTES
+        if self._request.engine == "local" or (self._request.engine == "auto" and is_quick):
+            return InProcess()
+        return self._start_spark()
+
+
+def _loaded_before(store: GraphStore, request: Request) -> Commit | None:
+    """The commit of an earlier load with this load id, on the branch or before it was made."""
+    if request.load_id is None:
+        return None
+    line = store.line(request.branch)
+    try:
+        return next((commit for commit in line if commit.load_id == request.load_id), None)
+    except BranchMissing:
+        if request.from_ is None:
+            raise
+        return None
+
+
+def _repetition(request: Request, before: Commit, *, base_branch: BranchName | None) -> LoadResult:
     return LoadResult(
-        branch=branch,
-        base_branch=from_,
-        mode=load_mode.value,
-        nodes=staged[0].nodes,
-        edges=staged[0].edges,
-        input_bytes=staged[0].input_bytes,
-        seconds=seconds,
-        engine=runner.engine,
-        tasks=len(staged[0].tasks),
-        commit=commit_info(store, commit),
+        branch=request.branch,
+        base_branch=base_branch,
+        mode=request.mode,
+        load_id=request.load_id,
+        is_repeat=True,
+        engine=None,
+        read=0,
+        nodes={},
+        edges={},
+        superseded=0,
+        inserted=0,
+        updated=0,
+        input_bytes=0,
+        seconds={},
+        tasks=0,
+        commit=CommitInfo.of(before),
     )
 
 
-def _starter(engine: str, start_spark: Callable[[], "Runner"]) -> Callable[[], "Runner"]:
-    from omnigraph.pipeline.local import InProcess
-
-    match engine:
-        case "local":
-            return InProcess
-        case "auto" | "spark":
-            # Files, however small, are Spark's unless told otherwise: one rule to remember.
-            return start_spark
-        case _:
-            rule = "it is auto, spark or local"
-            raise ArgumentInvalid(argument="engine", value=engine, rule=rule)
-
-
 @contextmanager
-def _made_for_this(
-    store: GraphStore, branch: BranchName, from_: BranchName | None
-) -> Iterator[None]:
+def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
     """Make the branch first where asked to, and take it away again if the load fails."""
-    if from_ is None:
+    branch = request.branch
+    if request.from_ is None:
         store.branches.resolve(branch)
         yield
         return
-    store.create_branch(branch, from_=from_)
+    store.create_branch(branch, from_=request.from_)
     try:
         yield
     except (OmnigraphError, KeyboardInterrupt):
         store.delete_branch(branch)
         raise
-
-
-def _paths(sources: Sources) -> list[str]:
-    if isinstance(sources, str | os.PathLike):
-        return [os.fspath(sources)]
-    return [os.fspath(source) for source in sources]
 
 
 def _silent(phase: str, done: int, total: int) -> None:

@@ -49,6 +49,7 @@ class CommitInfo:
     created_at: datetime
     kind: str
     message: str | None
+    load_id: str | None
 
     @classmethod
     def of(cls, commit: "Commit") -> "CommitInfo":
@@ -62,6 +63,7 @@ class CommitInfo:
             created_at=datetime.fromtimestamp(commit.created_at_ms / 1000, UTC),
             kind=commit.kind.value,
             message=commit.message,
+            load_id=commit.load_id,
         )
 
 
@@ -127,16 +129,31 @@ class MutationResult:
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """Entities loaded per type. `seconds` tells where the time went, phase by phase."""
+    """What a load came to. `commit` is None where nothing changed.
+
+    With `is_repeat` an earlier load of this `load_id` has done it: `commit` is that one's, and
+    nothing was loaded now.
+    """
 
     branch: BranchName
     base_branch: BranchName | None
     mode: str
+    load_id: str | None
+    is_repeat: bool
+    engine: Literal["local", "spark"] | None
+    """Who ran it; None where there was nothing to run."""
+    read: int
+    """Rows of the input: loaded, or superseded."""
     nodes: Mapping[str, int]
+    """Nodes loaded, by type: new, replaced, or equal to what was there."""
     edges: Mapping[str, int]
+    superseded: int
+    """In a merge, rows that a later one with their id took the place of."""
+    inserted: int
+    updated: int
     input_bytes: int
     seconds: Mapping[str, float]
-    engine: Literal["local", "spark"]
+    """Where the time went, phase by phase."""
     tasks: int
     commit: CommitInfo | None
 

@@ -86,7 +86,7 @@ def write_parquet(snapshot: Snapshot, entity: EntityType, file: Path) -> int:
 
 def _batches(snapshot: Snapshot, entity: EntityType) -> Iterator[pa.RecordBatch]:
     columns = table_schema(entity).names
-    return snapshot.dataset(entity).batches(columns, limit_bytes=BATCH_BYTES)
+    return snapshot.dataset(entity).bounded_batches(columns, limit_bytes=BATCH_BYTES)
 
 
 def _bytes(lines: pa.Array) -> memoryview:

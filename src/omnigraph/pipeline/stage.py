@@ -1,8 +1,8 @@
-"""Inside a load's task: its splits become checked rows, and the rows files of their tables.
+"""Inside a load's task: its pieces become checked rows, and the rows files of their tables.
 
-Rows wait in memory until there are enough for a good file, then all types are written. Once a line
+Rows wait in memory until there are enough for a good file, then all types are written. Once a row
 is rejected nothing more is written, since a load with a bad row is not published: the task goes on
-only to report the others.
+only to report the others. What becomes of the rows is the load's choice: see `Keeping`.
 """
 
 import contextlib
@@ -10,7 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from enum import Flag, auto
 
 import pyarrow as pa
 
@@ -18,25 +18,36 @@ from omnigraph.base.errors import StorageFailed
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
-from omnigraph.pipeline.conform import Conformed, conform
-from omnigraph.pipeline.sources import Split, lines_before, read_split
+from omnigraph.pipeline.conform import Conformed, conform_piece
+from omnigraph.pipeline.sources import Piece
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.datasets import discard_fragments, write_fragments
+from omnigraph.store.datasets import discard_fragments, write_fragments, write_scratch
 
 __all__ = [
+    "Keeping",
     "Origin",
     "Share",
     "StageJob",
     "StagedFile",
     "StagedTable",
-    "conform_split",
     "discard",
-    "stage_splits",
+    "stage_pieces",
 ]
 
 # Arrow bytes of all types together. Larger files read faster later; a worker needs this much
 # memory, and about as much again while it parses and writes.
 FLUSH_BYTES = 128 << 20
+
+
+class Keeping(Flag):
+    """Where the rows of a load are, once they are checked."""
+
+    HELD = auto()
+    """In the driver's memory: a small load, to be judged and perhaps merged there."""
+    FILES = auto()
+    """In files of their tables, as they will be published."""
+    SCRATCH = auto()
+    """In files that later tasks read: which rows are to be published is not known yet."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +59,14 @@ class StageJob:
     options: dict[str, str] | None = field(repr=False)
     """What it takes to reach them, if they lie in a bucket: secrets too."""
     now_ms: int
+    keeping: Keeping = Keeping.FILES
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """So many rows, one after the other, came from one split."""
+    """So many rows, one after the other, came from one piece."""
 
-    split: Split
+    piece: Piece
     rows: int
 
 
@@ -63,20 +75,25 @@ class StagedFile:
     fragment: str
     rows: int
 
+    @classmethod
+    def of(cls, fragment: str) -> "StagedFile":
+        return cls(fragment, json.loads(fragment)["physical_rows"])
+
 
 @dataclass(frozen=True)
 class StagedTable:
-    """Files of one table, their rows in the order of `origins`."""
+    """Rows of one table, in files or held or both, in the order of `origins`."""
 
     key: TableKey
     files: tuple[StagedFile, ...]
+    held: tuple[pa.RecordBatch, ...]
     origins: tuple[Origin, ...]
     gives_ids: bool
 
 
 @dataclass(frozen=True)
 class Share:
-    """What one task made of its splits. With violations there are no tables."""
+    """What one task made of its pieces. With violations there are no tables."""
 
     read: int
     rejected: int
@@ -84,21 +101,21 @@ class Share:
     tables: tuple[StagedTable, ...]
 
 
-def stage_splits(job: StageJob, splits: Sequence[Split]) -> Share:
+def stage_pieces(job: StageJob, pieces: Sequence[Piece]) -> Share:
     read = rejected = 0
     violations = Violations()
     waiting = _Waiting(job)
     tables: list[StagedTable] = []
-    for split in splits:
-        conformed = conform_split(split, job.catalog, job.now_ms)
-        read += conformed.read
-        rejected += conformed.rejected
-        violations.merge(conformed.violations)
-        if violations:
-            continue
-        waiting.add(split, conformed)
-        if waiting.size >= FLUSH_BYTES:
-            tables += waiting.flush()
+    for piece in pieces:
+        for conformed in conform_piece(piece, catalog=job.catalog, now_ms=job.now_ms):
+            read += conformed.read
+            rejected += conformed.rejected
+            violations.merge(conformed.violations)
+            if violations:
+                continue
+            waiting.add(piece, conformed)
+            if waiting.size >= FLUSH_BYTES:
+                tables += waiting.flush()
     if violations:
         for table in tables:
             discard(job.uris[table.key], [file.fragment for file in table.files], job.options)
@@ -106,29 +123,10 @@ def stage_splits(job: StageJob, splits: Sequence[Split]) -> Share:
     return Share(read, rejected, violations, (*tables, *waiting.flush()))
 
 
-def conform_split(split: Split, catalog: Catalog, now_ms: int) -> Conformed:
-    """The rows of a split, and its bad lines by the names a person knows them by."""
-    return conform(read_split(split), catalog=catalog, now_ms=now_ms, place=_Places(split).of_line)
-
-
 def discard(uri: str, fragments: Sequence[str], options: dict[str, str] | None) -> None:
     """Delete staged files that nothing will ever name. What can't be deleted, cleanup finds."""
     with contextlib.suppress(StorageFailed):
         discard_fragments(uri, fragments, options=options)
-
-
-class _Places:
-    """Counts the lines before a split only when one of its own must be named."""
-
-    def __init__(self, split: Split) -> None:
-        self._split = split
-
-    def of_line(self, number: int) -> tuple[str, int]:
-        return self._split.file, self._before + number + 1
-
-    @cached_property
-    def _before(self) -> int:
-        return lines_before(self._split)
 
 
 class _Waiting:
@@ -142,29 +140,36 @@ class _Waiting:
         self._given: set[TableKey] = set()
         self.size = 0
 
-    def add(self, split: Split, conformed: Conformed) -> None:
+    def add(self, piece: Piece, conformed: Conformed) -> None:
         for typed in conformed.rows:
             key = typed.entity.table_key
             self._entities[key] = typed.entity
             self._batches[key].append(typed.batch)
-            self._origins[key].append(Origin(split, typed.batch.num_rows))
+            self._origins[key].append(Origin(piece, typed.batch.num_rows))
             self.size += typed.batch.nbytes
             if typed.gives_ids:
                 self._given.add(key)
 
     def flush(self) -> list[StagedTable]:
-        written = [self._write(key) for key in self._batches]
+        staged = [self._stage(key) for key in self._batches]
         self._batches.clear()
         self._origins.clear()
         self.size = 0
-        return written
+        return staged
 
-    def _write(self, key: TableKey) -> StagedTable:
-        schema = table_schema(self._entities[key])
-        fragments = write_fragments(
-            self._job.uris[key], iter(self._batches[key]), schema, options=self._job.options
-        )
-        files = tuple(StagedFile(f, json.loads(f)["physical_rows"]) for f in fragments)
+    def _stage(self, key: TableKey) -> StagedTable:
+        files = tuple(map(StagedFile.of, self._write(key)))
         origins = tuple(self._origins[key])
-        assert sum(f.rows for f in files) == sum(o.rows for o in origins), "every row is written"
-        return StagedTable(key, files, origins, key in self._given)
+        is_whole = not files or sum(f.rows for f in files) == sum(o.rows for o in origins)
+        assert is_whole, "every row is written"
+        held = tuple(self._batches[key]) if Keeping.HELD in self._job.keeping else ()
+        return StagedTable(key, files, held, origins, key in self._given)
+
+    def _write(self, key: TableKey) -> list[str]:
+        job, schema = self._job, table_schema(self._entities[key])
+        batches = iter(self._batches[key])
+        if Keeping.FILES in job.keeping:
+            return write_fragments(job.uris[key], batches, schema, options=job.options)
+        if Keeping.SCRATCH in job.keeping:
+            return [write_scratch(job.uris[key], batches, schema, options=job.options)]
+        return []

@@ -28,7 +28,7 @@ from omnigraph.store.publish import publish
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.land import Armed, Landed, arm, disarm, land
 from omnigraph.write.recover import is_published, recover, recover_if_idle
-from omnigraph.write.stage import Maintenance, Work, WriteNote, stage
+from omnigraph.write.stage import Replacement, Upkeep, Work, WriteNote, stage
 from omnigraph.write.upkeep import compact_scattered
 
 __all__ = ["UPKEEP_ACTOR", "OnConflict", "write"]
@@ -58,20 +58,27 @@ def write(
     merged_parent: CommitId | None = None,
     extra: Mapping[str, str] | None = None,
     if_commit: CommitId | None = None,
+    unless: Callable[[], bool] | None = None,
     on_conflict: OnConflict = OnConflict.RAISE,
     faults: Faults = NEVER,
 ) -> CommitId | None:
     """Make what `prepare` finds the next commit on `branch`, or leave no trace a reader can see.
 
     None: there was nothing to do. `if_commit` makes the write conditional on the branch's head.
+    `unless` says whether this was done already. It is asked before anything is prepared, and again
+    with everyone else kept out.
     """
     note = WriteNote(kind, actor, message, merged_parent, extra)
     recover_if_idle(store, branch)  # else what it heals would look like a conflict to us
+    if unless is not None and unless():
+        return None
     seen = store.snapshot(branch)
     _require_head(store, seen, if_commit)
     work = prepare(seen)  # reads, checks, heavy files; nothing moves
     with store.fence(branch) as held:  # across processes
         recover(store, held)  # a sidecar under our fence has no living owner
+        if unless is not None and unless():
+            return None
         now = store.snapshot(branch)
         _require_head(store, now, if_commit)
         if moved := _moved(store, work, seen, now):
@@ -153,9 +160,13 @@ def _moved(store: GraphStore, work: Work, seen: Snapshot, now: Snapshot) -> tupl
         return tuple(sorted(now.tables))
     depends = now.tables.keys() if work.reads is None else work.tables.keys() | work.reads
     moved = {key for key in depends if seen.tables[key].ref != now.tables[key].ref}
-    if moved and not isinstance(work, Maintenance):
+    if moved:
         since = takewhile(lambda commit: commit.id != seen.commit.id, store.line(now.branch))
-        moved &= {c.key for commit in since if not commit.kind.keeps_rows for c in commit.changes}
+        written = {c.key for commit in since if not commit.kind.keeps_rows for c in commit.changes}
+        about_files = {
+            key for key, table in work.tables.items() if isinstance(table, Upkeep | Replacement)
+        }
+        moved &= written | about_files
     return tuple(sorted(moved))
 
 

@@ -16,9 +16,18 @@ from omnigraph.store.datasets.files import (
     discard_fragments,
     read_fragment_columns,
     write_fragments,
+    write_scratch,
 )
-from omnigraph.store.datasets.lance_values import LandingRefused, VersionNote
-from omnigraph.store.datasets.reading import BlobCell, Dataset, Files, Piece
+from omnigraph.store.datasets.lance_values import LandingRefused, VersionNote, with_row_ids
+from omnigraph.store.datasets.reading import (
+    BlobCell,
+    Dataset,
+    Files,
+    Piece,
+    RowSet,
+    open_at,
+    row_set,
+)
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
@@ -31,8 +40,13 @@ __all__ = [
     "Files",
     "LandingRefused",
     "Piece",
+    "RowSet",
     "VersionNote",
     "discard_fragments",
+    "open_at",
     "read_fragment_columns",
+    "row_set",
+    "with_row_ids",
     "write_fragments",
+    "write_scratch",
 ]

@@ -7,14 +7,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from lance.dataset import LanceDataset
+from lance.dataset import LanceDataset, serialize_row_addrs
 from lance.fragment import LanceFragment
 from numpy.typing import NDArray
 
-from omnigraph.store.datasets.lance_values import BLOB_MARK, failures, is_blob, sql_text
+from omnigraph.store.datasets.lance_values import (
+    BLOB_MARK,
+    failures,
+    is_blob,
+    open_handle,
+    sql_text,
+)
 from omnigraph.store.transactions import DatasetRef
 
-__all__ = ["BlobCell", "Dataset", "Files", "Piece"]
+__all__ = ["BlobCell", "Dataset", "Files", "Piece", "RowSet", "open_at", "row_set"]
 
 # An IN list reaches an index where there is one; past this many ids one pass over the column is
 # cheaper than the list.
@@ -27,6 +33,14 @@ LIMIT_BATCH_ROWS = 16_384
 BATCHES_AHEAD = 2
 
 WRITTEN_AT = "_row_last_updated_at_version"
+
+
+RowSet = bytes
+"""Some rows of a dataset, by row id: a compressed bitmap that tasks may take along."""
+
+
+def row_set(row_ids: NDArray[np.uint64]) -> RowSet:
+    return bytes(serialize_row_addrs(row_ids.tolist()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +77,12 @@ class BlobCell:
     """None is null, which is not the same as empty."""
 
 
+def open_at(uri: str, version: int | None = None) -> "Dataset":
+    """A dataset that is no graph's, at its newest version if none is named."""
+    handle = open_handle(uri, version)
+    return Dataset(DatasetRef(uri, None, handle.version), handle)
+
+
 class Dataset:
     """One version of a dataset, open for reading."""
 
@@ -78,6 +98,10 @@ class Dataset:
     @property
     def column_names(self) -> list[str]:
         return list(self._handle.schema.names)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._handle.schema
 
     @property
     def schema_metadata(self) -> Mapping[bytes, bytes]:
@@ -151,6 +175,7 @@ class Dataset:
         with_row_id: bool = False,
         with_row_address: bool = False,
         fragment_ids: Sequence[int] | None = None,
+        without: RowSet | None = None,
     ) -> pa.Table:
         """The rows that satisfy the predicate, of all fragments or of those named."""
         fragments = None
@@ -162,9 +187,12 @@ class Dataset:
             with_row_id=with_row_id,
             with_row_address=with_row_address,
             fragments=fragments,
+            row_addr_blocklist=without,
         )
 
-    def batches(self, columns: Sequence[str], *, limit_bytes: int) -> Iterator[pa.RecordBatch]:
+    def bounded_batches(
+        self, columns: Sequence[str], *, limit_bytes: int
+    ) -> Iterator[pa.RecordBatch]:
         """The rows of a scan, about so many bytes at a time, however large the table is.
 
         Blobs count too, as bytes; one that is larger than the limit comes by itself.
@@ -196,6 +224,19 @@ class Dataset:
             values = pa.array([value for _, value in read], pa.large_binary())
             rows = rows.set_column(rows.schema.get_field_index(name), name, values)
         return rows
+
+    def batches(
+        self, columns: Sequence[str], *, fragment_ids: Sequence[int], batch_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of these fragments in order, not all in memory at once."""
+        with failures("read", self.ref.path):
+            yield from self._handle.scanner(
+                columns=list(columns),
+                fragments=[self._fragment(i) for i in fragment_ids],
+                batch_size=batch_rows,
+                blob_handling="all_binary",
+                scan_in_order=True,
+            ).to_batches()
 
     def _read(self, columns: Sequence[str], **options: Any) -> pa.Table:
         with failures("read", self.ref.path):
@@ -250,8 +291,19 @@ class Dataset:
             # As SQL, since to translate an expression takes Lance as long as a small look-up.
             among = f"id IN ({', '.join(map(sql_text, ids.to_pylist()))})" if len(ids) else "false"
             return self._read(wanted, filter=among, with_row_id=True, with_row_address=True)
-        found = self.scan(wanted, with_row_id=True, with_row_address=True)
-        return found.filter(pc.is_in(found["id"], value_set=ids))
+        found = self.scan(["id"], with_row_id=True, with_row_address=True)
+        found = found.filter(pc.is_in(found["id"], value_set=ids))
+        if not columns:
+            return found
+        rows = self.rows_at(row_set(found["_rowid"].to_numpy()), columns)
+        order = pc.index_in(found["_rowid"], value_set=rows["_rowid"].combine_chunks())
+        for column in columns:
+            found = found.append_column(rows.schema.field(column), rows[column].take(order))
+        return found.select([*wanted, "_rowid", "_rowaddr"])
+
+    def rows_at(self, rows: RowSet, columns: Sequence[str]) -> pa.Table:
+        """The columns and `_rowid` of the rows with these row ids, in the order of a scan."""
+        return self._read(columns, with_row_id=True, row_addr_allowlist=rows)
 
     def rows_written_after(self, version: int, columns: Sequence[str]) -> pa.Table:
         """The rows that versions after `version` on this dataset's line added or replaced."""

@@ -69,12 +69,24 @@ def load(
     *,
     store: UriOption = None,
     data: Annotated[
-        list[str], typer.Option("--data", help="A file, directory or glob; repeatable.")
+        list[str],
+        typer.Option("--data", help="A file, directory or glob; repeatable. - is standard input."),
     ],
-    mode: Annotated[str, typer.Option("--mode", help="overwrite or append.")],
+    mode: Annotated[str, typer.Option("--mode", help="append, merge or overwrite.")],
     branch: BranchOption = MAIN,
     from_: Annotated[
         str | None, typer.Option("--from", help="Make the branch from this one first.")
+    ] = None,
+    load_id: Annotated[
+        str | None,
+        typer.Option("--load-id", help="Load only if no load of this name is on the branch."),
+    ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", help="What the files are: jsonl, csv or parquet."),
+    ] = None,
+    mapping: Annotated[
+        str | None, typer.Option("--mapping", help="A YAML file: which columns feed what.")
     ] = None,
     engine: Annotated[
         str, typer.Option("--engine", help="auto, spark, or local: here, without Java.")
@@ -84,7 +96,7 @@ def load(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Load NDJSON files, checked as a whole, as one commit.
+    """Load files (NDJSON, CSV, Parquet, Lance), checked as a whole, as one commit.
 
     Example: omnigraph load --data people.jsonl --mode append ./people.omni
     """
@@ -98,6 +110,9 @@ def load(
             mode=mode,
             branch=branch,
             from_=from_,
+            mapping=mapping,
+            format=format_,
+            load_id=load_id,
             engine=engine,
             actor=actor,
             message=message,
@@ -105,11 +120,17 @@ def load(
         )
     if as_json:
         print_json(load_json(result))
-    elif not quiet:
+    elif quiet:
+        return
+    elif result.is_repeat:
+        assert result.commit is not None
+        say(f"{load_id} was loaded before: commit {result.commit.graph_commit_id}")
+    else:
         for name, count in (*result.nodes.items(), *result.edges.items()):
             say(f"  {name}: {count:,}")
         phases = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in result.seconds.items())
-        say(f"loaded {result.total_entities:,} entities as one commit ({phases})")
+        done = "as one commit" if result.commit is not None else "and nothing changed"
+        say(f"loaded {result.total_entities:,} entities {done} ({phases})")
 
 
 def query(
