@@ -96,6 +96,17 @@ def test_every_kind_of_blob_comes_back_and_survives_all_that_happens_to_its_row(
     assert bodies(graph, snapshot=before) == BODIES
 
 
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_every_kind_of_blob_comes_back_from_an_export(
+    graph: Graph, tmp_path: Path, form: str
+) -> None:
+    target = tmp_path / ("out.jsonl" if form == "jsonl" else "out")
+    graph.export(target, format=form)
+    again = Graph.init(str(tmp_path / "again"), SCHEMA, durability="relaxed")
+    again.load(str(target), mode="append", engine="local")
+    assert bodies(again) == BODIES
+
+
 @given(st.data())
 def test_a_range_is_the_slice_of_the_whole(graph: Graph, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(["empty", "small", "packed", "large"]))

@@ -191,7 +191,7 @@ def test_parquet_is_a_file_per_type_with_a_manifest_that_is_true(
 ) -> None:
     types = ["Person", "City", "Empty", "Pair", "Knows"]
     result = graph.export(tmp_path / "out", types=types, format="parquet")
-    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
+    manifest = json.loads((tmp_path / "out/_manifest.json").read_text())
     assert (tmp_path / "out/schema.pg").read_text() == SCHEMA
     assert manifest["graph_commit_id"] == result.graph_commit_id
     assert manifest["nodes"] == {"City": 1, "Empty": 0, "Pair": 4, "Person": 2}
@@ -212,6 +212,15 @@ def test_parquet_is_a_file_per_type_with_a_manifest_that_is_true(
     assert knows.column_names == ["id", "from", "to", "proof", "since"]
     city = pq.read_table(tmp_path / "out/nodes/City.parquet")
     assert city.to_pylist() == [{"code": -5, "id": "own"}]
+
+
+def test_a_graph_loaded_from_its_parquet_files_is_equal_to_it(graph: Graph, tmp_path: Path) -> None:
+    types = [e.name for e in graph.catalog.entities if e.name != "Note"]
+    graph.export(tmp_path / "out", types=types, format="parquet")
+    again = Graph.init(str(tmp_path / "again"), tmp_path / "out/schema.pg", durability="relaxed")
+    again.load(str(tmp_path / "out"), mode="append", engine="local")
+    assert contents(again) == {**contents(graph), "Note": []}
+    assert exported(again) == exported(graph, types=types)
 
 
 def test_parquet_has_no_place_for_an_id_beside_a_property_of_that_name(

@@ -24,7 +24,8 @@ __all__ = ["MANIFEST", "Target", "export"]
 Target = str | os.PathLike[str] | Sink
 """A path, or anything with a `write` that takes bytes."""
 
-MANIFEST, SCHEMA = "manifest.json", "schema.pg"
+# A load of the directory passes over names that begin with _.
+MANIFEST, SCHEMA = "_manifest.json", "schema.pg"
 MANIFEST_VERSION = 1
 
 
