@@ -159,7 +159,7 @@ def _datetimes(column: pa.Array) -> pa.Array:
 
 
 def _blobs(column: pa.Array) -> Coerced:
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+    if not pa.types.is_string(column.type):
         return _fits(column.cast(arrow_type(Scalar.BLOB)))
     misfits: list[int] = []
     values: list[bytes | None] = []

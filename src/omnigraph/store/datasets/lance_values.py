@@ -33,8 +33,7 @@ from omnigraph.store.transactions import (
 
 STORAGE_VERSION: Literal["2.2"] = "2.2"
 
-# The mark of a column whose large values Lance keeps beside the file. A scan drops it.
-BLOB_MARK = {b"lance-encoding:blob": b"true"}
+# What Lance makes of a column with our mark for blobs.
 BLOB_TYPE = "lance.blob.v2"
 
 # What Lance raises for a file it can't read or write, by no rule that we could see.

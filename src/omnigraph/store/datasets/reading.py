@@ -12,12 +12,12 @@ from lance.fragment import LanceFragment
 from numpy.typing import NDArray
 
 from omnigraph.store.datasets.lance_values import (
-    BLOB_MARK,
     failures,
     is_blob,
     open_handle,
     sql_text,
 )
+from omnigraph.store.layout import BLOB_MARK
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = ["BlobCell", "Dataset", "Files", "Piece", "RowSet", "open_at", "row_set"]
