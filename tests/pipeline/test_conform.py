@@ -20,7 +20,7 @@ def test_a_line_becomes_a_row_as_it_is_stored() -> None:
         born="1815-12-10",
         seen="2024-05-31T12:00:00.123456+02:00",
         face=[1, 0.5],
-        photo="aGk=",
+        photo="base64:aGk=",
     )
     (row,) = rows(conformed(text([line]).encode())).values()
     assert row.pop("seen").isoformat() == "2024-05-31T10:00:00.123000+00:00"
@@ -144,7 +144,8 @@ BAD_LINES: list[tuple[str, dict[str, Any] | str, tuple[str, str | None]]] = [
     ("a number for text", person("ada", nick=3), ("type", "nick")),
     ("no such day", person("ada", born="2023-02-29"), ("type", "born")),
     ("no such hour", person("ada", seen="2023-02-27T25:00:00"), ("type", "seen")),
-    ("no base64", person("ada", photo="?"), ("type", "photo")),
+    ("no base64", person("ada", photo="base64:?"), ("type", "photo")),
+    ("base64 that does not say so", person("ada", photo="aGk="), ("type", "photo")),
     ("a vector too short", person("ada", face=[1]), ("type", "face")),
     ("a vector with a null", person("ada", face=[1, None]), ("type", "face")),
     ("a vector too large", person("ada", face=[1, 1e300]), ("type", "face")),

@@ -17,18 +17,17 @@ from omnigraph.lang.plan import ir
 from tests.reference.naive import Entity, PlainGraph
 from tests.reference.small_graph import catalog_of, plain_graph
 
-CATALOG = catalog_of(
-    """
-    interface Named { name: String?  n: I64? }
-    node A implements Named {
-        x: F64?  small: I32?  flag: Bool?  day: Date?  at: DateTime?  tags: [String]?
-    }
-    node B implements Named { id: I64 @key  big: U64? }
-    edge Aa: A -> A { w: I32? }
-    edge Ab: A -> B
-    edge Ba: B -> A { w: I32? }
-    """
-)
+SCHEMA = """
+interface Named { name: String?  n: I64? }
+node A implements Named {
+    x: F64?  small: I32?  flag: Bool?  day: Date?  at: DateTime?  tags: [String]?
+}
+node B implements Named { id: I64 @key  big: U64? }
+edge Aa: A -> A { w: I32? }
+edge Ab: A -> B
+edge Ba: B -> A { w: I32? }
+"""
+CATALOG = catalog_of(SCHEMA)
 
 A, B = TypeName("A"), TypeName("B")
 

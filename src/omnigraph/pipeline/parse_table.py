@@ -5,7 +5,6 @@ as `Rows`, and what single values are worth is decided where all rows are checke
 the exception: several columns or a key of any type must become one id first.
 """
 
-import base64
 import csv
 import datetime
 import io
@@ -15,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.types import EnumOf, Scalar, ValueType
 from omnigraph.base.violations import Violation
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType, NodeType
@@ -76,7 +76,7 @@ def _record_as_text(raw: bytes, layout: TextTable) -> str:
 def _plain(value: object) -> object:
     match value:
         case bytes():
-            return base64.b64encode(value).decode()
+            return text_from_blob(value)
         case datetime.date() | datetime.time():
             return value.isoformat()
         case _:

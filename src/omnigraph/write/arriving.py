@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.base.blob_text import BLOB_PREFIX
 from omnigraph.base.types import INTEGER_RANGES, EnumOf, ListOf, Scalar, ValueType, VectorOf
 
 __all__ = ["arriving_array", "arriving_type", "expectation", "fits_json", "plain_type"]
@@ -39,7 +40,7 @@ def expectation(type_: ValueType) -> str:
         case Scalar.STRING | EnumOf():
             return "text"
         case Scalar.BLOB:
-            return "base64 text"
+            return f'text such as "{BLOB_PREFIX}aGk="'
         case Scalar.BOOL:
             return "true or false"
         case Scalar.DATE:
