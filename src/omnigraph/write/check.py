@@ -5,6 +5,7 @@ tuple, an end or an id that the change names. The cost follows the change, not t
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -19,6 +20,7 @@ from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.rules import (
     RELATIONS,
+    Breach,
     Claim,
     Degree,
     End,
@@ -32,9 +34,6 @@ from omnigraph.write.rules import (
 )
 
 __all__ = ["check_changes", "tables_judged_by"]
-
-# Past this many values a list in a predicate costs more than reading the column.
-VALUES_IN_PREDICATE = 10_000
 
 
 def check_changes(changes: ChangeSet, snapshot: Snapshot) -> Violations:
@@ -55,7 +54,7 @@ def check_changes(changes: ChangeSet, snapshot: Snapshot) -> Violations:
             rows: list[dict[str, Any]] = connection.sql(sql).to_arrow_table().to_pylist()
             return rows
 
-        return report(breaches(readings, query))
+        return report([_named(breach, changes) for breach in breaches(readings, query)])
 
 
 def tables_judged_by(changes: ChangeSet, snapshot: Snapshot) -> frozenset[TableKey]:
@@ -75,6 +74,15 @@ def _touch(table: TableChanges) -> Touch:
     return Touch(
         adds=table.upserts.num_rows > 0, removes=len(table.deletes) > 0, ids_may_clash=False
     )
+
+
+def _named(breach: Breach, changes: ChangeSet) -> Breach:
+    """A breach that says which row is to blame, where only its place was known."""
+    violation = breach.violation
+    if violation.entity_id is not None or breach.place is None:
+        return breach
+    row = changes.tables[breach.entity.table_key].upserts[ID][breach.place].as_py()
+    return replace(breach, violation=replace(violation, entity_id=row))
 
 
 class _Image:
@@ -119,10 +127,7 @@ class _Image:
     ) -> pa.Table:
         if not len(values):
             return table_schema(entity).empty_table()
-        is_short = len(values) <= VALUES_IN_PREDICATE
-        among = pc.field(column).isin(values) if is_short else None
-        rows = self._snapshot.dataset(entity).scan(sorted({*columns, column}), predicate=among)
-        return rows if is_short else rows.filter(pc.is_in(rows[column], value_set=values))
+        return self._snapshot.dataset(entity).rows_among(column, values, sorted(columns))
 
     def _upserts(self, entity: EntityType) -> pa.Table:
         changes = self._changes.get(entity.table_key)

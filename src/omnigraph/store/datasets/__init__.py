@@ -18,11 +18,12 @@ from omnigraph.store.datasets.files import (
     write_fragments,
 )
 from omnigraph.store.datasets.lance_values import LandingRefused, VersionNote
-from omnigraph.store.datasets.reading import Dataset, Files, Piece
+from omnigraph.store.datasets.reading import VALUES_IN_PREDICATE, Dataset, Files, Piece
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
     "SEGMENTS_PER_INDEX",
+    "VALUES_IN_PREDICATE",
     "Dataset",
     "DatasetRef",
     "Datasets",

@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from omnigraph.store.datasets.lance_values import failures, sql_text
 from omnigraph.store.transactions import DatasetRef
 
-__all__ = ["Dataset", "Files", "Piece"]
+__all__ = ["VALUES_IN_PREDICATE", "Dataset", "Files", "Piece"]
+
+# Past this many values a list in a predicate costs more than reading the column.
+VALUES_IN_PREDICATE = 10_000
 
 # An IN list reaches an index where there is one; past this many ids one pass over the column is
 # cheaper than the list.
@@ -164,6 +167,25 @@ class Dataset:
             return self._read(wanted, filter=among, with_row_id=True, with_row_address=True)
         found = self.scan(wanted, with_row_id=True, with_row_address=True)
         return found.filter(pc.is_in(found["id"], value_set=ids))
+
+    def rows_among(self, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """`id` and the columns of the rows with one of these values in a column.
+
+        A look-up where the column has an index, a pass over it where it has none.
+        """
+        wanted = list(dict.fromkeys(["id", column, *columns]))
+        if pa.types.is_floating(values.type):
+            # Lance and Arrow tell 0 from -0; NumPy compares numbers.
+            found = self.scan(wanted)
+            return found.filter(pa.array(np.isin(found[column].to_numpy(), values.to_numpy())))
+        if len(values) > VALUES_IN_PREDICATE:
+            found = self.scan(wanted)
+            return found.filter(pc.is_in(found[column], value_set=values))
+        if pa.types.is_unsigned_integer(values.type):
+            # Lance can't translate an expression over unsigned integers.
+            listed = ", ".join(str(int(value)) for value in values.to_pylist())
+            return self._read(wanted, filter=f"`{column}` IN ({listed})" if listed else "false")
+        return self.scan(wanted, predicate=pc.field(column).isin(values))
 
     def rows_written_after(self, version: int, columns: Sequence[str]) -> pa.Table:
         """The rows that versions after `version` on this dataset's line added or replaced."""
