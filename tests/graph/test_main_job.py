@@ -36,7 +36,7 @@ def test_a_load_is_one_commit_made_by_spark_tasks(tmp_path: Path, spark: Spark) 
     ]
     result = graph.load(files, mode="append", spark=spark, actor="loader", message="all of it")
     assert (result.nodes, result.edges) == ({"Company": 1, "Person": 3}, {"Knows": 3, "WorksAt": 1})
-    assert result.spark_tasks > 0
+    assert (result.engine, result.tasks > 0) == ("spark", True)
     newest, first = graph.commits()
     assert result.commit == newest
     assert (newest.kind, newest.actor_id, newest.message) == ("load", "loader", "all of it")

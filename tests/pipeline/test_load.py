@@ -20,7 +20,7 @@ from omnigraph.base.ids import MAIN, TableKey
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.pipeline import load as load_module
 from omnigraph.pipeline.load import LoadMode, StagedLoad, recheck_load, stage_load
-from omnigraph.pipeline.session import Spark
+from omnigraph.pipeline.runner import Runner
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import read_fragment_columns
@@ -28,8 +28,6 @@ from omnigraph.store.graph_store import GraphStore
 from omnigraph.write.writer import write
 from tests.pipeline.world import NOW_MS, edge, new_graph, node
 from tests.pipeline.world import write as write_lines
-
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 SCHEMA = """
 node Person { name: String @key  phone: String?  @unique(phone) }
@@ -44,14 +42,14 @@ edge Owns: Person -> City @card(1..*)
 class World:
     """A graph, a place for input files, and loads into it."""
 
-    def __init__(self, place: Path, spark: Spark) -> None:
+    def __init__(self, place: Path, runner: Runner) -> None:
         self.place = place
-        self.spark = spark
+        self.runner = runner
         self.store: GraphStore = new_graph(place / "graph", SCHEMA)
 
     def stage(self, *sources: str, mode: str = "append", **options: Any) -> StagedLoad:
         return stage_load(
-            self.spark,
+            self.runner,
             sources,
             snapshot=self.store.snapshot(MAIN),
             mode=LoadMode.named(mode),
@@ -97,8 +95,8 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, spark: Spark) -> World:
-    return World(tmp_path, spark)
+def world(tmp_path: Path, runner: Runner) -> World:
+    return World(tmp_path, runner)
 
 
 def person(name: str, **data: Any) -> dict[str, Any]:
@@ -140,10 +138,10 @@ def test_staged_files_hold_exactly_the_rows_of_the_input(
         TableKey("edge:Knows"): 99,
         TableKey("edge:Owns"): 100,
     }
-    # Really on Spark: many tasks, none of them here.
     assert len(staged.tasks) > 4
     assert sorted(task.partition for task in staged.tasks) == list(range(len(staged.tasks)))
-    assert os.getpid() not in {task.pid for task in staged.tasks}
+    is_here = os.getpid() in {task.pid for task in staged.tasks}
+    assert is_here == (world.runner.engine == "local")
 
 
 def test_nothing_is_visible_until_it_is_published(world: World) -> None:
@@ -254,10 +252,10 @@ def test_lines_that_are_no_rows_make_the_input_unreadable(world: World) -> None:
 def test_what_was_staged_can_be_judged_again_by_a_newer_snapshot(world: World) -> None:
     world.load(YORK)
     staged = world.stage(write_lines(world.place / "a.jsonl", *owner("ada")))
-    recheck_load(world.spark, staged, world.store.snapshot(MAIN))
+    recheck_load(world.runner, staged, world.store.snapshot(MAIN))
     world.load(*owner("ada"))
     with pytest.raises(KeyTaken, match=r"a\.jsonl:1: Person 'ada' is already in the graph"):
-        recheck_load(world.spark, staged, world.store.snapshot(MAIN))
+        recheck_load(world.runner, staged, world.store.snapshot(MAIN))
 
 
 def test_an_empty_file_loads_nothing(world: World) -> None:

@@ -159,16 +159,19 @@ class Graph:
         mode: str,
         branch: str = MAIN,
         from_: str | None = None,
+        engine: str = "auto",
         actor: str | None = None,
         message: str | None = None,
         spark: Any = None,
         progress: Progress | None = None,
     ) -> LoadResult:
-        """Load NDJSON files, directories or globs on Spark, checked as a whole, as one commit.
+        """Load NDJSON files, directories or globs, checked as a whole, as one commit.
 
         `mode` is `append` (an id that is already there is an error) or `overwrite` (replaces all
-        rows of the types present in the input). `from_` makes the branch first. `spark` is a
-        session of yours to use; without it the handle starts one and keeps it until closed.
+        rows of the types present in the input). `from_` makes the branch first. `engine` is
+        `spark`, `local` (in this process, without Java: the quick way for a small file) or `auto`.
+        `spark` is a session of yours to use; without it the handle starts one and keeps it until
+        closed.
         """
         self._check_writable()
         return load(
@@ -179,6 +182,7 @@ class Graph:
             from_=BranchName(from_) if from_ is not None else None,
             actor=actor,
             message=message,
+            engine=engine,
             start_spark=lambda: self._session(spark),
             progress=progress,
             faults=self._faults,

@@ -1,4 +1,5 @@
-"""Load: Spark stages the files, the one write protocol makes them one commit.
+"""Load: tasks stage the files, on Spark or in this process, and the one write protocol makes them
+one commit.
 
 Rows are written once. Where another writer was quicker, an append is judged again against what is
 there now; an overwrite is refused, since what it meant to replace has changed.
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from omnigraph.base.errors import OmnigraphError
+from omnigraph.base.errors import ArgumentInvalid, OmnigraphError
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.results import LoadResult, commit_info
@@ -21,7 +22,7 @@ from omnigraph.write.stage import StagedFragments
 from omnigraph.write.writer import OnConflict, write
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.session import Spark
+    from omnigraph.pipeline.runner import Runner
 
 __all__ = ["Progress", "Sources", "load"]
 
@@ -39,25 +40,27 @@ def load(
     from_: BranchName | None,
     actor: str | None,
     message: str | None,
-    start_spark: Callable[[], "Spark"],
+    engine: str,
+    start_spark: Callable[[], "Runner"],
     progress: Progress | None,
     faults: Faults,
 ) -> LoadResult:
-    """Stage the input on Spark and publish it as one commit; a single bad row loads nothing."""
+    """Stage the input and publish it as one commit; a single bad row loads nothing."""
     from omnigraph.pipeline.load import LoadMode, StagedLoad, recheck_load, stage_load
 
     load_mode = LoadMode.named(mode)
+    start = _starter(engine, start_spark)
     tell = progress or _silent
     seconds: dict[str, float] = {}
     staged: list[StagedLoad] = []
 
     def prepare(snapshot: Snapshot) -> StagedFragments:
         if staged:
-            recheck_load(spark, staged[0], snapshot)
+            recheck_load(runner, staged[0], snapshot)
         else:
             staged.append(
                 stage_load(
-                    spark,
+                    runner,
                     _paths(sources),
                     snapshot=snapshot,
                     mode=load_mode,
@@ -72,7 +75,7 @@ def load(
     with _made_for_this(store, branch, from_):
         began = time.monotonic()
         tell("start", 0, 0)
-        spark = start_spark()
+        runner = start()
         seconds["start"] = time.monotonic() - began
         began = time.monotonic()
         commit = write(
@@ -98,9 +101,24 @@ def load(
         edges=staged[0].edges,
         input_bytes=staged[0].input_bytes,
         seconds=seconds,
-        spark_tasks=len(staged[0].tasks),
+        engine=runner.engine,
+        tasks=len(staged[0].tasks),
         commit=commit_info(store, commit),
     )
+
+
+def _starter(engine: str, start_spark: Callable[[], "Runner"]) -> Callable[[], "Runner"]:
+    from omnigraph.pipeline.local import InProcess
+
+    match engine:
+        case "local":
+            return InProcess
+        case "auto" | "spark":
+            # Files, however small, are Spark's unless told otherwise: one rule to remember.
+            return start_spark
+        case _:
+            rule = "it is auto, spark or local"
+            raise ArgumentInvalid(argument="engine", value=engine, rule=rule)
 
 
 @contextmanager

@@ -133,7 +133,8 @@ class LoadResult:
     edges: Mapping[str, int]
     input_bytes: int
     seconds: Mapping[str, float]
-    spark_tasks: int
+    engine: Literal["local", "spark"]
+    tasks: int
     commit: CommitInfo | None
 
     @property

@@ -1,4 +1,4 @@
-"""Set checks of a load, on Spark: tasks read keys, and Spark SQL asks the questions of `rules`.
+"""Set checks of a load: tasks read keys, and the runner's SQL asks the questions of `rules`.
 
 Only keys travel, and only what breaks a rule comes to the driver: the first few breaches of each
 rule, and counts. Incoming rows are read from the files that the load has staged, kept rows from the
@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.pipeline.session import Spark
+from omnigraph.pipeline.runner import Runner
 from omnigraph.store.datasets import Dataset, DatasetRef, Datasets, read_fragment_columns
 from omnigraph.write.rules import RELATIONS, Breach, Reading, breaches, extract
 
@@ -70,7 +70,7 @@ def committed_rows(
 
 
 def check_sets(
-    spark: Spark,
+    runner: Runner,
     readings: Sequence[Reading],
     sources: Callable[[Reading], Sequence[KeySource]],
 ) -> list[Breach]:
@@ -79,18 +79,18 @@ def check_sets(
     views = {name: f"{name}_{uuid.uuid4().hex}" for name in RELATIONS}
     for name, schema in RELATIONS.items():
         wanted = [(r, source) for r in readings if r.relation == name for source in sources(r)]
-        tasks = _deal(wanted, hands=TASKS_PER_CORE * spark.parallelism)
-        spark.show_as(views[name], tasks, _read_keys, schema)
+        tasks = _deal(wanted, hands=TASKS_PER_CORE * runner.parallelism)
+        runner.show_as(views[name], tasks, _read_keys, schema)
     names = ", ".join(f"{name} AS (SELECT * FROM {view})" for name, view in views.items())
 
     def query(sql: str) -> list[dict[str, Any]]:
-        return spark.query(f"WITH {names} {sql}", doing="checking keys, endpoints and cardinality")
+        return runner.query(f"WITH {names} {sql}", doing="checking keys, endpoints and cardinality")
 
     try:
         return breaches(readings, query)
     finally:
         for view in views.values():
-            spark.forget(view)
+            runner.forget(view)
 
 
 Wanted = tuple[Reading, KeySource]

@@ -29,7 +29,7 @@ from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.check import KeySource, StagedRows, check_sets, committed_rows
-from omnigraph.pipeline.session import Ran, Spark
+from omnigraph.pipeline.runner import Ran, Runner
 from omnigraph.pipeline.sources import Split, find_files, lines_before, pack
 from omnigraph.pipeline.stage import (
     Origin,
@@ -138,7 +138,7 @@ class StagedLoad:
 
 
 def stage_load(
-    spark: Spark,
+    runner: Runner,
     sources: Sequence[str],
     *,
     snapshot: Snapshot,
@@ -151,13 +151,13 @@ def stage_load(
     tell = progress or (lambda phase, done, total: None)
     clock = _Phases()
     files = find_files(sources)
-    tasks = pack(files, task_bytes=_task_bytes(files, spark.parallelism))
+    tasks = pack(files, task_bytes=_task_bytes(files, runner.parallelism))
     size = sum(split.size for splits in tasks for split in splits)
     uris = {e.table_key: snapshot.staging_uri(e) for e in snapshot.catalog.entities}
     job = StageJob(snapshot.catalog, uris, snapshot.options, now_ms)
     with clock.phase("read"):
         tell("read", 0, size)
-        ran = spark.run(
+        ran = runner.run(
             tasks,
             partial(stage_splits, job),
             doing="reading the input",
@@ -169,18 +169,18 @@ def stage_load(
         tell("read", size, size)
     with clock.phase("check"):
         tell("check", 0, 1)
-        recheck_load(spark, load, snapshot)
+        recheck_load(runner, load, snapshot)
         tell("check", 1, 1)
     return replace(load, seconds=clock.seconds)
 
 
-def recheck_load(spark: Spark, load: StagedLoad, snapshot: Snapshot) -> None:
+def recheck_load(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> None:
     """Judge the staged rows together with what `snapshot` holds; raise if a rule is broken."""
     assert snapshot.catalog == load.catalog, "rows are staged for one schema"
     readings = _readings(load)
     if not readings:
         return
-    found = check_sets(spark, readings, lambda reading: _sources(load, snapshot, reading))
+    found = check_sets(runner, readings, lambda reading: _sources(load, snapshot, reading))
     if found:
         violations = report(found, _Locator(load).place)
         all_taken = all(breach.is_taken for breach in found)

@@ -22,15 +22,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Generic, TypeVar, cast
+from typing import IO, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 import pyarrow as pa
 
 from omnigraph.base.errors import DependencyMissing, OmnigraphError, SparkFailed
 from omnigraph.pipeline.java import find_java_home
+from omnigraph.pipeline.runner import Engine, Ran
 
-__all__ = ["Ran", "Spark", "SparkSettings"]
+__all__ = ["Spark", "SparkSettings"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -67,17 +68,8 @@ class SparkSettings:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Ran(Generic[R]):
-    """What one task gave, and where it ran."""
-
-    result: R
-    partition: int
-    pid: int
-
-
 class Spark:
-    """A session, and whether closing it is ours. Close it, or use it in a `with`."""
+    """A session, and whether closing it is ours: a runner. Close it, or use it in a `with`."""
 
     def __init__(self, session: Any, *, log: IO[bytes] | None = None, is_owned: bool) -> None:
         self.session = session
@@ -122,8 +114,11 @@ class Spark:
         self.close()
 
     @property
+    def engine(self) -> Engine:
+        return "spark"
+
+    @property
     def parallelism(self) -> int:
-        """How many tasks run at a time."""
         context = self._context()
         return REMOTE_PARALLELISM if context is None else int(context.defaultParallelism)
 
@@ -135,10 +130,6 @@ class Spark:
         doing: str,
         on_progress: Callable[[int], None] | None = None,
     ) -> list[Ran[R]]:
-        """Run `work` on every task, in parallel, once; the results come in the order of the tasks.
-
-        `on_progress` hears how many tasks are done. Both ways values travel as pickles.
-        """
         if not tasks:
             return []
         frame = self._frame(list(enumerate(tasks)), partial(_run_one, work), RAN)
@@ -153,10 +144,7 @@ class Spark:
         read: Callable[[T], Iterator[pa.RecordBatch]],
         schema: pa.Schema,
     ) -> None:
-        """Let SQL see the rows that `read` gives for each task under `name`.
-
-        The rows are made when a query asks for them, and again for each query that does.
-        """
+        # The rows are made when a query asks for them, and again for each query that does.
         self._frame(tasks, read, schema).createOrReplaceTempView(name)
 
     def query(self, sql: str, *, doing: str) -> list[dict[str, Any]]:

@@ -74,12 +74,15 @@ def load(
     from_: Annotated[
         str | None, typer.Option("--from", help="Make the branch from this one first.")
     ] = None,
+    engine: Annotated[
+        str, typer.Option("--engine", help="auto, spark, or local: here, without Java.")
+    ] = "auto",
     actor: ActorOption = None,
     message: MessageOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Load NDJSON files on Spark, checked as a whole, as one commit.
+    """Load NDJSON files, checked as a whole, as one commit.
 
     Example: omnigraph load --data people.jsonl --mode append ./people.omni
     """
@@ -93,6 +96,7 @@ def load(
             mode=mode,
             branch=branch,
             from_=from_,
+            engine=engine,
             actor=actor,
             message=message,
             progress=progress,

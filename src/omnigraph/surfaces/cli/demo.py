@@ -71,7 +71,7 @@ class _Tour:
             _note(f"{count:>7,}  {name}")
         seconds = time.monotonic() - began
         _note(
-            f"{result.total_entities:,} entities by {result.spark_tasks} Spark tasks in "
+            f"{result.total_entities:,} entities by {result.tasks} Spark tasks in "
             f"{seconds:.1f} s, most of it starting Spark"
         )
 

@@ -1,0 +1,77 @@
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from omnigraph import Graph
+from omnigraph.base.errors import ArgumentInvalid, FileMissing
+from omnigraph.pipeline.local import InProcess
+from omnigraph.pipeline.sources import Split, lines_before
+from tests.graph.people import SCHEMA, write_ndjson
+
+LOAD = """
+import sys
+from omnigraph import Graph
+with Graph.init(sys.argv[1], sys.argv[2]) as graph:
+    done = graph.load(sys.argv[3], mode="append", engine="local")
+    assert (done.engine, done.total_entities, done.commit is None) == ("local", 8, False)
+assert not {"pyspark", "py4j"} & sys.modules.keys()
+"""
+
+
+def test_a_local_load_starts_no_java_and_imports_no_spark(tmp_path: Path) -> None:
+    data = write_ndjson(tmp_path / "people.jsonl")
+    ran = subprocess.run(
+        [sys.executable, "-c", LOAD, str(tmp_path / "g"), SCHEMA, data],
+        env={"PATH": str(tmp_path), "HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+
+def test_an_engine_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    graph = Graph.init(str(tmp_path / "g"), SCHEMA, durability="relaxed")
+    with pytest.raises(ArgumentInvalid, match="auto, spark or local"):
+        graph.load(write_ndjson(tmp_path / "a.jsonl"), mode="append", engine="dask")
+
+
+def test_tasks_run_side_by_side_and_answer_in_order() -> None:
+    both = threading.Barrier(2, timeout=10)
+
+    def work(number: int) -> int:
+        both.wait()
+        return -number
+
+    heard: list[int] = []
+    ran = InProcess().run([1, 2], work, doing="counting", on_progress=heard.append)
+    assert [(one.result, one.partition) for one in ran] == [(-1, 0), (-2, 1)]
+    assert heard == [1, 2]
+
+
+def test_an_error_of_a_task_comes_as_it_was() -> None:
+    splits = [Split("in.jsonl", "/nowhere/in.jsonl", 0, 1)] * 3
+    with pytest.raises(FileMissing):
+        InProcess().run(splits, lines_before, doing="reading")
+
+
+def test_sql_sees_the_rows_of_all_tasks_until_they_are_forgotten() -> None:
+    runner, schema = InProcess(), pa.schema([("n", pa.int64())])
+
+    def read(number: int) -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"n": [number, number * 10]}, schema)
+
+    runner.show_as("numbers", [1, 2], read, schema)
+    runner.show_as("none", [], read, schema)
+    found = runner.query("SELECT sum(n) AS n FROM numbers", doing="adding")
+    assert found == [{"n": 33}]
+    assert runner.query("SELECT * FROM none", doing="looking") == []
+    runner.forget("numbers")
+    runner.show_as("numbers", [3], read, schema)
+    assert runner.query("SELECT max(n) AS n FROM numbers", doing="looking") == [{"n": 30}]
