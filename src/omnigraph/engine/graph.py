@@ -167,8 +167,9 @@ class Graph:
     ) -> LoadResult:
         """Load NDJSON files, directories or globs, checked as a whole, as one commit.
 
-        `mode` is `append` (an id that is already there is an error) or `overwrite` (replaces all
-        rows of the types present in the input). `from_` makes the branch first. `engine` is
+        `mode` is `append` (an id that is already there is an error), `merge` (a row replaces the
+        one with its id, whole, or is new) or `overwrite` (replaces all rows of the types present in
+        the input). `from_` makes the branch first. `engine` is
         `spark`, `local` (in this process, without Java: the quick way for a small file) or `auto`.
         `spark` is a session of yours to use; without it the handle starts one and keeps it until
         closed.

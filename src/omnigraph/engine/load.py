@@ -1,8 +1,8 @@
 """Load: tasks stage the files, on Spark or in this process, and the one write protocol makes them
 one commit.
 
-Rows are written once. Where another writer was quicker, an append is judged again against what is
-there now; an overwrite is refused, since what it meant to replace has changed.
+The input is read once. Where another writer was quicker, an append or a merge is settled again with
+what is there now; an overwrite is refused, since what it meant to replace has changed.
 """
 
 import os
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from omnigraph.base.errors import ArgumentInvalid, OmnigraphError
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
-from omnigraph.engine.results import LoadResult, commit_info
+from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.stage import StagedFragments
+from omnigraph.write.stage import Work
 from omnigraph.write.writer import OnConflict, write
 
 if TYPE_CHECKING:
@@ -46,39 +46,44 @@ def load(
     faults: Faults,
 ) -> LoadResult:
     """Stage the input and publish it as one commit; a single bad row loads nothing."""
-    from omnigraph.pipeline.load import LoadMode, StagedLoad, recheck_load, stage_load
+    from omnigraph.pipeline.load import LoadMode, Phases, StagedLoad, stage_load
+    from omnigraph.pipeline.settle import SettledLoad, settle_load
 
     load_mode = LoadMode.named(mode)
     start = _starter(engine, start_spark)
     tell = progress or _silent
-    seconds: dict[str, float] = {}
+    clock = Phases()
     staged: list[StagedLoad] = []
+    settled: list[SettledLoad] = []
 
-    def prepare(snapshot: Snapshot) -> StagedFragments:
-        if staged:
-            recheck_load(runner, staged[0], snapshot)
-        else:
-            staged.append(
-                stage_load(
-                    runner,
-                    _paths(sources),
-                    snapshot=snapshot,
-                    mode=load_mode,
-                    root=str(store.root),
-                    now_ms=store.clock.now_ms(),
-                    progress=tell,
+    def prepare(snapshot: Snapshot) -> Work:
+        if not staged:
+            with clock.phase("read"):
+                staged.append(
+                    stage_load(
+                        runner,
+                        _paths(sources),
+                        snapshot=snapshot,
+                        mode=load_mode,
+                        root=str(store.root),
+                        now_ms=store.clock.now_ms(),
+                        progress=tell,
+                    )
                 )
-            )
-            tell("publish", 0, 1)
-        return staged[0].work
+        before = settled[-1] if settled else None
+        tell("check", 0, 1)
+        with clock.phase("check"):
+            settled.append(settle_load(runner, staged[0], snapshot, before=before))
+        tell("check", 1, 1)
+        tell("publish", 0, 1)
+        return settled[-1].work
 
     with _made_for_this(store, branch, from_):
-        began = time.monotonic()
         tell("start", 0, 0)
-        runner = start()
-        seconds["start"] = time.monotonic() - began
+        with clock.phase("start"):
+            runner = start()
         began = time.monotonic()
-        commit = write(
+        id_ = write(
             store,
             prepare,
             branch=branch,
@@ -86,24 +91,32 @@ def load(
             actor=actor,
             message=message,
             on_conflict=(
-                OnConflict.PREPARE_AGAIN if load_mode is LoadMode.APPEND else OnConflict.RAISE
+                OnConflict.RAISE if load_mode is LoadMode.OVERWRITE else OnConflict.PREPARE_AGAIN
             ),
             faults=faults,
         )
     tell("publish", 1, 1)
-    seconds |= staged[0].seconds
-    seconds["publish"] = time.monotonic() - began - sum(staged[0].seconds.values())
+    outcome = settled[-1]
+    outcome.discard_scratch()
+    seconds = clock.seconds
+    publish = time.monotonic() - began - seconds["read"] - seconds["check"]
+    commit = store.commit(id_) if id_ is not None else None
+    changes = commit.changes if commit is not None else ()
     return LoadResult(
         branch=branch,
         base_branch=from_,
         mode=load_mode.value,
-        nodes=staged[0].nodes,
-        edges=staged[0].edges,
-        input_bytes=staged[0].input_bytes,
-        seconds=seconds,
         engine=runner.engine,
-        tasks=len(staged[0].tasks),
-        commit=commit_info(store, commit),
+        read=outcome.load.read,
+        nodes=outcome.nodes,
+        edges=outcome.edges,
+        superseded=outcome.superseded,
+        inserted=sum(change.inserted for change in changes),
+        updated=sum(change.updated for change in changes),
+        input_bytes=outcome.load.input_bytes,
+        seconds={**seconds, "publish": publish},
+        tasks=len(outcome.load.tasks),
+        commit=CommitInfo.of(commit) if commit is not None else None,
     )
 
 

@@ -124,16 +124,24 @@ class MutationResult:
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """Entities loaded per type. `seconds` tells where the time went, phase by phase."""
+    """What a load came to. `commit` is None where nothing changed."""
 
     branch: BranchName
     base_branch: BranchName | None
     mode: str
+    engine: Literal["local", "spark"]
+    read: int
+    """Rows of the input: loaded, or superseded."""
     nodes: Mapping[str, int]
+    """Nodes loaded, by type: new, replaced, or equal to what was there."""
     edges: Mapping[str, int]
+    superseded: int
+    """In a merge, rows that a later one with their id took the place of."""
+    inserted: int
+    updated: int
     input_bytes: int
     seconds: Mapping[str, float]
-    engine: Literal["local", "spark"]
+    """Where the time went, phase by phase."""
     tasks: int
     commit: CommitInfo | None
 

@@ -15,7 +15,13 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.pipeline.runner import Runner
-from omnigraph.store.datasets import Dataset, DatasetRef, Datasets, read_fragment_columns
+from omnigraph.store.datasets import (
+    Dataset,
+    DatasetRef,
+    Datasets,
+    RowSet,
+    read_fragment_columns,
+)
 from omnigraph.write.rules import RELATIONS, Breach, Reading, breaches, extract
 
 __all__ = ["CommittedRows", "KeySource", "StagedRows", "check_sets", "committed_rows"]
@@ -48,13 +54,18 @@ class CommittedRows:
     ref: DatasetRef
     fragment_ids: tuple[int, ...]
     row_count: int
+    without: RowSet | None = field(default=None, repr=False)
+    """Rows that the load replaces."""
+
+    def open(self) -> Dataset:
+        return Datasets(self.root, options=self.options).open(self.ref)
 
 
 KeySource = StagedRows | CommittedRows
 
 
 def committed_rows(
-    root: str, options: dict[str, str] | None, dataset: Dataset
+    root: str, options: dict[str, str] | None, dataset: Dataset, *, without: RowSet | None = None
 ) -> list[CommittedRows]:
     """The rows of a dataset in pieces that fit in a worker's memory."""
     fragments, rows = dataset.fragment_ids, dataset.row_count
@@ -63,7 +74,7 @@ def committed_rows(
     pieces = min(len(fragments), math.ceil(rows / ROWS_AT_A_TIME))
     return [
         CommittedRows(
-            root, options, dataset.ref, fragments[piece::pieces], math.ceil(rows / pieces)
+            root, options, dataset.ref, fragments[piece::pieces], math.ceil(rows / pieces), without
         )
         for piece in range(pieces)
     ]
@@ -75,6 +86,8 @@ def check_sets(
     sources: Callable[[Reading], Sequence[KeySource]],
 ) -> list[Breach]:
     """Every rule that the incoming rows break together with those that stay."""
+    if not readings:
+        return []
     # Views are the session's, which others may share: the names are ours alone.
     views = {name: f"{name}_{uuid.uuid4().hex}" for name in RELATIONS}
     for name, schema in RELATIONS.items():
@@ -113,8 +126,9 @@ def _read_keys(wanted: Sequence[Wanted]) -> Iterator[pa.RecordBatch]:
         match source:
             case StagedRows(uri=uri, options=options, fragment=fragment, first_place=first_place):
                 rows = read_fragment_columns(uri, [fragment], reading.columns, options=options)
-            case CommittedRows(root=root, options=options, ref=ref, fragment_ids=fragment_ids):
-                dataset = Datasets(root, options=options).open(ref)
-                rows = dataset.scan(reading.columns, fragment_ids=fragment_ids)
+            case CommittedRows(fragment_ids=fragment_ids, without=without):
+                rows = source.open().scan(
+                    reading.columns, fragment_ids=fragment_ids, without=without
+                )
                 first_place = 0
         yield from extract(reading, rows, first_place).combine_chunks().to_batches()

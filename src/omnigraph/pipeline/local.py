@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import duckdb
 import pyarrow as pa
 
-from omnigraph.pipeline.runner import Engine, Ran
+from omnigraph.pipeline.runner import Engine, Ran, runs
 
 __all__ = ["InProcess"]
 
@@ -62,6 +62,20 @@ class InProcess:
     def query(self, sql: str, *, doing: str) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = self._connection.sql(sql).to_arrow_table().to_pylist()
         return rows
+
+    def run_over(
+        self,
+        sql: str,
+        work: Callable[[int, pa.Table], R],
+        *,
+        by: str,
+        then: str,
+        tasks: int,
+        doing: str,
+    ) -> list[R]:
+        rows = self._connection.sql(f"SELECT * FROM ({sql}) AS rows ORDER BY {by}, {then}")
+        groups = [*runs(rows.to_arrow_table().to_batches(), by)]
+        return [*self._each(groups, lambda group: work(*group))]
 
     def forget(self, name: str) -> None:
         self._connection.unregister(name)

@@ -5,13 +5,15 @@ tasks read. `session.Spark` and `local.InProcess` are the two runners. Tasks and
 pickles on Spark, so both are plain values, whatever runs them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
-__all__ = ["Engine", "Ran", "Runner"]
+__all__ = ["Engine", "Ran", "Runner", "runs"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -60,4 +62,40 @@ class Runner(Protocol):
 
     def query(self, sql: str, *, doing: str) -> list[dict[str, Any]]: ...
 
+    def run_over(
+        self,
+        sql: str,
+        work: Callable[[int, pa.Table], R],
+        *,
+        by: str,
+        then: str,
+        tasks: int,
+        doing: str,
+    ) -> list[R]:
+        """Run `work` on the rows of an answer, in about so many tasks.
+
+        It gets all rows with one value of `by`, which is a whole number, at a time and once,
+        sorted by `then`. The results come in no order.
+        """
+
     def forget(self, name: str) -> None: ...
+
+
+def runs(batches: Iterable[pa.RecordBatch], by: str) -> Iterator[tuple[int, pa.Table]]:
+    """Rows that follow each other and share a value of `by`: the value, and the rows."""
+    waiting: list[pa.RecordBatch] = []
+    value: int | None = None
+    for batch in batches:
+        values = batch.column(by).to_numpy()
+        borders = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
+        for start, end in itertools.pairwise(borders):
+            if start < end:
+                if waiting and values[start] != value:
+                    assert value is not None
+                    yield value, pa.Table.from_batches(waiting)
+                    waiting = []
+                value = int(values[start])
+                waiting.append(batch.slice(start, end - start))
+    if waiting:
+        assert value is not None
+        yield value, pa.Table.from_batches(waiting)

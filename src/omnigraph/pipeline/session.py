@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from omnigraph.base.errors import DependencyMissing, OmnigraphError, SparkFailed
 from omnigraph.pipeline.java import find_java_home
-from omnigraph.pipeline.runner import Engine, Ran
+from omnigraph.pipeline.runner import Engine, Ran, runs
 
 __all__ = ["Spark", "SparkSettings"]
 
@@ -151,22 +151,44 @@ class Spark:
         with self._failures(doing):
             return [row.asDict() for row in self.session.sql(sql).collect()]
 
+    def run_over(
+        self,
+        sql: str,
+        work: Callable[[int, pa.Table], R],
+        *,
+        by: str,
+        then: str,
+        tasks: int,
+        doing: str,
+    ) -> list[R]:
+        with self._failures(doing):
+            dealt = self.session.sql(sql).repartition(tasks, by).sortWithinPartitions(by, then)
+            rows = self._mapped(dealt, partial(_run_over, work, by), RAN).collect()
+        return [cast("R", pickle.loads(row.ran)) for row in rows]
+
     def forget(self, name: str) -> None:
         self.session.catalog.dropTempView(name)
 
     def _frame(
         self, tasks: Sequence[T], read: Callable[[T], Iterator[pa.RecordBatch]], schema: pa.Schema
     ) -> Any:
-        from pyspark.sql.pandas.types import from_arrow_schema
-
         # One partition per task by construction: a frame made of the tasks themselves would be
         # sliced by Spark, and some partitions would get two.
         numbers = self.session.range(0, len(tasks), 1, max(1, len(tasks)))
-        body = partial(_task_body, tuple(tasks), read)
+        return self._mapped(numbers, partial(_read_tasks, tuple(tasks), read), schema)
+
+    def _mapped(
+        self,
+        frame: Any,
+        body: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+        schema: pa.Schema,
+    ) -> Any:
+        from pyspark.sql.pandas.types import from_arrow_schema
+
         with warnings.catch_warnings():
             # Spark warns of pandas 3 on every call; no pandas value is ever made here.
             warnings.filterwarnings("ignore", message=".*pandas", category=FutureWarning)
-            return numbers.mapInArrow(body, from_arrow_schema(schema))
+            return frame.mapInArrow(partial(_task_body, body), from_arrow_schema(schema))
 
     def _context(self) -> Any | None:
         """None over Spark Connect, which has no context on this side."""
@@ -340,17 +362,24 @@ def _poll(
 
 
 def _task_body(
+    body: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from body(batches)
+    except OmnigraphError as error:
+        text = base64.b64encode(pickle.dumps(error)).decode()
+        raise RuntimeError(f"{ERROR_MARK}{text}") from error
+
+
+def _read_tasks(
     tasks: tuple[T, ...],
     read: Callable[[T], Iterator[pa.RecordBatch]],
     numbers: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    try:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                yield from read(tasks[number])
-    except OmnigraphError as error:
-        text = base64.b64encode(pickle.dumps(error)).decode()
-        raise RuntimeError(f"{ERROR_MARK}{text}") from error
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            yield from read(tasks[number])
 
 
 def _run_one(work: Callable[[T], R], numbered: tuple[int, T]) -> Iterator[pa.RecordBatch]:
@@ -360,4 +389,15 @@ def _run_one(work: Callable[[T], R], numbered: tuple[int, T]) -> Iterator[pa.Rec
     context = TaskContext.get()
     assert context is not None, "runs inside a task"
     ran = Ran(result=work(task), partition=context.partitionId(), pid=os.getpid())
-    yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps((number, ran))])], schema=RAN)
+    yield _pickled((number, ran))
+
+
+def _run_over(
+    work: Callable[[int, pa.Table], R], by: str, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for value, rows in runs(batches, by):
+        yield _pickled(work(value, rows))
+
+
+def _pickled(value: object) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(value)], pa.binary())], schema=RAN)

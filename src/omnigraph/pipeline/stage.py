@@ -2,7 +2,7 @@
 
 Rows wait in memory until there are enough for a good file, then all types are written. Once a line
 is rejected nothing more is written, since a load with a bad row is not published: the task goes on
-only to report the others.
+only to report the others. What becomes of the rows is the load's choice: see `Keeping`.
 """
 
 import contextlib
@@ -10,6 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Flag, auto
 from functools import cached_property
 
 import pyarrow as pa
@@ -21,9 +22,10 @@ from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.conform import Conformed, conform
 from omnigraph.pipeline.sources import Split, lines_before, read_split
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.datasets import discard_fragments, write_fragments
+from omnigraph.store.datasets import discard_fragments, write_fragments, write_scratch
 
 __all__ = [
+    "Keeping",
     "Origin",
     "Share",
     "StageJob",
@@ -39,6 +41,17 @@ __all__ = [
 FLUSH_BYTES = 128 << 20
 
 
+class Keeping(Flag):
+    """Where the rows of a load are, once they are checked."""
+
+    HELD = auto()
+    """In the driver's memory: a small load, to be judged and perhaps merged there."""
+    FILES = auto()
+    """In files of their tables, as they will be published."""
+    SCRATCH = auto()
+    """In files that later tasks read: which rows are to be published is not known yet."""
+
+
 @dataclass(frozen=True)
 class StageJob:
     """What every task of a load needs to know."""
@@ -48,6 +61,7 @@ class StageJob:
     options: dict[str, str] | None = field(repr=False)
     """What it takes to reach them, if they lie in a bucket: secrets too."""
     now_ms: int
+    keeping: Keeping = Keeping.FILES
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +77,18 @@ class StagedFile:
     fragment: str
     rows: int
 
+    @classmethod
+    def of(cls, fragment: str) -> "StagedFile":
+        return cls(fragment, json.loads(fragment)["physical_rows"])
+
 
 @dataclass(frozen=True)
 class StagedTable:
-    """Files of one table, their rows in the order of `origins`."""
+    """Rows of one table, in files or held or both, in the order of `origins`."""
 
     key: TableKey
     files: tuple[StagedFile, ...]
+    held: tuple[pa.RecordBatch, ...]
     origins: tuple[Origin, ...]
     gives_ids: bool
 
@@ -153,18 +172,25 @@ class _Waiting:
                 self._given.add(key)
 
     def flush(self) -> list[StagedTable]:
-        written = [self._write(key) for key in self._batches]
+        staged = [self._stage(key) for key in self._batches]
         self._batches.clear()
         self._origins.clear()
         self.size = 0
-        return written
+        return staged
 
-    def _write(self, key: TableKey) -> StagedTable:
-        schema = table_schema(self._entities[key])
-        fragments = write_fragments(
-            self._job.uris[key], iter(self._batches[key]), schema, options=self._job.options
-        )
-        files = tuple(StagedFile(f, json.loads(f)["physical_rows"]) for f in fragments)
+    def _stage(self, key: TableKey) -> StagedTable:
+        files = tuple(map(StagedFile.of, self._write(key)))
         origins = tuple(self._origins[key])
-        assert sum(f.rows for f in files) == sum(o.rows for o in origins), "every row is written"
-        return StagedTable(key, files, origins, key in self._given)
+        is_whole = not files or sum(f.rows for f in files) == sum(o.rows for o in origins)
+        assert is_whole, "every row is written"
+        held = tuple(self._batches[key]) if Keeping.HELD in self._job.keeping else ()
+        return StagedTable(key, files, held, origins, key in self._given)
+
+    def _write(self, key: TableKey) -> list[str]:
+        job, schema = self._job, table_schema(self._entities[key])
+        batches = iter(self._batches[key])
+        if Keeping.FILES in job.keeping:
+            return write_fragments(job.uris[key], batches, schema, options=job.options)
+        if Keeping.SCRATCH in job.keeping:
+            return [write_scratch(job.uris[key], batches, schema, options=job.options)]
+        return []

@@ -87,6 +87,11 @@ def load_json(result: "LoadResult") -> dict[str, Any]:
         "nodes": [{"name": name, "entities_loaded": n} for name, n in result.nodes.items()],
         "edges": [{"name": name, "entities_loaded": n} for name, n in result.edges.items()],
         "total_entities": result.total_entities,
+        "read": result.read,
+        "superseded": result.superseded,
+        "inserted": result.inserted,
+        "updated": result.updated,
+        "engine": result.engine,
         "commit": commit_json(result.commit) if result.commit else None,
     }
 

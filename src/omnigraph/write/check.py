@@ -1,11 +1,11 @@
-"""Set checks of a small change, in process: DuckDB asks the questions of `rules`.
+"""Set checks of a small write, in process: DuckDB asks the questions of `rules`.
 
-The change is in memory; of what the graph holds, only rows that could matter are read: those with a
-tuple, an end or an id that the change names. The cost follows the change, not the graph.
+What is written is in memory; of what the graph holds, only rows that could matter are read: those
+with a tuple, an end or an id that the write names. The cost follows the write, not the graph.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import duckdb
@@ -16,7 +16,7 @@ from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import ID, SRC, EntityType, NodeType
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.changes import ChangeSet
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.rules import (
     RELATIONS,
@@ -33,15 +33,43 @@ from omnigraph.write.rules import (
     report,
 )
 
-__all__ = ["check_changes", "tables_judged_by"]
+__all__ = ["Arriving", "Judgement", "check_changes", "judge", "tables_judged_by"]
+
+NO_IDS = pa.array([], pa.string())
+
+
+@dataclass(frozen=True)
+class Arriving:
+    """What a write brings to one table."""
+
+    rows: pa.Table
+    deletes: pa.Array = field(default_factory=lambda: NO_IDS)
+    must_be_new: bool = False
+    """An id that is there already is a breach; otherwise the row that has it is replaced."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    breaches: Sequence[Breach]
+    reads: frozenset[TableKey]
+    """The tables whose kept rows have decided."""
 
 
 def check_changes(changes: ChangeSet, snapshot: Snapshot) -> Violations:
     """What the graph would violate after the change. Row checks have passed already."""
-    readings = _readings(changes, snapshot)
+    found = judge(_arriving(changes), snapshot).breaches
+    return report([_named(breach, changes) for breach in found])
+
+
+def judge(arriving: Mapping[TableKey, Arriving], snapshot: Snapshot) -> Judgement:
+    """The rules that arriving rows break together with those that stay.
+
+    The place in a breach is that of a row among those that arrive in its table.
+    """
+    readings = _readings(arriving, snapshot)
     if not readings:
-        return Violations()
-    image = _Image(changes.tables, snapshot)
+        return Judgement((), frozenset())
+    image = _Image(arriving, snapshot)
     relations = {name: [schema.empty_table()] for name, schema in RELATIONS.items()}
     for reading in readings:
         rows = image.incoming(reading) if reading.part is Part.INCOMING else image.kept(reading)
@@ -54,25 +82,31 @@ def check_changes(changes: ChangeSet, snapshot: Snapshot) -> Violations:
             rows: list[dict[str, Any]] = connection.sql(sql).to_arrow_table().to_pylist()
             return rows
 
-        return report([_named(breach, changes) for breach in breaches(readings, query)])
+        return Judgement(breaches(readings, query), _kept_tables(readings))
 
 
 def tables_judged_by(changes: ChangeSet, snapshot: Snapshot) -> frozenset[TableKey]:
     """The tables whose kept rows decide whether the change is allowed."""
-    readings = _readings(changes, snapshot)
+    return _kept_tables(_readings(_arriving(changes), snapshot))
+
+
+def _arriving(changes: ChangeSet) -> dict[TableKey, Arriving]:
+    return {key: Arriving(table.upserts, table.deletes) for key, table in changes.tables.items()}
+
+
+def _readings(arriving: Mapping[TableKey, Arriving], snapshot: Snapshot) -> list[Reading]:
+    return plan_readings(snapshot.catalog, {key: _touch(table) for key, table in arriving.items()})
+
+
+def _kept_tables(readings: Sequence[Reading]) -> frozenset[TableKey]:
     return frozenset(r.entity.table_key for r in readings if r.part is Part.KEPT)
 
 
-def _readings(changes: ChangeSet, snapshot: Snapshot) -> list[Reading]:
-    return plan_readings(
-        snapshot.catalog, {key: _touch(table) for key, table in changes.tables.items()}
-    )
-
-
-def _touch(table: TableChanges) -> Touch:
-    # Ids never clash here: an upsert replaces the row that has its id.
+def _touch(table: Arriving) -> Touch:
     return Touch(
-        adds=table.upserts.num_rows > 0, removes=len(table.deletes) > 0, ids_may_clash=False
+        adds=table.rows.num_rows > 0,
+        removes=len(table.deletes) > 0,
+        ids_may_clash=table.must_be_new,
     )
 
 
@@ -86,24 +120,24 @@ def _named(breach: Breach, changes: ChangeSet) -> Breach:
 
 
 class _Image:
-    """The graph as the change would leave it, as far as a reading asks."""
+    """The graph as the write would leave it, as far as a reading asks."""
 
-    def __init__(self, changes: Mapping[TableKey, TableChanges], snapshot: Snapshot) -> None:
-        self._changes = changes
+    def __init__(self, arriving: Mapping[TableKey, Arriving], snapshot: Snapshot) -> None:
+        self._arriving = arriving
         self._snapshot = snapshot
 
     def incoming(self, reading: Reading) -> pa.Table:
-        return self._upserts(reading.entity).select(reading.columns)
+        return self._rows(reading.entity).select(reading.columns)
 
     def kept(self, reading: Reading) -> pa.Table:
-        """Committed rows that stay, of those that the change could get in touch with."""
+        """Committed rows that stay, of those that the write could get in touch with."""
         column, values = self._in_touch(reading)
         rows = self._committed(reading.entity, {ID, *reading.columns}, column, values)
-        gone = self._ids_changed(reading.entity)
+        gone = self._ids_gone(reading.entity)
         return rows.filter(pc.invert(pc.is_in(rows[ID], value_set=gone))).select(reading.columns)
 
     def _in_touch(self, reading: Reading) -> tuple[str, pa.Array]:
-        """A column of the table, and the values in it that the change is about."""
+        """A column of the table, and the values in it that the write is about."""
         match reading.rule:
             case Claim(entity=entity):
                 column = reading.columns[0]
@@ -117,7 +151,7 @@ class _Image:
 
     def _sources(self, rule: Degree) -> pa.Array:
         """Nodes that gain or lose edges, or that are new."""
-        changed = self._ids_changed(rule.edge)
+        changed = self._ids_gone(rule.edge)
         before = self._committed(rule.edge, {ID, SRC}, ID, changed)[SRC].combine_chunks()
         now = self._values(rule.edge, SRC)
         return pa.concat_arrays([before, now, self._values(rule.source, ID)]).unique()
@@ -129,16 +163,20 @@ class _Image:
             return table_schema(entity).empty_table()
         return self._snapshot.dataset(entity).rows_among(column, values, sorted(columns))
 
-    def _upserts(self, entity: EntityType) -> pa.Table:
-        changes = self._changes.get(entity.table_key)
-        return table_schema(entity).empty_table() if changes is None else changes.upserts
+    def _rows(self, entity: EntityType) -> pa.Table:
+        arriving = self._arriving.get(entity.table_key)
+        return table_schema(entity).empty_table() if arriving is None else arriving.rows
 
     def _deletes(self, entity: EntityType) -> pa.Array:
-        changes = self._changes.get(entity.table_key)
-        return pa.array([], pa.string()) if changes is None else changes.deletes
+        arriving = self._arriving.get(entity.table_key)
+        return NO_IDS if arriving is None else arriving.deletes
 
     def _values(self, entity: EntityType, column: str) -> pa.Array:
-        return self._upserts(entity)[column].combine_chunks().drop_null().unique()
+        return self._rows(entity)[column].combine_chunks().drop_null().unique()
 
-    def _ids_changed(self, entity: EntityType) -> pa.Array:
-        return pa.concat_arrays([self._values(entity, ID), self._deletes(entity)])
+    def _ids_gone(self, entity: EntityType) -> pa.Array:
+        """Ids of committed rows that are replaced or deleted, if they are there."""
+        arriving = self._arriving.get(entity.table_key)
+        if arriving is None or arriving.must_be_new:
+            return NO_IDS
+        return pa.concat_arrays([self._values(entity, ID), arriving.deletes])

@@ -10,6 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from omnigraph.base.ids import CommitId, TableKey
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import Commit, CommitKind, TableChange
@@ -29,6 +32,7 @@ from omnigraph.write.strays import newest_like, trace
 
 __all__ = [
     "Maintenance",
+    "Replacement",
     "Staged",
     "StagedFiles",
     "StagedFragments",
@@ -63,11 +67,30 @@ class StagedFiles:
         return self.mode == "append" and not self.fragments
 
 
+@dataclass(frozen=True, eq=False)
+class Replacement:
+    """Rows of one table in files already, some of them in the place of rows that are there."""
+
+    made_for: DatasetRef
+    """The version that the addresses are about."""
+    fragments: tuple[str, ...]
+    """Rows that replace others come first and name their row ids."""
+    addresses: NDArray[np.uint64]
+    """Where the rows lie that are replaced."""
+    inserted: int
+    written_at: str
+    """The `uri` they were written with: `Snapshot.staging_uri`."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.fragments
+
+
 @dataclass(frozen=True)
 class StagedFragments:
-    """A bulk load: files from Spark, for any number of tables."""
+    """A bulk load: files from its tasks, for any number of tables."""
 
-    tables: Mapping[TableKey, StagedFiles]
+    tables: Mapping[TableKey, StagedFiles | Replacement]
     reads: frozenset[TableKey] | None = None
     """What the load depends on beside the tables it fills; None: on every table."""
 
@@ -131,7 +154,7 @@ def stage(
 ) -> Staged | None:
     """Write what `work` asks for as the successor of `onto`; None if it turns out to be nothing."""
     operation_id = store.clock.ulid()
-    asked: Mapping[TableKey, TableChanges | StagedFiles | Upkeep] = {**work.tables}
+    asked: Mapping[TableKey, TableChanges | StagedFiles | Replacement | Upkeep] = {**work.tables}
 
     def stage_one(key: TableKey) -> StagedTable | None:
         return _stage_table(store, held, key, asked[key], onto.tables[key], operation_id)
@@ -178,7 +201,7 @@ def _stage_table(
     store: GraphStore,
     held: FencedBranch,
     key: TableKey,
-    changes: TableChanges | StagedFiles | Upkeep,
+    changes: TableChanges | StagedFiles | Replacement | Upkeep,
     entry: TableEntry,
     operation_id: str,
 ) -> StagedTable | None:
@@ -202,7 +225,7 @@ def _stage_table(
 def _operation(
     store: GraphStore,
     base: DatasetRef,
-    changes: TableChanges | StagedFiles | Upkeep,
+    changes: TableChanges | StagedFiles | Replacement | Upkeep,
     rows_before: int,
 ) -> tuple[Operation, EditCounts, int]:
     """What to do to a table, how many rows it touches, and how many there are afterwards."""
@@ -216,6 +239,12 @@ def _operation(
         case StagedFiles(row_count=new):
             overwrite = Overwrite(_adopted(store, changes, base))
             return overwrite, EditCounts(inserted=new, deleted=rows_before), new
+        case Replacement(made_for=made_for, addresses=addresses, inserted=new):
+            assert made_for.path == base.path, f"made for {made_for}, to land on {base}"
+            fragments = _adopted(store, changes, base)
+            update = store.datasets.stage_replacement(base, fragments, addresses)
+            counts = EditCounts(inserted=new, updated=len(addresses))
+            return update, counts, rows_before + new
         case Upkeep(base=made_from, operation=upkeep):
             # It may land on a restoration of what it was made from: the same files.
             is_same_line = (made_from.path, made_from.branch) == (base.path, base.branch)
@@ -223,7 +252,9 @@ def _operation(
             return upkeep, EditCounts(), rows_before
 
 
-def _adopted(store: GraphStore, files: StagedFiles, base: DatasetRef) -> tuple[str, ...]:
+def _adopted(
+    store: GraphStore, files: StagedFiles | Replacement, base: DatasetRef
+) -> tuple[str, ...]:
     if files.written_at != store.datasets.uri(base.path, base.branch):
         store.datasets.adopt(files.fragments, written_at=files.written_at, ref=base)
     return files.fragments

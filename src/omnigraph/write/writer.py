@@ -28,7 +28,7 @@ from omnigraph.store.publish import publish
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.land import Armed, Landed, arm, disarm, land
 from omnigraph.write.recover import is_published, recover, recover_if_idle
-from omnigraph.write.stage import Maintenance, Work, WriteNote, stage
+from omnigraph.write.stage import Replacement, Upkeep, Work, WriteNote, stage
 from omnigraph.write.upkeep import compact_scattered
 
 __all__ = ["UPKEEP_ACTOR", "OnConflict", "write"]
@@ -153,9 +153,13 @@ def _moved(store: GraphStore, work: Work, seen: Snapshot, now: Snapshot) -> tupl
         return tuple(sorted(now.tables))
     depends = now.tables.keys() if work.reads is None else work.tables.keys() | work.reads
     moved = {key for key in depends if seen.tables[key].ref != now.tables[key].ref}
-    if moved and not isinstance(work, Maintenance):
+    if moved:
         since = takewhile(lambda commit: commit.id != seen.commit.id, store.line(now.branch))
-        moved &= {c.key for commit in since if not commit.kind.keeps_rows for c in commit.changes}
+        written = {c.key for commit in since if not commit.kind.keeps_rows for c in commit.changes}
+        about_files = {
+            key for key, table in work.tables.items() if isinstance(table, Upkeep | Replacement)
+        }
+        moved &= written | about_files
     return tuple(sorted(moved))
 
 

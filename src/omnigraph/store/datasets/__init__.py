@@ -16,9 +16,17 @@ from omnigraph.store.datasets.files import (
     discard_fragments,
     read_fragment_columns,
     write_fragments,
+    write_scratch,
 )
-from omnigraph.store.datasets.lance_values import LandingRefused, VersionNote
-from omnigraph.store.datasets.reading import VALUES_IN_PREDICATE, Dataset, Files, Piece
+from omnigraph.store.datasets.lance_values import LandingRefused, VersionNote, with_row_ids
+from omnigraph.store.datasets.reading import (
+    VALUES_IN_PREDICATE,
+    Dataset,
+    Files,
+    Piece,
+    RowSet,
+    row_set,
+)
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
@@ -31,8 +39,12 @@ __all__ = [
     "Files",
     "LandingRefused",
     "Piece",
+    "RowSet",
     "VersionNote",
     "discard_fragments",
     "read_fragment_columns",
+    "row_set",
+    "with_row_ids",
     "write_fragments",
+    "write_scratch",
 ]

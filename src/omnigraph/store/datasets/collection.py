@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from lance.commit import CommitConflictError
 from lance.dataset import Index, LanceDataset, Transaction
 from lance.optimize import Compaction, CompactionOptions
+from numpy.typing import NDArray
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.store.datasets.files import (
@@ -220,8 +221,15 @@ class Datasets:
             updated=updated.num_rows,
             deleted=found.num_rows - updated.num_rows,
         )
-        new = with_row_ids(written, updated[ROW_ID].to_pylist())
+        new = with_row_ids(written, updated[ROW_ID].to_numpy())
         return Update(removed=removed, updated=kept, new=new), counts
+
+    def stage_replacement(
+        self, ref: DatasetRef, fragments: tuple[str, ...], addresses: NDArray[np.uint64]
+    ) -> Update:
+        """Put rows that lie in files already in the place of those at the addresses."""
+        removed, kept = self._delete_rows(self.open(ref), addresses)
+        return Update(removed=removed, updated=kept, new=fragments)
 
     def adopt(self, fragments: Sequence[str], *, written_at: str, ref: DatasetRef) -> None:
         """Give a dataset the files that were written beside it, for a fork that came later."""
@@ -296,12 +304,14 @@ class Datasets:
         self._objects.sync(files_of(self._objects, home, operation))
 
     def _delete_rows(
-        self, dataset: Dataset, addresses: np.ndarray
+        self, dataset: Dataset, addresses: NDArray[np.uint64]
     ) -> tuple[tuple[int, ...], tuple[str, ...]]:
         removed, kept = [], []
+        addresses = np.sort(addresses)
         fragment_of = addresses >> np.uint64(32)
-        for fragment_id in np.unique(fragment_of).tolist():
-            offsets = addresses[fragment_of == fragment_id] & np.uint64(0xFFFFFFFF)
+        fragment_ids, starts = np.unique(fragment_of, return_index=True)
+        each = np.split(addresses & np.uint64(0xFFFFFFFF), starts[1:])
+        for fragment_id, offsets in zip(fragment_ids.tolist(), each, strict=False):
             with failures("delete rows of", dataset.ref.path):
                 left = dataset._fragment(fragment_id).delete_rows(offsets.tolist())
             if left is None:

@@ -4,12 +4,13 @@ Names are relative to the root of the graph and use `/`, as objects do.
 """
 
 import json
+import uuid
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
 import lance
 import pyarrow as pa
-from lance.file import LanceFileReader
+from lance.file import LanceFileReader, LanceFileWriter
 
 from omnigraph.store.datasets.lance_values import (
     STORAGE_VERSION,
@@ -32,7 +33,7 @@ from omnigraph.store.transactions import (
     Update,
 )
 
-__all__ = ["discard_fragments", "read_fragment_columns", "write_fragments"]
+__all__ = ["discard_fragments", "read_fragment_columns", "write_fragments", "write_scratch"]
 
 
 def read_fragment_columns(
@@ -73,6 +74,33 @@ def write_fragments(
     objects = objects_at(root, durability, options)
     objects.sync(data_files(objects, home, fragments))
     return fragments
+
+
+def write_scratch(
+    uri: str,
+    batches: Iterator[pa.RecordBatch],
+    schema: pa.Schema,
+    *,
+    options: dict[str, str] | None = None,
+) -> str:
+    """Write rows to a file beside the dataset's that will never be one of them.
+
+    `read_fragment_columns` and `discard_fragments` take what it gives for a fragment. Unlike in a
+    fragment, blobs lie in the file itself, so that all columns can be read back.
+    """
+    plain = pa.schema([pa.field(f.name, f.type, f.nullable) for f in schema])
+    name = f"{uuid.uuid4()}.lance"
+    rows = 0
+    with (
+        failures("write rows to", uri),
+        LanceFileWriter(
+            f"{uri}/data/{name}", plain, version=STORAGE_VERSION, storage_options=options
+        ) as file,
+    ):
+        for batch in batches:
+            file.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=plain))
+            rows += batch.num_rows
+    return json.dumps({"files": [{"path": name}], "physical_rows": rows})
 
 
 def discard_fragments(

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import lance
+import numpy as np
+import pyarrow as pa
 from lance.commit import CommitConflictError
 from lance.dataset import Index, IndexFile, LanceDataset, LanceOperation
 from lance.fragment import FragmentMetadata, RowIdSequence
 from lance.optimize import RewriteResult
+from numpy.typing import NDArray
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.store.transactions import (
@@ -216,13 +219,13 @@ def _field_ids(handle: LanceDataset) -> list[int]:
     return [i for field in handle.lance_schema.fields() for i in ids(field)]
 
 
-def with_row_ids(fragments: Sequence[str], row_ids: list[int]) -> tuple[str, ...]:
+def with_row_ids(fragments: Sequence[str], row_ids: NDArray[np.uint64]) -> tuple[str, ...]:
     """The fragments, the first rows of which keep these row ids."""
     given, done = [], 0
     for metadata in metadata_of(fragments):
         mine = row_ids[done : done + metadata.physical_rows]
         done += metadata.physical_rows
-        if mine:
-            metadata.row_id_meta = RowIdSequence(mine).to_inline_metadata()
+        if len(mine):
+            metadata.row_id_meta = RowIdSequence(pa.array(mine)).to_inline_metadata()
         given.append(text_of(metadata))
     return tuple(given)

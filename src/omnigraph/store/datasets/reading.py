@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from lance.dataset import LanceDataset
+from lance.dataset import LanceDataset, serialize_row_addrs
 from lance.fragment import LanceFragment
 from numpy.typing import NDArray
 
 from omnigraph.store.datasets.lance_values import failures, sql_text
 from omnigraph.store.transactions import DatasetRef
 
-__all__ = ["VALUES_IN_PREDICATE", "Dataset", "Files", "Piece"]
+__all__ = ["VALUES_IN_PREDICATE", "Dataset", "Files", "Piece", "RowSet", "row_set"]
 
 # Past this many values a list in a predicate costs more than reading the column.
 VALUES_IN_PREDICATE = 10_000
@@ -22,6 +22,14 @@ VALUES_IN_PREDICATE = 10_000
 # An IN list reaches an index where there is one; past this many ids one pass over the column is
 # cheaper than the list.
 LOOKUP_BY_LIST = 1_000
+
+
+RowSet = bytes
+"""Some rows of a dataset, by row id: a compressed bitmap that tasks may take along."""
+
+
+def row_set(row_ids: NDArray[np.uint64]) -> RowSet:
+    return bytes(serialize_row_addrs(row_ids.tolist()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +142,7 @@ class Dataset:
         with_row_id: bool = False,
         with_row_address: bool = False,
         fragment_ids: Sequence[int] | None = None,
+        without: RowSet | None = None,
     ) -> pa.Table:
         """The rows that satisfy the predicate, of all fragments or of those named."""
         fragments = None
@@ -145,6 +154,7 @@ class Dataset:
             with_row_id=with_row_id,
             with_row_address=with_row_address,
             fragments=fragments,
+            row_addr_blocklist=without,
         )
 
     def _read(self, columns: Sequence[str], **options: Any) -> pa.Table:
@@ -165,8 +175,19 @@ class Dataset:
             # As SQL, since to translate an expression takes Lance as long as a small look-up.
             among = f"id IN ({', '.join(map(sql_text, ids.to_pylist()))})" if len(ids) else "false"
             return self._read(wanted, filter=among, with_row_id=True, with_row_address=True)
-        found = self.scan(wanted, with_row_id=True, with_row_address=True)
-        return found.filter(pc.is_in(found["id"], value_set=ids))
+        found = self.scan(["id"], with_row_id=True, with_row_address=True)
+        found = found.filter(pc.is_in(found["id"], value_set=ids))
+        if not columns:
+            return found
+        rows = self.rows_at(row_set(found["_rowid"].to_numpy()), columns)
+        order = pc.index_in(found["_rowid"], value_set=rows["_rowid"].combine_chunks())
+        for column in columns:
+            found = found.append_column(rows.schema.field(column), rows[column].take(order))
+        return found.select([*wanted, "_rowid", "_rowaddr"])
+
+    def rows_at(self, rows: RowSet, columns: Sequence[str]) -> pa.Table:
+        """The columns and `_rowid` of the rows with these row ids, in the order of a scan."""
+        return self._read(columns, with_row_id=True, row_addr_allowlist=rows)
 
     def rows_among(self, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
         """`id` and the columns of the rows with one of these values in a column.

@@ -69,7 +69,7 @@ def load(
     data: Annotated[
         list[str], typer.Option("--data", help="A file, directory or glob; repeatable.")
     ],
-    mode: Annotated[str, typer.Option("--mode", help="overwrite or append.")],
+    mode: Annotated[str, typer.Option("--mode", help="append, merge or overwrite.")],
     branch: BranchOption = MAIN,
     from_: Annotated[
         str | None, typer.Option("--from", help="Make the branch from this one first.")
@@ -107,7 +107,8 @@ def load(
         for name, count in (*result.nodes.items(), *result.edges.items()):
             say(f"  {name}: {count:,}")
         phases = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in result.seconds.items())
-        say(f"loaded {result.total_entities:,} entities as one commit ({phases})")
+        done = "as one commit" if result.commit is not None else "and nothing changed"
+        say(f"loaded {result.total_entities:,} entities {done} ({phases})")
 
 
 def query(

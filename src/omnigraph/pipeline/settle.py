@@ -1,0 +1,234 @@
+"""A bulk load, second half: what its staged rows change in one snapshot, and whether they may.
+
+Nothing here publishes. What is settled holds for its snapshot alone; when another writer was
+quicker the same load is settled again, and only what the others have touched is done anew. A load
+that breaks a rule raises, and leaves at most files that nothing names.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.base.errors import ConstraintViolated, KeyTaken, OmnigraphError
+from omnigraph.base.ids import TableKey
+from omnigraph.lang.schema.catalog import ID, EntityType
+from omnigraph.pipeline.check import KeySource, StagedRows, check_sets, committed_rows
+from omnigraph.pipeline.load import LoadedTable, LoadMode, StagedLoad
+from omnigraph.pipeline.locate import Locator
+from omnigraph.pipeline.runner import Runner
+from omnigraph.pipeline.stage import Keeping
+from omnigraph.pipeline.upsert import Upserted, upsert
+from omnigraph.read.diff import differing
+from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.snapshot import Snapshot
+from omnigraph.write.check import Arriving, judge
+from omnigraph.write.rules import Breach, Part, Reading, Touch, plan_readings, report
+from omnigraph.write.stage import StagedFiles, StagedFragments
+
+__all__ = ["SettledLoad", "settle_load"]
+
+Place = Callable[[EntityType, int], int]
+"""The place among all rows of a type of the one at a place among those that were judged."""
+
+
+@dataclass(frozen=True)
+class SettledLoad:
+    """What a load does to one snapshot: checked, and ready for the write protocol."""
+
+    load: StagedLoad
+    work: ChangeSet | StagedFragments
+    superseded_rows: Mapping[TableKey, int] = field(default_factory=dict)
+    """In a merge, of two rows with one id the earlier counts as superseded."""
+    upserts: Mapping[TableKey, Upserted] = field(default_factory=dict)
+
+    @property
+    def superseded(self) -> int:
+        return sum(self.superseded_rows.values())
+
+    @property
+    def nodes(self) -> dict[str, int]:
+        return self._loaded(self.load.catalog.nodes)
+
+    @property
+    def edges(self) -> dict[str, int]:
+        return self._loaded(self.load.catalog.edges)
+
+    def discard_scratch(self) -> None:
+        """Once all is over: files that only tasks of this load were to read."""
+        if Keeping.SCRATCH in self.load.keeping:
+            self.load.discard_files()
+
+    def _loaded(self, types: Sequence[EntityType]) -> dict[str, int]:
+        tables = self.load.tables
+        return {
+            entity.name: tables[key].rows - self.superseded_rows.get(key, 0)
+            for entity in types
+            if (key := entity.table_key) in tables
+        }
+
+
+def settle_load(
+    runner: Runner, load: StagedLoad, snapshot: Snapshot, *, before: SettledLoad | None = None
+) -> SettledLoad:
+    """Find what the staged rows change in `snapshot`; raise if a rule would be broken.
+
+    `before` is what this load came to at an earlier snapshot.
+    """
+    assert snapshot.catalog == load.catalog, "rows are staged for one schema"
+    if load.mode is not LoadMode.MERGE:
+        return _settle_new_rows(runner, load, snapshot)
+    if load.is_held:
+        return _merge_held_rows(load, snapshot)
+    return _merge_scratch_files(runner, load, snapshot, before)
+
+
+# Append and overwrite -----------------------------------------------------------------------------
+
+
+def _settle_new_rows(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
+    """Files that are written already, as they are."""
+    is_overwrite = load.mode is LoadMode.OVERWRITE
+    if load.is_held:
+        judgement = judge(
+            {k: Arriving(t.held, must_be_new=t.ids_may_clash) for k, t in load.tables.items()},
+            snapshot,
+        )
+        found, reads = judgement.breaches, judgement.reads
+    else:
+        touch = {
+            key: Touch(adds=True, removes=is_overwrite, ids_may_clash=table.ids_may_clash)
+            for key, table in load.tables.items()
+        }
+
+        def sources(reading: Reading) -> Sequence[KeySource]:
+            table = load.tables.get(reading.entity.table_key)
+            match reading.part:
+                case Part.INCOMING:
+                    return [] if table is None else [*_staged_rows(table)]
+                case Part.KEPT if table is not None and is_overwrite:
+                    return []
+                case Part.KEPT:
+                    return committed_rows(
+                        load.root, snapshot.options, snapshot.dataset(reading.entity)
+                    )
+
+        readings = plan_readings(load.catalog, touch)
+        found, reads = check_sets(runner, readings, sources), _kept_tables(readings)
+    if found:
+        refusal = _refusal(load, found, lambda _, place: place)
+        load.discard_files()
+        raise refusal
+    files = {
+        key: StagedFiles(
+            "overwrite" if is_overwrite else "append",
+            tuple(file.fragment for file in table.files),
+            table.rows,
+            table.uri,
+        )
+        for key, table in load.tables.items()
+    }
+    return SettledLoad(load, StagedFragments(files, reads=reads))
+
+
+def _staged_rows(table: LoadedTable) -> Iterator[StagedRows]:
+    first = 0
+    for file in table.files:
+        yield StagedRows(table.uri, table.options, file.fragment, file.rows, first)
+        first += file.rows
+
+
+# Merge --------------------------------------------------------------------------------------------
+
+
+def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
+    """A small merge is an edit like any other: rows are looked up by id."""
+    chosen: dict[TableKey, np.ndarray] = {}
+    changed: dict[TableKey, pa.Table] = {}
+    superseded: dict[TableKey, int] = {}
+    for key, table in load.tables.items():
+        last = _last_of_each(table.held[ID].combine_chunks())
+        superseded[key] = table.rows - len(last)
+        rows = table.held.take(pa.array(last))
+        differs = _differing_from(snapshot, table.entity, rows)
+        changed[key] = rows.filter(differs)
+        chosen[key] = last[differs.to_numpy(zero_copy_only=False)]
+    judgement = judge({key: Arriving(rows) for key, rows in changed.items()}, snapshot)
+    if judgement.breaches:
+        raise _refusal(load, judgement.breaches, lambda e, place: int(chosen[e.table_key][place]))
+    # Rows that equal what is there depend on it too.
+    reads = judgement.reads | load.tables.keys()
+    edit = ChangeSet({key: TableChanges(rows) for key, rows in changed.items()}, reads=reads)
+    return SettledLoad(load, edit, superseded)
+
+
+def _last_of_each(ids: pa.Array) -> np.ndarray:
+    """The places of the rows that no later row with their id supersedes, in order."""
+    distinct = ids.dictionary_encode()
+    last = np.empty(len(distinct.dictionary), dtype=np.int64)
+    # Of several assignments to one place NumPy keeps the last.
+    last[distinct.indices.to_numpy()] = np.arange(len(ids))
+    return np.sort(last)
+
+
+def _differing_from(snapshot: Snapshot, entity: EntityType, rows: pa.Table) -> pa.Array:
+    names = rows.column_names
+    there = snapshot.dataset(entity).rows_of(rows[ID].combine_chunks(), names[1:])
+    return differing(rows, there.select(names))
+
+
+def _merge_scratch_files(
+    runner: Runner, load: StagedLoad, snapshot: Snapshot, before: SettledLoad | None
+) -> SettledLoad:
+    upserts: dict[TableKey, Upserted] = {}
+    for key, table in load.tables.items():
+        known = before.upserts[key] if before is not None else None
+        if known is not None and known.made_for == snapshot.tables[key].ref:
+            upserts[key] = known
+            continue
+        if known is not None:
+            known.discard_files()
+        upserts[key] = upsert(runner, load, table, snapshot)
+
+    def sources(reading: Reading) -> Sequence[KeySource]:
+        upserted = upserts.get(reading.entity.table_key)
+        match reading.part:
+            case Part.INCOMING:
+                return [] if upserted is None else [*upserted.rows()]
+            case Part.KEPT:
+                return committed_rows(
+                    load.root,
+                    snapshot.options,
+                    snapshot.dataset(reading.entity),
+                    without=None if upserted is None else upserted.replaced,
+                )
+
+    touch = Touch(adds=True, removes=False, ids_may_clash=False)
+    readings = plan_readings(load.catalog, dict.fromkeys(upserts, touch))
+    if found := check_sets(runner, readings, sources):
+        refusal = _refusal(load, found, lambda e, place: upserts[e.table_key].place(place))
+        for upserted in upserts.values():
+            upserted.discard_files()
+        load.discard_files()
+        raise refusal
+    work = StagedFragments(
+        {key: upserted.work for key, upserted in upserts.items()},
+        reads=_kept_tables(readings) | load.tables.keys(),
+    )
+    superseded = {key: upserted.superseded for key, upserted in upserts.items()}
+    return SettledLoad(load, work, superseded, upserts)
+
+
+# Both ---------------------------------------------------------------------------------------------
+
+
+def _kept_tables(readings: Sequence[Reading]) -> frozenset[TableKey]:
+    return frozenset(r.entity.table_key for r in readings if r.part is Part.KEPT)
+
+
+def _refusal(load: StagedLoad, found: Sequence[Breach], place: Place) -> OmnigraphError:
+    locator = Locator(load)
+    violations = report(found, lambda e, judged: locator.place(e, place(e, judged)))
+    all_taken = all(breach.is_taken for breach in found)
+    return KeyTaken(violations) if all_taken else ConstraintViolated(violations)

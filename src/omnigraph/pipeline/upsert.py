@@ -1,0 +1,227 @@
+"""A merge too large for the driver: rows of a table that tasks match, compare and write.
+
+The rows lie in scratch files. SQL joins their ids with the ids that the table holds and deals the
+answer out by scratch file; the task that gets a file's share reads the file, drops what a later
+row supersedes and what equals the row that is there, and writes the rest as files of the table.
+A row that replaces another keeps its row id. The driver sees row ids and addresses, never a row.
+"""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from omnigraph.lang.schema.catalog import ID, EntityType
+from omnigraph.pipeline.check import CommittedRows, StagedRows, committed_rows
+from omnigraph.pipeline.load import LoadedTable, StagedLoad
+from omnigraph.pipeline.runner import Runner
+from omnigraph.pipeline.stage import StagedFile, discard
+from omnigraph.read.diff import differing
+from omnigraph.store.arrow import table_schema
+from omnigraph.store.datasets import (
+    DatasetRef,
+    Datasets,
+    RowSet,
+    read_fragment_columns,
+    row_set,
+    with_row_ids,
+    write_fragments,
+)
+from omnigraph.store.snapshot import Snapshot
+from omnigraph.write.stage import Replacement
+
+__all__ = ["Upserted", "upsert"]
+
+# The number of a scratch file is in the upper half of a place, that of the row in the lower.
+FILE = 1 << 32
+
+INCOMING = pa.schema([("term", pa.string()), ("place", pa.int64())])
+PRESENT = pa.schema([("term", pa.string()), ("row_id", pa.int64()), ("address", pa.int64())])
+
+# The last row of each id, and the row that it finds there, if any.
+MATCHES = """
+SELECT newest.place - newest.place % {file} AS scratch, newest.place % {file} AS row,
+       present.row_id AS row_id, present.address AS address
+FROM (SELECT term, max(place) AS place FROM {incoming} GROUP BY term) AS newest
+LEFT JOIN {present} AS present ON present.term = newest.term
+"""
+
+
+@dataclass(frozen=True)
+class UpsertJob:
+    """What every task needs to know."""
+
+    entity: EntityType
+    root: str
+    ref: DatasetRef
+    uri: str
+    options: dict[str, str] | None = field(repr=False)
+    files: tuple[StagedFile, ...]
+    """The scratch files, by number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """What a task made of the rows of one scratch file."""
+
+    scratch: int
+    files: tuple[StagedFile, ...]
+    row_ids: NDArray[np.uint64]
+    addresses: NDArray[np.uint64]
+    """Of the rows that are replaced, which come first in the files."""
+    inserted: int
+    unchanged: int
+
+
+@dataclass(frozen=True, eq=False)
+class Upserted:
+    """The rows of one table that a merge changes at one version of it."""
+
+    table: LoadedTable
+    made_for: DatasetRef
+    parts: tuple[Written, ...]
+
+    @property
+    def superseded(self) -> int:
+        changed = sum(file.rows for part in self.parts for file in part.files)
+        return self.table.rows - changed - sum(part.unchanged for part in self.parts)
+
+    @property
+    def replaced(self) -> RowSet | None:
+        """The rows of the version that do not stay as they are."""
+        row_ids = [part.row_ids for part in self.parts if len(part.row_ids)]
+        return row_set(np.concatenate(row_ids)) if row_ids else None
+
+    @property
+    def work(self) -> Replacement:
+        addresses = [np.empty(0, np.uint64), *(part.addresses for part in self.parts)]
+        return Replacement(
+            made_for=self.made_for,
+            fragments=tuple(file.fragment for part in self.parts for file in part.files),
+            addresses=np.concatenate(addresses),
+            inserted=sum(part.inserted for part in self.parts),
+            written_at=self.table.uri,
+        )
+
+    def rows(self) -> Iterator[StagedRows]:
+        """Where the keys of the changed rows are read."""
+        table, first = self.table, 0
+        for part in self.parts:
+            for file in part.files:
+                yield StagedRows(table.uri, table.options, file.fragment, file.rows, first)
+                first += file.rows
+
+    def place(self, place: int) -> int:
+        """The place among all incoming rows of the one at a place among the changed ones."""
+        for part in self.parts:
+            count = sum(file.rows for file in part.files)
+            if place < count:
+                fragments = [file.fragment for file in part.files]
+                id_ = self._ids(fragments)[place]
+                # It is the last row with its id that was taken.
+                ids = self._ids([self.table.files[part.scratch].fragment])
+                row = int(np.flatnonzero(pc.equal(ids, id_).to_numpy(zero_copy_only=False))[-1])
+                return sum(file.rows for file in self.table.files[: part.scratch]) + row
+            place -= count
+        raise AssertionError("a place is of a changed row")
+
+    def discard_files(self) -> None:
+        fragments = [file.fragment for part in self.parts for file in part.files]
+        discard(self.table.uri, fragments, self.table.options)
+
+    def _ids(self, fragments: Sequence[str]) -> pa.ChunkedArray:
+        uri, options = self.table.uri, self.table.options
+        return read_fragment_columns(uri, fragments, [ID], options=options)[ID]
+
+
+def upsert(runner: Runner, load: StagedLoad, table: LoadedTable, snapshot: Snapshot) -> Upserted:
+    """Find what the rows of a table change in `snapshot`, and write that."""
+    dataset = snapshot.dataset(table.entity)
+    job = UpsertJob(
+        table.entity, load.root, dataset.ref, table.uri, table.options, files=table.files
+    )
+    # Views are the session's, which others may share: the names are ours alone.
+    unique = uuid.uuid4().hex
+    incoming, present = f"incoming_{unique}", f"present_{unique}"
+    numbered = list(enumerate(table.files))
+    runner.show_as(incoming, numbered, partial(_incoming, job), INCOMING)
+    pieces = committed_rows(load.root, snapshot.options, dataset)
+    runner.show_as(present, pieces, _present, PRESENT)
+    try:
+        parts = runner.run_over(
+            MATCHES.format(file=FILE, incoming=incoming, present=present),
+            partial(_write_changes, job),
+            by="scratch",
+            then="row",
+            tasks=len(table.files),
+            doing="finding rows that are there already",
+        )
+    finally:
+        runner.forget(incoming)
+        runner.forget(present)
+    return Upserted(table, dataset.ref, tuple(sorted(parts, key=lambda part: part.scratch)))
+
+
+# Inside a task ------------------------------------------------------------------------------------
+
+
+def _incoming(job: UpsertJob, numbered: tuple[int, StagedFile]) -> Iterator[pa.RecordBatch]:
+    number, file = numbered
+    rows = read_fragment_columns(job.uri, [file.fragment], [ID], options=job.options)
+    places = np.arange(number * FILE, number * FILE + rows.num_rows, dtype=np.int64)
+    yield from pa.table([rows[ID], places], schema=INCOMING).combine_chunks().to_batches()
+
+
+def _present(piece: CommittedRows) -> Iterator[pa.RecordBatch]:
+    rows = piece.open().scan(
+        [ID], with_row_id=True, with_row_address=True, fragment_ids=piece.fragment_ids
+    )
+    # Spark has no unsigned numbers; neither of these reaches the upper half.
+    numbers = [rows[name].cast(pa.int64()) for name in ("_rowid", "_rowaddr")]
+    yield from pa.table([rows[ID], *numbers], schema=PRESENT).combine_chunks().to_batches()
+
+
+def _write_changes(job: UpsertJob, scratch: int, matches: pa.Table) -> Written:
+    number = scratch // FILE
+    schema = table_schema(job.entity)
+    staged = read_fragment_columns(
+        job.uri, [job.files[number].fragment], schema.names, options=job.options
+    )
+    rows = staged.take(matches["row"]).cast(schema)
+    is_known = matches["row_id"].is_valid()
+    known, found = rows.filter(is_known), matches.filter(is_known)
+    changed = _changed(job, known, found)
+    updated, found = known.filter(changed), found.filter(changed)
+    # Neighbours stay neighbours, and row ids in order take a fraction of the room.
+    order = pc.sort_indices(found["row_id"])
+    updated, found = updated.take(order), found.take(order)
+    fresh = rows.filter(pc.invert(is_known))
+    row_ids, addresses = (found[n].to_numpy().astype(np.uint64) for n in ("row_id", "address"))
+    return Written(
+        scratch=number,
+        files=_written(job, pa.concat_tables([updated, fresh]), row_ids),
+        row_ids=row_ids,
+        addresses=addresses,
+        inserted=fresh.num_rows,
+        unchanged=known.num_rows - updated.num_rows,
+    )
+
+
+def _changed(job: UpsertJob, known: pa.Table, found: pa.Table) -> pa.Array:
+    """Which rows differ from the ones that they find."""
+    dataset = Datasets(job.root, options=job.options).open(job.ref)
+    wanted = row_set(found["row_id"].to_numpy().astype(np.uint64))
+    return differing(known, dataset.rows_at(wanted, known.column_names).drop_columns("_rowid"))
+
+
+def _written(job: UpsertJob, rows: pa.Table, row_ids: NDArray[np.uint64]) -> tuple[StagedFile, ...]:
+    if not rows.num_rows:
+        return ()
+    fragments = write_fragments(job.uri, iter(rows.to_batches()), rows.schema, options=job.options)
+    counts = [file.rows for file in map(StagedFile.of, fragments)]
+    return tuple(map(StagedFile, with_row_ids(fragments, row_ids), counts))

@@ -1,0 +1,129 @@
+"""A graph, a place for input files, and loads into it by one runner."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from omnigraph.base.errors import ConstraintViolated, KeyTaken, OmnigraphError
+from omnigraph.base.ids import MAIN, CommitId
+from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.pipeline.load import LoadMode, stage_load
+from omnigraph.pipeline.runner import Runner
+from omnigraph.pipeline.settle import SettledLoad, settle_load
+from omnigraph.store.arrow import table_schema
+from omnigraph.store.commits import CommitKind
+from omnigraph.store.datasets import Dataset, read_fragment_columns
+from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.snapshot import Snapshot
+from omnigraph.write.stage import StagedFragments
+from omnigraph.write.writer import write
+from tests.pipeline.world import NOW_MS, edge, new_graph, node
+from tests.pipeline.world import write as write_lines
+
+SCHEMA = """
+node Person { name: String @key  phone: String?  @unique(phone) }
+node City { code: I64 @key }
+node Note { text: String  tags: [String]?  face: Vector(2)?  photo: Blob?  at: DateTime? }
+edge LivesIn: Person -> City @card(0..1)
+edge Knows: Person -> Person { since: Date? }
+edge Owns: Person -> City @card(1..*)
+"""
+
+
+class World:
+    """A graph, a place for input files, and loads into it."""
+
+    def __init__(self, place: Path, runner: Runner) -> None:
+        self.place = place
+        self.runner = runner
+        self.store: GraphStore = new_graph(place / "graph", SCHEMA)
+
+    def settle(self, *sources: str, mode: str = "append", **options: Any) -> SettledLoad:
+        snapshot = self.store.snapshot(MAIN)
+        load = stage_load(
+            self.runner,
+            sources,
+            snapshot=snapshot,
+            mode=LoadMode.named(mode),
+            root=str(self.store.root),
+            now_ms=NOW_MS,
+            **options,
+        )
+        return settle_load(self.runner, load, snapshot)
+
+    def settle_again(self, settled: SettledLoad) -> SettledLoad:
+        return settle_load(self.runner, settled.load, self.store.snapshot(MAIN), before=settled)
+
+    def publish(self, settled: SettledLoad) -> CommitId | None:
+        return write(self.store, lambda _: settled.work, branch=MAIN, kind=CommitKind.LOAD)
+
+    def load(self, *lines: dict[str, Any] | str, mode: str = "append") -> SettledLoad:
+        settled = self.settle(write_lines(self.place / "load.jsonl", *lines), mode=mode)
+        self.publish(settled)
+        settled.discard_scratch()
+        return settled
+
+    def refused(
+        self, error: type[OmnigraphError], *lines: dict[str, Any] | str, mode: str = "append"
+    ) -> list[tuple[str, str | None, int | None]]:
+        """What a load of these lines breaks: kind, type and line of each example."""
+        before = self.files()
+        with pytest.raises(error) as caught:
+            self.settle(write_lines(self.place / "bad.jsonl", *lines), mode=mode)
+        assert self.files() == before, "a failed load leaves no files"
+        assert type(caught.value) is error
+        assert isinstance(caught.value, ConstraintViolated | KeyTaken)
+        violations = caught.value.violations.examples
+        return [(v.kind, v.type_name, v.line) for v in violations]
+
+    def files(self) -> set[str]:
+        return {str(p) for p in self.place.rglob("*.lance") if p.is_file()}
+
+    def files_of_no_commit(self) -> set[str]:
+        """Data that no version of any table names."""
+        named = {
+            file
+            for entity in self.snapshot.catalog.entities
+            for version in range(1, self.snapshot.tables[entity.table_key].ref.version + 1)
+            for piece in self._version(entity, version).pieces
+            for file in piece.files
+        }
+        return {Path(file).name for file in self.files()} - named
+
+    def _version(self, entity: EntityType, version: int) -> Dataset:
+        ref = self.snapshot.tables[entity.table_key].ref
+        return self.snapshot.other_version(replace(ref, version=version))
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        entity = self.entity(name)
+        table = self.snapshot.dataset(entity).scan(table_schema(entity).names)
+        return sorted(table.to_pylist(), key=lambda row: row["id"])
+
+    def staged_rows(self, settled: SettledLoad, name: str) -> pa.Table:
+        entity = self.entity(name)
+        assert isinstance(settled.work, StagedFragments)
+        files = settled.work.tables[entity.table_key]
+        columns = table_schema(entity).names
+        return read_fragment_columns(files.written_at, files.fragments, columns)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.store.snapshot(MAIN)
+
+    def entity(self, name: str) -> EntityType:
+        catalog = self.store.snapshot(MAIN).catalog
+        return catalog.node_by_name.get(name) or catalog.edge_by_name[name]
+
+
+def person(name: str, **data: Any) -> dict[str, Any]:
+    return node("Person", name=name, **data)
+
+
+def owner(name: str, city: int = 1) -> list[dict[str, Any]]:
+    return [person(name), edge("Owns", name, city)]
+
+
+YORK = node("City", code=1)
