@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
+import pytest
 
 from omnigraph.base.failpoints import NEVER, Crash, Failpoint, Faults
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.settings import Settings
+from omnigraph.pipeline import load as pipeline_load
 from omnigraph.store.bucket import BucketObjects
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import Datasets, write_fragments
@@ -91,6 +93,10 @@ HIRED: Contents = ({"ada": 1, "bob": 2, "eve": 3}, {"ada-bob", "bob-ada", '["eve
 AGED: Contents = ({"ada": 10, "bob": 2}, {"ada-bob", "bob-ada", '["ada","ada"]'})
 LEFT: Contents = ({"ada": 1}, set())
 
+# Ada is ten, eve is new and knows her.
+MERGE_DATA = Path(__file__).with_name("merge.jsonl")
+MERGED: Contents = ({"ada": 10, "bob": 2, "eve": 3}, {"ada-bob", "bob-ada", '["eve","ada"]'})
+
 
 def edit_on(branch: str) -> Callable[[GraphStore, Faults], object]:
     return lambda store, faults: put(store, EDIT, branch=branch, faults=faults)
@@ -104,6 +110,19 @@ def load_on(branch: str) -> Callable[[GraphStore, Faults], object]:
     return lambda store, faults: load(
         store, people=people(eve=3), knows=knows("eve-ada"), branch=branch, faults=faults
     )
+
+
+def merge_load_on(branch: str) -> Callable[[GraphStore, Faults], object]:
+    return lambda store, faults: graph_of(store, faults).load(
+        MERGE_DATA, mode="merge", engine="local", branch=branch
+    )
+
+
+def large_merge_load(store: GraphStore, faults: Faults) -> object:
+    """A merge whose rows no driver would hold."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline_load, "SMALL_BYTES", 0)
+        return merge_load_on(MAIN)(store, faults)
 
 
 def graph_of(store: GraphStore, faults: Faults) -> Graph:
@@ -182,6 +201,11 @@ SCENARIOS = {
     "the first load of a branch": Scenario(
         CommitKind.LOAD, load_on("team/work"), LOADED, branch="team/work"
     ),
+    "a load that merges": Scenario(CommitKind.LOAD, merge_load_on(MAIN), MERGED),
+    "the first load of a branch, that merges": Scenario(
+        CommitKind.LOAD, merge_load_on("team/work"), MERGED, branch="team/work"
+    ),
+    "a large load that merges": Scenario(CommitKind.LOAD, large_merge_load, MERGED),
     "a merge": Scenario(
         CommitKind.MERGE,
         lambda store, faults: graph_of(store, faults).branch_merge(READY),

@@ -62,8 +62,8 @@ class World:
 
     def load(self, *lines: dict[str, Any] | str, mode: str = "append") -> SettledLoad:
         settled = self.settle(write_lines(self.place / "load.jsonl", *lines), mode=mode)
-        self.publish(settled)
-        settled.discard_scratch()
+        commit = self.publish(settled)
+        settled.discard_leftovers(is_published=commit is not None)
         return settled
 
     def refused(
@@ -91,7 +91,8 @@ class World:
             for piece in self._version(entity, version).pieces
             for file in piece.files
         }
-        return {Path(file).name for file in self.files()} - named
+        tables = [Path(file) for file in self.files() if {"nodes", "edges"} & {*Path(file).parts}]
+        return {file.name for file in tables} - named
 
     def _version(self, entity: EntityType, version: int) -> Dataset:
         ref = self.snapshot.tables[entity.table_key].ref

@@ -19,7 +19,7 @@ from omnigraph.base.clock import Clock, SystemClock
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import MAIN, BranchName, CommitId
-from omnigraph.engine.load import Progress, Sources, load
+from omnigraph.engine.load import Progress, Request, Sources, load
 from omnigraph.engine.maintain import index_infos, optimize
 from omnigraph.engine.merge import merge
 from omnigraph.engine.mutate import mutate
@@ -159,6 +159,7 @@ class Graph:
         mode: str,
         branch: str = MAIN,
         from_: str | None = None,
+        load_id: str | None = None,
         engine: str = "auto",
         actor: str | None = None,
         message: str | None = None,
@@ -169,21 +170,27 @@ class Graph:
 
         `mode` is `append` (an id that is already there is an error), `merge` (a row replaces the
         one with its id, whole, or is new) or `overwrite` (replaces all rows of the types present in
-        the input). `from_` makes the branch first. `engine` is
-        `spark`, `local` (in this process, without Java: the quick way for a small file) or `auto`.
-        `spark` is a session of yours to use; without it the handle starts one and keeps it until
-        closed.
+        the input). `from_` makes the branch first. A `load_id` that the branch has seen makes the
+        load a repetition, which does nothing: so a load may be tried again after any failure.
+
+        `engine` is `spark`, `local` (in this process, without Java: the quick way for a small file)
+        or `auto`. `spark` is a session of yours to use; without it the handle starts one and keeps
+        it until closed.
         """
         self._check_writable()
-        return load(
-            self._store,
+        request = Request(
             source,
             mode=mode,
             branch=BranchName(branch),
             from_=BranchName(from_) if from_ is not None else None,
+            load_id=load_id,
+            engine=engine,
+        )
+        return load(
+            self._store,
+            request,
             actor=actor,
             message=message,
-            engine=engine,
             start_spark=lambda: self._session(spark),
             progress=progress,
             faults=self._faults,

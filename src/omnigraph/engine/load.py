@@ -9,114 +9,200 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from omnigraph.base.errors import ArgumentInvalid, OmnigraphError
+from omnigraph.base.errors import ArgumentInvalid, BranchMissing, OmnigraphError
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.results import CommitInfo, LoadResult
-from omnigraph.store.commits import CommitKind
+from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.stage import Work
 from omnigraph.write.writer import OnConflict, write
 
 if TYPE_CHECKING:
+    from omnigraph.pipeline.load import LoadMode, StagedLoad
     from omnigraph.pipeline.runner import Runner
+    from omnigraph.pipeline.settle import SettledLoad
 
-__all__ = ["Progress", "Sources", "load"]
+__all__ = ["Progress", "Request", "Sources", "load"]
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 Progress = Callable[[str, int, int], None]
 """Hears the phase, how much of it is done, and out of how much."""
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to load, how, and where to."""
+
+    sources: Sources
+    mode: str
+    branch: BranchName
+    from_: BranchName | None
+    load_id: str | None
+    engine: str
+
+
 def load(
     store: GraphStore,
-    sources: Sources,
+    request: Request,
     *,
-    mode: str,
-    branch: BranchName,
-    from_: BranchName | None,
     actor: str | None,
     message: str | None,
-    engine: str,
     start_spark: Callable[[], "Runner"],
     progress: Progress | None,
     faults: Faults,
 ) -> LoadResult:
     """Stage the input and publish it as one commit; a single bad row loads nothing."""
-    from omnigraph.pipeline.load import LoadMode, Phases, StagedLoad, stage_load
-    from omnigraph.pipeline.settle import SettledLoad, settle_load
+    from omnigraph.pipeline.load import LoadMode
 
-    load_mode = LoadMode.named(mode)
-    start = _starter(engine, start_spark)
+    mode = LoadMode.named(request.mode)
+    start = _starter(request.engine, start_spark)
+    if request.load_id == "":
+        raise ArgumentInvalid(argument="load_id", value="", rule="it has at least one character")
+    if (before := _loaded_before(store, request)) is not None:
+        return _repetition(request, before, base_branch=None)
     tell = progress or _silent
-    clock = Phases()
-    staged: list[StagedLoad] = []
-    settled: list[SettledLoad] = []
-
-    def prepare(snapshot: Snapshot) -> Work:
-        if not staged:
-            with clock.phase("read"):
-                staged.append(
-                    stage_load(
-                        runner,
-                        _paths(sources),
-                        snapshot=snapshot,
-                        mode=load_mode,
-                        root=str(store.root),
-                        now_ms=store.clock.now_ms(),
-                        progress=tell,
-                    )
-                )
-        before = settled[-1] if settled else None
-        tell("check", 0, 1)
-        with clock.phase("check"):
-            settled.append(settle_load(runner, staged[0], snapshot, before=before))
-        tell("check", 1, 1)
-        tell("publish", 0, 1)
-        return settled[-1].work
-
-    with _made_for_this(store, branch, from_):
-        tell("start", 0, 0)
-        with clock.phase("start"):
-            runner = start()
+    with _made_for_this(store, request):
+        preparation = _Preparation(store, request, mode=mode, start=start, tell=tell)
         began = time.monotonic()
         id_ = write(
             store,
-            prepare,
-            branch=branch,
+            preparation.prepare,
+            branch=request.branch,
             kind=CommitKind.LOAD,
             actor=actor,
             message=message,
+            extra={LOAD_ID: request.load_id} if request.load_id is not None else None,
+            unless=lambda: _loaded_before(store, request) is not None,
             on_conflict=(
-                OnConflict.RAISE if load_mode is LoadMode.OVERWRITE else OnConflict.PREPARE_AGAIN
+                OnConflict.RAISE if mode is LoadMode.OVERWRITE else OnConflict.PREPARE_AGAIN
             ),
             faults=faults,
         )
     tell("publish", 1, 1)
-    outcome = settled[-1]
-    outcome.discard_scratch()
-    seconds = clock.seconds
-    publish = time.monotonic() - began - seconds["read"] - seconds["check"]
+    preparation.clean_up(is_published=id_ is not None)
+    if id_ is None and (before := _loaded_before(store, request)) is not None:
+        return _repetition(request, before, base_branch=request.from_)
     commit = store.commit(id_) if id_ is not None else None
-    changes = commit.changes if commit is not None else ()
+    return preparation.result(commit, seconds=time.monotonic() - began)
+
+
+class _Preparation:
+    """Reads the input once, and settles what it changes as often as it takes."""
+
+    def __init__(
+        self,
+        store: GraphStore,
+        request: Request,
+        *,
+        mode: "LoadMode",
+        start: Callable[[], "Runner"],
+        tell: Progress,
+    ) -> None:
+        from omnigraph.pipeline.load import Phases
+
+        self._store = store
+        self._request = request
+        self._mode = mode
+        self._tell = tell
+        self._clock = Phases()
+        self._staged: StagedLoad | None = None
+        self._settled: SettledLoad | None = None
+        tell("start", 0, 0)
+        with self._clock.phase("start"):
+            self._runner = start()
+
+    def prepare(self, snapshot: Snapshot) -> Work:
+        from omnigraph.pipeline.settle import settle_load
+
+        if self._staged is None:
+            with self._clock.phase("read"):
+                self._staged = self._stage(snapshot)
+        self._tell("check", 0, 1)
+        with self._clock.phase("check"):
+            self._settled = settle_load(self._runner, self._staged, snapshot, before=self._settled)
+        self._tell("check", 1, 1)
+        self._tell("publish", 0, 1)
+        return self._settled.work
+
+    def clean_up(self, *, is_published: bool) -> None:
+        """Delete files that nothing will ever name, now that it is known which."""
+        if self._settled is not None:
+            self._settled.discard_leftovers(is_published=is_published)
+
+    def result(self, commit: Commit | None, *, seconds: float) -> LoadResult:
+        settled = self._settled
+        assert settled is not None, "a load is over once it was prepared"
+        changes = commit.changes if commit is not None else ()
+        spent = self._clock.seconds
+        return LoadResult(
+            branch=self._request.branch,
+            base_branch=self._request.from_,
+            mode=self._request.mode,
+            load_id=self._request.load_id,
+            is_repeat=False,
+            engine=self._runner.engine,
+            read=settled.load.read,
+            nodes=settled.nodes,
+            edges=settled.edges,
+            superseded=settled.superseded,
+            inserted=sum(change.inserted for change in changes),
+            updated=sum(change.updated for change in changes),
+            input_bytes=settled.load.input_bytes,
+            seconds={**spent, "publish": seconds - spent["read"] - spent["check"]},
+            tasks=len(settled.load.tasks),
+            commit=CommitInfo.of(commit) if commit is not None else None,
+        )
+
+    def _stage(self, snapshot: Snapshot) -> "StagedLoad":
+        from omnigraph.pipeline.load import stage_load
+
+        return stage_load(
+            self._runner,
+            _paths(self._request.sources),
+            snapshot=snapshot,
+            mode=self._mode,
+            root=str(self._store.root),
+            now_ms=self._store.clock.now_ms(),
+            progress=self._tell,
+        )
+
+
+def _loaded_before(store: GraphStore, request: Request) -> Commit | None:
+    """The commit of an earlier load with this load id, on the branch or before it was made."""
+    if request.load_id is None:
+        return None
+    line = store.line(request.branch)
+    try:
+        return next((commit for commit in line if commit.load_id == request.load_id), None)
+    except BranchMissing:
+        if request.from_ is None:
+            raise
+        return None
+
+
+def _repetition(request: Request, before: Commit, *, base_branch: BranchName | None) -> LoadResult:
     return LoadResult(
-        branch=branch,
-        base_branch=from_,
-        mode=load_mode.value,
-        engine=runner.engine,
-        read=outcome.load.read,
-        nodes=outcome.nodes,
-        edges=outcome.edges,
-        superseded=outcome.superseded,
-        inserted=sum(change.inserted for change in changes),
-        updated=sum(change.updated for change in changes),
-        input_bytes=outcome.load.input_bytes,
-        seconds={**seconds, "publish": publish},
-        tasks=len(outcome.load.tasks),
-        commit=CommitInfo.of(commit) if commit is not None else None,
+        branch=request.branch,
+        base_branch=base_branch,
+        mode=request.mode,
+        load_id=request.load_id,
+        is_repeat=True,
+        engine=None,
+        read=0,
+        nodes={},
+        edges={},
+        superseded=0,
+        inserted=0,
+        updated=0,
+        input_bytes=0,
+        seconds={},
+        tasks=0,
+        commit=CommitInfo.of(before),
     )
 
 
@@ -135,15 +221,14 @@ def _starter(engine: str, start_spark: Callable[[], "Runner"]) -> Callable[[], "
 
 
 @contextmanager
-def _made_for_this(
-    store: GraphStore, branch: BranchName, from_: BranchName | None
-) -> Iterator[None]:
+def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
     """Make the branch first where asked to, and take it away again if the load fails."""
-    if from_ is None:
+    branch = request.branch
+    if request.from_ is None:
         store.branches.resolve(branch)
         yield
         return
-    store.create_branch(branch, from_=from_)
+    store.create_branch(branch, from_=request.from_)
     try:
         yield
     except (OmnigraphError, KeyboardInterrupt):

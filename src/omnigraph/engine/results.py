@@ -46,6 +46,7 @@ class CommitInfo:
     created_at: datetime
     kind: str
     message: str | None
+    load_id: str | None
 
     @classmethod
     def of(cls, commit: "Commit") -> "CommitInfo":
@@ -59,6 +60,7 @@ class CommitInfo:
             created_at=datetime.fromtimestamp(commit.created_at_ms / 1000, UTC),
             kind=commit.kind.value,
             message=commit.message,
+            load_id=commit.load_id,
         )
 
 
@@ -124,12 +126,19 @@ class MutationResult:
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What a load came to. `commit` is None where nothing changed."""
+    """What a load came to. `commit` is None where nothing changed.
+
+    With `is_repeat` an earlier load of this `load_id` has done it: `commit` is that one's, and
+    nothing was loaded now.
+    """
 
     branch: BranchName
     base_branch: BranchName | None
     mode: str
-    engine: Literal["local", "spark"]
+    load_id: str | None
+    is_repeat: bool
+    engine: Literal["local", "spark"] | None
+    """Who ran it; None where there was nothing to run."""
     read: int
     """Rows of the input: loaded, or superseded."""
     nodes: Mapping[str, int]

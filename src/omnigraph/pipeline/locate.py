@@ -11,7 +11,7 @@ from omnigraph.base.ids import TableKey
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.pipeline.load import StagedLoad
 from omnigraph.pipeline.sources import Split, lines_before
-from omnigraph.pipeline.stage import conform_split
+from omnigraph.pipeline.stage import conform_split, in_input_order
 
 __all__ = ["Locator"]
 
@@ -37,7 +37,7 @@ class Locator:
             conformed = conform_split(split, self._load.catalog, now_ms=0)
             self._lines[split, key] = [
                 before + int(line) + 1
-                for typed in conformed.rows
+                for typed in in_input_order(conformed.rows)
                 if typed.entity.table_key == key
                 for line in typed.lines
             ]

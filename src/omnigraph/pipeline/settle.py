@@ -55,10 +55,13 @@ class SettledLoad:
     def edges(self) -> dict[str, int]:
         return self._loaded(self.load.catalog.edges)
 
-    def discard_scratch(self) -> None:
-        """Once all is over: files that only tasks of this load were to read."""
-        if Keeping.SCRATCH in self.load.keeping:
+    def discard_leftovers(self, *, is_published: bool) -> None:
+        """Once all is over: files of this load that nothing will ever name."""
+        if not is_published or Keeping.SCRATCH in self.load.keeping:
             self.load.discard_files()
+        if not is_published:
+            for upserted in self.upserts.values():
+                upserted.discard_files()
 
     def _loaded(self, types: Sequence[EntityType]) -> dict[str, int]:
         tables = self.load.tables

@@ -16,7 +16,10 @@ from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.store.manifest import CommitRow, TableEntry
 from omnigraph.store.transactions import DatasetRef
 
-__all__ = ["Commit", "CommitKind", "History", "TableChange"]
+__all__ = ["LOAD_ID", "Commit", "CommitKind", "History", "TableChange"]
+
+
+LOAD_ID = "load_id"
 
 
 class CommitKind(Enum):
@@ -66,7 +69,12 @@ class Commit:
     manifest_version: int = 0
     """The version of the branch's manifest that made it visible; known once it is published."""
     extra: Mapping[str, str] = field(default_factory=dict)
-    """What the writer wants to find again: `load_id`, and `to_version` of a roll-back."""
+    """What the writer wants to find again: `LOAD_ID`, and `to_version` of a roll-back."""
+
+    @property
+    def load_id(self) -> str | None:
+        """The name that its caller gave a load, so that it is not done twice."""
+        return self.extra.get(LOAD_ID)
 
     @property
     def is_merge(self) -> bool:

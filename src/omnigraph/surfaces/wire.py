@@ -92,6 +92,8 @@ def load_json(result: "LoadResult") -> dict[str, Any]:
         "inserted": result.inserted,
         "updated": result.updated,
         "engine": result.engine,
+        "load_id": result.load_id,
+        "is_repeat": result.is_repeat,
         "commit": commit_json(result.commit) if result.commit else None,
     }
 

@@ -58,20 +58,27 @@ def write(
     merged_parent: CommitId | None = None,
     extra: Mapping[str, str] | None = None,
     if_commit: CommitId | None = None,
+    unless: Callable[[], bool] | None = None,
     on_conflict: OnConflict = OnConflict.RAISE,
     faults: Faults = NEVER,
 ) -> CommitId | None:
     """Make what `prepare` finds the next commit on `branch`, or leave no trace a reader can see.
 
     None: there was nothing to do. `if_commit` makes the write conditional on the branch's head.
+    `unless` says whether this was done already. It is asked before anything is prepared, and again
+    with everyone else kept out.
     """
     note = WriteNote(kind, actor, message, merged_parent, extra)
     recover_if_idle(store, branch)  # else what it heals would look like a conflict to us
+    if unless is not None and unless():
+        return None
     seen = store.snapshot(branch)
     _require_head(store, seen, if_commit)
     work = prepare(seen)  # reads, checks, heavy files; nothing moves
     with store.fence(branch) as held:  # across processes
         recover(store, held)  # a sidecar under our fence has no living owner
+        if unless is not None and unless():
+            return None
         now = store.snapshot(branch)
         _require_head(store, now, if_commit)
         if moved := _moved(store, work, seen, now):

@@ -74,6 +74,10 @@ def load(
     from_: Annotated[
         str | None, typer.Option("--from", help="Make the branch from this one first.")
     ] = None,
+    load_id: Annotated[
+        str | None,
+        typer.Option("--load-id", help="Load only if no load of this name is on the branch."),
+    ] = None,
     engine: Annotated[
         str, typer.Option("--engine", help="auto, spark, or local: here, without Java.")
     ] = "auto",
@@ -96,6 +100,7 @@ def load(
             mode=mode,
             branch=branch,
             from_=from_,
+            load_id=load_id,
             engine=engine,
             actor=actor,
             message=message,
@@ -103,7 +108,12 @@ def load(
         )
     if as_json:
         print_json(load_json(result))
-    elif not quiet:
+    elif quiet:
+        return
+    elif result.is_repeat:
+        assert result.commit is not None
+        say(f"{load_id} was loaded before: commit {result.commit.graph_commit_id}")
+    else:
         for name, count in (*result.nodes.items(), *result.edges.items()):
             say(f"  {name}: {count:,}")
         phases = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in result.seconds.items())
