@@ -21,6 +21,7 @@ from omnigraph.store.datasets.files import (
 from omnigraph.store.datasets.lance_values import LandingRefused, VersionNote, with_row_ids
 from omnigraph.store.datasets.reading import (
     BlobCell,
+    VALUES_IN_PREDICATE,
     Dataset,
     Files,
     Piece,
@@ -33,6 +34,7 @@ from omnigraph.store.transactions import DatasetRef
 __all__ = [
     "SEGMENTS_PER_INDEX",
     "BlobCell",
+    "VALUES_IN_PREDICATE",
     "Dataset",
     "DatasetRef",
     "Datasets",

@@ -207,7 +207,8 @@ class Datasets:
         upsert_ids = upserts["id"].combine_chunks()
         found = dataset.rows_of(pa.concat_arrays([upsert_ids, deletes]))
         assert pc.count_distinct(found["id"]).as_py() == found.num_rows, f"{ref} repeats an id"
-        updated = found.filter(pc.is_in(found["id"], value_set=upsert_ids))
+        # Ordered by row id: Lance keeps a short note of ids that ascend, in every later version.
+        updated = found.filter(pc.is_in(found["id"], value_set=upsert_ids)).sort_by(ROW_ID)
         fresh = upserts.filter(
             pc.invert(pc.is_in(upsert_ids, value_set=updated["id"].combine_chunks()))
         )

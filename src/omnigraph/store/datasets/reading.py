@@ -20,7 +20,19 @@ from omnigraph.store.datasets.lance_values import (
 from omnigraph.store.layout import BLOB_MARK
 from omnigraph.store.transactions import DatasetRef
 
-__all__ = ["BlobCell", "Dataset", "Files", "Piece", "RowSet", "open_at", "row_set"]
+__all__ = [
+    "VALUES_IN_PREDICATE",
+    "BlobCell",
+    "Dataset",
+    "Files",
+    "Piece",
+    "RowSet",
+    "open_at",
+    "row_set",
+]
+
+# Past this many values a list in a predicate costs more than reading the column.
+VALUES_IN_PREDICATE = 10_000
 
 # An IN list reaches an index where there is one; past this many ids one pass over the column is
 # cheaper than the list.
@@ -304,6 +316,25 @@ class Dataset:
     def rows_at(self, rows: RowSet, columns: Sequence[str]) -> pa.Table:
         """The columns and `_rowid` of the rows with these row ids, in the order of a scan."""
         return self._read(columns, with_row_id=True, row_addr_allowlist=rows)
+
+    def rows_among(self, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """`id` and the columns of the rows with one of these values in a column.
+
+        A look-up where the column has an index, a pass over it where it has none.
+        """
+        wanted = list(dict.fromkeys(["id", column, *columns]))
+        if pa.types.is_floating(values.type):
+            # Lance and Arrow tell 0 from -0; NumPy compares numbers.
+            found = self.scan(wanted)
+            return found.filter(pa.array(np.isin(found[column].to_numpy(), values.to_numpy())))
+        if len(values) > VALUES_IN_PREDICATE:
+            found = self.scan(wanted)
+            return found.filter(pc.is_in(found[column], value_set=values))
+        if pa.types.is_unsigned_integer(values.type):
+            # Lance can't translate an expression over unsigned integers.
+            listed = ", ".join(str(int(value)) for value in values.to_pylist())
+            return self._read(wanted, filter=f"`{column}` IN ({listed})" if listed else "false")
+        return self.scan(wanted, predicate=pc.field(column).isin(values))
 
     def rows_written_after(self, version: int, columns: Sequence[str]) -> pa.Table:
         """The rows that versions after `version` on this dataset's line added or replaced."""
