@@ -32,6 +32,11 @@ class Binding:
     is_optional: bool = False
     """Some rows may bind nothing."""
 
+    @classmethod
+    def none(cls, space: Space) -> "Binding":
+        """Of no rows at all."""
+        return cls(space, np.empty(0, dtype=np.int64))
+
     @property
     def is_whole(self) -> bool:
         return self.ordinals is None
