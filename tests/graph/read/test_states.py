@@ -45,6 +45,11 @@ QUESTIONS = [
     "match { $p: Person  $p knows $f  $f knows $g } return { count($g) as n }",
     "match { $x: Named  $x knows|lives $y } return { $y.name as y, count($x) as n } order { n, y }",
     "match { $p: Person } return { sum($p.age) as s, avg($p.age) as a, min($p.name) as m }",
+    "match { $p: Person  $q: Person  $p.name = $q.name  $p.age < $q.age } return { $p.email as p }"
+    " order { p }",
+    "match { $p: Person  $p knows $f  $p.age > 30  $p.age < 30 } return { $p.email, $f.name }",
+    "match { $p knows $f  $f knows $g  $p <knows> $h  $h knows $i } return distinct { $p.email }"
+    " order { $p.email }",
 ]
 
 CHANGES = """
