@@ -4,6 +4,8 @@ The same questions are asked of one graph in many states. What they must give is
 that shares nothing with any other and walks the plan as written.
 """
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -161,6 +163,17 @@ def test_the_same_rows_on_a_fork_and_at_an_old_commit(graph: Graph) -> None:
     check(graph, branch="work")
     check(graph)
     assert [graph.query(text(q), snapshot=before).to_pylist() for q in QUESTIONS] == answers
+
+
+def test_a_reader_loads_nothing_that_only_writers_need(graph: Graph) -> None:
+    asked = f"""
+import sys
+from omnigraph import Graph
+Graph.open({graph.uri!r}).query("query q() {{ {QUESTIONS[-1]} }}")
+names = ("pyspark", "duckdb", "omnigraph.engine.mutate", "omnigraph.lang.schema.parser")
+sys.exit([name for name in names if name in sys.modules] or 0)
+"""
+    subprocess.run([sys.executable, "-c", asked], check=True)
 
 
 def test_branches_that_share_a_table_share_what_was_built_of_it(graph: Graph) -> None:
