@@ -168,10 +168,12 @@ class Tables:
                 earlier = (key.at(kept.refs), Adjacency.of_arrays(kept.arrays))
                 if earlier[0] == key:
                     return earlier[1]
-            if earlier is not None and edges is None:
+            if earlier is not None:
                 was, graph = earlier
                 assert isinstance(was, _AdjacencyKey)
-                followed = self._followed(was, graph, steps, origin=origin, target=target)
+                followed = self._followed(
+                    was, graph, steps, origin=origin, target=target, edges=edges
+                )
                 if followed is not None:
                     return followed
             graph = build.adjacency(
@@ -208,8 +210,9 @@ class Tables:
         edges: Space | None = None,
         *,
         ends: build.Ends | None = None,
+        first_edge: int = 0,
     ) -> list[build.Leg]:
-        """The edges of a step, each way it goes; `ends` are those of some of them."""
+        """The edges of a step, each way it goes; `ends` are those from `first_edge` on."""
         edge = self.edge(step.edge)
         edge_part = edges.part_of(edge.table_key) if edges is not None else None
         legs = []
@@ -227,7 +230,7 @@ class Tables:
                     is_reversed=way is Direction.IN,
                     origin_start=start.start,
                     target_start=stop.start,
-                    edge_start=edge_part.start if edge_part is not None else 0,
+                    edge_start=first_edge + (edge_part.start if edge_part is not None else 0),
                     skips_loops=step.direction is Direction.BOTH and way is Direction.IN,
                 )
             )
@@ -283,6 +286,7 @@ class Tables:
         *,
         origin: Space,
         target: Space,
+        edges: Space | None,
     ) -> Adjacency | None:
         """An earlier adjacency brought up to date, if that is less work than building it anew."""
         before = [self._space_before(origin, was.origin), self._space_before(target, was.target)]
@@ -296,21 +300,31 @@ class Tables:
         if changed * WORTH_FOLLOWING > int(graph.counts.sum()):
             return None
         added, gone = [], []
+        by_table: dict[TableKey, Moves] = {}
         for step, ref, move in zip(steps, was.edges, moves, strict=True):
             assert move is not None
             edge = self.edge(step.edge)
+            by_table[edge.table_key] = move
             if move.new_pieces:
-                added += self._legs(step, origin, target, ends=self._numbered(edge, move))
-            if move.kept is not None:
+                fresh = self._numbered(edge, move)
+                added += self._legs(
+                    step, origin, target, edges, ends=fresh, first_edge=move.kept_count
+                )
+            if move.kept is not None and edges is None:
                 lost = self._lost(edge, ref, move)
                 gone += self._legs(step, origin, target, ends=lost)
         origin_numbers, target_numbers = (b.numbers for b in before if b is not None)
         delta = Delta(
-            origin_numbers=origin_numbers, target_numbers=target_numbers, added=added, gone=gone
+            origin_numbers=origin_numbers,
+            target_numbers=target_numbers,
+            edge_numbers=None if edges is None else _edges_before(edges, by_table).numbers,
+            added=added,
+            gone=gone,
         )
-        whole = (
-            [leg for step in steps for leg in self._legs(step, origin, target)] if gone else None
-        )
+
+        def whole() -> list[build.Leg]:
+            return [leg for step in steps for leg in self._legs(step, origin, target)]
+
         return follow(graph, delta, whole, height=origin.size, width=target.size)
 
     def _lost(self, edge: EdgeType, ref: DatasetRef, moves: Moves) -> build.Ends:
@@ -326,18 +340,7 @@ class Tables:
         found = [self._numbers_since(e, ref) for e, ref in zip(entities, refs, strict=True)]
         if None in found:
             return None
-        tables = [n for n in found if n is not None]
-        old = Space.of([(e, n.count) for e, n in zip(entities, tables, strict=True)])
-        if all(
-            n.numbers is None and was.start == now.start
-            for n, was, now in zip(tables, old.parts, space.parts, strict=True)
-        ):
-            return _Before(None)
-        parts = []
-        for n, part in zip(tables, space.parts, strict=True):
-            numbers = np.arange(n.count) if n.numbers is None else n.numbers
-            parts.append(np.where(numbers >= 0, numbers + part.start, -1))
-        return _Before(np.concatenate(parts))
+        return _laid_out(space, [n for n in found if n is not None])
 
     def _numbers_since(self, node: EntityType, ref: DatasetRef) -> "_Numbers | None":
         """The row that each row of an earlier version is now: an update moves a row to the end."""
@@ -479,6 +482,28 @@ class _Before(NamedTuple):
     """The row that each row of a space's earlier version is now; None: its own."""
 
     numbers: Ordinals | None
+
+
+def _edges_before(edges: Space, moves: Mapping[TableKey, Moves]) -> "_Before":
+    """As for nodes; an edge that was changed is one that went and one that came."""
+    own = [moves[part.entity.table_key] for part in edges.parts]
+    return _laid_out(edges, [_Numbers(move.old_count, move.renumbered()) for move in own])
+
+
+def _laid_out(space: Space, tables: Sequence[_Numbers]) -> "_Before":
+    """The numbers of tables' earlier rows as those of the space that the tables make up now."""
+    entities = [part.entity for part in space.parts]
+    old = Space.of([(e, n.count) for e, n in zip(entities, tables, strict=True)])
+    if all(
+        n.numbers is None and was.start == now.start
+        for n, was, now in zip(tables, old.parts, space.parts, strict=True)
+    ):
+        return _Before(None)
+    parts = []
+    for n, part in zip(tables, space.parts, strict=True):
+        numbers = np.arange(n.count) if n.numbers is None else n.numbers
+        parts.append(np.where(numbers >= 0, numbers + part.start, -1))
+    return _Before(np.concatenate(parts))
 
 
 @dataclass(frozen=True, slots=True)

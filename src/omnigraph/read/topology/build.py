@@ -6,6 +6,7 @@ that every direction and every combination of edge types is built from.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from omnigraph.read.topology.csr import Adjacency
 from omnigraph.read.topology.ids import IdIndex
 
-__all__ = ["Ends", "Leg", "adjacency", "follow_ends", "number_ends", "pairs_of"]
+__all__ = ["Ends", "Entries", "Leg", "adjacency", "entries_of", "follow_ends", "number_ends"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,44 +73,43 @@ def follow_ends(
     return Ends(*sides)
 
 
-def pairs_of(
-    legs: Sequence[Leg], where: NDArray[np.int64] | NDArray[np.bool_] | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Origin and target of each edge of the legs; with a mask over origins, of those alone."""
-    origins, targets = [], []
+class Entries(NamedTuple):
+    """Edges as an adjacency sees them: origin, target and number of each."""
+
+    origins: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    edges: NDArray[np.int64]
+
+
+def entries_of(legs: Sequence[Leg], where: NDArray[np.bool_] | None = None) -> Entries:
+    """The edges of the legs; with a mask over origins, of those alone."""
+    found: list[list[NDArray[np.int64]]] = [[] for _ in Entries._fields]
     for leg in legs:
         here, there = leg.ends.sources, leg.ends.targets
+        number = np.arange(len(here)) + leg.edge_start
+        is_wanted = here != there if leg.skips_loops else None
         if leg.is_reversed:
             here, there = there, here
         if where is not None:
-            own = where[leg.origin_start :]
-            chosen = np.flatnonzero(own[here])
-            here, there = here[chosen], there[chosen]
-        origins.append(_shifted(here, leg.origin_start))
-        targets.append(_shifted(there, leg.target_start))
-    return _joined(origins), _joined(targets)
+            own = where[leg.origin_start :][here]
+            is_wanted = own if is_wanted is None else own & is_wanted
+        if is_wanted is not None:
+            here, there, number = here[is_wanted], there[is_wanted], number[is_wanted]
+        shifted = (_shifted(here, leg.origin_start), _shifted(there, leg.target_start), number)
+        for column, values in zip(found, shifted, strict=True):
+            column.append(values)
+    return Entries(*(_joined(column) for column in found))
 
 
 def adjacency(legs: Sequence[Leg], *, height: int, width: int, has_edges: bool) -> Adjacency:
     """One adjacency for all legs together. With `has_edges` each edge has an entry of its own."""
-    origins, targets, edges = [], [], []
-    for leg in legs:
-        here, there = leg.ends.sources, leg.ends.targets
-        number = np.arange(len(here)) + leg.edge_start
-        if leg.skips_loops:
-            kept = np.flatnonzero(here != there)
-            here, there, number = here[kept], there[kept], number[kept]
-        if leg.is_reversed:
-            here, there = there, here
-        origins.append(here.astype(np.int64) + leg.origin_start)
-        targets.append(there.astype(np.int64) + leg.target_start)
-        edges.append(number)
+    entries = entries_of(legs)
     return Adjacency.of_pairs(
-        _joined(origins),
-        _joined(targets),
+        entries.origins,
+        entries.targets,
         height=height,
         width=width,
-        edges=_joined(edges) if has_edges else None,
+        edges=entries.edges if has_edges else None,
     )
 
 
