@@ -12,10 +12,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from omnigraph.read.topology.csr import Adjacency
+from omnigraph.read.topology.csr import Adjacency, Room
 from omnigraph.read.topology.ids import IdIndex
 
 __all__ = ["Ends", "Entries", "Leg", "adjacency", "entries_of", "follow_ends", "number_ends"]
+
+# Space for this share of the edges to come before all are copied again.
+SPACE_SHARE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +27,24 @@ class Ends:
 
     sources: NDArray[np.int32]
     targets: NDArray[np.int32]
+    room: Room | None = None
+    """What both lie in, with space behind for the edges of later versions."""
 
     @property
     def nbytes(self) -> int:
         return self.sources.nbytes + self.targets.nbytes
+
+    def followed_by(self, more: "Ends") -> "Ends":
+        """With more edges behind; the ends that are there are not copied where there is room."""
+        count = len(self.sources)
+        room, columns = self.room, (more.sources, more.targets)
+        if room is None or room.append(columns, at=count) is None:
+            space = len(more.sources) + count // SPACE_SHARE
+            room = Room.with_space((self.sources, self.targets), space=space)
+            room.append(columns)
+        until = count + len(more.sources)
+        sources, targets = (column[:until] for column in room.columns)
+        return Ends(sources, targets, room)  # type: ignore[arg-type]  # a room keeps its types
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +66,8 @@ def number_ends(
     numbered = [source_ids.find(sources), target_ids.find(targets)]
     for rows in numbered:
         assert (rows >= 0).all(), "an edge ends in a node that is not there"
-    return Ends(*(rows.astype(np.int32) for rows in numbered))
+    sources_numbered, targets_numbered = (rows.astype(np.int32) for rows in numbered)
+    return Ends(sources_numbered, targets_numbered)
 
 
 def follow_ends(
@@ -61,16 +79,18 @@ def follow_ends(
     fresh: Ends,
 ) -> Ends:
     """The ends of a later version: of the edges that are left, renumbered, and of new ones."""
+    if kept is None and source_numbers is None and target_numbers is None:
+        return ends.followed_by(fresh)
     sides = []
     for old, numbers, new in (
         (ends.sources, source_numbers, fresh.sources),
         (ends.targets, target_numbers, fresh.targets),
     ):
         left = old if kept is None else old[kept]
-        moved = left if numbers is None else numbers[left].astype(np.int32)
+        moved = left if numbers is None else numbers.astype(np.int32)[left]
         sides.append(np.concatenate([moved, new]))
         assert (sides[-1] >= 0).all(), "an edge ends in a node that is not there"
-    return Ends(*sides)
+    return Ends(sides[0], sides[1])
 
 
 class Entries(NamedTuple):

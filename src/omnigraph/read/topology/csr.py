@@ -72,12 +72,17 @@ class Room:
     def size(self) -> int:
         return len(self.columns[0])
 
-    def append(self, columns: Sequence[NDArray[np.integer]]) -> int | None:
-        """Where the entries now begin, or None if there is no space left."""
+    def append(
+        self, columns: Sequence[NDArray[np.integer]], *, at: int | None = None
+    ) -> int | None:
+        """Where the entries now begin, or None if there is no space left.
+
+        With `at`, they must begin there: None too if somebody else went on from there first.
+        """
         count = len(columns[0])
         with self._lock:
             start = self._used
-            if start + count > self.size:
+            if start + count > self.size or (at is not None and start != at):
                 return None
             self._used += count
         for column, values in zip(self.columns, columns, strict=True):

@@ -63,13 +63,18 @@ def renumbered(
     columns, counts = _packed(graph), graph.counts
     is_disordered = None if targets is None else _disordered(targets, columns[0])
     maps = [targets] if graph.edges is None else [targets, edges]
-    moved = [_mapped(c, m) for c, m in zip(columns, maps, strict=True)]
+    space = _space(len(columns[0]))
+    wide = [_mapped(c, m, space=space) for c, m in zip(columns, maps, strict=True)]
+    used = len(columns[0])
+    moved = [column[:used] for column in wide]
     is_left = _left(moved, maps, origins, counts)
     if is_left is not None:
         until = np.concatenate(([0], np.cumsum(is_left)))
         ends = np.cumsum(counts)
         counts = until[ends] - until[ends - counts]
-        moved = [column[is_left] for column in moved]
+        used = int(until[-1])
+        for column in wide:
+            column[:used] = column[: len(is_left)][is_left]
         is_disordered = None if is_disordered is None else is_disordered[is_left]
     starts = np.cumsum(counts) - counts
     numbers = np.arange(graph.height) if origins is None else origins
@@ -78,7 +83,8 @@ def renumbered(
     stays = numbers >= 0
     lows_now[numbers[stays]], counts_now[numbers[stays]] = starts[stays], counts[stays]
     repeated = _repeated(graph, origins, targets)
-    made = _in_room(_roomy(moved, width), lows_now, counts_now, width, repeated=repeated)
+    room = Room(wide, used=used)
+    made = _in_room(room, lows_now, counts_now, width, repeated=repeated)
     if is_disordered is None:
         return made
     touched = np.searchsorted(starts + counts, np.flatnonzero(is_disordered), side="right")
@@ -107,7 +113,7 @@ def _packed(graph: Adjacency) -> list[Stored]:
 def _roomy(columns: list[Stored], width: int, *, more: int = 0) -> Room:
     neighbours, *edges = columns
     kept = [narrow(neighbours, width), *edges]
-    return Room.with_space(kept, space=max(len(neighbours) // REPACK_SHARE, LEAST_SPACE) + more)
+    return Room.with_space(kept, space=_space(len(neighbours)) + more)
 
 
 def _in_room(
@@ -146,13 +152,21 @@ def _disordered(numbers: Ordinals, neighbours: Stored) -> NDArray[np.bool_] | No
     return is_disordered if is_disordered.any() else None
 
 
-def _mapped(column: Stored, numbers: Ordinals | None) -> Stored:
+def _mapped(column: Stored, numbers: Ordinals | None, *, space: int) -> Stored:
+    """The column under its new numbers, with space behind."""
     if numbers is None:
-        return column
+        wide = np.empty(len(column) + space, dtype=column.dtype)
+        wide[: len(column)] = column
+        return wide
     # Half the bytes to gather from is half the time.
     short = narrow(numbers, int(numbers.max(initial=0)) + 1)
-    mapped: Stored = short[column]
-    return mapped
+    moved: Stored = np.empty(len(column) + space, dtype=short.dtype)
+    np.take(short, column, out=moved[: len(column)], mode="clip")
+    return moved
+
+
+def _space(count: int) -> int:
+    return max(count // REPACK_SHARE, LEAST_SPACE)
 
 
 def _left(
