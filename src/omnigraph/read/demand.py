@@ -6,7 +6,7 @@ with a weight. That is what keeps a count of paths from listing them.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from omnigraph.base.ids import VariableName
 from omnigraph.lang.plan.chain import chain, outer_of
@@ -55,10 +55,11 @@ class Demand:
     """Whether equal rows may come as one row with a weight."""
 
     def plus(self, variables: Iterable[VariableName]) -> "Demand":
-        return replace(self, live=self.live | frozenset(variables))
+        return Demand(self.live.union(variables), self.allows_weights)
 
     def minus(self, *variables: VariableName | None) -> "Demand":
-        return replace(self, live=self.live - frozenset(v for v in variables if v is not None))
+        gone = (v for v in variables if v is not None)
+        return Demand(self.live.difference(gone), self.allows_weights)
 
 
 def demand_of_aggregate(op: Aggregate) -> Demand:

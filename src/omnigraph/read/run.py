@@ -52,7 +52,7 @@ from omnigraph.read.operators.filter import keep
 from omnigraph.read.operators.group import distinct_rows
 from omnigraph.read.operators.project import project
 from omnigraph.read.operators.scan import scan
-from omnigraph.read.operators.sort import sort
+from omnigraph.read.operators.sort import foremost, sort
 from omnigraph.read.operators.value_join import value_join
 from omnigraph.read.probes import TraversalMode
 from omnigraph.read.profile import Profile
@@ -111,7 +111,11 @@ def _shaped(op: Op, demand: Demand, context: Context) -> Frame:
             frame = _watched(order, context, lambda: _sorted(order, demand, context, first=first))
             return _limited(frame, count, offset)
         case Limit(source=source, count=count, offset=offset):
-            return _limited(_answer(source, demand, context), count, offset)
+            frame = _answer(source, demand, context)
+            first = frame.count if count is None else min(frame.count, offset + count)
+            if offset or first < frame.count:
+                frame = foremost(frame, first, context)
+            return _limited(frame, count, offset)
         case Sort():
             return _sorted(op, demand, context)
         case Aggregate(source=source):

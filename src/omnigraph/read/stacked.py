@@ -84,8 +84,8 @@ class Stacked:
 
     def take(self, rows: Ordinals) -> pa.Array:
         """The values of these rows; a negative row gives null."""
-        is_much = len(rows) * WORTH_THE_WHOLE > self.count
-        if is_much or self._is_whole or (len(self._parts) == 1 and self._parts[0].rows is None):
+        is_one = len(self._parts) == 1 and self._parts[0].rows is None
+        if is_one or self._is_whole or len(rows) * WORTH_THE_WHOLE > self.count:
             return self.whole.take(_index(rows))
         found, start, filled = [], 0, 0
         place = np.full(len(rows), -1, dtype=np.int64)

@@ -52,6 +52,10 @@ QUESTIONS = [
     "match { $p: Person  $p knows $f  $p.age > 30  $p.age < 30 } return { $p.email, $f.name }",
     "match { $p knows $f  $f knows $g  $p <knows> $h  $h knows $i } return distinct { $p.email }"
     " order { $p.email }",
+    "match { $p knows $f  $f.age > 0 } return { $p.email, $f.email } limit 3",
+    "match { $p: Person  $p knows{1,2} $f } return { $f.name as f, count($p) as n } limit 2",
+    "match { $x: Named  optional { $x lives $c } } return distinct { $c.code, $x.name } limit 3",
+    "match { $p $e:knows $f } return { $p.email } limit 99 offset 2",
 ]
 
 CHANGES = """
