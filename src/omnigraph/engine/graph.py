@@ -24,7 +24,6 @@ from omnigraph.engine.export import Target, export
 from omnigraph.engine.load import GivenMapping, Progress, Request, load
 from omnigraph.engine.maintain import index_infos, optimize
 from omnigraph.engine.merge import merge
-from omnigraph.engine.mutate import mutate
 from omnigraph.engine.query import PlanCache, ask, explain_plan
 from omnigraph.engine.query import analyze as analyze_plan
 from omnigraph.engine.results import (
@@ -41,7 +40,6 @@ from omnigraph.engine.settings import Settings
 from omnigraph.engine.text import QUERY, SCHEMA, Text, as_source
 from omnigraph.engine.travel import Moment, commit_at
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.schema.check import compile_schema
 from omnigraph.read.context import Budget
 from omnigraph.read.topology.cache import RuntimeCache
 from omnigraph.read.topology.disk import DiskCache
@@ -90,6 +88,9 @@ class Graph:
         clock: Clock | None = None,
     ) -> "Graph":
         """Make a graph in an empty place. `schema` is the text, or the path of a `.pg` file."""
+        # Who only reads does without the schema language; so below with mutations.
+        from omnigraph.lang.schema.check import compile_schema
+
         source = as_source(schema, SCHEMA)
         settings = Settings.from_environment()
         store = GraphStore.init(
@@ -252,6 +253,8 @@ class Graph:
         if_commit: CommitId | str | None = None,
     ) -> MutationResult:
         """Run one mutation of `source`: all its statements become one commit, or nothing does."""
+        from omnigraph.engine.mutate import mutate
+
         self._check_writable()
         return mutate(
             self._store,

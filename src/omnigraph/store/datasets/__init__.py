@@ -20,8 +20,8 @@ from omnigraph.store.datasets.files import (
 )
 from omnigraph.store.datasets.lance_values import LandingRefused, VersionNote, with_row_ids
 from omnigraph.store.datasets.reading import (
-    BlobCell,
     VALUES_IN_PREDICATE,
+    BlobCell,
     Dataset,
     Files,
     Piece,
@@ -33,8 +33,8 @@ from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
     "SEGMENTS_PER_INDEX",
-    "BlobCell",
     "VALUES_IN_PREDICATE",
+    "BlobCell",
     "Dataset",
     "DatasetRef",
     "Datasets",
