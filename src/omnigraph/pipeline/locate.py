@@ -15,7 +15,7 @@ from omnigraph.base.ids import TableKey
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.conform import conform_piece
 from omnigraph.pipeline.load import LoadedTable, StagedLoad
-from omnigraph.pipeline.sources import Piece, place_in
+from omnigraph.pipeline.sources import Piece, Place, place_in
 from omnigraph.pipeline.stage import in_input_order
 
 __all__ = ["Locator", "row_numbers", "whereabouts"]
@@ -25,6 +25,7 @@ class Locator:
     def __init__(self, load: StagedLoad) -> None:
         self._load = load
         self._numbers: dict[Piece, dict[TableKey, np.ndarray]] = {}
+        self._places: dict[Piece, Place] = {}
 
     def place(self, entity: EntityType, place: int) -> tuple[str, int]:
         """The file and line of a row, by its place among the incoming rows of its type."""
@@ -32,7 +33,8 @@ class Locator:
         ((piece, row),) = whereabouts(self._load.tables[key], np.array([place]))
         if piece not in self._numbers:
             self._numbers[piece] = row_numbers(piece, self._load.catalog)
-        return place_in(piece)(int(self._numbers[piece][key][row]))
+            self._places[piece] = place_in(piece)
+        return self._places[piece](int(self._numbers[piece][key][row]))
 
 
 def whereabouts(table: LoadedTable, places: np.ndarray) -> Iterator[tuple[Piece, int]]:
