@@ -78,13 +78,20 @@ EDITED: Contents = ({"ada": 10, "eve": 3}, {"ada-bob", "bob-ada", "eve-ada"})
 LOADED: Contents = ({"ada": 1, "bob": 2, "eve": 3}, {"ada-bob", "bob-ada", "eve-ada"})
 
 READY = BranchName("ready")
-MUTATION = """
+MUTATIONS = """
 query hire() {
     insert Person { name: "eve", age: 3 }
     insert Knows { from: "eve", to: "ada" }
 }
+query birthday() {
+    update Person set { age: 10 } where name = "ada"
+    insert Knows { from: "ada", to: "ada" }
+}
+query leave() { delete Person where name = "bob" }
 """
-MUTATED: Contents = ({"ada": 1, "bob": 2, "eve": 3}, {"ada-bob", "bob-ada", '["eve","ada"]'})
+HIRED: Contents = ({"ada": 1, "bob": 2, "eve": 3}, {"ada-bob", "bob-ada", '["eve","ada"]'})
+AGED: Contents = ({"ada": 10, "bob": 2}, {"ada-bob", "bob-ada", '["ada","ada"]'})
+LEFT: Contents = ({"ada": 1}, set())
 
 # Ada is ten, eve is new and knows her.
 MERGE_DATA = Path(__file__).with_name("merge.jsonl")
@@ -93,6 +100,10 @@ MERGED: Contents = ({"ada": 10, "bob": 2, "eve": 3}, {"ada-bob", "bob-ada", '["e
 
 def edit_on(branch: str) -> Callable[[GraphStore, Faults], object]:
     return lambda store, faults: put(store, EDIT, branch=branch, faults=faults)
+
+
+def mutation(name: str) -> Callable[[GraphStore, Faults], object]:
+    return lambda store, faults: graph_of(store, faults).mutate(MUTATIONS, name)
 
 
 def load_on(branch: str) -> Callable[[GraphStore, Faults], object]:
@@ -183,11 +194,9 @@ SCENARIOS = {
     "the first edit of a branch": Scenario(
         CommitKind.MUTATION, edit_on("team/work"), EDITED, branch="team/work"
     ),
-    "a mutation": Scenario(
-        CommitKind.MUTATION,
-        lambda store, faults: graph_of(store, faults).mutate(MUTATION),
-        MUTATED,
-    ),
+    "an insert": Scenario(CommitKind.MUTATION, mutation("hire"), HIRED),
+    "an update": Scenario(CommitKind.MUTATION, mutation("birthday"), AGED),
+    "a delete with its edges": Scenario(CommitKind.MUTATION, mutation("leave"), LEFT),
     "a load": Scenario(CommitKind.LOAD, load_on(MAIN), LOADED),
     "the first load of a branch": Scenario(
         CommitKind.LOAD, load_on("team/work"), LOADED, branch="team/work"

@@ -13,7 +13,7 @@ from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import RECOVERY
 from omnigraph.store.root import DiskRoot
 from omnigraph.write.recover import recover_all
-from tests.crash.dying import MUTATED, SCENARIOS, Life, Scenario, graph_of, mortal_store
+from tests.crash.dying import HIRED, SCENARIOS, Life, Scenario, graph_of, mortal_store
 from tests.graph.people import write_ndjson
 from tests.places import let_leases_end
 from tests.store_contract.builders import changes, contents, knows, open_store, people, put
@@ -93,7 +93,7 @@ def test_a_crash_in_a_load_on_spark_leaves_the_old_commit_or_the_new_one(
     load = Scenario(
         CommitKind.LOAD,
         lambda store, faults: graph_of(store, faults).load(data, mode="append", spark=spark),
-        MUTATED,
+        HIRED,
     )
     check_crash(tmp_path / "g", load, point)
 

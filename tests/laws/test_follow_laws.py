@@ -39,6 +39,10 @@ QUESTIONS = [
     "match { $a: Person  $a $e:knows $b } return { id($e) as e, $b.email as b } order { e, b }",
     "match { $a: Named  $a knows|lives $b } return { $a.email as a, $b.email as b } order { a, b }",
     "match { $a: Person  $a knows $b  $b knows $c } return { count($c) as n }",
+    "match { $a: Person  $a $e:<knows> $b } return { $a.email, id($e) as e, $b.name } order { e }",
+    "match { $a: Person  $a $e:knows|lives $b } return { id($e) as e, $b.email as b } order { e }",
+    "match { $a: Person  $b: Person  $a $e:knows $b } return { $a.email as a, count($e) as n }"
+    " order { n, a }",
     'match { $a: Person { email: "p1" } } return { $a.name }',
 ]
 

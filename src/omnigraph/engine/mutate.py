@@ -16,6 +16,7 @@ from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.base.span import SourceText
 from omnigraph.base.types import Value
+from omnigraph.base.violations import Violations
 from omnigraph.engine.query import PlanCache
 from omnigraph.engine.results import MutationResult, commit_info
 from omnigraph.lang.plan.ir import (
@@ -34,11 +35,14 @@ from omnigraph.lang.plan.ir import (
 from omnigraph.lang.plan.parameters import bind_parameters
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.read.diff import differing
+from omnigraph.read.pins import pinned_ids
 from omnigraph.read.predicates import constant_of
+from omnigraph.read.pushdown import pushed
 from omnigraph.read.rows import columns_in, matching
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
+from omnigraph.store.datasets import Dataset
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.check import check_changes, tables_judged_by
@@ -62,18 +66,24 @@ def mutate(
     faults: Faults,
 ) -> MutationResult:
     """Run one mutation and publish it as one commit; nothing changed publishes nothing."""
-    query = plans.compile(source, name, store.snapshot(branch))
-    if not isinstance(query, MutationQuery):
+
+    def compiled(snapshot: Snapshot) -> MutationQuery:
+        query = plans.compile(source, name, snapshot)
+        if isinstance(query, MutationQuery):
+            return query
         raise ArgumentInvalid(argument="query", value=query.name, rule="it only reads: use query")
-    parameters = bind_parameters(query, given)
+
     now_ms = store.clock.now_ms()
     # A write prepares again when others were quicker, so the last edit is the one that counts.
     edits: list[Edit] = []
 
     def prepare(snapshot: Snapshot) -> ChangeSet:
+        query = compiled(snapshot)  # each time: the schema may be what has moved
+        parameters = bind_parameters(query, given)
         edits.append(prepare_mutation(query, snapshot, parameters, now_ms=now_ms))
         return edits[-1].changes
 
+    query = compiled(store.snapshot(branch))
     only_inserts = all(isinstance(s, InsertNode | InsertEdge) for s in query.statements)
     commit = write(
         store,
@@ -125,6 +135,7 @@ class MutationStaging:
         self._read: set[TableKey] = set()
         self._written: dict[TableKey, pa.Table] = {}
         self._deleted: dict[TableKey, pa.Array] = {}
+        self._violations = Violations()
 
     def apply(self, statement: Statement) -> None:
         catalog = self._snapshot.catalog
@@ -139,7 +150,7 @@ class MutationStaging:
                 self._update(entity, values, where)
             case Delete(type=name, is_edge=is_edge, where=where):
                 entity = (catalog.edge_by_name if is_edge else catalog.node_by_name)[name]
-                self._delete(entity, self._matching(entity, where)[ID].combine_chunks())
+                self._delete(entity, self._matching(entity, where, [ID])[ID].combine_chunks())
 
     # Statements ----------------------------------------------------------------------------------
 
@@ -159,7 +170,7 @@ class MutationStaging:
         values: tuple[Assignment, ...],
         where: tuple[Predicate, ...],
     ) -> None:
-        found = self._matching(entity, where)
+        found = self._matching(entity, where, table_schema(entity).names)
         if not found.num_rows:
             return
         properties = {p.name: found[p.column].combine_chunks() for p in entity.properties} | {
@@ -190,52 +201,55 @@ class MutationStaging:
 
     def _incident(self, edge: EdgeType, node: NodeType, ids: pa.Array) -> pa.Array:
         """The edges that end in one of the nodes."""
-        rows = self._rows(edge, [ID, SRC, DST])
-        hit = pa.array([False] * rows.num_rows, pa.bool_())
+        found = [pa.array([], pa.string())]
         for end, name in ((SRC, edge.source), (DST, edge.target)):
             if name == node.name:
-                hit = pc.or_(hit, pc.is_in(rows[end].combine_chunks(), value_set=ids))
-        return rows[ID].combine_chunks().filter(hit)
+                committed = self._dataset(edge).rows_among(end, ids, [])
+                rows = self._united(edge, committed)
+                found.append(rows.filter(pc.is_in(rows[end], value_set=ids))[ID].combine_chunks())
+        return pc.unique(pa.concat_arrays(found))
 
     # Rows ----------------------------------------------------------------------------------------
 
     def _put(self, entity: EntityType, rows: Rows) -> None:
         checked = check_rows(entity, rows, catalog=self._snapshot.catalog, now_ms=self._now_ms)
-        if violations := checked.violations():
-            raise ConstraintViolated(violations)
+        self._violations.merge(checked.violations())
         fresh = pa.Table.from_batches([checked.batch])
         before = self._written.get(entity.table_key)
         if before is not None:
             fresh = pa.concat_tables([_without(before, fresh[ID].combine_chunks()), fresh])
         self._written[entity.table_key] = fresh
 
-    def _rows(self, entity: EntityType, columns: list[str]) -> pa.Table:
-        """The committed rows that are neither rewritten nor deleted, and the written ones."""
+    def _matching(
+        self, entity: EntityType, where: tuple[Predicate, ...], columns: list[str]
+    ) -> pa.Table:
+        """The columns, and others, of the rows for which the predicates hold."""
+        dataset = self._dataset(entity)
+        values, now = self._parameters, self._now_ms
+        needed = list(dict.fromkeys([*columns_in(where, entity), *columns]))
+        if (ids := pinned_ids(entity, where, values)) is not None:
+            committed = dataset.rows_of(ids, needed[1:]).select(needed)
+        else:
+            among = pushed(where, entity, parameters=values, now_ms=now)
+            committed = dataset.scan(needed, predicate=among)
+        rows = self._united(entity, committed)
+        return matching(rows, where, entity, parameters=values, now_ms=now)
+
+    def _dataset(self, entity: EntityType) -> Dataset:
+        """The committed rows of a type, for a statement that depends on what is there."""
         self._read.add(entity.table_key)
-        rows = self._snapshot.dataset(entity).scan(columns)
+        return self._snapshot.dataset(entity)
+
+    def _united(self, entity: EntityType, committed: pa.Table) -> pa.Table:
+        """Of these committed rows, those neither rewritten nor deleted; and all written ones."""
+        rows = committed
         written = self._written.get(entity.table_key)
         if written is not None:
             rows = _without(rows, written[ID].combine_chunks())
-            rows = pa.concat_tables([rows, written.select(columns).cast(rows.schema)])
+            rows = pa.concat_tables([rows, written.select(rows.column_names).cast(rows.schema)])
         if (deleted := self._deleted.get(entity.table_key)) is not None:
             rows = _without(rows, deleted)
         return rows
-
-    def _matching(self, entity: EntityType, where: tuple[Predicate, ...]) -> pa.Table:
-        """Whole rows for which the predicates hold."""
-        narrow = self._rows(entity, columns_in(where, entity))
-        ids = matching(narrow, where, entity, parameters=self._parameters, now_ms=self._now_ms)[
-            ID
-        ].combine_chunks()
-        columns = table_schema(entity).names
-        committed = self._snapshot.dataset(entity).rows_of(ids, columns[1:]).select(columns)
-        written = self._written.get(entity.table_key)
-        if written is None:
-            return committed
-        again = written.filter(pc.is_in(written[ID], value_set=ids))
-        return pa.concat_tables(
-            [_without(committed, again[ID].combine_chunks()), again.cast(committed.schema)]
-        )
 
     def _array(self, expression: Literal | Parameter | Now) -> pa.Array:
         return pa.repeat(constant_of(expression, self._parameters, self._now_ms), 1)
@@ -247,6 +261,8 @@ class MutationStaging:
 
     def finish(self) -> Edit:
         """The edit that is left when rows equal to committed ones are dropped."""
+        if self._violations:
+            raise ConstraintViolated(self._violations)
         tables: dict[TableKey, TableChanges] = {}
         affected = {NodeType: 0, EdgeType: 0}
         for entity in self._snapshot.catalog.entities:

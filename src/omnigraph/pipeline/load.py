@@ -95,10 +95,11 @@ class LoadedTable:
     def rows(self) -> int:
         return sum(origin.rows for origin in self.origins) - len(self.gone)
 
-    def staged_place(self, place: int) -> int:
-        """Where a row stood before others were taken out."""
+    def staged_places(self, places: np.ndarray) -> np.ndarray:
+        """Where rows stood before others were taken out."""
         shifted = self.gone - np.arange(len(self.gone))
-        return place + int(np.searchsorted(shifted, place, side="right"))
+        staged: np.ndarray = places + np.searchsorted(shifted, places, side="right")
+        return staged
 
     @property
     def ids_may_clash(self) -> bool:

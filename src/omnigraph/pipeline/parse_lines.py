@@ -21,7 +21,7 @@ from omnigraph.base.types import Scalar
 from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.decode import Row, decode
 from omnigraph.pipeline.parsed import Parsed, ParsedRows, Rejections
-from omnigraph.write.arriving import arriving_type
+from omnigraph.write.arriving import arriving_array, arriving_type
 from omnigraph.write.validate import Rows
 
 __all__ = ["parse_lines"]
@@ -276,7 +276,7 @@ def _columns(rows: Sequence[Row], source: pa.DataType, target: pa.DataType) -> R
     return Rows(
         count=len(rows),
         properties={
-            p.name: pa.array([row.properties.get(p.name) for row in rows], arriving_type(p.type))
+            p.name: arriving_array([row.properties.get(p.name) for row in rows], p.type)
             for p in entity.properties
         },
         left_out={

@@ -5,7 +5,6 @@ as `Rows`, and what single values are worth is decided where all rows are checke
 the exception: several columns or a key of any type must become one id first.
 """
 
-import base64
 import csv
 import datetime
 import io
@@ -15,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.types import EnumOf, Scalar, ValueType
 from omnigraph.base.violations import Violation
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType, NodeType
@@ -23,7 +23,7 @@ from omnigraph.pipeline.parsed import Parsed, ParsedRows, Rejections
 from omnigraph.pipeline.sources.delimited import Records
 from omnigraph.pipeline.sources.pieces import TextTable
 from omnigraph.store.identity import derive_ids
-from omnigraph.write.arriving import arriving_type, plain_type
+from omnigraph.write.arriving import arriving_array, plain_type
 from omnigraph.write.coerce import coerce
 from omnigraph.write.validate import Rows, key_of
 
@@ -76,7 +76,7 @@ def _record_as_text(raw: bytes, layout: TextTable) -> str:
 def _plain(value: object) -> object:
     match value:
         case bytes():
-            return base64.b64encode(value).decode()
+            return text_from_blob(value)
         case datetime.date() | datetime.time():
             return value.isoformat()
         case _:
@@ -134,8 +134,8 @@ def _rows(
             given = [_one(table[name]) for name in columns]
             ends[end], misfits = _end(catalog.node_by_name[node], given)
             _reject(rejections, numbers, misfits, _misfit(entity, end, catalog, given))
-    kept = np.array([number not in rejections for number in numbers.tolist()], dtype=bool)
     if rejections:
+        kept = ~np.isin(numbers, list(rejections))
         mask = pa.array(kept)
         table = table.filter(mask)
         ends = {end: column.filter(mask) for end, column in ends.items()}
@@ -152,7 +152,7 @@ def _columns(
         for name, column in feed.properties
     }
     for name, value in feed.constants:
-        one = pa.array([json.loads(value)], arriving_type(entity.by_name[name].type))
+        one = arriving_array([json.loads(value)], entity.by_name[name].type)
         properties[name] = one.take(pa.array(np.zeros(table.num_rows, dtype=np.int64)))
     ids = None if feed.id is None else _one(table[feed.id])
     return Rows(

@@ -15,7 +15,7 @@ from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType, NodeType
 from omnigraph.pipeline.load import LoadedTable, LoadMode, StagedLoad
-from omnigraph.pipeline.locate import Whereabouts, row_numbers
+from omnigraph.pipeline.locate import row_numbers, whereabouts
 from omnigraph.pipeline.quarantine import Quarantine, Rejected, rejected_rows
 from omnigraph.pipeline.row_text import rows_as_text
 from omnigraph.pipeline.runner import Runner
@@ -62,12 +62,11 @@ def take_out(runner: Runner, load: StagedLoad, out: Out) -> dict[TableKey, Loade
         if len(places) == table.rows:
             table.discard_files()
             continue
-        staged = [table.staged_place(place) for place in places.tolist()]
         tables[key] = replace(
             table,
             files=_files_without(runner, load, table, places),
             held=_held_without(table.held, places),
-            gone=np.union1d(table.gone, np.array(staged, dtype=np.int64)),
+            gone=np.union1d(table.gone, table.staged_places(places)),
         )
     return tables
 
@@ -168,11 +167,11 @@ _PieceFaults = tuple[Piece, tuple[_Fault, ...]]
 
 def _by_piece(load: StagedLoad, faults: Faults) -> list[_PieceFaults]:
     """Whatever is at fault in a piece is found again by one task."""
-    whereabouts = {key: Whereabouts(load.tables[key]) for key in {key for key, _ in faults}}
     pieces: dict[Piece, list[_Fault]] = defaultdict(list)
-    for (key, place), breaches in sorted(faults.items(), key=lambda fault: fault[0]):
-        piece, row = whereabouts[key].of(place)
-        pieces[piece].append(_Fault(row, tuple(breaches)))
+    for key, places in places_of(faults).items():
+        found = whereabouts(load.tables[key], places)
+        for place, (piece, row) in zip(places.tolist(), found, strict=True):
+            pieces[piece].append(_Fault(row, tuple(faults[key, place])))
     return [(piece, tuple(group)) for piece, group in pieces.items()]
 
 
@@ -190,7 +189,8 @@ def _write_faults(catalog: Catalog, quarantine: Quarantine, faults: _PieceFaults
             file, line = place(numbers[index])
             fault = group[index]
             reasons = tuple(replace(b.violation, file=file, line=line) for b in fault.breaches)
-            violations.merge(Violations.of(reasons))
+            for reason in reasons:
+                violations.add(reason)
             type_name = fault.breaches[0].entity.name
             part.add([Rejected(texts[index], reasons, type_name, fault.entity_id)])
     return _Written(violations, part.parts)

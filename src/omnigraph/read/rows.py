@@ -27,7 +27,7 @@ from omnigraph.lang.schema.catalog import DST, ID, SRC, EntityType
 from omnigraph.read.compare import Mask, Values
 from omnigraph.read.predicates import constant_of, holds
 
-__all__ = ["columns_in", "matching"]
+__all__ = ["column_of", "columns_in", "matching"]
 
 
 def columns_in(predicates: Sequence[Predicate], entity: EntityType) -> list[str]:
@@ -36,7 +36,7 @@ def columns_in(predicates: Sequence[Predicate], entity: EntityType) -> list[str]
     for predicate in predicates:
         for side in _sides(predicate):
             if isinstance(side, PropertyOf):
-                columns[_column(entity, side.name)] = None
+                columns[column_of(side, entity)] = None
     return list(columns)
 
 
@@ -55,6 +55,18 @@ def matching(
     return rows.filter(pa.array(kept))
 
 
+def column_of(field: PropertyOf | IdentityOf, entity: EntityType) -> str:
+    """The physical column of a field; the ends of an edge are columns by their own names."""
+    match field:
+        case IdentityOf():
+            return ID
+        case PropertyOf(name=name) if name in entity.by_name:
+            return entity.by_name[name].column
+        case PropertyOf(name=name):
+            assert name in (SRC, DST), f"{entity.name} has no property {name}"
+            return name
+
+
 def _holds(
     predicate: Predicate,
     rows: pa.Table,
@@ -64,21 +76,14 @@ def _holds(
 ) -> Mask:
     def value(expression: Expression) -> Values:
         match expression:
-            case PropertyOf(name=name):
-                return rows[_column(entity, name)].combine_chunks()
-            case IdentityOf():
-                return rows[ID].combine_chunks()
+            case PropertyOf() | IdentityOf():
+                return rows[column_of(expression, entity)].combine_chunks()
             case Literal() | Parameter() | Now():
                 return constant_of(expression, parameters, now_ms)
             case _:
                 raise AssertionError(f"{type(expression).__name__} has no place in a where")
 
     return holds(predicate, value, rows.num_rows)
-
-
-def _column(entity: EntityType, name: str) -> str:
-    """A property's physical column; the ends of an edge are columns by their own names."""
-    return name if name in (SRC, DST) else entity.by_name[name].column
 
 
 def _sides(predicate: Predicate) -> tuple[Expression, ...]:

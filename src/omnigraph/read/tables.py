@@ -20,6 +20,7 @@ from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, No
 from omnigraph.read.ordering import Codes, encode
 from omnigraph.read.probes import Probes, TraversalMode, ways_of
 from omnigraph.read.space import Space
+from omnigraph.read.stacked import Stacked
 from omnigraph.read.topology import build
 from omnigraph.read.topology.cache import RuntimeCache
 from omnigraph.read.topology.csr import Adjacency, Ordinals
@@ -27,7 +28,7 @@ from omnigraph.read.topology.disk import LEAST_KEPT_BYTES, Kept
 from omnigraph.read.topology.follow import WORTH_FOLLOWING, Delta, follow
 from omnigraph.read.topology.ids import IdIndex
 from omnigraph.read.topology.moves import Moves, moves_between
-from omnigraph.store.datasets import DatasetRef
+from omnigraph.store.datasets import Dataset, DatasetRef, Piece
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["Tables"]
@@ -81,19 +82,22 @@ class Tables:
 
     def column(self, entity: EntityType, column: str) -> pa.Array:
         """A whole column, by its physical name."""
+        return self._stacked(entity, column).whole
+
+    def _stacked(self, entity: EntityType, column: str) -> Stacked:
         ref = self._ref(entity)
 
-        def build(earlier: tuple[Hashable, pa.Array] | None) -> pa.Array:
+        def build(earlier: tuple[Hashable, Stacked] | None) -> Stacked:
             moves = self._moves_since(entity, earlier)
             if earlier is None or moves is None:
-                return self._scan(entity, [column])[0]
-            left = earlier[1] if moves.kept is None else earlier[1].take(pa.array(moves.kept))
+                return Stacked.of(*self._scan(entity, [column]))
+            left = earlier[1] if moves.kept is None else earlier[1].only(moves.kept)
             if not moves.new_pieces:
                 return left
             (fresh,) = self._scan(entity, [column], moves)
-            if len(fresh) + len(left) and left.nbytes + fresh.nbytes > LIMIT_SHORT_OFFSETS_BYTES:
-                return self._scan(entity, [column])[0]
-            return pa.concat_arrays([left, fresh.cast(left.type)])
+            if left.nbytes + fresh.nbytes > LIMIT_SHORT_OFFSETS_BYTES:
+                return Stacked.of(*self._scan(entity, [column]))
+            return left.followed_by(fresh)
 
         return self._cache.follow(("column", ref, column), ("column", ref.path, column), build)
 
@@ -117,9 +121,7 @@ class Tables:
             and self._probes.is_worth_it(entity, len(rows))
         ):
             return self._probes.values(entity, column, rows)
-        missing = rows < 0
-        index = pa.array(rows, mask=missing) if missing.any() else pa.array(rows)
-        return self.column(entity, column).take(index)
+        return self._stacked(entity, column).take(rows)
 
     def codes(self, entity: EntityType, name: str) -> Codes:
         """A number for each row, equal where the property is."""
@@ -168,10 +170,12 @@ class Tables:
                 earlier = (key.at(kept.refs), Adjacency.of_arrays(kept.arrays))
                 if earlier[0] == key:
                     return earlier[1]
-            if earlier is not None and edges is None:
+            if earlier is not None:
                 was, graph = earlier
                 assert isinstance(was, _AdjacencyKey)
-                followed = self._followed(was, graph, steps, origin=origin, target=target)
+                followed = self._followed(
+                    was, graph, steps, origin=origin, target=target, edges=edges
+                )
                 if followed is not None:
                     return followed
             graph = build.adjacency(
@@ -208,8 +212,9 @@ class Tables:
         edges: Space | None = None,
         *,
         ends: build.Ends | None = None,
+        first_edge: int = 0,
     ) -> list[build.Leg]:
-        """The edges of a step, each way it goes; `ends` are those of some of them."""
+        """The edges of a step, each way it goes; `ends` are those from `first_edge` on."""
         edge = self.edge(step.edge)
         edge_part = edges.part_of(edge.table_key) if edges is not None else None
         legs = []
@@ -227,7 +232,7 @@ class Tables:
                     is_reversed=way is Direction.IN,
                     origin_start=start.start,
                     target_start=stop.start,
-                    edge_start=edge_part.start if edge_part is not None else 0,
+                    edge_start=first_edge + (edge_part.start if edge_part is not None else 0),
                     skips_loops=step.direction is Direction.BOTH and way is Direction.IN,
                 )
             )
@@ -283,6 +288,7 @@ class Tables:
         *,
         origin: Space,
         target: Space,
+        edges: Space | None,
     ) -> Adjacency | None:
         """An earlier adjacency brought up to date, if that is less work than building it anew."""
         before = [self._space_before(origin, was.origin), self._space_before(target, was.target)]
@@ -296,29 +302,60 @@ class Tables:
         if changed * WORTH_FOLLOWING > int(graph.counts.sum()):
             return None
         added, gone = [], []
+        by_table: dict[TableKey, Moves] = {}
+        spaces = ((origin, was.origin), (target, was.target))
+        then = {
+            p.entity.table_key: r for s, refs in spaces for p, r in zip(s.parts, refs, strict=True)
+        }
         for step, ref, move in zip(steps, was.edges, moves, strict=True):
             assert move is not None
             edge = self.edge(step.edge)
+            by_table[edge.table_key] = move
             if move.new_pieces:
-                added += self._legs(step, origin, target, ends=self._numbered(edge, move))
-            if move.kept is not None:
-                lost = self._lost(edge, ref, move)
-                gone += self._legs(step, origin, target, ends=lost)
+                fresh = self._numbered(edge, move)
+                added += self._legs(
+                    step, origin, target, edges, ends=fresh, first_edge=move.kept_count
+                )
+            nodes_then = [then.get(node.table_key) for node in self._end_types(edge)]
+            if edges is None and None not in nodes_then:
+                source_then, target_then = (ref for ref in nodes_then if ref is not None)
+                if move.kept is not None:
+                    lost = self._lost(edge, _EndsKey(ref, source_then, target_then), move)
+                    gone += self._legs(step, origin, target, ends=lost)
+                # The next version will ask for the ends of what it lost.
+                self._ends(edge)
         origin_numbers, target_numbers = (b.numbers for b in before if b is not None)
         delta = Delta(
-            origin_numbers=origin_numbers, target_numbers=target_numbers, added=added, gone=gone
+            origin_numbers=origin_numbers,
+            target_numbers=target_numbers,
+            edge_numbers=None if edges is None else _edges_before(edges, by_table).numbers,
+            added=added,
+            gone=gone,
         )
-        whole = (
-            [leg for step in steps for leg in self._legs(step, origin, target)] if gone else None
-        )
+
+        def whole() -> list[build.Leg]:
+            return [leg for step in steps for leg in self._legs(step, origin, target)]
+
         return follow(graph, delta, whole, height=origin.size, width=target.size)
 
-    def _lost(self, edge: EdgeType, ref: DatasetRef, moves: Moves) -> build.Ends:
+    def _lost(self, edge: EdgeType, was: "_EndsKey", moves: Moves) -> build.Ends:
         """The ends of the edges that are gone, as rows of today; -1 where the node went too."""
-        rows = self._snapshot.other_version(ref).take(moves.gone, [SRC, DST])
-        ends = zip((SRC, DST), self._end_types(edge), strict=True)
-        found = [self.ids(node).find(_one_array(rows[name])) for name, node in ends]
-        return build.Ends(*(numbers.astype(np.int32) for numbers in found))
+        known = self._cache.peek(was)
+        nodes = zip(self._end_types(edge), (was.source, was.target), strict=True)
+        if isinstance(known, build.Ends):
+            gone = moves.gone
+            ends = [known.sources[gone], known.targets[gone]]
+            numbers = [self._numbers_since(node, ref) for node, ref in nodes]
+            if None not in numbers:
+                moved = [
+                    end if n is None or n.numbers is None else n.numbers[end].astype(np.int32)
+                    for end, n in zip(ends, numbers, strict=True)
+                ]
+                return build.Ends(moved[0], moved[1])
+        rows = self._snapshot.other_version(was.edge).take(moves.gone, [SRC, DST])
+        texts = zip((SRC, DST), self._end_types(edge), strict=True)
+        sources, targets = (self.ids(node).find(_one_array(rows[name])) for name, node in texts)
+        return build.Ends(sources.astype(np.int32), targets.astype(np.int32))
 
     def _space_before(self, space: Space, refs: Sequence[DatasetRef]) -> "_Before | None":
         """Where the rows of a space are now that it had when its tables were at these versions."""
@@ -326,18 +363,7 @@ class Tables:
         found = [self._numbers_since(e, ref) for e, ref in zip(entities, refs, strict=True)]
         if None in found:
             return None
-        tables = [n for n in found if n is not None]
-        old = Space.of([(e, n.count) for e, n in zip(entities, tables, strict=True)])
-        if all(
-            n.numbers is None and was.start == now.start
-            for n, was, now in zip(tables, old.parts, space.parts, strict=True)
-        ):
-            return _Before(None)
-        parts = []
-        for n, part in zip(tables, space.parts, strict=True):
-            numbers = np.arange(n.count) if n.numbers is None else n.numbers
-            parts.append(np.where(numbers >= 0, numbers + part.start, -1))
-        return _Before(np.concatenate(parts))
+        return _laid_out(space, [n for n in found if n is not None])
 
     def _numbers_since(self, node: EntityType, ref: DatasetRef) -> "_Numbers | None":
         """The row that each row of an earlier version is now: an update moves a row to the end."""
@@ -397,11 +423,19 @@ class Tables:
         def find() -> _Moved:
             try:
                 old = self._snapshot.other_version(since)
-                return _Moved(moves_between(old, self._snapshot.dataset(entity)))
+                new = self._snapshot.dataset(entity)
+                return _Moved(moves_between(old, new, places=self._places))
             except StorageFailed:
                 return _Moved(None)  # the old version was cleaned up
 
         return self._cache.get(("moves", since, now), find).moves
+
+    def _places(self, dataset: Dataset, piece: Piece) -> NDArray[np.uint64]:
+        """Where the rows of a fragment lie in it."""
+        if not piece.has_deletions:
+            return np.arange(piece.rows, dtype=np.uint64)
+        key = ("places", piece.files, piece.deletions)
+        return self._cache.get(key, lambda: dataset.addresses(piece.id))
 
     def _node_key(self, name: TypeName) -> TableKey:
         return self._snapshot.catalog.node_by_name[name].table_key
@@ -479,6 +513,28 @@ class _Before(NamedTuple):
     """The row that each row of a space's earlier version is now; None: its own."""
 
     numbers: Ordinals | None
+
+
+def _edges_before(edges: Space, moves: Mapping[TableKey, Moves]) -> "_Before":
+    """As for nodes; an edge that was changed is one that went and one that came."""
+    own = [moves[part.entity.table_key] for part in edges.parts]
+    return _laid_out(edges, [_Numbers(move.old_count, move.renumbered()) for move in own])
+
+
+def _laid_out(space: Space, tables: Sequence[_Numbers]) -> "_Before":
+    """The numbers of tables' earlier rows as those of the space that the tables make up now."""
+    entities = [part.entity for part in space.parts]
+    old = Space.of([(e, n.count) for e, n in zip(entities, tables, strict=True)])
+    if all(
+        n.numbers is None and was.start == now.start
+        for n, was, now in zip(tables, old.parts, space.parts, strict=True)
+    ):
+        return _Before(None)
+    parts = []
+    for n, part in zip(tables, space.parts, strict=True):
+        numbers = np.arange(n.count) if n.numbers is None else n.numbers
+        parts.append(np.where(numbers >= 0, numbers + part.start, -1))
+    return _Before(np.concatenate(parts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,9 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.001, 0.02
 # What a file system says that does not lock at all, or not for us.
 NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 
+# Room for the longest name of a machine and a process number.
+SIGNATURE_BYTES = 320
+
 
 class Hold(Protocol):
     """A fence while it is ours."""
@@ -143,13 +146,14 @@ def this_process() -> str:
 
 
 def _sign(file: FileIO) -> None:
-    file.truncate(0)
-    file.write(this_process().encode())
+    # Written over, never cut short: after a truncation some file systems wait for the disk, which
+    # can take longer than the whole commit.
+    file.write(this_process().encode().ljust(SIGNATURE_BYTES))
 
 
 def _holder(file: FileIO) -> str:
     file.seek(0)
-    return file.read().decode() or "another process"
+    return file.read().decode().strip() or "another process"
 
 
 @contextmanager

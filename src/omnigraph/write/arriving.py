@@ -4,11 +4,15 @@ Nothing is converted here (see `coerce`). A kind of value that can't be right is
 whole column before a row is read; whether each value fits is then a question for the rows.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import pyarrow as pa
 
+from omnigraph.base.blob_text import BLOB_PREFIX
 from omnigraph.base.types import INTEGER_RANGES, EnumOf, ListOf, Scalar, ValueType, VectorOf
 
-__all__ = ["arriving_type", "expectation", "fits_json", "plain_type"]
+__all__ = ["arriving_array", "arriving_type", "expectation", "fits_json", "plain_type"]
 
 
 def arriving_type(type_: ValueType) -> pa.DataType:
@@ -36,7 +40,7 @@ def expectation(type_: ValueType) -> str:
         case Scalar.STRING | EnumOf():
             return "text"
         case Scalar.BLOB:
-            return "base64 text"
+            return f'text such as "{BLOB_PREFIX}aGk="'
         case Scalar.BOOL:
             return "true or false"
         case Scalar.DATE:
@@ -64,12 +68,29 @@ def fits_json(value: object, type_: ValueType) -> bool:
         case Scalar.F32 | Scalar.F64:
             return _is_number(value)
         case Scalar():
-            low, high = INTEGER_RANGES[type_]
+            # Whether it fits the property's own width is a rule for rows.
+            low, high = INTEGER_RANGES[Scalar.U64 if type_ is Scalar.U64 else Scalar.I64]
             return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
         case VectorOf():
             return isinstance(value, list) and all(_is_number(item) for item in value)
         case ListOf(item=item_type):
             return isinstance(value, list) and all(fits_json(item, item_type) for item in value)
+
+
+def arriving_array(values: Sequence[Any], type_: ValueType) -> pa.Array:
+    """Values that `fits_json` accepts, and nulls, as a column.
+
+    A number is the float nearest to it, as everywhere in JSON; Arrow would refuse an integer that a
+    float can't hold exactly.
+    """
+    match type_:
+        case Scalar.F32 | Scalar.F64:
+            values = [None if value is None else float(value) for value in values]
+        case VectorOf() | ListOf(item=Scalar.F32 | Scalar.F64):
+            values = [None if v is None else [float(item) for item in v] for v in values]
+        case _:
+            pass
+    return pa.array(values, arriving_type(type_))
 
 
 def plain_type(type_: ValueType, arrives: pa.DataType) -> pa.DataType | None:

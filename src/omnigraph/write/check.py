@@ -6,10 +6,9 @@ with a tuple, an end or an id that the write names. The cost follows the write, 
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,9 +37,6 @@ from omnigraph.write.rules import (
 
 __all__ = ["Arriving", "Judgement", "check_changes", "judge", "rows_at_fault", "tables_judged_by"]
 
-# Past this many values a list in a predicate costs more than reading the column.
-VALUES_IN_PREDICATE = 10_000
-
 NO_IDS = pa.array([], pa.string())
 
 
@@ -63,7 +59,8 @@ class Judgement:
 
 def check_changes(changes: ChangeSet, snapshot: Snapshot) -> Violations:
     """What the graph would violate after the change. Row checks have passed already."""
-    return report(judge(_arriving(changes), snapshot).breaches)
+    found = judge(_arriving(changes), snapshot).breaches
+    return report([_named(breach, changes) for breach in found])
 
 
 def judge(
@@ -108,6 +105,8 @@ def _shown(
     each: bool,
 ) -> Iterator[Query]:
     """DuckDB with what the readings say under the names of the relations."""
+    import duckdb  # half as long to import as all of ours, and readers never ask
+
     image = _Image(arriving, snapshot)
     relations = {name: [schema.empty_table()] for name, schema in RELATIONS.items()}
     for reading in readings:
@@ -148,6 +147,15 @@ def _touch(table: Arriving) -> Touch:
         removes=len(table.deletes) > 0,
         ids_may_clash=table.must_be_new,
     )
+
+
+def _named(breach: Breach, changes: ChangeSet) -> Breach:
+    """A breach that says which row is to blame, where only its place was known."""
+    violation = breach.violation
+    if violation.entity_id is not None or breach.place is None:
+        return breach
+    row = changes.tables[breach.entity.table_key].upserts[ID][breach.place].as_py()
+    return replace(breach, violation=replace(violation, entity_id=row))
 
 
 class _Image:
@@ -192,10 +200,7 @@ class _Image:
     ) -> pa.Table:
         if not len(values):
             return table_schema(entity).empty_table()
-        is_short = len(values) <= VALUES_IN_PREDICATE
-        among = pc.field(column).isin(values) if is_short else None
-        rows = self._snapshot.dataset(entity).scan(sorted({*columns, column}), predicate=among)
-        return rows if is_short else rows.filter(pc.is_in(rows[column], value_set=values))
+        return self._snapshot.dataset(entity).rows_among(column, values, sorted(columns))
 
     def _rows(self, entity: EntityType) -> pa.Table:
         arriving = self._arriving.get(entity.table_key)

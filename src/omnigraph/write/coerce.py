@@ -1,14 +1,12 @@
 """Columns as they arrive become columns as they are stored, and rows that can't are pointed out.
 
-A column arrives in one of three forms: as JSON has it (dates are ISO 8601 text, blobs base64 text,
+A column arrives in one of three forms: as JSON has it (dates are ISO 8601 text, blobs `base64:…`,
 integers 64 bits wide); as text throughout, the way CSV has it (lists and vectors are JSON in a
 cell); or as another Arrow type that `arriving.plain_type` accepts. Anything else is a bug of the
 caller, who knows the property's type; a value that does not fit is the user's mistake and is never
 an exception here.
 """
 
-import base64
-import binascii
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,9 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.blob_text import blob_from_text
 from omnigraph.base.types import INTEGER_RANGES, EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.store.arrow import arrow_type
-from omnigraph.write.arriving import arriving_type, fits_json
+from omnigraph.write.arriving import arriving_array, arriving_type, fits_json
 
 __all__ = ["Coerced", "coerce"]
 
@@ -34,8 +33,6 @@ INTEGER_TEXT, NO_FRACTION = r"^-?[0-9]+(\.0+)?$", r"\.0+$"
 NUMBER_TEXT = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 JSON_NUMBER = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 JSON_NUMBERS = rf"^\s*\[\s*{JSON_NUMBER}(\s*,\s*{JSON_NUMBER})*\s*\]\s*$"
-
-MS_PER_DAY = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +165,8 @@ def _blobs(column: pa.Array) -> Coerced:
     # Row by row: nothing columnar decodes base64, and a blob's bytes outweigh the loop.
     for row, text in enumerate(column.to_pylist()):
         try:
-            values.append(None if text is None else base64.b64decode(text, validate=True))
-        except (binascii.Error, ValueError):
+            values.append(None if text is None else blob_from_text(text))
+        except ValueError:
             values.append(None)
             misfits.append(row)
     return Coerced(pa.array(values, arrow_type(Scalar.BLOB)), np.array(misfits, dtype=np.int64))
@@ -266,6 +263,8 @@ def _without_fraction(text: pa.Array) -> pa.Array:
 
 def _after(first: Coerced, second: Coerced) -> Coerced:
     """Two steps as one: a misfit of the first is a null, and so none, for the second."""
+    if not len(first.misfits):
+        return second
     return Coerced(second.values, np.union1d(first.misfits, second.misfits))
 
 
@@ -287,7 +286,7 @@ def _json_lists(column: pa.Array, type_: VectorOf | ListOf) -> Coerced:
         values.append(value if is_fine else None)
         if not is_fine:
             misfits.append(row)
-    return Coerced(pa.array(values, arriving_type(type_)), np.array(misfits, dtype=np.int64))
+    return Coerced(arriving_array(values, type_), np.array(misfits, dtype=np.int64))
 
 
 def _json_value(text: str) -> object:

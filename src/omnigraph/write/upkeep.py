@@ -8,7 +8,17 @@ it for nothing.
 from collections.abc import Callable, Iterable
 
 from omnigraph.base.ids import TableKey
-from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
+from omnigraph.base.types import EnumOf, Scalar
+from omnigraph.lang.schema.catalog import (
+    DST,
+    ID,
+    SRC,
+    EdgeType,
+    EntityType,
+    Index,
+    Property,
+    Unique,
+)
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import CreateIndex, DatasetRef, Rewrite
@@ -57,7 +67,7 @@ def compact_all(store: GraphStore, snapshot: Snapshot) -> Maintenance:
 
 
 def index_all(store: GraphStore, snapshot: Snapshot) -> Maintenance:
-    """A BTREE over every row's identity and, on edges, over both ends."""
+    """A BTREE over every row's identity, on edges over both ends, and over what is declared."""
 
     def index(entity: EntityType, ref: DatasetRef) -> CreateIndex | None:
         return store.datasets.stage_indexes(ref, _indexed_columns(entity))
@@ -80,8 +90,18 @@ def _of_own_tables(
 
 
 def _indexed_columns(entity: EntityType) -> tuple[str, ...]:
-    match entity:
-        case NodeType():
-            return (ID,)
-        case EdgeType():
-            return (ID, SRC, DST)
+    """Identity and ends, and what the schema declares as unique or as worth an index."""
+    ends = (SRC, DST) if isinstance(entity, EdgeType) else ()
+    declared = [
+        entity.by_name[name]
+        for constraint in entity.constraints
+        if isinstance(constraint, Unique | Index)
+        for name in constraint.properties
+        if name in entity.by_name
+    ]
+    fit = (property_.column for property_ in declared if _can_be_sorted(property_))
+    return tuple(dict.fromkeys((ID, *ends, *fit)))
+
+
+def _can_be_sorted(property_: Property) -> bool:
+    return property_.type is not Scalar.BLOB and isinstance(property_.type, Scalar | EnumOf)

@@ -4,6 +4,8 @@ The same questions are asked of one graph in many states. What they must give is
 that shares nothing with any other and walks the plan as written.
 """
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -45,6 +47,15 @@ QUESTIONS = [
     "match { $p: Person  $p knows $f  $f knows $g } return { count($g) as n }",
     "match { $x: Named  $x knows|lives $y } return { $y.name as y, count($x) as n } order { n, y }",
     "match { $p: Person } return { sum($p.age) as s, avg($p.age) as a, min($p.name) as m }",
+    "match { $p: Person  $q: Person  $p.name = $q.name  $p.age < $q.age } return { $p.email as p }"
+    " order { p }",
+    "match { $p: Person  $p knows $f  $p.age > 30  $p.age < 30 } return { $p.email, $f.name }",
+    "match { $p knows $f  $f knows $g  $p <knows> $h  $h knows $i } return distinct { $p.email }"
+    " order { $p.email }",
+    "match { $p knows $f  $f.age > 0 } return { $p.email, $f.email } limit 3",
+    "match { $p: Person  $p knows{1,2} $f } return { $f.name as f, count($p) as n } limit 2",
+    "match { $x: Named  optional { $x lives $c } } return distinct { $c.code, $x.name } limit 3",
+    "match { $p $e:knows $f } return { $p.email } limit 99 offset 2",
 ]
 
 CHANGES = """
@@ -156,6 +167,17 @@ def test_the_same_rows_on_a_fork_and_at_an_old_commit(graph: Graph) -> None:
     check(graph, branch="work")
     check(graph)
     assert [graph.query(text(q), snapshot=before).to_pylist() for q in QUESTIONS] == answers
+
+
+def test_a_reader_loads_nothing_that_only_writers_need(graph: Graph) -> None:
+    asked = f"""
+import sys
+from omnigraph import Graph
+Graph.open({graph.uri!r}).query("query q() {{ {QUESTIONS[-1]} }}")
+names = ("pyspark", "duckdb", "omnigraph.engine.mutate", "omnigraph.lang.schema.parser")
+sys.exit([name for name in names if name in sys.modules] or 0)
+"""
+    subprocess.run([sys.executable, "-c", asked], check=True)
 
 
 def test_branches_that_share_a_table_share_what_was_built_of_it(graph: Graph) -> None:

@@ -90,6 +90,7 @@ __all__ = [
     "MutationQuery",
     "Nearest",
     "NodeScan",
+    "Nothing",
     "Now",
     "NullTest",
     "Op",
@@ -115,6 +116,7 @@ __all__ = [
     "Union",
     "Unit",
     "Update",
+    "ValueJoin",
 ]
 
 # Operators over binding rows ---------------------------------------------------------------------
@@ -139,6 +141,32 @@ class NodeScan:
     source: "Op"
     variable: VariableName
     types: tuple[TypeName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No row: tests above could never all hold.
+
+    It stands next to the leaf, and what binds the variables stays above it: the answer has the
+    columns it would have had.
+    """
+
+    source: "Op"
+    because: tuple[Predicate, ...]
+    """The tests that fail, alone or together; none where a block decided it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueJoin:
+    """Each row with each row of the pattern where `left`, of the row, equals `right`, of the other.
+
+    The pattern begins in `Unit` and shares no variable with the source. Null equals nothing.
+    """
+
+    source: "Op"
+    pattern: "Op"
+    left: Expression
+    right: Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +299,8 @@ PatternOp = (
     Unit
     | Outer
     | NodeScan
+    | Nothing
+    | ValueJoin
     | Expand
     | Filter
     | AntiJoin

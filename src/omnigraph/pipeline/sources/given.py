@@ -4,7 +4,6 @@ A frame is known by what it offers (Arrow's stream interface) or by the module o
 of these libraries is imported for a load that doesn't use it.
 """
 
-import base64
 import datetime
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.errors import ArgumentInvalid, SourceInvalid
 from omnigraph.pipeline.sources.pieces import InlineLines
 
@@ -59,7 +59,7 @@ def inline_lines(name: str, data: bytes) -> Iterator[InlineLines]:
 
 
 def lines_of_rows(name: str, rows: Iterable[object]) -> Iterator[InlineLines]:
-    """Envelopes as the lines they would be in a file; a bytes value becomes base64 text."""
+    """Envelopes as the lines they would be in a file; a bytes value becomes `base64:…`."""
     waiting: list[str] = []
     size = first = 0
     for number, row in enumerate(rows):
@@ -91,7 +91,7 @@ def _plain(value: object) -> object:
     """What JSON has no word for, as a load reads it."""
     match value:
         case bytes() | bytearray() | memoryview():
-            return base64.b64encode(value).decode()
+            return text_from_blob(bytes(value))
         case datetime.date():
             return value.isoformat()
         case Mapping():

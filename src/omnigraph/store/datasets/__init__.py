@@ -19,11 +19,22 @@ from omnigraph.store.datasets.files import (
     write_scratch,
 )
 from omnigraph.store.datasets.lance_values import LandingRefused, VersionNote, with_row_ids
-from omnigraph.store.datasets.reading import Dataset, Files, Piece, RowSet, open_at, row_set
+from omnigraph.store.datasets.reading import (
+    VALUES_IN_PREDICATE,
+    BlobCell,
+    Dataset,
+    Files,
+    Piece,
+    RowSet,
+    open_at,
+    row_set,
+)
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
     "SEGMENTS_PER_INDEX",
+    "VALUES_IN_PREDICATE",
+    "BlobCell",
     "Dataset",
     "DatasetRef",
     "Datasets",

@@ -207,14 +207,15 @@ class Datasets:
         upsert_ids = upserts["id"].combine_chunks()
         found = dataset.rows_of(pa.concat_arrays([upsert_ids, deletes]))
         assert pc.count_distinct(found["id"]).as_py() == found.num_rows, f"{ref} repeats an id"
-        updated = found.filter(pc.is_in(found["id"], value_set=upsert_ids))
+        # Ordered by row id: Lance keeps a short note of ids that ascend, in every later version.
+        updated = found.filter(pc.is_in(found["id"], value_set=upsert_ids)).sort_by(ROW_ID)
         fresh = upserts.filter(
             pc.invert(pc.is_in(upsert_ids, value_set=updated["id"].combine_chunks()))
         )
         # Updated rows go first: a fragment may name the row ids of its first rows and leave the
         # rest to Lance, so one file serves both.
         replacing = upserts.take(pc.index_in(updated["id"], value_set=upsert_ids))
-        written = self.stage_rows(ref, pa.concat_tables([replacing, fresh]))
+        written = self.stage_rows(ref, dataset.as_stored(pa.concat_tables([replacing, fresh])))
         removed, kept = self._delete_rows(dataset, found[ROW_ADDRESS].to_numpy())
         counts = EditCounts(
             inserted=fresh.num_rows,

@@ -4,6 +4,7 @@ What a sidecar carries is JSON text of Lance's own metadata. Only here is it tur
 classes and back.
 """
 
+import base64
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from lance.commit import CommitConflictError
 from lance.dataset import Index, IndexFile, LanceDataset, LanceOperation
-from lance.fragment import FragmentMetadata, RowIdSequence
+from lance.fragment import FragmentMetadata, RowIdMeta, RowIdSequence
 from lance.optimize import RewriteResult
 from numpy.typing import NDArray
 
@@ -32,6 +33,12 @@ from omnigraph.store.transactions import (
 )
 
 STORAGE_VERSION: Literal["2.2"] = "2.2"
+
+# What Lance makes of a column with our mark for blobs.
+BLOB_TYPE = "lance.blob.v2"
+
+# Where Lance's JSON of a fragment has the row ids, unless they lie in a file.
+INLINE = "Inline"
 
 # What Lance raises for a file it can't read or write, by no rule that we could see.
 LANCE_ERRORS = (OSError, ValueError, RuntimeError)
@@ -64,6 +71,11 @@ def failures(doing: str, path: str) -> Iterator[None]:
 def storage_failed(doing: str, path: str, error: BaseException) -> StorageFailed:
     # Lance ends its messages with the places in its own source where they passed.
     return StorageFailed(doing=doing, path=path, reason=str(error).split(", /", maxsplit=1)[0])
+
+
+def is_blob(field: pa.Field) -> bool:
+    """Whether a column of a dataset's own schema is one of blobs."""
+    return getattr(field.type, "extension_name", None) == BLOB_TYPE
 
 
 # Opening and looking back -------------------------------------------------------------------------
@@ -154,7 +166,12 @@ def group_of(result: RewriteResult) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def text_of(fragment: FragmentMetadata) -> str:
-    return json.dumps(fragment.to_json())
+    value = fragment.to_json()
+    row_ids = value["row_id_meta"]
+    if row_ids is not None and INLINE in row_ids:
+        # As base64: of many rows, a list of the bytes as numbers takes longer than all the rest.
+        value["row_id_meta"] = base64.b64encode(bytes(row_ids[INLINE])).decode()
+    return json.dumps(value)
 
 
 def sql_text(value: str) -> str:
@@ -207,7 +224,17 @@ def segment_from(text: str) -> Index:
 
 
 def metadata_of(fragments: Sequence[str]) -> list[FragmentMetadata]:
-    return [FragmentMetadata.from_json(fragment) for fragment in fragments]
+    return [_metadata(fragment) for fragment in fragments]
+
+
+def _metadata(text: str) -> FragmentMetadata:
+    row_ids = (value := json.loads(text))["row_id_meta"]
+    if not isinstance(row_ids, str):
+        return FragmentMetadata.from_json(text)
+    metadata = FragmentMetadata.from_json(json.dumps({**value, "row_id_meta": None}))
+    inline = {INLINE: list(base64.b64decode(row_ids))}
+    metadata.row_id_meta = RowIdMeta.from_dict(inline)  # type: ignore[attr-defined]  # not in its stubs
+    return metadata
 
 
 def _field_ids(handle: LanceDataset) -> list[int]:

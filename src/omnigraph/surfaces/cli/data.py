@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from omnigraph.base.clock import is_ulid
 from omnigraph.base.ids import MAIN, CommitId
 from omnigraph.surfaces.cli.load_report import say_loaded
 from omnigraph.surfaces.cli.options import (
@@ -18,9 +17,12 @@ from omnigraph.surfaces.cli.options import (
     ParamsOption,
     QueryFileOption,
     QuietOption,
+    ReadBranchOption,
+    SnapshotOption,
     StoreOption,
     UriArgument,
     UriOption,
+    branch_to_read,
     one_uri,
     open_graph,
     parameters,
@@ -156,10 +158,8 @@ def query(
     expression: ExpressionOption = None,
     params: ParamsOption = None,
     params_file: ParamsFileOption = None,
-    branch: Annotated[str | None, typer.Option("--branch", help="The branch to read.")] = None,
-    snapshot: Annotated[
-        str | None, typer.Option("--snapshot", help="A commit, or a time, to read at.")
-    ] = None,
+    branch: ReadBranchOption = None,
+    snapshot: SnapshotOption = None,
     style: Annotated[Format, typer.Option("--format", help="How to print rows.")] = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
@@ -167,18 +167,17 @@ def query(
 
     Example: omnigraph query friends_of --query people.gq --params '{"name": "Ada"}' --store g.omni
     """
-    if branch is not None and snapshot is not None and is_ulid(snapshot):
-        raise typer.BadParameter("a commit is of no branch: give --branch or --snapshot, not both")
+    on = branch_to_read(branch, snapshot)
     source = query_source(file, expression)
     result = open_graph(store, read_only=True).query(
         source,
         name=name,
         params=parameters(params, params_file),
-        branch=branch or MAIN,
+        branch=on,
         snapshot=snapshot,
     )
     if as_json or style is Format.JSON:
-        print_json(query_json(result, branch=None if snapshot else branch or MAIN))
+        print_json(query_json(result, branch=None if snapshot else on))
     else:
         print_rows(result, style)
 

@@ -1,0 +1,58 @@
+"""Tables that count the rows Lance looks at to answer, as Lance itself reports them."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.base.clock import SystemClock
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.settings import Settings
+from omnigraph.store.datasets import Dataset, DatasetRef, Datasets
+from omnigraph.store.durability import Durability
+from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.layout import MANIFEST
+from omnigraph.store.root import DiskRoot
+from omnigraph.store.storage import Storage
+
+
+@dataclass
+class Meter:
+    rows: int = 0
+    """Rows of the graph's tables that were looked at, whether they were wanted or not."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, statistics: Any) -> None:
+        with self.lock:
+            self.rows += statistics.all_counts.get("rows_scanned", 0)
+
+
+class MeteredDataset(Dataset):
+    meter: Meter
+
+    def _read(self, columns: Sequence[str], **options: Any) -> pa.Table:
+        return super()._read(columns, scan_stats_callback=self.meter.note, **options)
+
+
+class MeteredDatasets(Datasets):
+    def __init__(self, root: Path, meter: Meter) -> None:
+        super().__init__(str(root), Durability.RELAXED)
+        self._meter = meter
+
+    def open(self, ref: DatasetRef) -> Dataset:
+        if ref.path == MANIFEST:
+            return super().open(ref)
+        dataset = MeteredDataset(ref, self._handle(ref.path, ref.branch, ref.version))
+        dataset.meter = self._meter
+        return dataset
+
+
+def metered_graph(place: Path) -> tuple[Graph, Meter]:
+    """A cold handle of the graph, and the meter of what it reads."""
+    meter, clock = Meter(), SystemClock()
+    storage = Storage.at(DiskRoot(place), clock=clock, durability=Durability.RELAXED)
+    storage = replace(storage, datasets=MeteredDatasets(place, meter))
+    return Graph(GraphStore(storage, clock=clock), settings=Settings()), meter
