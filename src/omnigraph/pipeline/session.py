@@ -18,7 +18,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import IO, Any, TypeVar, cast
+from typing import IO, Any, Generic, TypeVar, cast
 
 import pyarrow as pa
 
@@ -113,8 +113,7 @@ class Spark:
         if not tasks:
             return []
         frame = self._frame(list(enumerate(tasks)), partial(_run_one, work), RAN)
-        with self._job(doing, on_progress):
-            rows = frame.collect()
+        rows = self._run(frame.collect, doing=doing, on_progress=on_progress)
         return [cast("Ran[R]", ran) for _, ran in sorted(pickle.loads(row.ran) for row in rows)]
 
     def show_as(
@@ -128,8 +127,8 @@ class Spark:
         self._frame(tasks, read, schema).createOrReplaceTempView(name)
 
     def query(self, sql: str, *, doing: str) -> list[dict[str, Any]]:
-        with self._job(doing):
-            return [row.asDict() for row in self.session.sql(sql).collect()]
+        rows = self._run(lambda: self.session.sql(sql).collect(), doing=doing)
+        return [row.asDict() for row in rows]
 
     def run_over(
         self,
@@ -141,9 +140,12 @@ class Spark:
         tasks: int,
         doing: str,
     ) -> list[R]:
-        with self._job(doing):
+        def answer() -> list[Any]:
             dealt = self.session.sql(sql).repartition(tasks, by).sortWithinPartitions(by, then)
-            rows = self._mapped(dealt, partial(_run_over, work, by), RAN).collect()
+            rows: list[Any] = self._mapped(dealt, partial(_run_over, work, by), RAN).collect()
+            return rows
+
+        rows = self._run(answer, doing=doing)
         return [cast("R", pickle.loads(row.ran)) for row in rows]
 
     def forget(self, name: str) -> None:
@@ -176,38 +178,50 @@ class Spark:
 
         return self.session.sparkContext if isinstance(self.session, SparkSession) else None
 
-    @contextlib.contextmanager
-    def _job(self, doing: str, on_progress: Callable[[int], None] | None = None) -> Iterator[None]:
-        """What the block runs is one job: if the block is left by an error, so are its tasks."""
+    def _run(
+        self,
+        action: Callable[[], R],
+        *,
+        doing: str,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> R:
+        """What `action` gives. If that fails, or we are stopped, so are its tasks."""
         context, name = self._context(), f"omnigraph-{uuid.uuid4().hex}"
-        if context is None:
-            self.session.addTag(name)
-        else:
-            context.setJobGroup(name, doing, interruptOnCancel=True)
-        try:
-            with self._failures(doing), _watched(context, name, on_progress):
-                yield
-        except BaseException:
-            self._cancel(name)
-            raise
-        finally:
+
+        def mark() -> None:
             if context is None:
-                self.session.removeTag(name)
+                self.session.addTag(name)
             else:
-                context.setLocalProperty("spark.jobGroup.id", None)
+                context.setJobGroup(name, doing, interruptOnCancel=True)
+
+        with self._failures(doing), _watched(context, name, on_progress):
+            # In a thread of its own: whoever stops us stops a wait, and never a call that would
+            # leave its answer in the connection for the next one to find.
+            answer = _Answer(partial(_in_turn, mark, action), is_classic=context is not None)
+            try:
+                return answer.get()
+            except BaseException:
+                self._cancel(name)
+                answer.wait(CANCEL_S)
+                raise
 
     def _cancel(self, name: str) -> None:
         """End the job's tasks, and wait until they have: they may be writing files."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
         context = self._context()
-        if context is None:
-            cancel = partial(self.session.interruptTag, name)
-        else:
-            cancel = partial(_cancel_group, context, name)
-        # In a thread of its own: the call that was interrupted may still hold the connection of
-        # this one. Spark may be gone altogether, and then so are its tasks.
-        thread = threading.Thread(target=_attempt, args=(cancel,), daemon=True)
-        thread.start()
-        thread.join(CANCEL_S)
+        # Spark may be gone altogether, and then so are its tasks.
+        with contextlib.suppress(PySparkException, Py4JError, OSError):
+            if context is None:
+                self.session.interruptTag(name)
+                return
+            context.cancelJobGroup(name)
+            tracker, deadline = context.statusTracker(), time.monotonic() + CANCEL_S
+            while any(stage.numActiveTasks for stage in _stages(tracker, name)):
+                if time.monotonic() > deadline:
+                    return
+                time.sleep(POLL_SECONDS)
 
     @contextlib.contextmanager
     def _failures(self, doing: str) -> Iterator[None]:
@@ -248,19 +262,39 @@ def _watched(
         watcher.join()
 
 
-def _cancel_group(context: Any, group: str) -> None:
-    context.cancelJobGroup(group)
-    tracker = context.statusTracker()
-    while any(stage.numActiveTasks for stage in _stages(tracker, group)):
-        time.sleep(POLL_SECONDS)
+class _Answer(Generic[R]):
+    """What a call gives that runs in a thread of its own."""
+
+    def __init__(self, call: Callable[[], R], *, is_classic: bool) -> None:
+        from pyspark import InheritableThread
+
+        self._call = call
+        self._given: R | None = None
+        self._error: BaseException | None = None
+        # Spark's own kind of thread keeps the caller's settings, and closes its connection.
+        kind = InheritableThread if is_classic else threading.Thread
+        self._thread = kind(target=self._run, daemon=True)
+        self._thread.start()
+
+    def get(self) -> R:
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return cast(R, self._given)
+
+    def wait(self, seconds: float) -> None:
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        try:
+            self._given = self._call()
+        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is asked for
+            self._error = error
 
 
-def _attempt(cancel: Callable[[], object]) -> None:
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    with contextlib.suppress(PySparkException, Py4JError, OSError):
-        cancel()
+def _in_turn(first: Callable[[], None], then: Callable[[], R]) -> R:
+    first()
+    return then()
 
 
 def _stages(tracker: Any, group: str) -> list[Any]:
