@@ -3,10 +3,12 @@
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from omnigraph.base.errors import OmnigraphError
@@ -38,13 +40,10 @@ def driver(request: pytest.FixtureRequest) -> Driver:
     return driver
 
 
-@dataclass(frozen=True)
-class Case:
-    lines: list[dict[str, Any] | str]
-    options: dict[str, Any] = field(default_factory=lambda: {"mode": "append"})
+Rows = list[dict[str, Any] | str]
 
 
-def people(names: range) -> list[dict[str, Any] | str]:
+def people(names: range) -> Rows:
     return [
         node("City", code=1),
         *(node("Person", name=f"p{n}", age=n % 90) for n in names),
@@ -56,19 +55,53 @@ def people(names: range) -> list[dict[str, Any] | str]:
 HELD = people(range(50))
 # Enough for several tasks.
 MANY = people(range(100, 12_000))[1:]
-NEW: list[dict[str, Any] | str] = [node("Person", name=f"q{n}") for n in range(40)]
+NEW: Rows = [node("Person", name=f"q{n}") for n in range(40)]
+OLDER: Rows = [node("Person", name=f"p{n}", age=91) for n in range(30, 60)]
+WRONG_TOGETHER = [*NEW, *NEW[:7], edge("Knows", "q1", "nobody"), edge("LivesIn", "p1", 1)]
+FEW = pa.table({"name": ["p1", "p2"], "age": pa.array([1, None], pa.int32())})
+
+
+def lines(*rows: dict[str, Any] | str) -> Callable[[Path], str]:
+    def write(place: Path) -> str:
+        (place / "in.jsonl").write_text(text(rows))
+        return str(place / "in.jsonl")
+
+    return write
+
+
+def as_parquet(place: Path) -> str:
+    pq.write_table(FEW, place / "Person.parquet")
+    return str(place / "Person.parquet")
+
+
+def as_csv(place: Path) -> str:
+    rows = "".join(f"q{n},{n}\n" for n in range(40))
+    (place / "Person.csv").write_text(f"name,age\n{rows}")
+    return str(place / "Person.csv")
+
+
+@dataclass(frozen=True)
+class Case:
+    source: Callable[[Path], str]
+    options: dict[str, Any]
+    sets_aside: bool = False
+
 
 CASES = {
     "new rows beside those held": Case(
-        [*people(range(100, 12_000))[1:], edge("Knows", "p100", "p1")]
+        lines(*MANY, edge("Knows", "p100", "p1")), {"mode": "append"}
     ),
-    "types replaced": Case(people(range(30, 60)), {"mode": "overwrite"}),
-    "a branch made first": Case(NEW, {"mode": "append", "branch": "draft", "from_": "main"}),
-    "ids that are there": Case([*NEW, *HELD[:20]]),
-    "rows that break rules of the set": Case(
-        [*NEW, *NEW[:7], edge("Knows", "q1", "nobody"), edge("LivesIn", "p1", 1)]
+    "rows merged": Case(lines(*OLDER, *NEW, *NEW[:3]), {"mode": "merge"}),
+    "a branch made for a table": Case(
+        as_csv, {"mode": "append", "branch": "draft", "from_": "main"}
     ),
-    "lines that are none": Case([*NEW, "{", '{"type":"Nothing","data":{}}', *NEW]),
+    "a type replaced that edges need": Case(as_parquet, {"mode": "overwrite"}),
+    "rows that break rules together, set aside": Case(
+        lines(*WRONG_TOGETHER), {"mode": "append"}, sets_aside=True
+    ),
+    "lines that are none": Case(
+        lines(*NEW, "{", '{"type":"Nothing","data":{}}', *NEW), {"mode": "append"}
+    ),
 }
 
 
@@ -76,15 +109,24 @@ CASES = {
 def test_a_load_does_on_a_cluster_what_it_does_here(
     driver: Driver, tmp_path: Path, case: str
 ) -> None:
-    lines, options = CASES[case].lines, CASES[case].options
-    source = tmp_path / "in.jsonl"
-    source.write_text(text(lines))
+    source = CASES[case].source(tmp_path)
     here, there = graph_with(tmp_path / "here"), graph_with(tmp_path / "there")
-    expected = outcome(lambda: here.load(source, engine="local", **options))
-    found = outcome(lambda: driver.run(load_there, there.uri, str(source), **options))
+
+    def options(name: str) -> dict[str, Any]:
+        aside = {"on_error": "quarantine", "quarantine": str(tmp_path / f"bad-{name}")}
+        return {**CASES[case].options, **(aside if CASES[case].sets_aside else {})}
+
+    expected = outcome(lambda: here.load(source, engine="local", **options("here")))
+    found = outcome(lambda: driver.run(load_there, there.uri, source, **options("there")))
     assert found == expected
-    branch = "main" if "error" in expected else options.get("branch", "main")
+    branch = "main" if "error" in expected else CASES[case].options.get("branch", "main")
     assert contents(there, branch) == contents(here, branch)
+    assert set_aside(tmp_path / "bad-there") == set_aside(tmp_path / "bad-here")
+
+
+def set_aside(directory: Path) -> list[str]:
+    parts = directory.rglob("*.jsonl") if directory.exists() else ()
+    return sorted(line for part in parts for line in part.read_text().splitlines())
 
 
 def test_tasks_run_on_both_workers(cluster: Server, cluster_driver: Driver) -> None:
@@ -119,7 +161,8 @@ def outcome(load: Callable[[], LoadResult]) -> dict[str, Any]:
         loaded = load()
     except OmnigraphError as error:
         return error.to_json()
-    return {"mode": loaded.mode, "nodes": loaded.nodes, "edges": loaded.edges}
+    counts = (loaded.read, loaded.rejected, loaded.superseded, loaded.inserted, loaded.updated)
+    return {"counts": counts, "nodes": loaded.nodes, "edges": loaded.edges}
 
 
 def contents(graph: Graph, branch: str) -> dict[str, list[dict[str, Any]]]:
