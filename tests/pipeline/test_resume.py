@@ -15,13 +15,17 @@ from omnigraph.base.errors import (
     ConstraintViolated,
     LoadUnderWay,
     StagedLoadMissing,
+    StorageFailed,
 )
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.graph import Graph
 from omnigraph.pipeline import load as load_module
 from omnigraph.pipeline import record as record_module
+from omnigraph.pipeline.record import name_tasks, stage_task
 from omnigraph.pipeline.sources import plan as plan_module
-from omnigraph.store.layout import STAGING
+from omnigraph.pipeline.sources.pieces import LineRange
+from omnigraph.pipeline.stage import StageJob
+from omnigraph.store.layout import GRAPH, STAGING
 from tests.pipeline.world import edge, node, text
 
 SCHEMA = """
@@ -229,3 +233,22 @@ def test_a_branch_made_for_a_load_is_there_when_it_is_resumed(place: Place) -> N
     assert result.resumed_tasks
     assert result.total_entities == len(ROWS)
     assert place.graph.snapshot("main").dataset(place.graph.catalog.nodes[0]).row_count == 0
+
+
+def test_a_task_that_ends_after_its_load_leaves_nothing(place: Place) -> None:
+    """On a cluster a task may outlive the load that was given up."""
+    snapshot = place.graph.snapshot()
+    job = StageJob(
+        catalog=snapshot.catalog,
+        uris={e.table_key: snapshot.staging_uri(e) for e in snapshot.catalog.entities},
+        options=None,
+        root=place.uri,
+        graph=Path(place.uri, GRAPH).read_bytes(),
+        now_ms=0,
+    )
+    file, size = str(place.source), place.source.stat().st_size
+    tasks = name_tasks(job, [(LineRange(file, file, 0, size),)], schema_hash=snapshot.schema_hash)
+    with pytest.raises(StorageFailed, match="given up"):
+        stage_task(job, f"{STAGING}/x", tasks[0])
+    assert place.files() == set()
+    assert place.staged() == []

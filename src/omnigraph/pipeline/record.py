@@ -113,9 +113,12 @@ class Recording:
             heartbeat_ms=store.clock.now_ms(),
         )
         recording = cls(store, record)
-        if load_id is not None and (before := find_record(store.objects, load_id)) is not None:
-            before.require_dead(store.clock.now_ms())
-            recording._forget_tasks(keep=() if _is_unpublished(store, before) else None)
+        if load_id is not None:
+            before = find_record(store.objects, load_id)
+            if before is not None:
+                before.require_dead(store.clock.now_ms())
+            is_unpublished = before is not None and _is_unpublished(store, before)
+            recording._forget_tasks(keep=() if is_unpublished else None)
         recording._start()
         return recording
 
@@ -172,10 +175,11 @@ class Recording:
     def _close(self, *, keep: Collection[str]) -> None:
         self._over.set()
         self._beat.join()
-        # What can't be deleted now is found by the next load of this name, or by a clean-up.
+        # What can't be deleted now is found by the next load of this name, or by a clean-up. The
+        # record goes first: a task that is still at work looks for it when it is done.
         with suppress(StorageFailed):
-            self._forget_tasks(keep=keep)
             self._store.objects.delete(_name(self._record.load_id))
+            self._forget_tasks(keep=keep)
 
     def _forget_tasks(self, *, keep: Collection[str] | None) -> None:
         """Delete what tasks have left, and the files of those that are not kept. None: keep all."""
@@ -204,9 +208,8 @@ def forget_record(store: GraphStore, load_id: str) -> None:
     """Delete what a driver left that died when its load was done: all but the files."""
     record = find_record(store.objects, load_id)
     if record is not None and not record.is_alive(store.clock.now_ms()):
-        recording = Recording(store, record)
-        recording._forget_tasks(keep=None)
         store.objects.delete(_name(load_id))
+        Recording(store, record)._forget_tasks(keep=None)
 
 
 def find_record(objects: Objects, load_id: str) -> LoadRecord | None:
@@ -276,12 +279,16 @@ def stage_task(job: StageJob, folder: str, task: NamedTask) -> Share:
     if (done := objects.get(name)) is not None:
         return _share(done, task.pieces)
     share = stage_pieces(job, task.pieces)
-    if not share.violations:
-        try:
-            objects.put(name, _told(share, task.pieces, job.uris))
-        except StorageFailed:
-            discard_tables(job, share.tables)
-            raise
+    if share.violations:
+        return share
+    try:
+        objects.put(name, _told(share, task.pieces, job.uris))
+        if not objects.exists(f"{folder}.json"):
+            objects.delete(name)
+            raise StorageFailed(doing="stage", path=folder, reason="the load was given up")
+    except StorageFailed:
+        discard_tables(job, share.tables)
+        raise
     return share
 
 
