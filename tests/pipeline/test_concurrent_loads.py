@@ -118,6 +118,15 @@ def test_a_merge_outlives_a_compaction(world: World) -> None:
     assert (done.inserted, done.updated) == (2, 1)
 
 
+def test_the_first_merge_of_a_branch_leaves_its_source_alone(world: World) -> None:
+    world.load({"ada": 1, "bob": 2}, mode="append")
+    world.load({"ada": 5, "cyd": 6}, mode="merge", branch="side", from_="main")
+    assert world.ages() == {"ada": 1, "bob": 2}
+    world.load({"cyd": 7}, mode="merge", branch="side")
+    world.graph.branch_merge("side")
+    assert world.ages() == {"ada": 5, "bob": 2, "cyd": 7}
+
+
 def test_an_overwrite_of_what_has_changed_is_refused(world: World) -> None:
     world.load({"ada": 1}, mode="append")
     with pytest.raises(ReadSetMoved):

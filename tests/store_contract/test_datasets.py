@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -20,7 +21,10 @@ from omnigraph.store.datasets import (
     LandingRefused,
     discard_fragments,
     read_fragment_columns,
+    row_set,
+    with_row_ids,
     write_fragments,
+    write_scratch,
 )
 from omnigraph.store.transactions import (
     Append,
@@ -105,6 +109,53 @@ def test_long_lists_of_ids_are_found_as_short_ones_are(datasets: Datasets) -> No
     second = edit(datasets, first, people(**dict.fromkeys(many, 7)))
     assert row_ids(datasets, second) == row_ids(datasets, first)
     assert set(content(datasets, second).values()) == {7}
+
+
+def test_rows_are_read_and_left_out_by_row_id_wherever_they_lie(datasets: Datasets) -> None:
+    first = create(datasets, people(ada=1, bob=2, eve=3, ida=4))
+    # Ada moves to another fragment, and bob's place is left empty.
+    dataset = datasets.open(edit(datasets, first, people(ada=10), gone=["bob"]))
+    ids = row_ids(datasets, dataset.ref)
+    some = row_set(np.array([ids["ada"], ids["ida"]], np.uint64))
+    rows = dataset.rows_at(some, ["id", "age"]).to_pylist()
+    assert {row["id"]: (row["age"], row["_rowid"]) for row in rows} == {
+        "ada": (10, ids["ada"]),
+        "ida": (4, ids["ida"]),
+    }
+    assert dataset.scan(["id"], without=some)["id"].to_pylist() == ["eve"]
+    old = dataset.fragment_ids[:1]
+    assert dataset.scan(["id"], without=some, fragment_ids=old)["id"].to_pylist() == ["eve"]
+    none = row_set(np.array([], np.uint64))
+    assert dataset.rows_at(none, ["id"]).num_rows == 0
+    assert dataset.scan(["id"], without=none).num_rows == 3
+
+
+def test_rows_in_files_take_the_place_of_those_at_addresses(datasets: Datasets) -> None:
+    first = create(datasets, people(ada=1, bob=2, eve=3))
+    found = datasets.open(first).rows_of(pa.array(["eve", "ada"]))
+    new = people(**dict.fromkeys(found["id"].to_pylist(), 9), zoe=4)
+    fragments = with_row_ids(datasets.stage_rows(first, new), found["_rowid"].to_numpy())
+    update = datasets.stage_replacement(first, fragments, found["_rowaddr"].to_numpy())
+    second = datasets.land(datasets.stage(first, update, {}))
+    assert content(datasets, second) == {"ada": 9, "bob": 2, "eve": 9, "zoe": 4}
+    before, after = row_ids(datasets, first), row_ids(datasets, second)
+    assert {name: after[name] for name in before} == before
+
+
+def test_scratch_files_hold_every_column_and_are_no_part_of_the_table(datasets: Datasets) -> None:
+    picture = property_(9, "picture", Scalar.BLOB)
+    album = NodeType(TypeId(8), TypeName("Album"), (picture,), key=())
+    schema = table_schema(album)
+    ref = datasets.create("nodes/album", schema)
+    uri = datasets.uri(ref.path, ref.branch)
+    rows = pa.table([["a", "b"], [b"p" * 70_000, None]], schema=schema)
+    scratch = write_scratch(uri, iter(rows.to_batches()), schema, options=datasets.options)
+    read = read_fragment_columns(uri, [scratch], schema.names, options=datasets.options)
+    assert read.cast(schema).equals(rows)
+    assert datasets.open_newest(ref.path, ref.branch).row_count == 0
+    discard_fragments(uri, [scratch], options=datasets.options)
+    with pytest.raises(StorageFailed):
+        read_fragment_columns(uri, [scratch], schema.names, options=datasets.options)
 
 
 def test_a_staged_change_is_invisible_until_it_lands(datasets: Datasets) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.graph.people import QUERIES, SCHEMA
+from tests.graph.people import QUERIES, SCHEMA, write_ndjson
 from tests.surfaces.cli import CommandLine
 
 FOUNDING = """
@@ -54,6 +54,27 @@ def test_rows_come_in_the_format_asked_for(
 ) -> None:
     answer = omnigraph("query", "everyone", "-q", "people.gq", "--store", store, "--format", style)
     assert answer.out == printed
+
+
+def test_a_load_says_what_it_did_and_does_it_once(store: str, omnigraph: CommandLine) -> None:
+    envelopes: list[dict[str, object]] = [
+        {"type": "Person", "data": {"email": "ada@x", "name": "Ada"}},
+        {"type": "Person", "data": {"email": "bob@x", "name": "Rob"}},
+        {"type": "Person", "data": {"email": "bob@x", "name": "Bob"}},
+    ]
+    write_ndjson(Path("people.jsonl"), envelopes)
+    load = ("load", "--data", "people.jsonl", "--mode", "merge", "--engine", "local", store)
+    done = omnigraph(*load, "--load-id", "monday", "--json").json
+    assert done["nodes"] == [{"name": "Person", "entities_loaded": 2}]
+    assert (done["read"], done["superseded"], done["inserted"], done["updated"]) == (3, 1, 1, 1)
+    assert (done["engine"], done["is_repeat"], done["load_id"]) == ("local", False, "monday")
+    again = omnigraph(*load, "--load-id", "monday", "--json").json
+    assert (again["is_repeat"], again["commit"], again["read"]) == (True, done["commit"], 0)
+    told = omnigraph(*load, "--load-id", "monday")
+    assert f"monday was loaded before: commit {done['commit']['graph_commit_id']}" in told.err
+    assert "loaded 2 entities and nothing changed" in omnigraph(*load).err
+    ask = omnigraph("query", "everyone", "-q", "people.gq", "--store", store, "--json").json
+    assert ask["rows"] == [{"p.email": e, "p.age": None} for e in ("ada@x", "bob@x")]
 
 
 def test_branch_change_merge_and_travel(store: str, omnigraph: CommandLine) -> None:

@@ -188,6 +188,9 @@ class Graph:
         yours to use; without it the handle starts one and keeps it until closed.
         """
         self._check_writable()
+        if engine == "local" and spark is not None:
+            rule = "a Spark session was passed as well: leave out one of the two"
+            raise ArgumentInvalid(argument="engine", value=engine, rule=rule)
         request = Request(
             source,
             mapping=mapping,

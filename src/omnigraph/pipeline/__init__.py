@@ -1,6 +1,7 @@
-"""Bulk work on Spark: sources ─► conform ─► check ─► stage. The only room that imports pyspark.
+"""Bulk work: sources ─► conform ─► stage ─► settle. The only room that imports pyspark.
 
-Tasks write files and nothing here publishes: a load hands its staged files to the engine, which
-lands and publishes them once. Tasks import this package, so every executor needs it installed (on
-one machine it is: workers run the interpreter of the driver).
+A runner (`runner`) runs tasks and SQL: Spark (`session`), or this process (`local`), which may not
+import pyspark. Tasks write files and nothing here publishes: a load hands what it has settled to
+the engine, which lands and publishes it once. Tasks import this package, so every executor needs it
+installed (on one machine it is: workers run the interpreter of the driver).
 """

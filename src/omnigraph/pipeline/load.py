@@ -43,7 +43,8 @@ Progress = Callable[[str, int, int], None]
 """Hears the phase (`read`, `check`), how much of it is done, and out of how much."""
 
 # Up to here the driver holds the rows, and looks up what they are about instead of reading whole
-# columns. At about this size joining keys in tasks begins to be the quicker way.
+# columns. At this size (half a million rows) both ways take about as much processor time in one
+# process, and on Spark a join costs seconds more whatever the size.
 SMALL_BYTES = 32 << 20
 
 

@@ -12,6 +12,7 @@ from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.pipeline.conform import conform_piece
 from omnigraph.pipeline.load import StagedLoad
 from omnigraph.pipeline.sources import Piece, place_in
+from omnigraph.pipeline.stage import in_input_order
 
 __all__ = ["Locator"]
 
@@ -36,7 +37,7 @@ class Locator:
             self._numbers[piece, key] = [
                 int(number)
                 for conformed in conform_piece(piece, catalog=self._load.catalog, now_ms=0)
-                for typed in conformed.rows
+                for typed in in_input_order(conformed.rows)
                 if typed.entity.table_key == key
                 for number in typed.lines
             ]

@@ -8,17 +8,18 @@ only to report the others. What becomes of the rows is the load's choice: see `K
 import contextlib
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Flag, auto
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
-from omnigraph.pipeline.conform import Conformed, conform_piece
+from omnigraph.pipeline.conform import Conformed, TypedRows, conform_piece
 from omnigraph.pipeline.sources import Piece
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import discard_fragments, write_fragments, write_scratch
@@ -31,6 +32,7 @@ __all__ = [
     "StagedFile",
     "StagedTable",
     "discard",
+    "in_input_order",
     "stage_pieces",
 ]
 
@@ -123,6 +125,25 @@ def stage_pieces(job: StageJob, pieces: Sequence[Piece]) -> Share:
     return Share(read, rejected, violations, (*tables, *waiting.flush()))
 
 
+def in_input_order(rows: Iterable[TypedRows]) -> Iterator[TypedRows]:
+    """The rows of each type together and as they came: in a merge the last word counts.
+
+    Lines that took the careful way through `conform` arrive after those that took the fast one.
+    """
+    groups: dict[TableKey, list[TypedRows]] = defaultdict(list)
+    for typed in rows:
+        groups[typed.entity.table_key].append(typed)
+    for group in groups.values():
+        if len(group) == 1:
+            yield group[0]
+            continue
+        lines = np.concatenate([typed.lines for typed in group])
+        order = np.argsort(lines, kind="stable")
+        batch = pa.concat_batches([typed.batch for typed in group]).take(pa.array(order))
+        gives_ids = any(typed.gives_ids for typed in group)
+        yield TypedRows(group[0].entity, batch, lines[order], gives_ids)
+
+
 def discard(uri: str, fragments: Sequence[str], options: dict[str, str] | None) -> None:
     """Delete staged files that nothing will ever name. What can't be deleted, cleanup finds."""
     with contextlib.suppress(StorageFailed):
@@ -141,7 +162,7 @@ class _Waiting:
         self.size = 0
 
     def add(self, piece: Piece, conformed: Conformed) -> None:
-        for typed in conformed.rows:
+        for typed in in_input_order(conformed.rows):
             key = typed.entity.table_key
             self._entities[key] = typed.entity
             self._batches[key].append(typed.batch)

@@ -9,7 +9,7 @@ A row that replaces another keeps its row id. The driver sees row ids and addres
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -91,7 +91,7 @@ class Upserted:
         changed = sum(file.rows for part in self.parts for file in part.files)
         return self.table.rows - changed - sum(part.unchanged for part in self.parts)
 
-    @property
+    @cached_property
     def replaced(self) -> RowSet | None:
         """The rows of the version that do not stay as they are."""
         row_ids = [part.row_ids for part in self.parts if len(part.row_ids)]

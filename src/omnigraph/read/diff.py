@@ -5,6 +5,7 @@ The cost follows the size of the change: Lance knows for each row the version th
 so only those rows are read. A row rewritten with equal values is no change.
 """
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -60,7 +61,22 @@ def _unequal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.Array:
     """Null differs from every value and equals null; lists compare element by element."""
     left, right = left.combine_chunks(), right.combine_chunks()
     if pa.types.is_nested(left.type):
-        pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
-        return pa.array([a != b for a, b in pairs], pa.bool_())
+        return _unequal_lists(left, right)
+    return _unequal_values(left, right)
+
+
+def _unequal_values(left: pa.Array, right: pa.Array) -> pa.Array:
     one_null = pc.xor(pc.is_null(left), pc.is_null(right))
     return pc.or_(one_null, pc.not_equal(left, right).fill_null(fill_value=False))
+
+
+def _unequal_lists(left: pa.Array, right: pa.Array) -> pa.Array:
+    lengths = pc.list_value_length(left), pc.list_value_length(right)
+    # Of lists of one length the elements stand side by side, row after row.
+    alike = pc.equal(*lengths).fill_null(fill_value=False)
+    ours, theirs = left.filter(alike), right.filter(alike)
+    unequal = _unequal_values(pc.list_flatten(ours), pc.list_flatten(theirs))
+    differs = _unequal_values(*lengths).to_numpy(zero_copy_only=False).copy()
+    rows = np.flatnonzero(alike.to_numpy(zero_copy_only=False))
+    differs[rows[pc.list_parent_indices(ours).filter(unequal).to_numpy()]] = True
+    return pa.array(differs)

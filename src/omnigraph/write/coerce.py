@@ -27,8 +27,9 @@ FINER_THAN_MS = r"(\.\d{3})\d+"
 DATE_ALONE = r"^(\d{4}-\d{2}-\d{2})$"
 HAS_OFFSET = r"[T ].*(Z|[+-]\d{2}(:?\d{2})?)$"
 
-# Numbers as text. Arrow would also take 0x10, inf and blanks around a number.
-INTEGER_TEXT = r"^-?[0-9]+$"
+# Numbers as text. Arrow would also take 0x10, inf and blanks around a number. 3.0 is how programs
+# write an integer that they keep as a float.
+INTEGER_TEXT, NO_FRACTION = r"^-?[0-9]+(\.0+)?$", r"\.0+$"
 NUMBER_TEXT = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 JSON_NUMBER = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 JSON_NUMBERS = rf"^\s*\[\s*{JSON_NUMBER}(\s*,\s*{JSON_NUMBER})*\s*\]\s*$"
@@ -236,7 +237,7 @@ def _from_text(column: pa.Array, type_: ValueType) -> Coerced:
         case Scalar.BOOL:
             return _then(_matching(column, "(?i)^(true|false)$"), pc.utf8_lower, type_)
         case Scalar.I32 | Scalar.I64 | Scalar.U32 | Scalar.U64:
-            return _then(_matching(column, INTEGER_TEXT), lambda text: text, type_)
+            return _then(_matching(column, INTEGER_TEXT), _without_fraction, type_)
         case Scalar.F32 | Scalar.F64:
             numbers = _then(_matching(column, NUMBER_TEXT), lambda text: text, Scalar.F64)
             return _after(numbers, coerce(numbers.values, type_))
@@ -256,6 +257,10 @@ def _matching(column: pa.Array, pattern: str) -> Coerced:
 def _then(text: Coerced, ready: Callable[[pa.Array], pa.Array], type_: Scalar) -> Coerced:
     target = arrow_type(type_)
     return _after(text, _each(text.values, lambda part: ready(part).cast(target)))
+
+
+def _without_fraction(text: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(text, NO_FRACTION, "")
 
 
 def _after(first: Coerced, second: Coerced) -> Coerced:

@@ -12,7 +12,7 @@ Spark SQL share. A question is asked of all types at once, over relations of key
 
 `place` is the position of an incoming row among the incoming rows of its type, and null for a row
 that the graph already holds. Who runs the statements decides where the rows come from:
-`write.check` reads a small change in process, `pipeline.check` a whole load on Spark.
+`write.check` looks up what a small write is about, `pipeline.check` reads the keys of whole tables.
 """
 
 import itertools

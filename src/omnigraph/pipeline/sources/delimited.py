@@ -26,6 +26,7 @@ from omnigraph.pipeline.sources.streams import (
     Reads,
     is_packed,
     opened,
+    size_of,
     unpacked_chunks,
 )
 
@@ -149,7 +150,7 @@ def csv_pieces(
 ) -> Iterator[CsvRange | CsvFile]:
     """The file's records, in ranges of about `cut_bytes`."""
     file, path = source.file, source.path
-    size = Path(path).stat().st_size
+    size = size_of(source)
     if is_packed(path):
         yield CsvFile(file, path, size, layout, feed)
         return

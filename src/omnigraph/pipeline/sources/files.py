@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 
 from omnigraph.base.errors import ArgumentInvalid, FileMissing, Unsupported
-from omnigraph.pipeline.sources.streams import PACKED_SUFFIXES
+from omnigraph.pipeline.sources.streams import PACKED_SUFFIXES, naming
 
 __all__ = ["Form", "InputFile", "find_files", "stem_of"]
 
@@ -116,13 +116,16 @@ def _files_in(directory: Path, form: Form | None) -> Iterator[InputFile]:
 
 def _below(directory: Path) -> Iterator[Path]:
     """Every file and dataset below the directory, by name."""
-    for path in sorted(directory.iterdir()):
+    with naming(str(directory)):
+        paths = sorted(directory.iterdir())
+    for path in paths:
         if path.name.startswith((".", "_")):
             continue
-        if path.is_dir() and not _is_lance(path):
-            yield from _below(path)
-        else:
+        if path.is_file() or _is_lance(path):
             yield path
+        # A link may lead back to where it came from.
+        elif path.is_dir() and not path.is_symlink():
+            yield from _below(path)
 
 
 def _is_lance(directory: Path) -> bool:

@@ -36,7 +36,7 @@ from omnigraph.pipeline.sources.given import (
 )
 from omnigraph.pipeline.sources.lines import BLOCK_BYTES
 from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, LineRange, LinesFile, Piece
-from omnigraph.pipeline.sources.streams import is_packed
+from omnigraph.pipeline.sources.streams import is_packed, size_of
 
 __all__ = ["PlannedInput", "feed_of_frame", "pack", "plan_pieces"]
 
@@ -163,7 +163,7 @@ def _path(path: object) -> str | os.PathLike[str]:
 def _pieces_of_files(
     files: Sequence[InputFile], tables: _Tables, parallelism: int
 ) -> Iterator[Piece]:
-    size = sum(Path(file.path).stat().st_size for file in files)
+    size = sum(map(size_of, files))
     cut_bytes = min(BLOCK_BYTES, _task_bytes(size, parallelism))
     for file in files:
         yield from _pieces_of(file, tables, cut_bytes=cut_bytes)
@@ -174,7 +174,7 @@ def _pieces_of(file: InputFile, tables: _Tables, *, cut_bytes: int) -> Iterator[
     names = (stem_of(name), stem_of(str(Path(path).parent)))
     match file.form:
         case Form.JSONL:
-            yield from _line_pieces(name, path, cut_bytes=cut_bytes)
+            yield from _line_pieces(file, cut_bytes=cut_bytes)
         case Form.CSV:
             layout, header_bytes = read_header(file)
             if layout is not None:
@@ -190,13 +190,13 @@ def _pieces_of(file: InputFile, tables: _Tables, *, cut_bytes: int) -> Iterator[
             yield from lance_pieces(name, path, feed, cut_bytes=cut_bytes)
 
 
-def _line_pieces(file: str, path: str, *, cut_bytes: int) -> Iterator[LineRange | LinesFile]:
-    size = Path(path).stat().st_size
-    if is_packed(path):
-        yield LinesFile(file, path, size)
+def _line_pieces(file: InputFile, *, cut_bytes: int) -> Iterator[LineRange | LinesFile]:
+    size = size_of(file)
+    if is_packed(file.path):
+        yield LinesFile(file.file, file.path, size)
         return
     for start in range(0, size, cut_bytes):
-        yield LineRange(file, path, start, min(start + cut_bytes, size))
+        yield LineRange(file.file, file.path, start, min(start + cut_bytes, size))
 
 
 # Memory -------------------------------------------------------------------------------------------

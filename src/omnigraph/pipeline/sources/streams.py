@@ -15,7 +15,17 @@ import pyarrow as pa
 
 from omnigraph.base.errors import FileMissing, SourceInvalid, StorageFailed
 
-__all__ = ["CHUNK_BYTES", "PACKED_SUFFIXES", "Readable", "Reads", "is_packed", "opened"]
+__all__ = [
+    "CHUNK_BYTES",
+    "PACKED_SUFFIXES",
+    "Readable",
+    "Reads",
+    "is_packed",
+    "naming",
+    "opened",
+    "size_of",
+    "unpacked_chunks",
+]
 
 PACKED_SUFFIXES = (".gz", ".zst")
 CHUNK_BYTES = 1 << 20
@@ -39,17 +49,26 @@ def is_packed(path: str) -> bool:
 
 
 @contextlib.contextmanager
+def naming(file: str) -> Iterator[None]:
+    """What the disk refuses, as an error that names the file."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileMissing(path=file) from error
+    except OSError as error:
+        raise StorageFailed(doing="read", path=file, reason=error.strerror or str(error)) from error
+
+
+@contextlib.contextmanager
 def opened(piece: Reads) -> Iterator[BinaryIO]:
     """The file as it lies there."""
-    try:
-        with Path(piece.path).open("rb") as file:
-            yield file
-    except FileNotFoundError as error:
-        raise FileMissing(path=piece.file) from error
-    except OSError as error:
-        raise StorageFailed(
-            doing="read", path=piece.file, reason=error.strerror or str(error)
-        ) from error
+    with naming(piece.file), Path(piece.path).open("rb") as file:
+        yield file
+
+
+def size_of(file: Reads) -> int:
+    with naming(file.file):
+        return Path(file.path).stat().st_size
 
 
 def unpacked_chunks(piece: Reads) -> Iterator[bytes]:

@@ -45,11 +45,11 @@ def read_fragment_columns(
 ) -> pa.Table:
     """Columns of files that `write_fragments` wrote at `uri` and that nothing names yet."""
     wanted = list(columns)
-    parts = [
-        LanceFileReader(f"{uri}/data/{file['path']}", options, columns=wanted).read_all().to_table()
-        for fragment in fragments
-        for file in json.loads(fragment)["files"]
-    ]
+    paths = [f"{uri}/data/{f['path']}" for text in fragments for f in json.loads(text)["files"]]
+    with failures("read rows of", uri):
+        parts = [
+            LanceFileReader(path, options, columns=wanted).read_all().to_table() for path in paths
+        ]
     if parts:
         return pa.concat_tables(parts).select(wanted)
     return open_handle(uri, options=options).schema.empty_table().select(wanted)
