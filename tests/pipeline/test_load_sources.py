@@ -12,6 +12,9 @@ import pytest
 
 from omnigraph.base.errors import ConstraintViolated, InputUnreadable, SourceInvalid
 from omnigraph.engine.graph import Graph
+from omnigraph.pipeline.runner import Runner
+from omnigraph.pipeline.sources import plan
+from tests.pipeline.loads import World
 
 SCHEMA = """
 node Person { email: String @key  age: I32? }
@@ -64,6 +67,21 @@ def test_any_source_loads_as_one_commit(graph: Graph, tmp_path: Path, kind: str)
         "query q() { match { $p: Person  $p knows $q } return { $p.email, $q.email } }"
     )
     assert [tuple(row.values()) for row in found.to_pylist()] == [("a", "b")]
+
+
+def test_one_large_csv_is_read_by_many_tasks_and_its_lines_are_named(
+    tmp_path: Path, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "LEAST_TASK_BYTES", 2_000)
+    world = World(tmp_path, runner)
+    records = "".join(f'n{n},"{n}\n"\n' for n in range(1000))
+    (tmp_path / "Note.csv").write_text(f"id,text\n{records}")
+    settled = world.settle(str(tmp_path / "Note.csv"))
+    assert settled.nodes == {"Note": 1000}
+    assert len(settled.load.tasks) > 4
+    (tmp_path / "Note.csv").write_text(f"id,text\n{records}n500,again\n")
+    with pytest.raises(ConstraintViolated, match=r"Note\.csv:2002: "):
+        world.settle(str(tmp_path / "Note.csv"))
 
 
 def test_rows_that_break_rules_among_each_other_are_named_by_their_row(graph: Graph) -> None:

@@ -200,7 +200,8 @@ class Graph:
             branch=BranchName(branch),
             from_=BranchName(from_) if from_ is not None else None,
             load_id=load_id,
-            engine=engine,
+            # Whoever passes a session means it to be used.
+            engine="spark" if spark is not None and engine == "auto" else engine,
         )
         return load(
             self._store,

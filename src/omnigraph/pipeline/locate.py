@@ -11,7 +11,7 @@ from omnigraph.base.ids import TableKey
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.pipeline.conform import conform_piece
 from omnigraph.pipeline.load import StagedLoad
-from omnigraph.pipeline.sources import Piece, place_in
+from omnigraph.pipeline.sources import Piece, Place, place_in
 from omnigraph.pipeline.stage import in_input_order
 
 __all__ = ["Locator"]
@@ -21,6 +21,7 @@ class Locator:
     def __init__(self, load: StagedLoad) -> None:
         self._load = load
         self._numbers: dict[tuple[Piece, TableKey], list[int]] = {}
+        self._places: dict[Piece, Place] = {}
 
     def place(self, entity: EntityType, place: int) -> tuple[str, int]:
         """The file and line of a row, by its place among the incoming rows of its type."""
@@ -30,7 +31,9 @@ class Locator:
         # A piece may give several runs of a type's rows: count from the first of them.
         first = next(i for i, origin in enumerate(origins) if origin.piece == piece)
         row = place - (ends[first - 1] if first else 0)
-        return place_in(piece)(self._numbers_of(piece, entity.table_key)[row])
+        if piece not in self._places:
+            self._places[piece] = place_in(piece)
+        return self._places[piece](self._numbers_of(piece, entity.table_key)[row])
 
     def _numbers_of(self, piece: Piece, key: TableKey) -> list[int]:
         if (piece, key) not in self._numbers:

@@ -134,8 +134,8 @@ def _rows(
             given = [_one(table[name]) for name in columns]
             ends[end], misfits = _end(catalog.node_by_name[node], given)
             _reject(rejections, numbers, misfits, _misfit(entity, end, catalog, given))
-    kept = np.array([number not in rejections for number in numbers.tolist()], dtype=bool)
     if rejections:
+        kept = ~np.isin(numbers, list(rejections))
         mask = pa.array(kept)
         table = table.filter(mask)
         ends = {end: column.filter(mask) for end, column in ends.items()}

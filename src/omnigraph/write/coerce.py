@@ -34,8 +34,6 @@ NUMBER_TEXT = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 JSON_NUMBER = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 JSON_NUMBERS = rf"^\s*\[\s*{JSON_NUMBER}(\s*,\s*{JSON_NUMBER})*\s*\]\s*$"
 
-MS_PER_DAY = 86_400_000
-
 
 @dataclass(frozen=True, slots=True)
 class Coerced:
@@ -265,6 +263,8 @@ def _without_fraction(text: pa.Array) -> pa.Array:
 
 def _after(first: Coerced, second: Coerced) -> Coerced:
     """Two steps as one: a misfit of the first is a null, and so none, for the second."""
+    if not len(first.misfits):
+        return second
     return Coerced(second.values, np.union1d(first.misfits, second.misfits))
 
 

@@ -135,7 +135,9 @@ def check_rows(entity: EntityType, rows: Rows, *, catalog: Catalog, now_ms: int)
     columns[ID], found = _identities(entity, rows, columns, now_ms)
     findings += found
     # A key that lacks a value or holds a wrong one has been reported as such.
-    unnamed = np.intersect1d(_where(pc.is_null(columns[ID])), _rows_without(findings, rows.count))
+    unnamed = _where(pc.is_null(columns[ID]))
+    if len(unnamed):
+        unnamed = np.intersect1d(unnamed, _rows_without(findings, rows.count))
     key = ", ".join(entity.key)
     findings.append(_finding("key", None, unnamed, lambda _: f"{entity.name} has no {key}"))
     kept = _rows_without(findings, rows.count)

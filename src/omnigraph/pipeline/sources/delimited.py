@@ -130,19 +130,18 @@ def read_header(piece: Reads) -> tuple[TextTable | None, int]:
     head = _head(piece)
     body = head.removeprefix(BYTE_ORDER_MARK)
     delimiter = "\t" if ".tsv" in Path(piece.path).suffixes else ","
-    for records in _blocks(iter([body]), delimiter, piece.file, block_bytes=len(body)):
-        named = np.flatnonzero(~records.is_blank)
-        if not len(named):
-            break
-        record = int(named[0])
-        if record in np.flatnonzero(records.is_stray()):
-            raise SourceInvalid(file=piece.file, reason="its header has a quote out of place")
-        names = _fields(records.raw(record), delimiter, piece.file)
-        taken = len(head) - len(body) + int(records.ends[record])
-        if taken > HEADER_BYTES:
-            raise LimitExceeded(what=f"the header of {piece.file}, in bytes,", limit=HEADER_BYTES)
-        return TextTable(names, delimiter), min(taken, len(head))
-    return None, len(head)
+    records = _records(body, delimiter, first=0, first_line=0)
+    named = np.flatnonzero(~records.is_blank)
+    if not len(body) or not len(named):
+        return None, len(head)
+    record = int(named[0])
+    taken = len(head) - len(body) + int(records.ends[record])
+    if taken > HEADER_BYTES:
+        raise LimitExceeded(what=f"the header of {piece.file}, in bytes,", limit=HEADER_BYTES)
+    if records.is_stray()[record]:
+        raise SourceInvalid(file=piece.file, reason="its header has a quote out of place")
+    names = _fields(records.raw(record), delimiter, piece.file)
+    return TextTable(names, delimiter), min(taken, len(head))
 
 
 def csv_pieces(
@@ -162,11 +161,10 @@ def csv_pieces(
         return
     start = header_bytes
     chunks = _chunks(source, start, size, step=min(CHUNK_BYTES, cut_bytes))
-    for records in _blocks(chunks, layout.delimiter, file, block_bytes=cut_bytes):
-        # The last newline may be ours.
-        end = min(start + len(records.data), size)
-        yield CsvRange(file, path, start, end, line + records.first_line, layout, feed)
-        start = end
+    for block in _blocks(chunks, layout.delimiter, file, block_bytes=cut_bytes):
+        end = start + len(block)
+        yield CsvRange(file, path, start, end, line, layout, feed)
+        start, line = end, line + block.count(b"\n")
 
 
 def record_blocks(piece: CsvRange | CsvFile) -> Iterator[Records]:
@@ -178,80 +176,74 @@ def record_blocks(piece: CsvRange | CsvFile) -> Iterator[Records]:
             _, header_bytes = read_header(piece)
             line = _head(piece)[:header_bytes].count(b"\n")
             chunks = _without(unpacked_chunks(piece), header_bytes)
-    yield from _blocks(
-        chunks, piece.table.delimiter, piece.file, block_bytes=BLOCK_BYTES, first_line=line
-    )
+    delimiter, first = piece.table.delimiter, 0
+    for block in _blocks(chunks, delimiter, piece.file, block_bytes=BLOCK_BYTES):
+        records = _records(block, delimiter, first=first, first_line=line)
+        yield records
+        first += len(records.ends)
+        line += block.count(b"\n")
 
 
 # Finding records ----------------------------------------------------------------------------------
 
 
 def _blocks(
-    chunks: Iterator[bytes], delimiter: str, file: str, *, block_bytes: int, first_line: int = 0
-) -> Iterator[Records]:
+    chunks: Iterator[bytes], delimiter: str, file: str, *, block_bytes: int
+) -> Iterator[bytes]:
+    """Whole records; the last one may lack its newline, or the quote that closes it."""
     waiting = b""
-    first = 0
     for chunk in _of_size(chunks, block_bytes):
         waiting += chunk
-        records = _whole_records(waiting, delimiter, first, first_line)
-        if len(records.ends):
-            yield records
-            waiting = waiting[len(records.data) :]
-            first += len(records.ends)
-            first_line += records.data.count(b"\n")
+        if border := _last_border(waiting, delimiter):
+            yield waiting[:border]
+            waiting = waiting[border:]
         if len(waiting) > LINE_BYTES:
             raise LimitExceeded(what=f"a record of {file}, in bytes,", limit=LINE_BYTES)
     if waiting:
-        yield _last_record(waiting, delimiter, first, first_line)
+        yield waiting
 
 
-def _whole_records(data: bytes, delimiter: str, first: int, first_line: int) -> Records:
-    """The records that end in `data`."""
+def _last_border(data: bytes, delimiter: str) -> int:
+    """Where the last whole record ends."""
+    newline = data.rfind(b"\n")
+    if QUOTE not in data:
+        return newline + 1
+    quotes, _ = _structural(np.frombuffer(data, np.uint8), delimiter)
+    while newline >= 0 and (before := int(np.searchsorted(quotes, newline))) % 2:
+        # Within quotes: go on before the one that opened them.
+        newline = data.rfind(b"\n", 0, int(quotes[before - 1]))
+    return newline + 1
+
+
+def _records(data: bytes, delimiter: str, *, first: int, first_line: int) -> Records:
+    if not data.endswith(b"\n"):
+        data += b"\n"
     code = np.frombuffer(data, np.uint8)
-    inside, strays = _quoted(code, delimiter)
     is_end = code == NEWLINE
     is_return = code == RETURN
-    if inside is not None:
+    quotes, strays = _structural(code, delimiter)
+    inside = None
+    if len(quotes):
+        counts = np.zeros(len(code), dtype=np.uint8)
+        counts[quotes] = 1
+        # Eight bits are enough to tell odd from even.
+        inside = (np.cumsum(counts, dtype=np.uint8) & 1).view(bool)
         is_end &= ~inside
         is_return &= ~inside
     ends = np.flatnonzero(is_end) + 1
-    size = int(ends[-1]) if len(ends) else 0
-    returns = np.flatnonzero(is_return[:size])
-    strays = np.union1d(strays, returns[code[returns + 1] != NEWLINE])
-    return Records(
-        first,
-        first_line,
-        data[:size],
-        ends,
-        strays[strays < size],
-        None if inside is None else inside[:size],
-    )
+    if not len(ends):
+        return Records(first, first_line, data, np.array([len(data)]), np.array([0]), inside=None)
+    returns = np.flatnonzero(is_return)
+    strays = np.concatenate([strays, returns[code[returns + 1] != NEWLINE]])
+    return Records(first, first_line, data, ends, strays[strays < ends[-1]], inside)
 
 
-def _last_record(data: bytes, delimiter: str, first: int, first_line: int) -> Records:
-    """A record without a newline at its end, or with a quote that is never closed."""
-    records = _whole_records(data + b"\n", delimiter, first, first_line)
-    if len(records.ends) == 1:
-        return records
-    whole = data + b"\n"
-    end, stray = np.array([len(whole)]), np.array([0])
-    return Records(first, first_line, whole, end, stray, inside=None)
-
-
-def _quoted(code: np.ndarray, delimiter: str) -> tuple[np.ndarray | None, np.ndarray]:
-    """Which bytes lie within quotes, and the quotes that stand where none may."""
-    is_quote = code == QUOTE
-    quotes = np.flatnonzero(is_quote)
-    strays = quotes[:0]
-    if not len(quotes):
-        return None, strays
-    if not _take_turns(code, quotes, delimiter):
-        structural, strays = _one_by_one(code, quotes, delimiter)
-        is_quote = np.zeros(len(code), dtype=bool)
-        is_quote[structural] = True
-    # Eight bits are enough to tell odd from even.
-    inside: np.ndarray = (np.cumsum(is_quote, dtype=np.uint8) & 1).astype(bool)
-    return inside, strays
+def _structural(code: np.ndarray, delimiter: str) -> tuple[np.ndarray, np.ndarray]:
+    """The quotes that open and close fields in turn, and those that stand where none may."""
+    quotes = np.flatnonzero(code == QUOTE)
+    if _take_turns(code, quotes, delimiter):
+        return quotes, quotes[:0]
+    return _one_by_one(code, quotes, delimiter)
 
 
 def _take_turns(code: np.ndarray, quotes: np.ndarray, delimiter: str) -> bool:
@@ -259,7 +251,7 @@ def _take_turns(code: np.ndarray, quotes: np.ndarray, delimiter: str) -> bool:
     opening, closing = quotes[0::2], quotes[1::2]
     before = np.where(opening > 0, code[opening - 1], NEWLINE)
     opens = (before == ord(delimiter)) | (before == NEWLINE)
-    opens[1:] |= opening[1:] == closing[: len(opening) - 1] + 1
+    opens[1:] |= opening[1:] == closing[: max(0, len(opening) - 1)] + 1
     after = code[np.minimum(closing + 1, len(code) - 1)]
     closes = (after == ord(delimiter)) | (after == NEWLINE) | (after == RETURN) | (after == QUOTE)
     return bool(opens.all() and closes.all())
@@ -267,8 +259,7 @@ def _take_turns(code: np.ndarray, quotes: np.ndarray, delimiter: str) -> bool:
 
 def _one_by_one(
     code: np.ndarray, quotes: np.ndarray, delimiter: str
-) -> tuple[list[int], np.ndarray]:
-    """The quotes that open and close fields, and those that stand where none may."""
+) -> tuple[np.ndarray, np.ndarray]:
     before, after = {ord(delimiter), NEWLINE}, {ord(delimiter), NEWLINE, RETURN}
     structural: list[int] = []
     strays: list[int] = []
@@ -289,7 +280,7 @@ def _one_by_one(
             structural.append(place)
             if follows not in after:
                 strays.append(place)
-    return structural, np.array(strays, dtype=np.int64)
+    return np.array(structural, dtype=np.int64), np.array(strays, dtype=np.int64)
 
 
 # Bytes --------------------------------------------------------------------------------------------

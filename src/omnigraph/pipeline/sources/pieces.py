@@ -20,7 +20,6 @@ __all__ = [
     "LinesPiece",
     "Piece",
     "RowGroups",
-    "TablePiece",
     "TextTable",
 ]
 
@@ -140,5 +139,4 @@ class InlineTable:
 
 
 LinesPiece = LineRange | LinesFile | InlineLines
-TablePiece = CsvRange | CsvFile | RowGroups | LanceRows | InlineTable
-Piece = LinesPiece | TablePiece
+Piece = LinesPiece | CsvRange | CsvFile | RowGroups | LanceRows | InlineTable
