@@ -2,10 +2,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from omnigraph import Graph
@@ -38,8 +36,11 @@ def test_a_local_load_starts_no_java_and_imports_no_spark(tmp_path: Path) -> Non
 
 def test_an_engine_that_is_not_there_is_refused(tmp_path: Path) -> None:
     graph = Graph.init(str(tmp_path / "g"), SCHEMA, durability="relaxed")
+    data = write_ndjson(tmp_path / "a.jsonl")
     with pytest.raises(ArgumentInvalid, match="auto, spark or local"):
-        graph.load(write_ndjson(tmp_path / "a.jsonl"), mode="append", engine="dask")
+        graph.load(data, mode="append", engine="dask")
+    with pytest.raises(ArgumentInvalid, match="leave out one"):
+        graph.load(data, mode="append", engine="local", spark=object())
 
 
 def test_tasks_run_side_by_side_and_answer_in_order() -> None:
@@ -59,19 +60,3 @@ def test_an_error_of_a_task_comes_as_it_was() -> None:
     splits = [Split("in.jsonl", "/nowhere/in.jsonl", 0, 1)] * 3
     with pytest.raises(FileMissing):
         InProcess().run(splits, lines_before, doing="reading")
-
-
-def test_sql_sees_the_rows_of_all_tasks_until_they_are_forgotten() -> None:
-    runner, schema = InProcess(), pa.schema([("n", pa.int64())])
-
-    def read(number: int) -> Iterator[pa.RecordBatch]:
-        yield pa.RecordBatch.from_pydict({"n": [number, number * 10]}, schema)
-
-    runner.show_as("numbers", [1, 2], read, schema)
-    runner.show_as("none", [], read, schema)
-    found = runner.query("SELECT sum(n) AS n FROM numbers", doing="adding")
-    assert found == [{"n": 33}]
-    assert runner.query("SELECT * FROM none", doing="looking") == []
-    runner.forget("numbers")
-    runner.show_as("numbers", [3], read, schema)
-    assert runner.query("SELECT max(n) AS n FROM numbers", doing="looking") == [{"n": 30}]

@@ -178,6 +178,9 @@ class Graph:
         it until closed.
         """
         self._check_writable()
+        if engine == "local" and spark is not None:
+            rule = "a Spark session was passed as well: leave out one of the two"
+            raise ArgumentInvalid(argument="engine", value=engine, rule=rule)
         request = Request(
             source,
             mode=mode,

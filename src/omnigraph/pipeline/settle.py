@@ -22,8 +22,9 @@ from omnigraph.pipeline.stage import Keeping
 from omnigraph.pipeline.upsert import Upserted, upsert
 from omnigraph.read.diff import differing
 from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.datasets import RowSet
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.check import Arriving, judge
+from omnigraph.write.check import Arriving, Judgement, judge
 from omnigraph.write.rules import Breach, Part, Reading, Touch, plan_readings, report
 from omnigraph.write.stage import StagedFiles, StagedFragments
 
@@ -92,47 +93,44 @@ def settle_load(
 
 def _settle_new_rows(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
     """Files that are written already, as they are."""
-    is_overwrite = load.mode is LoadMode.OVERWRITE
-    if load.is_held:
-        judgement = judge(
-            {k: Arriving(t.held, must_be_new=t.ids_may_clash) for k, t in load.tables.items()},
-            snapshot,
-        )
-        found, reads = judgement.breaches, judgement.reads
-    else:
-        touch = {
-            key: Touch(adds=True, removes=is_overwrite, ids_may_clash=table.ids_may_clash)
-            for key, table in load.tables.items()
-        }
-
-        def sources(reading: Reading) -> Sequence[KeySource]:
-            table = load.tables.get(reading.entity.table_key)
-            match reading.part:
-                case Part.INCOMING:
-                    return [] if table is None else [*_staged_rows(table)]
-                case Part.KEPT if table is not None and is_overwrite:
-                    return []
-                case Part.KEPT:
-                    return committed_rows(
-                        load.root, snapshot.options, snapshot.dataset(reading.entity)
-                    )
-
-        readings = plan_readings(load.catalog, touch)
-        found, reads = check_sets(runner, readings, sources), _kept_tables(readings)
-    if found:
-        refusal = _refusal(load, found, lambda _, place: place)
+    judgement = _look_up(load, snapshot) if load.is_held else _compare(runner, load, snapshot)
+    if judgement.breaches:
+        refusal = _refusal(load, judgement.breaches, lambda _, place: place)
         load.discard_files()
         raise refusal
     files = {
         key: StagedFiles(
-            "overwrite" if is_overwrite else "append",
+            "overwrite" if load.mode is LoadMode.OVERWRITE else "append",
             tuple(file.fragment for file in table.files),
             table.rows,
             table.uri,
         )
         for key, table in load.tables.items()
     }
-    return SettledLoad(load, StagedFragments(files, reads=reads))
+    return SettledLoad(load, StagedFragments(files, reads=judgement.reads))
+
+
+def _look_up(load: StagedLoad, snapshot: Snapshot) -> Judgement:
+    arriving = {
+        key: Arriving(table.held, must_be_new=table.ids_may_clash)
+        for key, table in load.tables.items()
+    }
+    return judge(arriving, snapshot)
+
+
+def _compare(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> Judgement:
+    is_overwrite = load.mode is LoadMode.OVERWRITE
+    touch = {
+        key: Touch(adds=True, removes=is_overwrite, ids_may_clash=table.ids_may_clash)
+        for key, table in load.tables.items()
+    }
+    image = _Image(
+        load,
+        snapshot,
+        incoming={key: [*_staged_rows(table)] for key, table in load.tables.items()},
+        emptied=frozenset(load.tables) if is_overwrite else frozenset(),
+    )
+    return image.judge(runner, touch)
 
 
 def _staged_rows(table: LoadedTable) -> Iterator[StagedRows]:
@@ -194,22 +192,15 @@ def _merge_scratch_files(
             known.discard_files()
         upserts[key] = upsert(runner, load, table, snapshot)
 
-    def sources(reading: Reading) -> Sequence[KeySource]:
-        upserted = upserts.get(reading.entity.table_key)
-        match reading.part:
-            case Part.INCOMING:
-                return [] if upserted is None else [*upserted.rows()]
-            case Part.KEPT:
-                return committed_rows(
-                    load.root,
-                    snapshot.options,
-                    snapshot.dataset(reading.entity),
-                    without=None if upserted is None else upserted.replaced,
-                )
-
+    image = _Image(
+        load,
+        snapshot,
+        incoming={key: [*upserted.rows()] for key, upserted in upserts.items()},
+        replaced={key: upserted.replaced for key, upserted in upserts.items()},
+    )
     touch = Touch(adds=True, removes=False, ids_may_clash=False)
-    readings = plan_readings(load.catalog, dict.fromkeys(upserts, touch))
-    if found := check_sets(runner, readings, sources):
+    judgement = image.judge(runner, dict.fromkeys(upserts, touch))
+    if found := judgement.breaches:
         refusal = _refusal(load, found, lambda e, place: upserts[e.table_key].place(place))
         for upserted in upserts.values():
             upserted.discard_files()
@@ -217,7 +208,7 @@ def _merge_scratch_files(
         raise refusal
     work = StagedFragments(
         {key: upserted.work for key, upserted in upserts.items()},
-        reads=_kept_tables(readings) | load.tables.keys(),
+        reads=judgement.reads | load.tables.keys(),
     )
     superseded = {key: upserted.superseded for key, upserted in upserts.items()}
     return SettledLoad(load, work, superseded, upserts)
@@ -226,8 +217,37 @@ def _merge_scratch_files(
 # Both ---------------------------------------------------------------------------------------------
 
 
-def _kept_tables(readings: Sequence[Reading]) -> frozenset[TableKey]:
-    return frozenset(r.entity.table_key for r in readings if r.part is Part.KEPT)
+@dataclass(frozen=True)
+class _Image:
+    """Where the rows lie that the graph would hold after a load whose rows are in files."""
+
+    load: StagedLoad
+    snapshot: Snapshot
+    incoming: Mapping[TableKey, Sequence[StagedRows]]
+    emptied: frozenset[TableKey] = frozenset()
+    """Tables of which no row is kept."""
+    replaced: Mapping[TableKey, RowSet | None] = field(default_factory=dict)
+    """Rows that are not kept of the others."""
+
+    def judge(self, runner: Runner, touch: Mapping[TableKey, Touch]) -> Judgement:
+        readings = plan_readings(self.load.catalog, touch)
+        reads = frozenset(r.entity.table_key for r in readings if r.part is Part.KEPT)
+        return Judgement(check_sets(runner, readings, self._sources), reads)
+
+    def _sources(self, reading: Reading) -> Sequence[KeySource]:
+        key = reading.entity.table_key
+        match reading.part:
+            case Part.INCOMING:
+                return self.incoming.get(key, ())
+            case Part.KEPT if key in self.emptied:
+                return ()
+            case Part.KEPT:
+                return committed_rows(
+                    self.load.root,
+                    self.snapshot.options,
+                    self.snapshot.dataset(reading.entity),
+                    without=self.replaced.get(key),
+                )
 
 
 def _refusal(load: StagedLoad, found: Sequence[Breach], place: Place) -> OmnigraphError:

@@ -223,5 +223,4 @@ def _written(job: UpsertJob, rows: pa.Table, row_ids: NDArray[np.uint64]) -> tup
     if not rows.num_rows:
         return ()
     fragments = write_fragments(job.uri, iter(rows.to_batches()), rows.schema, options=job.options)
-    counts = [file.rows for file in map(StagedFile.of, fragments)]
-    return tuple(map(StagedFile, with_row_ids(fragments, row_ids), counts))
+    return tuple(map(StagedFile.of, with_row_ids(fragments, row_ids)))

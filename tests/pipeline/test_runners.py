@@ -1,0 +1,79 @@
+"""SQL over the rows of tasks, whoever runs them."""
+
+import itertools
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omnigraph.base.errors import FileMissing
+from omnigraph.pipeline.runner import Runner, runs
+from tests.pipeline.conftest import ON_SPARK
+
+NUMBERS = pa.schema([("n", pa.int64())])
+EITHER = pytest.mark.parametrize(
+    "runner", ["local", pytest.param("spark", marks=ON_SPARK)], indirect=True
+)
+
+
+def show(runner: Runner, name: str, *tasks: list[int]) -> None:
+    # A worker can't import this module: what it is to run must be no part of it.
+    schema = NUMBERS
+
+    def read(numbers: list[int]) -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"n": numbers}, schema)
+
+    runner.show_as(name, tasks, read, schema)
+
+
+@EITHER
+def test_sql_sees_the_rows_of_all_tasks_until_they_are_forgotten(runner: Runner) -> None:
+    show(runner, "numbers", [1, 10], [2, 20])
+    show(runner, "none")
+    assert runner.query("SELECT sum(n) AS n FROM numbers", doing="adding") == [{"n": 33}]
+    assert runner.query("SELECT * FROM none", doing="looking") == []
+    runner.forget("numbers")
+    show(runner, "numbers", [3])
+    assert runner.query("SELECT max(n) AS n FROM numbers", doing="looking") == [{"n": 3}]
+    runner.forget("numbers")
+    runner.forget("none")
+
+
+@EITHER
+def test_an_answer_is_dealt_out_by_value_and_each_value_in_one_piece(runner: Runner) -> None:
+    show(runner, "numbers", [*range(50)], [*range(50, 100)])
+    dealt = runner.run_over(
+        "SELECT n % 7 AS seventh, 100 - n AS rest FROM numbers",
+        lambda value, rows: (value, rows["rest"].to_pylist()),
+        by="seventh",
+        then="rest",
+        tasks=3,
+        doing="dealing",
+    )
+    runner.forget("numbers")
+    expected = [(value, sorted(100 - n for n in range(value, 100, 7))) for value in range(7)]
+    assert sorted(dealt) == expected
+
+
+@EITHER
+def test_an_error_of_ours_comes_back_from_dealt_out_work(runner: Runner) -> None:
+    def fail(value: int, rows: pa.Table) -> None:
+        raise FileMissing(path=str(value))
+
+    show(runner, "numbers", [4])
+    with pytest.raises(FileMissing) as caught:
+        runner.run_over("SELECT n FROM numbers", fail, by="n", then="n", tasks=1, doing="dealing")
+    runner.forget("numbers")
+    assert caught.value.path == "4"
+
+
+@given(st.lists(st.lists(st.integers(0, 3))))
+def test_runs_hold_what_follows_each_other_and_lose_nothing(batches: list[list[int]]) -> None:
+    made = [pa.RecordBatch.from_pydict({"n": batch}, NUMBERS) for batch in batches]
+    found = [(value, rows["n"].to_pylist()) for value, rows in runs(made, "n")]
+    assert [n for _, run in found for n in run] == [n for batch in batches for n in batch]
+    assert all({*run} == {value} for value, run in found)
+    values = [value for value, _ in found]
+    assert all(one != other for one, other in itertools.pairwise(values))
