@@ -4,6 +4,7 @@ What is written is in memory; of what the graph holds, only rows that could matt
 with a tuple, an end or an id that the write names. The cost follows the write, not the graph.
 """
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -32,7 +33,7 @@ from omnigraph.write.rules import (
     report,
 )
 
-__all__ = ["Arriving", "Judgement", "check_changes", "judge", "tables_judged_by"]
+__all__ = ["Arriving", "Judgement", "Questions", "check_changes", "judge", "tables_judged_by"]
 
 NO_IDS = pa.array([], pa.string())
 
@@ -54,13 +55,35 @@ class Judgement:
     """The tables whose kept rows have decided."""
 
 
-def check_changes(changes: ChangeSet, snapshot: Snapshot) -> Violations:
+class Questions:
+    """A DuckDB in memory to ask them, made when first needed and kept by whoever asks often.
+
+    To make one takes longer than all the questions of a small change together.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._database: duckdb.DuckDBPyConnection | None = None
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        """A connection that sees nothing of any other; threads may ask side by side."""
+        with self._lock:
+            if self._database is None:
+                self._database = duckdb.connect()
+            return self._database.cursor()
+
+
+def check_changes(
+    changes: ChangeSet, snapshot: Snapshot, questions: Questions | None = None
+) -> Violations:
     """What the graph would violate after the change. Row checks have passed already."""
-    found = judge(_arriving(changes), snapshot).breaches
+    found = judge(_arriving(changes), snapshot, questions).breaches
     return report([_named(breach, changes) for breach in found])
 
 
-def judge(arriving: Mapping[TableKey, Arriving], snapshot: Snapshot) -> Judgement:
+def judge(
+    arriving: Mapping[TableKey, Arriving], snapshot: Snapshot, questions: Questions | None = None
+) -> Judgement:
     """The rules that arriving rows break together with those that stay.
 
     The place in a breach is that of a row among those that arrive in its table.
@@ -75,7 +98,7 @@ def judge(arriving: Mapping[TableKey, Arriving], snapshot: Snapshot) -> Judgemen
     for reading in readings:
         rows = image.incoming(reading) if reading.part is Part.INCOMING else image.kept(reading)
         relations[reading.relation].append(extract(reading, rows, 0))
-    with duckdb.connect() as connection:
+    with (questions or Questions()).connect() as connection:
         for name, parts in relations.items():
             connection.register(name, pa.concat_tables(parts))
 
