@@ -108,6 +108,7 @@ def copied(store: GraphStore, place: str) -> None:
         *(("disk", way, is_after) for way in WAYS for is_after in (False, True)),
         ("s3", Ways.nothing_landed, True),
         ("s3", Ways.one_landed_and_the_rest_lost, True),
+        ("s3", Ways.published, False),
     ],
     indirect=["place"],
     ids=lambda value: getattr(value, "__name__", value),

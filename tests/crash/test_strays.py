@@ -208,7 +208,7 @@ def test_a_landing_of_a_lost_writer_beside_ours_is_never_seen(store: GraphStore,
     assert contents(open_store(place)) == ({**EDIT.new[0], "zoe": 1}, EDIT.new[1])
 
 
-def test_a_ghost_above_an_unfinished_write_does_not_keep_it_from_being_finished(
+def test_a_ghost_above_an_unfinished_write_does_not_keep_it_from_being_settled(
     store: GraphStore,
 ) -> None:
     with pytest.raises(Crash):
@@ -216,6 +216,6 @@ def test_a_ghost_above_an_unfinished_write_does_not_keep_it_from_being_finished(
     land_ghost(store, fencing=0)
     let_leases_end(store)
     recover_all(store)
-    assert contents(store) == EDIT.new
+    assert contents(store) == OLD
     put(store, changes(people=people(zoe=1)))
-    assert contents(open_store(store.root)) == ({**EDIT.new[0], "zoe": 1}, EDIT.new[1])
+    assert contents(open_store(store.root)) == ({**OLD[0], "zoe": 1}, OLD[1])

@@ -10,15 +10,17 @@ moved it, by its uuid; a version number alone proves nothing.
 | the commit is there | | done: remove the note |
 | another head, or other table versions | | settled before: remove the note |
 | the parent is still the head | all moved | publish what was meant |
-| | none moved | nothing happened: remove the note, and make sure that nothing will |
+| | none moved | nothing happened: remove the note, and see that nothing will |
 | | some moved | land the rest and publish; if that can't be, restore the moved ones |
+| | some or all moved, and the writer may be alive | restore them |
 | | moved by someone else who has lost too | restore them |
 | | moved by a stranger | stop: an operator decides |
 
-A fence that may lapse has a second meaning: the writer may not be dead but only late. Its commit
-can't be published any more, since the manifest's head carries our number; its landings can still
-come. They are kept out by a restoration, after which nothing staged before can land, and one that
-slips through is a stray, which the next write undoes (`strays`).
+A fence that may lapse has a second meaning: the writer may not be dead but only late, its caller
+still waiting. So its unpublished write is not finished behind its back: it is undone, and it will
+be told so. It can't publish any more, since the manifest's head carries our number; its landings
+can still come. They are kept out by a restoration, after which nothing staged before can land, and
+one that slips through is a stray, which the next write undoes (`strays`).
 
 Being killed here at any point and run again comes to the same end.
 """
@@ -187,10 +189,19 @@ def _settle(finder: _Finder, sidecar: Sidecar) -> tuple[RecoveryAction, Outcomes
             _keep_out(store, held, sidecar)
         return RecoveryAction.ROLLED_BACK, outcomes
     can_finish = found <= {Outcome.LANDED, Outcome.NO_MOVEMENT}
-    if can_finish and _finish(finder, sidecar, outcomes, state):
+    if (
+        can_finish
+        and not _may_be_alive(sidecar, held)
+        and _finish(finder, sidecar, outcomes, state)
+    ):
         return RecoveryAction.ROLLED_FORWARD, outcomes
     _undo(finder, sidecar, state)
     return RecoveryAction.ROLLED_BACK, outcomes
+
+
+def _may_be_alive(sidecar: Sidecar, held: FencedBranch) -> bool:
+    """Whether someone else wrote the note who may not know yet that the fence is ours."""
+    return held.hold.may_lapse and sidecar.fencing < held.number
 
 
 def _is_stale(sidecar: Sidecar, state: ManifestState) -> bool:
