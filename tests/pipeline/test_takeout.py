@@ -62,7 +62,7 @@ def sifted(tmp_path: Path, runner: Runner) -> Sifted:
 def test_blobs_survive_the_loss_of_a_neighbour(sifted: Sifted, mode: str) -> None:
     photos = {f"n{n}": bytes([n]) * 3 for n in range(4)}
     notes = [
-        node("Note", id_=id_, text=id_, photo=base64.b64encode(photo).decode(), face=[1, 2])
+        node("Note", id_=id_, text=id_, photo="base64:" + base64.b64encode(photo).decode(), face=[1, 2])
         for id_, photo in photos.items()
     ]
     loose = edge("Knows", "nobody", "ada")
