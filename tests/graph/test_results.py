@@ -72,8 +72,9 @@ def test_explain_says_what_to_expect_and_analyze_what_came(graph: Graph) -> None
     ]
     assert all("rows" in line for line in plan.splitlines())
     ran = graph.explain(QUERIES, "friends", {"email": "p00"}, analyze=True).splitlines()
-    assert ran[2].endswith("3 rows")
-    assert all(" ms " in line for line in ran)
+    # Three nodes reached: eight bytes for the number of each, and nothing else is carried.
+    assert ran[2].endswith(" 24B  3 rows")
+    assert all(" ms " in line and "B  " in line for line in ran)
     assert "InsertNode" in graph.explain(QUERIES, "add")
 
 

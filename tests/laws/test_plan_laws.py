@@ -3,15 +3,17 @@
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.lang.plan import ir
-from omnigraph.lang.plan.optimise import optimise
-from omnigraph.lang.plan.stats import Statistics
+from omnigraph.lang.plan.optimise import RULES, Rule, optimise
+from omnigraph.lang.plan.stats import Estimator, Statistics
 from omnigraph.read.probes import TraversalMode
 from omnigraph.read.run import run
 from omnigraph.read.topology.cache import RuntimeCache
+from omnigraph.store.snapshot import Snapshot
 from tests.laws.test_read_laws import NOW_MS, canonical
 from tests.reference.naive import Naive, PlainGraph
 from tests.reference.random_plans import CATALOG, RandomQuery, graphs, queries
@@ -34,14 +36,36 @@ def test_an_optimised_plan_gives_the_rows_of_the_plain_one(
 ) -> None:
     read = optimise(ir.ReadQuery("random", (), query.plan, (), ()), CATALOG, guess)
     assert isinstance(read, ir.ReadQuery)
-    theirs = [canonical(row) for row in Naive(graph, query.parameters, NOW_MS).answer(query.plan)]
     with tempfile.TemporaryDirectory() as root:
         snapshot = stored(graph, Path(root))
         for mode in (TraversalMode.INDEXED, TraversalMode.CSR):
-            cache = RuntimeCache()
-            table = run(read, snapshot, query.parameters, cache=cache, now_ms=NOW_MS, mode=mode)
-            ours = [canonical(row) for row in table.to_pylist()]
-            if query.is_ordered:
-                assert ours == theirs, mode
-            else:
-                assert sorted(ours, key=repr) == sorted(theirs, key=repr), mode
+            agree(read.plan, query, graph, snapshot, mode)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@given(graphs(), queries(), statistics)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
+def test_every_rule_by_itself_keeps_the_rows(
+    rule: Rule, graph: PlainGraph, query: RandomQuery, guess: Statistics
+) -> None:
+    plan = rule(query.plan, Estimator(CATALOG, guess))
+    with tempfile.TemporaryDirectory() as root:
+        agree(plan, query, graph, stored(graph, Path(root)), TraversalMode.CSR)
+
+
+def agree(
+    plan: ir.Project,
+    query: RandomQuery,
+    graph: PlainGraph,
+    snapshot: Snapshot,
+    mode: TraversalMode,
+) -> None:
+    """The plan gives what a plain evaluator makes of the query."""
+    read = ir.ReadQuery("random", (), plan, (), ())
+    theirs = [canonical(row) for row in Naive(graph, query.parameters, NOW_MS).answer(query.plan)]
+    table = run(read, snapshot, query.parameters, cache=RuntimeCache(), now_ms=NOW_MS, mode=mode)
+    ours = [canonical(row) for row in table.to_pylist()]
+    if query.is_ordered:
+        assert ours == theirs, mode
+    else:
+        assert sorted(ours, key=repr) == sorted(theirs, key=repr), mode

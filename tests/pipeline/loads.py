@@ -13,6 +13,7 @@ from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.pipeline.load import LoadMode, stage_load
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.settle import SettledLoad, settle_load
+from omnigraph.pipeline.sources import plan_pieces
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import Dataset, read_fragment_columns
@@ -43,9 +44,12 @@ class World:
 
     def settle(self, *sources: str, mode: str = "append", **options: Any) -> SettledLoad:
         snapshot = self.store.snapshot(MAIN)
+        planned = plan_pieces(
+            sources, catalog=snapshot.catalog, parallelism=self.runner.parallelism
+        )
         load = stage_load(
             self.runner,
-            sources,
+            planned,
             snapshot=snapshot,
             mode=LoadMode.named(mode),
             root=str(self.store.root),

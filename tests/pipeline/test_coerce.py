@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from omnigraph.base.types import INTEGER_RANGES, EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.store.arrow import arrow_type
-from omnigraph.write.coerce import arriving_type, coerce, expectation
+from omnigraph.write.arriving import arriving_type, expectation
+from omnigraph.write.coerce import coerce
 
 EVERY_TYPE: list[ValueType] = [*Scalar, EnumOf(("a", "b")), VectorOf(3), *map(ListOf, Scalar)]
 

@@ -13,9 +13,9 @@ from omnigraph.base.errors import (
     InputUnreadable,
     KeyTaken,
 )
-from omnigraph.pipeline import load as load_module
 from omnigraph.pipeline.load import LoadMode
 from omnigraph.pipeline.runner import Runner
+from omnigraph.pipeline.sources import plan as plan_module
 from tests.pipeline.loads import YORK, World, owner, person
 from tests.pipeline.world import edge, node
 from tests.pipeline.world import write as write_lines
@@ -29,7 +29,7 @@ def world(tmp_path: Path, runner: Runner) -> World:
 def test_staged_files_hold_exactly_the_rows_of_the_input(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load_module, "LEAST_TASK_BYTES", 2_000)
+    monkeypatch.setattr(plan_module, "LEAST_TASK_BYTES", 2_000)
     people = [owner(f"p{n:03}") for n in range(100)]
     knows = [edge("Knows", f"p{n:03}", f"p{n + 1:03}", since="2020-01-31") for n in range(99)]
     (world.place / "in").mkdir()
@@ -140,7 +140,7 @@ def test_overwrite_refuses_to_orphan_edges_that_stay(world: World) -> None:
 def test_bad_lines_are_found_in_every_task_and_counted_all(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load_module, "LEAST_TASK_BYTES", 1_000)
+    monkeypatch.setattr(plan_module, "LEAST_TASK_BYTES", 1_000)
     lines: list[dict[str, Any] | str] = [person(f"p{n}") for n in range(300)]
     for number in (3, 150, 299):
         lines[number] = person(f"p{number}", phone=5)

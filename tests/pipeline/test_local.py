@@ -9,7 +9,8 @@ import pytest
 from omnigraph import Graph
 from omnigraph.base.errors import ArgumentInvalid, FileMissing
 from omnigraph.pipeline.local import InProcess
-from omnigraph.pipeline.sources import Split, lines_before
+from omnigraph.pipeline.sources.lines import lines_before
+from omnigraph.pipeline.sources.pieces import LineRange
 from tests.graph.people import SCHEMA, write_ndjson
 
 LOAD = """
@@ -57,6 +58,6 @@ def test_tasks_run_side_by_side_and_answer_in_order() -> None:
 
 
 def test_an_error_of_a_task_comes_as_it_was() -> None:
-    splits = [Split("in.jsonl", "/nowhere/in.jsonl", 0, 1)] * 3
+    splits = [LineRange("in.jsonl", "/nowhere/in.jsonl", 0, 1)] * 3
     with pytest.raises(FileMissing):
         InProcess().run(splits, lines_before, doing="reading")

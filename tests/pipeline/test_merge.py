@@ -1,6 +1,5 @@
 """Loads in mode merge, small and large, whoever runs them."""
 
-import base64
 import itertools
 import random
 from pathlib import Path
@@ -8,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.errors import ConstraintViolated
 from omnigraph.base.ids import MAIN
-from omnigraph.pipeline import load as load_module
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.session import Spark
+from omnigraph.pipeline.sources import plan as plan_module
 from tests.pipeline.conftest import ON_SPARK
 from tests.pipeline.loads import YORK, World, owner, person
 from tests.pipeline.world import edge, node
@@ -102,7 +102,7 @@ def test_later_means_later_in_the_input_however_a_line_is_written(world: World) 
 @IN_PROCESS
 def test_a_row_that_equals_what_is_there_is_no_change(world: World) -> None:
     face = {"face": [1.0, 0.5], "tags": ["a", ""], "at": "2024-01-01T00:00:00Z"}
-    photo = base64.b64encode(b"p" * 100_000).decode()
+    photo = text_from_blob(b"p" * 100_000)
     notes = [node("Note", id_="n", text="hi", photo=photo, **face), node("Note", id_="m", text="")]
     world.load(YORK, person("ada", phone="1"), owns("a", "ada"), *notes)
     head = world.snapshot.commit.id
@@ -111,7 +111,12 @@ def test_a_row_that_equals_what_is_there_is_no_change(world: World) -> None:
     assert (settled.nodes, settled.superseded) == ({"Note": 2, "Person": 1}, 1)
     assert world.publish(settled) is None
     assert world.snapshot.commit.id == head
-    for change in ({"face": [1.0, 0.25]}, {"tags": ["a"]}, {"tags": None}, {"photo": "AAAA"}):
+    for change in (
+        {"face": [1.0, 0.25]},
+        {"tags": ["a"]},
+        {"tags": None},
+        {"photo": "base64:AAAA"},
+    ):
         changed = node("Note", id_="n", **{"text": "hi", "photo": photo, **face, **change})
         world.load(changed, mode="merge")
         assert world.snapshot.commit.changes[0].updated == 1
@@ -210,7 +215,7 @@ def test_a_merge_is_settled_again_by_what_is_there_now(world: World) -> None:
 def test_any_merges_leave_what_a_dictionary_would_hold(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load_module, "LEAST_TASK_BYTES", 2_000)
+    monkeypatch.setattr(plan_module, "LEAST_TASK_BYTES", 2_000)
     chance = random.Random(7)
     world.load(YORK)
     model: dict[str, str | None] = {}

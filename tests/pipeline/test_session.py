@@ -9,7 +9,8 @@ import pytest
 
 from omnigraph.base.errors import FileMissing, SparkFailed
 from omnigraph.pipeline.session import Spark, SparkSettings
-from omnigraph.pipeline.sources import Split, lines_before
+from omnigraph.pipeline.sources.lines import lines_before
+from omnigraph.pipeline.sources.pieces import LineRange
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -27,7 +28,7 @@ def test_no_tasks_are_no_job(spark: Spark) -> None:
 
 def test_an_error_of_ours_comes_back_from_a_task_as_it_was(spark: Spark) -> None:
     with pytest.raises(FileMissing) as caught:
-        spark.run([Split("in.jsonl", "/nowhere/in.jsonl", 0, 1)], lines_before, doing="reading")
+        spark.run([LineRange("in.jsonl", "/nowhere/in.jsonl", 0, 1)], lines_before, doing="reading")
     assert caught.value.path == "in.jsonl"
     assert caught.value.__cause__ is None
 

@@ -9,7 +9,8 @@ from omnigraph.base.clock import ulid_text
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.check import compile_schema
-from omnigraph.pipeline.conform import Conformed, conform
+from omnigraph.pipeline.conform import Conformed, conform_piece
+from omnigraph.pipeline.sources.pieces import InlineLines
 from omnigraph.store.graph_store import GraphStore
 
 NOW_MS = 1_700_000_000_000
@@ -68,9 +69,8 @@ def write(path: Path, *lines: dict[str, Any] | str) -> str:
 
 
 def conformed(data: bytes) -> Conformed:
-    return conform(
-        data, catalog=CATALOG, now_ms=NOW_MS, place=lambda number: ("in.jsonl", number + 1)
-    )
+    (block,) = conform_piece(InlineLines("in.jsonl", 0, data), catalog=CATALOG, now_ms=NOW_MS)
+    return block
 
 
 def rows(result: Conformed) -> dict[int, dict[str, Any]]:

@@ -17,18 +17,17 @@ from omnigraph.lang.plan import ir
 from tests.reference.naive import Entity, PlainGraph
 from tests.reference.small_graph import catalog_of, plain_graph
 
-CATALOG = catalog_of(
-    """
-    interface Named { name: String?  n: I64? }
-    node A implements Named {
-        x: F64?  small: I32?  flag: Bool?  day: Date?  at: DateTime?  tags: [String]?
-    }
-    node B implements Named { id: I64 @key  big: U64? }
-    edge Aa: A -> A { w: I32? }
-    edge Ab: A -> B
-    edge Ba: B -> A { w: I32? }
-    """
-)
+SCHEMA = """
+interface Named { name: String?  n: I64? }
+node A implements Named {
+    x: F64?  small: I32?  flag: Bool?  day: Date?  at: DateTime?  tags: [String]?
+}
+node B implements Named { id: I64 @key  big: U64? }
+edge Aa: A -> A { w: I32? }
+edge Ab: A -> B
+edge Ba: B -> A { w: I32? }
+"""
+CATALOG = catalog_of(SCHEMA)
 
 A, B = TypeName("A"), TypeName("B")
 
@@ -236,6 +235,8 @@ def _expand_bound(d: Drawing, source: ir.Op, scope: list[Variable], depth: int) 
 
 
 def _filter(d: Drawing, source: ir.Op, scope: list[Variable], depth: int) -> ir.Op:
+    if d.draw(st.integers(0, 11)) == 0:
+        return ir.Filter(source, _constant(d))
     return ir.Filter(source, _predicate(d, d.choose(scope), scope))
 
 
@@ -265,6 +266,50 @@ def _predicate(d: Drawing, variable: Variable, scope: list[Variable]) -> ir.Pred
     literal = d.given(ir.Literal(d.draw(PROPERTY_VALUES[property_.name]), property_.type))
     sides: list[Any] = [property_, d.choose([literal, literal, d.choose(same)])]
     return ir.Compare(d.choose(ops), *d.draw(st.permutations(sides)))
+
+
+def _tied(d: Drawing, source: ir.Op, scope: list[Variable]) -> ir.Op:
+    """Another variable, with a value that one there already has."""
+    there = list(scope)
+    source = _scan(d, source, scope)
+    if d.draw(st.booleans()):
+        source = _filter(d, source, scope[-1:], 0)
+    pairs = [
+        (p, q)
+        for v in there
+        for p in v.properties()
+        for q in scope[-1].properties()
+        if p.name == q.name != "tags" or {p.name, q.name} <= {*NUMBERS, "id"}
+    ]
+    ids: tuple[ir.Expression, ir.Expression] = (
+        ir.IdentityOf(d.choose(there).name),
+        ir.IdentityOf(scope[-1].name),
+    )
+    sides: list[Any] = list(d.choose([ids, *pairs]))
+    source = ir.Filter(source, ir.Compare(ir.CompareOp.EQ, *d.draw(st.permutations(sides))))
+    return pattern(d, source, scope, depth=1, size=1)
+
+
+def _constant(d: Drawing) -> ir.Predicate:
+    """A test of no variable."""
+    literals = [d.draw(number_literals) for _ in range(2)]
+    if d.draw(st.booleans()):
+        literals = [ir.Literal(d.draw(words), Scalar.STRING) for _ in range(2)]
+    left, right = literals[0], d.given(literals[1])
+    match d.draw(st.integers(0, 5)):
+        case 0:
+            return ir.NullTest(right, is_negated=d.draw(st.booleans()))
+        case 1 if left.type is not None:
+            options = ir.Literal((left.value, None), ListOf(_literal_scalar(left)))
+            return ir.Membership(right, options)
+        case _:
+            is_text = left.type is Scalar.STRING
+            return ir.Compare(d.choose(list(ir.CompareOp) if is_text else ORDERED), left, right)
+
+
+def _literal_scalar(literal: ir.Literal) -> Scalar:
+    assert isinstance(literal.type, Scalar)
+    return literal.type
 
 
 def _scalar(property_: ir.PropertyOf) -> Scalar:
@@ -411,8 +456,13 @@ def queries(draw: st.DrawFn) -> RandomQuery:
     d, scope = Drawing(draw), list[Variable]()
     source = _scan(d, ir.Unit(), scope)
     source = pattern(d, source, scope, depth=2, size=3)
-    if draw(st.integers(0, 9)) == 0:
-        source = pattern(d, _scan(d, source, scope), scope, depth=0, size=1)
+    match draw(st.integers(0, 9)):
+        case 0:
+            source = pattern(d, _scan(d, source, scope), scope, depth=0, size=1)
+        case 1 | 2:
+            source = _tied(d, source, scope)
+        case _:
+            pass
     found = source
     match d.choose(["rows", "aggregate", "aggregate", "distinct"]):
         case "rows":

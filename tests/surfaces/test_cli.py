@@ -1,5 +1,6 @@
 """The command line: answers on standard output, words on standard error, exit codes that mean."""
 
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -227,3 +228,26 @@ def test_a_point_query_does_not_load_spark(store: str) -> None:
         [sys.executable, "-c", script, store, QUERIES], capture_output=True, text=True, check=True
     )
     assert ran.stdout.strip() == "False"
+
+
+def test_a_table_is_loaded_by_a_mapping_and_a_format(store: str, omnigraph: CommandLine) -> None:
+    Path("staff").write_text("mail,name,age\nbob@x,Bob,20\n")
+    Path("m.yaml").write_text("staff: {node: Person, properties: {email: mail}}\n")
+    given = ("--data", "staff", "--format", "csv", "--mapping", "m.yaml", "--engine", "local")
+    answer = omnigraph("load", *given, "--mode", "append", "--json", store)
+    assert answer.exit_code == 0, answer.err
+    refused = omnigraph("load", *given, "--mode", "append", "--format", "xml", store)
+    assert (refused.exit_code, "jsonl, csv or parquet" in refused.err) == (1, True)
+
+
+def test_a_dash_loads_what_comes_in(
+    store: str, omnigraph: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = b'{"type":"Company","data":{"name":"Looms"}}\n'
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(line)))
+    answer = omnigraph("load", "--data", "-", "--mode", "append", store)
+    assert answer.exit_code == 0, answer.err
+    assert "Company: 1" in answer.err
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{\n")))
+    refused = omnigraph("load", "--data", "-", "--mode", "append", store)
+    assert (refused.exit_code, "stdin:1:2" in refused.err) == (1, True)

@@ -3,11 +3,12 @@
     OmnigraphError
     ├── InputError      fix it          parse_error type_error param_error schema_error
     │                                   constraint_violation invalid_argument migration_unsupported
+    │                                   range_not_satisfiable
     ├── MissingError    check the name  not_found
     ├── DeniedError     ask             policy_denied unauthorized
     ├── ConflictError   re-read, retry  version_conflict read_set_conflict precondition_failed
     │                                   key_conflict branch_exists branch_in_use already_initialized
-    │                                   merge_conflicts
+    │                                   merge_conflicts target_exists
     ├── StorageError    look before you retry: the outcome may be unknown   storage_error
     │                                   store_unfit
     ├── LimitError      ask for less    resource_limit
@@ -22,12 +23,14 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from omnigraph.base.ids import BranchName, CommitId
+from omnigraph.base.nearest import nearest
 from omnigraph.base.span import SourceText, Span
 from omnigraph.base.violations import Violations
 
 __all__ = [
     "AlreadyInitialized",
     "ArgumentInvalid",
+    "BlobMissing",
     "BranchBusy",
     "BranchExists",
     "BranchHasChildren",
@@ -38,6 +41,7 @@ __all__ = [
     "DeniedError",
     "DependencyMissing",
     "Diagnostic",
+    "EntityMissing",
     "FenceLost",
     "FileMissing",
     "GraphMissing",
@@ -48,25 +52,30 @@ __all__ = [
     "LanguageError",
     "LimitError",
     "LimitExceeded",
+    "MappingInvalid",
     "MergeConflicts",
     "MigrationRefused",
     "MissingError",
     "MomentMissing",
+    "NameMissing",
     "OmnigraphError",
     "ParameterInvalid",
     "ParseFailed",
     "PreconditionFailed",
     "QueryCancelled",
     "QueryMissing",
+    "RangeOutside",
     "ReadSetMoved",
     "RecoveryError",
     "RecoveryRequired",
     "SchemaInvalid",
     "SchemaVersionUnsupported",
+    "SourceInvalid",
     "SparkFailed",
     "StorageError",
     "StorageFailed",
     "StoreUnfit",
+    "TargetTaken",
     "TypeCheckFailed",
     "Unsupported",
 ]
@@ -266,6 +275,37 @@ class InputUnreadable(ConstraintViolated):
 
 
 @dataclass(eq=False)
+class SourceInvalid(InputError):
+    """A file or frame can't be loaded as a whole: it is damaged, or its columns don't fit."""
+
+    code: ClassVar[str] = "parse_error"
+    file: str
+    reason: str
+    column: str | None = None
+    advice: str | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.file}, column {self.column}" if self.column is not None else self.file
+        return f"{where}: {self.reason}"
+
+    @property
+    def hint(self) -> str | None:
+        return self.advice
+
+
+@dataclass(eq=False)
+class MappingInvalid(InputError):
+    """A mapping of columns can't be used: it names what is not there, or can't be read."""
+
+    code: ClassVar[str] = "invalid_argument"
+    place: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason}"
+
+
+@dataclass(eq=False)
 class ArgumentInvalid(InputError):
     """A call's argument can't be used: a bad branch name, an unknown mode."""
 
@@ -292,6 +332,23 @@ class Unsupported(InputError):
     @property
     def hint(self) -> str | None:
         return self.instead
+
+
+@dataclass(eq=False)
+class RangeOutside(InputError):
+    """Bytes were asked for that a blob does not have."""
+
+    code: ClassVar[str] = "range_not_satisfiable"
+    start: int
+    end: int
+    size: int
+
+    def __str__(self) -> str:
+        return f"bytes {self.start} to {self.end} are not within a blob of {self.size} bytes"
+
+    @property
+    def hint(self) -> str | None:
+        return "a range begins at 0 or later and ends at the size or before"
 
 
 @dataclass(eq=False)
@@ -417,6 +474,45 @@ class QueryMissing(MissingError):
         return f"queries here: {', '.join(self.known[:12])}" if self.known else None
 
 
+@dataclass(eq=False)
+class NameMissing(MissingError):
+    """The schema has no such thing. `what` says which: "node type", "property of Person"."""
+
+    what: str
+    name: str
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"no {self.what} named {self.name}"
+
+    @property
+    def hint(self) -> str | None:
+        if near := nearest(self.name, self.known):
+            return f"did you mean {near}?"
+        return f"there are {', '.join(self.known[:12])}" if self.known else None
+
+
+@dataclass(eq=False)
+class EntityMissing(MissingError):
+    type_name: str
+    entity_id: str
+
+    def __str__(self) -> str:
+        return f"no {self.type_name} has the id {self.entity_id}"
+
+
+@dataclass(eq=False)
+class BlobMissing(MissingError):
+    """The entity is there and its blob is null: not even empty."""
+
+    type_name: str
+    entity_id: str
+    property: str
+
+    def __str__(self) -> str:
+        return f"{self.type_name} {self.entity_id} has no {self.property}: it is null"
+
+
 # Conflicts --------------------------------------------------------------------------------------
 
 
@@ -431,6 +527,21 @@ class AlreadyInitialized(ConflictError):
     @property
     def hint(self) -> str | None:
         return "open it, or choose an empty place"
+
+
+@dataclass(eq=False)
+class TargetTaken(ConflictError):
+    """Something is already where an export would write."""
+
+    code: ClassVar[str] = "target_exists"
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.path} is already there"
+
+    @property
+    def hint(self) -> str | None:
+        return "choose another place; --force (overwrite=True) replaces a file or an earlier export"
 
 
 @dataclass(eq=False)

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["EXAMPLES_PER_KIND", "Violation", "Violations"]
+__all__ = ["EXAMPLES_PER_KIND", "UNREADABLE", "Violation", "Violations"]
 
 # Enough to see the pattern, few enough to read; the counts tell the rest.
 EXAMPLES_PER_KIND = 20
+
+UNREADABLE = ("json", "envelope", "csv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,7 @@ class Violation:
     """One row and the rule it breaks.
 
     `kind` is one of required, enum, range, check, unique, key, endpoint, cardinality, type (the
-    schema's rules), or json, envelope (the line is not a row at all).
+    schema's rules), or one of `UNREADABLE` (what came is not a row at all).
     """
 
     kind: str

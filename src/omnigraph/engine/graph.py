@@ -11,7 +11,7 @@ themselves; readers never wait.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +19,16 @@ from omnigraph.base.clock import Clock, SystemClock
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import MAIN, BranchName, CommitId
-from omnigraph.engine.load import Progress, Request, Sources, load
+from omnigraph.engine.blob import Blob, find_blob
+from omnigraph.engine.export import Target, export
+from omnigraph.engine.load import GivenMapping, Progress, Request, load
 from omnigraph.engine.maintain import index_infos, optimize
 from omnigraph.engine.merge import merge
-from omnigraph.engine.mutate import mutate
 from omnigraph.engine.query import PlanCache, ask, explain_plan
 from omnigraph.engine.query import analyze as analyze_plan
 from omnigraph.engine.results import (
     CommitInfo,
+    ExportResult,
     IndexInfo,
     LoadResult,
     MergeResult,
@@ -38,7 +40,6 @@ from omnigraph.engine.settings import Settings
 from omnigraph.engine.text import QUERY, SCHEMA, Text, as_source
 from omnigraph.engine.travel import Moment, commit_at
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.schema.check import compile_schema
 from omnigraph.read.context import Budget
 from omnigraph.read.topology.cache import RuntimeCache
 from omnigraph.read.topology.disk import DiskCache
@@ -89,6 +90,9 @@ class Graph:
         clock: Clock | None = None,
     ) -> "Graph":
         """Make a graph in an empty place. `schema` is the text, or the path of a `.pg` file."""
+        # Who only reads does without the schema language; so below with mutations.
+        from omnigraph.lang.schema.check import compile_schema
+
         source = as_source(schema, SCHEMA)
         settings = Settings.from_environment()
         store = GraphStore.init(
@@ -156,11 +160,13 @@ class Graph:
 
     def load(
         self,
-        source: Sources,
+        source: object,
         *,
         mode: str,
         branch: str = MAIN,
         from_: str | None = None,
+        mapping: GivenMapping = None,
+        format: str | None = None,
         load_id: str | None = None,
         engine: str = "auto",
         actor: str | None = None,
@@ -168,7 +174,12 @@ class Graph:
         spark: Any = None,
         progress: Progress | None = None,
     ) -> LoadResult:
-        """Load NDJSON files, directories or globs, checked as a whole, as one commit.
+        """Load files, frames or rows, checked as a whole, as one commit.
+
+        `source` is a path or several (files, directories, globs: NDJSON, CSV, Parquet, Lance;
+        `-` is standard input), rows as dicts, bytes or an open file of NDJSON, a frame with its
+        `mapping`, or frames by the names of their types. `mapping` says which columns feed which
+        properties (rules, or a YAML file), `format` what files are whose names don't tell.
 
         `mode` is `append` (an id that is already there is an error), `merge` (a row replaces the
         one with its id, whole, or is new) or `overwrite` (replaces all rows of the types present in
@@ -176,8 +187,8 @@ class Graph:
         load a repetition, which does nothing: so a load may be tried again after any failure.
 
         `engine` is `spark`, `local` (in this process, without Java: the quick way for a small file)
-        or `auto`. `spark` is a session of yours to use; without it the handle starts one and keeps
-        it until closed.
+        or `auto`: Spark, but for what came with the call and is small. `spark` is a session of
+        yours to use; without it the handle starts one and keeps it until closed.
         """
         self._check_writable()
         if engine == "local" and spark is not None:
@@ -185,11 +196,14 @@ class Graph:
             raise ArgumentInvalid(argument="engine", value=engine, rule=rule)
         request = Request(
             source,
+            mapping=mapping,
+            format=format,
             mode=mode,
             branch=BranchName(branch),
             from_=BranchName(from_) if from_ is not None else None,
             load_id=load_id,
-            engine=engine,
+            # Whoever passes a session means it to be used.
+            engine="spark" if spark is not None and engine == "auto" else engine,
         )
         return load(
             self._store,
@@ -242,6 +256,8 @@ class Graph:
         if_commit: CommitId | str | None = None,
     ) -> MutationResult:
         """Run one mutation of `source`: all its statements become one commit, or nothing does."""
+        from omnigraph.engine.mutate import mutate
+
         self._check_writable()
         return mutate(
             self._store,
@@ -286,6 +302,55 @@ class Graph:
             now_ms=self._store.clock.now_ms(),
             budget=self._budget(),
             mode=self._settings.traversal_mode,
+        )
+
+    def blob(
+        self,
+        kind: str,
+        type_: str,
+        id_: str,
+        name: str,
+        *,
+        branch: str = MAIN,
+        snapshot: Moment | None = None,
+    ) -> Blob:
+        """The bytes of a Blob property: `graph.blob("node", "Person", "ada", "photo").read()`.
+
+        No byte is read before `read` asks for it. `kind` is node or edge.
+        """
+        return find_blob(
+            self._snapshot(branch, snapshot),
+            graph_id=self._store.graph_id,
+            kind=kind,
+            type_name=type_,
+            id_=id_,
+            name=name,
+        )
+
+    def export(
+        self,
+        target: Target,
+        *,
+        types: Iterable[str] | None = None,
+        format: str = "jsonl",
+        branch: str = MAIN,
+        snapshot: Moment | None = None,
+        overwrite: bool = False,
+    ) -> ExportResult:
+        """Write a branch, or a moment of it, for others; a load of it gives an equal graph.
+
+        `target` is the path of a file (`jsonl`) or of a directory (`parquet`), or for `jsonl` a
+        stream of bytes. A file is there whole or not at all. `types` names the types to write; all
+        if left out.
+        """
+        held = self._snapshot(branch, snapshot)
+        return export(
+            held,
+            target,
+            schema_source=self._store.schemas.source(held.schema_hash),
+            types=types,
+            format_=format,
+            overwrite=overwrite,
         )
 
     # History -------------------------------------------------------------------------------------

@@ -7,10 +7,10 @@ what is there now; an overwrite is refused, since what it meant to replace has c
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.errors import ArgumentInvalid, BranchMissing, OmnigraphError
 from omnigraph.base.failpoints import Faults
@@ -26,19 +26,28 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.load import LoadMode, StagedLoad
     from omnigraph.pipeline.runner import Runner
     from omnigraph.pipeline.settle import SettledLoad
+    from omnigraph.pipeline.sources import PlannedInput
 
-__all__ = ["Progress", "Request", "Sources", "load"]
+__all__ = ["GivenMapping", "Progress", "Request", "load"]
 
-Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+GivenMapping = Mapping[str, Any] | str | os.PathLike[str] | None
+"""Which columns feed what: rules, or the YAML file that holds them."""
 Progress = Callable[[str, int, int], None]
 """Hears the phase, how much of it is done, and out of how much."""
+
+ENGINES = ("auto", "spark", "local")
+
+# What came with the call and is no larger than this is loaded here: it never waits for Spark.
+IN_PROCESS_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What to load, how, and where to."""
 
-    sources: Sources
+    source: object
+    mapping: GivenMapping
+    format: str | None
     mode: str
     branch: BranchName
     from_: BranchName | None
@@ -60,14 +69,16 @@ def load(
     from omnigraph.pipeline.load import LoadMode
 
     mode = LoadMode.named(request.mode)
-    start = _starter(request.engine, start_spark)
+    if request.engine not in ENGINES:
+        rule = f"it is {', '.join(ENGINES[:-1])} or {ENGINES[-1]}"
+        raise ArgumentInvalid(argument="engine", value=request.engine, rule=rule)
     if request.load_id == "":
         raise ArgumentInvalid(argument="load_id", value="", rule="it has at least one character")
     if (before := _loaded_before(store, request)) is not None:
         return _repetition(request, before, base_branch=None)
     tell = progress or _silent
     with _made_for_this(store, request):
-        preparation = _Preparation(store, request, mode=mode, start=start, tell=tell)
+        preparation = _Preparation(store, request, mode=mode, start_spark=start_spark, tell=tell)
         began = time.monotonic()
         id_ = write(
             store,
@@ -100,7 +111,7 @@ class _Preparation:
         request: Request,
         *,
         mode: "LoadMode",
-        start: Callable[[], "Runner"],
+        start_spark: Callable[[], "Runner"],
         tell: Progress,
     ) -> None:
         from omnigraph.pipeline.load import Phases
@@ -110,18 +121,16 @@ class _Preparation:
         self._mode = mode
         self._tell = tell
         self._clock = Phases()
+        self._start_spark = start_spark
+        self._runner: Runner | None = None
         self._staged: StagedLoad | None = None
         self._settled: SettledLoad | None = None
-        tell("start", 0, 0)
-        with self._clock.phase("start"):
-            self._runner = start()
 
     def prepare(self, snapshot: Snapshot) -> Work:
         from omnigraph.pipeline.settle import settle_load
 
-        if self._staged is None:
-            with self._clock.phase("read"):
-                self._staged = self._stage(snapshot)
+        if self._runner is None or self._staged is None:
+            self._runner, self._staged = self._stage(snapshot)
         self._tell("check", 0, 1)
         with self._clock.phase("check"):
             self._settled = settle_load(self._runner, self._staged, snapshot, before=self._settled)
@@ -136,7 +145,7 @@ class _Preparation:
 
     def result(self, commit: Commit | None, *, seconds: float) -> LoadResult:
         settled = self._settled
-        assert settled is not None, "a load is over once it was prepared"
+        assert settled is not None and self._runner is not None, "it was prepared"
         changes = commit.changes if commit is not None else ()
         spent = self._clock.seconds
         return LoadResult(
@@ -153,23 +162,46 @@ class _Preparation:
             inserted=sum(change.inserted for change in changes),
             updated=sum(change.updated for change in changes),
             input_bytes=settled.load.input_bytes,
-            seconds={**spent, "publish": seconds - spent["read"] - spent["check"]},
+            seconds={**spent, "publish": seconds - sum(spent.values())},
             tasks=len(settled.load.tasks),
             commit=CommitInfo.of(commit) if commit is not None else None,
         )
 
-    def _stage(self, snapshot: Snapshot) -> "StagedLoad":
+    def _stage(self, snapshot: Snapshot) -> tuple["Runner", "StagedLoad"]:
         from omnigraph.pipeline.load import stage_load
+        from omnigraph.pipeline.sources import plan_pieces
 
-        return stage_load(
-            self._runner,
-            _paths(self._request.sources),
-            snapshot=snapshot,
-            mode=self._mode,
-            root=str(self._store.root),
-            now_ms=self._store.clock.now_ms(),
-            progress=self._tell,
-        )
+        with self._clock.phase("read"):
+            planned = plan_pieces(
+                self._request.source,
+                catalog=snapshot.catalog,
+                mapping=self._request.mapping,
+                format=self._request.format,
+                parallelism=os.cpu_count() or 1,
+            )
+        self._tell("start", 0, 0)
+        with self._clock.phase("start"):
+            runner = self._start(planned)
+        with self._clock.phase("read"):
+            staged = stage_load(
+                runner,
+                planned,
+                snapshot=snapshot,
+                mode=self._mode,
+                root=str(self._store.root),
+                now_ms=self._store.clock.now_ms(),
+                progress=self._tell,
+            )
+        return runner, staged
+
+    def _start(self, planned: "PlannedInput") -> "Runner":
+        from omnigraph.pipeline.local import InProcess
+
+        # Files, however small, are Spark's unless told otherwise: one rule to remember.
+        is_quick = planned.is_in_memory and planned.size <= IN_PROCESS_BYTES
+        if self._request.engine == "local" or (self._request.engine == "auto" and is_quick):
+            return InProcess()
+        return self._start_spark()
 
 
 def _loaded_before(store: GraphStore, request: Request) -> Commit | None:
@@ -206,20 +238,6 @@ def _repetition(request: Request, before: Commit, *, base_branch: BranchName | N
     )
 
 
-def _starter(engine: str, start_spark: Callable[[], "Runner"]) -> Callable[[], "Runner"]:
-    from omnigraph.pipeline.local import InProcess
-
-    match engine:
-        case "local":
-            return InProcess
-        case "auto" | "spark":
-            # Files, however small, are Spark's unless told otherwise: one rule to remember.
-            return start_spark
-        case _:
-            rule = "it is auto, spark or local"
-            raise ArgumentInvalid(argument="engine", value=engine, rule=rule)
-
-
 @contextmanager
 def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
     """Make the branch first where asked to, and take it away again if the load fails."""
@@ -234,12 +252,6 @@ def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
     except (OmnigraphError, KeyboardInterrupt):
         store.delete_branch(branch)
         raise
-
-
-def _paths(sources: Sources) -> list[str]:
-    if isinstance(sources, str | os.PathLike):
-        return [os.fspath(sources)]
-    return [os.fspath(source) for source in sources]
 
 
 def _silent(phase: str, done: int, total: int) -> None:

@@ -125,7 +125,7 @@ def analyze(
     budget: Budget | None = None,
     mode: TraversalMode = TraversalMode.AUTO,
 ) -> str:
-    """The plan after running it: rows expected, rows found and milliseconds of each step."""
+    """The plan after running it: rows expected, milliseconds, bytes and rows found of each step."""
     query = _read_query(plans.optimised(source, name, snapshot, cache))
     parameters, profile = bind_parameters(query, given), Profile()
     run(
@@ -165,7 +165,8 @@ def _expected(
 
 def _found(measured: Measured) -> str:
     paths = f" for {measured.stands_for:,}" if measured.stands_for != measured.rows else ""
-    return f"{measured.seconds * 1000:9.3f} ms  {measured.rows:,} rows{paths}"
+    size = f"{_short(measured.nbytes) if measured.nbytes else '0':>6}B"
+    return f"{measured.seconds * 1000:9.3f} ms  {size}  {measured.rows:,} rows{paths}"
 
 
 def _short(number: float) -> str:

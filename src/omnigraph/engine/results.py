@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
     from omnigraph.store.commits import Commit
     from omnigraph.store.graph_store import GraphStore
+    from omnigraph.store.snapshot import Snapshot
 
 __all__ = [
     "CommitInfo",
+    "ExportResult",
+    "ExportedFile",
     "IndexInfo",
     "LoadResult",
     "MergeResult",
@@ -157,6 +160,55 @@ class LoadResult:
     @property
     def total_entities(self) -> int:
         return sum(self.nodes.values()) + sum(self.edges.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedFile:
+    """`path` is None for a stream; in a Parquet export it is relative to the directory."""
+
+    path: str | None
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExportResult:
+    """Entities written per type, and the commit that they are of."""
+
+    format: Literal["jsonl", "parquet"]
+    path: str | None
+    graph_commit_id: CommitId
+    nodes: Mapping[str, int]
+    edges: Mapping[str, int]
+    files: tuple[ExportedFile, ...]
+
+    @classmethod
+    def of(
+        cls,
+        snapshot: "Snapshot",
+        format_: Literal["jsonl", "parquet"],
+        path: str | None,
+        counts: Mapping[str, int],
+        files: tuple[ExportedFile, ...],
+    ) -> "ExportResult":
+        catalog = snapshot.catalog
+        return cls(
+            format=format_,
+            path=path,
+            graph_commit_id=snapshot.commit.id,
+            nodes={name: n for name, n in counts.items() if name in catalog.node_by_name},
+            edges={name: n for name, n in counts.items() if name in catalog.edge_by_name},
+            files=files,
+        )
+
+    @property
+    def total_entities(self) -> int:
+        return sum(self.nodes.values()) + sum(self.edges.values())
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in self.files)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.base.nearest import nearest
-from omnigraph.base.types import INTEGER_RANGES, EnumOf, ListOf, Scalar, ValueType, VectorOf
+from omnigraph.base.types import INTEGER_RANGES, Scalar
 from omnigraph.base.violations import Violation
 from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
-from omnigraph.write.coerce import expectation
+from omnigraph.write.arriving import expectation, fits_json
 
 __all__ = ["EDGE_MEMBERS", "NODE_MEMBERS", "Row", "decode"]
 
@@ -175,7 +175,7 @@ def _data_problems(entity: EntityType, data: dict[str, Any]) -> Iterator[Violati
     for name, value in data.items():
         property_ = entity.by_name.get(name)
         if property_ is not None:
-            if value is not None and not _fits(value, property_.type):
+            if value is not None and not fits_json(value, property_.type):
                 found, expected = _shown(value), expectation(property_.type)
                 yield _broken(
                     "type", entity, name, f"{entity.name}.{name} is {found}, not {expected}"
@@ -184,34 +184,6 @@ def _data_problems(entity: EntityType, data: dict[str, Any]) -> Iterator[Violati
             near = _suggestion(name, entity.by_name)
             message = f"{entity.name} has no property {_clipped(name)}{near}"
             yield _broken("type", entity, _clipped(name), message)
-
-
-def _fits(value: object, type_: ValueType) -> bool:
-    """Whether the value is the kind of JSON that `coerce.arriving_type` can hold."""
-    match type_:
-        case Scalar.STRING | Scalar.BLOB | Scalar.DATE | Scalar.DATETIME | EnumOf():
-            return isinstance(value, str)
-        case Scalar.BOOL:
-            return isinstance(value, bool)
-        case Scalar.F32 | Scalar.F64:
-            return _is_number(value)
-        case Scalar():
-            low, high = INTEGER_RANGES[type_]
-            return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
-        case VectorOf():
-            return isinstance(value, list) and all(_is_number(item) for item in value)
-        case ListOf(item=item_type):
-            return isinstance(value, list) and all(_fits(item, item_type) for item in value)
-
-
-def _is_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        float(value)
-    except OverflowError:
-        return False
-    return True
 
 
 # Messages -----------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """A bulk load, first half: sources ─► conform ─► stage.
 
-One pass over the input: each task reads its splits, turns lines into checked rows and stages them
+One pass over the input: each task reads its pieces, turns them into checked rows and stages them
 (`stage`). Nothing here looks at what the graph holds: what the rows mean for a snapshot is found in
 `settle`, and found again, without reading the input again, when another writer was quicker.
 """
@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -22,10 +21,10 @@ from omnigraph.base.errors import (
     OmnigraphError,
 )
 from omnigraph.base.ids import TableKey
-from omnigraph.base.violations import Violations
+from omnigraph.base.violations import UNREADABLE, Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.runner import Ran, Runner
-from omnigraph.pipeline.sources import find_files, pack
+from omnigraph.pipeline.sources import PlannedInput
 from omnigraph.pipeline.stage import (
     Keeping,
     Origin,
@@ -33,7 +32,7 @@ from omnigraph.pipeline.stage import (
     StagedFile,
     StageJob,
     discard,
-    stage_splits,
+    stage_pieces,
 )
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.snapshot import Snapshot
@@ -42,11 +41,6 @@ __all__ = ["LoadMode", "LoadedTable", "Phases", "Progress", "StagedLoad", "TaskN
 
 Progress = Callable[[str, int, int], None]
 """Hears the phase (`read`, `check`), how much of it is done, and out of how much."""
-
-# A task's input: large enough for files worth having, small enough to show progress and to give
-# every core something to do.
-LEAST_TASK_BYTES, MOST_TASK_BYTES = 1 << 20, 128 << 20
-TASKS_PER_CORE = 3
 
 # Up to here the driver holds the rows, and looks up what they are about instead of reading whole
 # columns. At this size (half a million rows) both ways take about as much processor time in one
@@ -131,7 +125,7 @@ class StagedLoad:
 
 def stage_load(
     runner: Runner,
-    sources: Sequence[str],
+    planned: PlannedInput,
     *,
     snapshot: Snapshot,
     mode: LoadMode,
@@ -141,16 +135,14 @@ def stage_load(
 ) -> StagedLoad:
     """Read, check and stage the input's rows, each by itself; raise if a single one is wrong."""
     tell = progress or (lambda phase, done, total: None)
-    files = find_files(sources)
-    tasks = pack(files, task_bytes=_task_bytes(files, runner.parallelism))
-    size = sum(split.size for splits in tasks for split in splits)
+    tasks, size = planned.tasks, planned.size
     uris = {e.table_key: snapshot.staging_uri(e) for e in snapshot.catalog.entities}
     keeping = _keeping(mode, runner, size)
     job = StageJob(snapshot.catalog, uris, snapshot.options, now_ms, keeping)
     tell("read", 0, size)
     ran = runner.run(
         tasks,
-        partial(stage_splits, job),
+        partial(stage_pieces, job),
         doing="reading the input",
         on_progress=lambda done: tell("read", size * done // len(tasks), size),
     )
@@ -176,12 +168,6 @@ class Phases:
 
 
 # The pass over the input --------------------------------------------------------------------------
-
-
-def _task_bytes(files: Sequence[str], parallelism: int) -> int:
-    size = sum(Path(file).stat().st_size for file in files)
-    even = size // (TASKS_PER_CORE * parallelism)
-    return min(max(even, LEAST_TASK_BYTES), MOST_TASK_BYTES)
 
 
 def _keeping(mode: LoadMode, runner: Runner, size: int) -> Keeping:
@@ -235,5 +221,5 @@ def _row_violations(ran: Sequence[Ran[Share]]) -> Violations:
 
 
 def _row_error(violations: Violations) -> OmnigraphError:
-    is_unreadable = any(kind in ("json", "envelope") for kind, _, _ in violations.counts)
+    is_unreadable = any(kind in UNREADABLE for kind, _, _ in violations.counts)
     return InputUnreadable(violations) if is_unreadable else ConstraintViolated(violations)

@@ -1,6 +1,6 @@
-"""Inside a load's task: its splits become checked rows, and the rows files of their tables.
+"""Inside a load's task: its pieces become checked rows, and the rows files of their tables.
 
-Rows wait in memory until there are enough for a good file, then all types are written. Once a line
+Rows wait in memory until there are enough for a good file, then all types are written. Once a row
 is rejected nothing more is written, since a load with a bad row is not published: the task goes on
 only to report the others. What becomes of the rows is the load's choice: see `Keeping`.
 """
@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Flag, auto
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +19,8 @@ from omnigraph.base.errors import StorageFailed
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
-from omnigraph.pipeline.conform import Conformed, TypedRows, conform
-from omnigraph.pipeline.sources import Split, lines_before, read_split
+from omnigraph.pipeline.conform import Conformed, TypedRows, conform_piece
+from omnigraph.pipeline.sources import Piece
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import discard_fragments, write_fragments, write_scratch
 
@@ -32,10 +31,9 @@ __all__ = [
     "StageJob",
     "StagedFile",
     "StagedTable",
-    "conform_split",
     "discard",
     "in_input_order",
-    "stage_splits",
+    "stage_pieces",
 ]
 
 # Arrow bytes of all types together. Larger files read faster later; a worker needs this much
@@ -68,9 +66,9 @@ class StageJob:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """So many rows, one after the other, came from one split."""
+    """So many rows, one after the other, came from one piece."""
 
-    split: Split
+    piece: Piece
     rows: int
 
 
@@ -97,7 +95,7 @@ class StagedTable:
 
 @dataclass(frozen=True)
 class Share:
-    """What one task made of its splits. With violations there are no tables."""
+    """What one task made of its pieces. With violations there are no tables."""
 
     read: int
     rejected: int
@@ -105,31 +103,26 @@ class Share:
     tables: tuple[StagedTable, ...]
 
 
-def stage_splits(job: StageJob, splits: Sequence[Split]) -> Share:
+def stage_pieces(job: StageJob, pieces: Sequence[Piece]) -> Share:
     read = rejected = 0
     violations = Violations()
     waiting = _Waiting(job)
     tables: list[StagedTable] = []
-    for split in splits:
-        conformed = conform_split(split, job.catalog, job.now_ms)
-        read += conformed.read
-        rejected += conformed.rejected
-        violations.merge(conformed.violations)
-        if violations:
-            continue
-        waiting.add(split, conformed)
-        if waiting.size >= FLUSH_BYTES:
-            tables += waiting.flush()
+    for piece in pieces:
+        for conformed in conform_piece(piece, catalog=job.catalog, now_ms=job.now_ms):
+            read += conformed.read
+            rejected += conformed.rejected
+            violations.merge(conformed.violations)
+            if violations:
+                continue
+            waiting.add(piece, conformed)
+            if waiting.size >= FLUSH_BYTES:
+                tables += waiting.flush()
     if violations:
         for table in tables:
             discard(job.uris[table.key], [file.fragment for file in table.files], job.options)
         return Share(read, rejected, violations, ())
     return Share(read, rejected, violations, (*tables, *waiting.flush()))
-
-
-def conform_split(split: Split, catalog: Catalog, now_ms: int) -> Conformed:
-    """The rows of a split, and its bad lines by the names a person knows them by."""
-    return conform(read_split(split), catalog=catalog, now_ms=now_ms, place=_Places(split).of_line)
 
 
 def in_input_order(rows: Iterable[TypedRows]) -> Iterator[TypedRows]:
@@ -157,20 +150,6 @@ def discard(uri: str, fragments: Sequence[str], options: dict[str, str] | None) 
         discard_fragments(uri, fragments, options=options)
 
 
-class _Places:
-    """Counts the lines before a split only when one of its own must be named."""
-
-    def __init__(self, split: Split) -> None:
-        self._split = split
-
-    def of_line(self, number: int) -> tuple[str, int]:
-        return self._split.file, self._before + number + 1
-
-    @cached_property
-    def _before(self) -> int:
-        return lines_before(self._split)
-
-
 class _Waiting:
     """Checked rows that are not written yet."""
 
@@ -182,12 +161,12 @@ class _Waiting:
         self._given: set[TableKey] = set()
         self.size = 0
 
-    def add(self, split: Split, conformed: Conformed) -> None:
+    def add(self, piece: Piece, conformed: Conformed) -> None:
         for typed in in_input_order(conformed.rows):
             key = typed.entity.table_key
             self._entities[key] = typed.entity
             self._batches[key].append(typed.batch)
-            self._origins[key].append(Origin(split, typed.batch.num_rows))
+            self._origins[key].append(Origin(piece, typed.batch.num_rows))
             self.size += typed.batch.nbytes
             if typed.gives_ids:
                 self._given.add(key)

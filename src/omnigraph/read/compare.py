@@ -8,16 +8,24 @@ byte order of UTF-8.
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from omnigraph.lang.plan.ir import CompareOp
+from omnigraph.lang.plan.ir import MIRRORED, CompareOp
 
-__all__ = ["MIRRORED", "Mask", "Values", "compare", "is_member", "mask_of"]
+__all__ = [
+    "Keys",
+    "Mask",
+    "Values",
+    "compare",
+    "is_member",
+    "mask_of",
+    "matching_keys",
+]
 
 Mask = NDArray[np.bool_]
 Values: TypeAlias = pa.Array | pa.Scalar
@@ -26,15 +34,6 @@ Values: TypeAlias = pa.Array | pa.Scalar
 Numbers = NDArray[Any]
 
 MS_PER_DAY = 86_400_000
-
-MIRRORED = {
-    CompareOp.EQ: CompareOp.EQ,
-    CompareOp.NE: CompareOp.NE,
-    CompareOp.LT: CompareOp.GT,
-    CompareOp.LE: CompareOp.GE,
-    CompareOp.GT: CompareOp.LT,
-    CompareOp.GE: CompareOp.LE,
-}
 
 ON_NUMBERS: dict[CompareOp, Callable[[Any, Any], Any]] = {
     CompareOp.EQ: operator.eq,
@@ -85,6 +84,42 @@ def is_member(left: pa.Array, options: Sequence[Any], item: pa.DataType) -> Mask
     wanted, _ = _numbers(given, like=left.type)
     found = np.isin(values, _exactly(wanted, values.dtype))
     return found if valid is None else found & valid
+
+
+class Keys(NamedTuple):
+    """Numbers that stand for values."""
+
+    numbers: Numbers
+    valid: Mask
+    """Where not, the value equals nothing on the other side, whatever its number."""
+
+
+def matching_keys(left: pa.Array, right: pa.Array) -> tuple[Keys, Keys]:
+    """Numbers of one type for two columns, equal where the values are equal by `compare`."""
+    if _is_text(left.type):
+        if left.type != right.type:
+            left, right = left.cast(pa.large_string()), right.cast(pa.large_string())
+        encoded = right.dictionary_encode()
+        among = pc.index_in(left, value_set=encoded.dictionary, skip_nulls=True)
+        return _keys(among), _keys(encoded.indices)
+    values, valid = _numbers(left, like=right.type)
+    others, others_valid = _numbers(right, like=left.type)
+    kind = values.dtype if values.dtype.kind != "f" else others.dtype
+    if kind.kind == "f":
+        kind = np.result_type(values.dtype, others.dtype)
+    return _keys_as(values, valid, kind), _keys_as(others, others_valid, kind)
+
+
+def _keys(codes: pa.Array) -> Keys:
+    valid = pc.is_valid(codes).to_numpy(zero_copy_only=False)
+    return Keys(codes.fill_null(0).to_numpy(), valid)
+
+
+def _keys_as(values: Numbers, valid: Mask | None, kind: np.dtype[Any]) -> Keys:
+    fits = _is_exact(values, kind) & (values == values)  # NaN equals nothing
+    if valid is not None:
+        fits &= valid
+    return Keys(np.where(fits, values, 0).astype(kind), fits)
 
 
 def mask_of(booleans: pa.Array) -> Mask:
@@ -196,13 +231,18 @@ def _exactly(values: Numbers, kind: np.dtype[Any]) -> Numbers:
     """Those of the values that a number of this kind can equal, as that kind."""
     if values.dtype.kind == kind.kind == "f":
         return values
+    return values[_is_exact(values, kind)].astype(kind)
+
+
+def _is_exact(values: Numbers, kind: np.dtype[Any]) -> Mask:
+    """Which of the values a number of this kind can equal; floats are only ever widened."""
+    if values.dtype == kind or values.dtype.kind == kind.kind == "f":
+        return np.ones(len(values), dtype=np.bool_)
     if kind.kind == "f":
         near = values.astype(kind)
-        return near[_compare_integers_with_floats(CompareOp.EQ, values, near.astype(np.float64))]
+        return _compare_integers_with_floats(CompareOp.EQ, values, near.astype(np.float64))
     limits = np.iinfo(kind)
     low = _compare_exactly(CompareOp.GE, values, np.array([limits.min]))
     high = _compare_exactly(CompareOp.LE, values, np.array([limits.max], dtype=kind))
-    kept = values[low & high]
-    if values.dtype.kind == "f":
-        kept = kept[kept == np.floor(kept)]
-    return kept.astype(kind)
+    fits = low & high
+    return fits & (values == np.floor(values)) if values.dtype.kind == "f" else fits

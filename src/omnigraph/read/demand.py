@@ -5,48 +5,36 @@ and below an aggregate it need not even be told apart: rows that differ in it al
 with a weight. That is what keeps a count of paths from listing them.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from omnigraph.base.ids import VariableName
+from omnigraph.lang.plan.chain import chain, outer_of
 from omnigraph.lang.plan.ir import (
     Aggregate,
     AggregateFunction,
     AggregateOf,
-    AntiJoin,
     Bm25,
     Column,
     ColumnOf,
     Compare,
-    CountJoin,
-    Distinct,
     EntityOf,
-    Expand,
     Expression,
-    Filter,
     IdentityOf,
     LeftJoin,
-    Limit,
     Literal,
     Membership,
     Nearest,
-    NodeScan,
     Now,
     NullTest,
     Op,
-    Outer,
     Parameter,
     Predicate,
-    Project,
     PropertyOf,
     Rrf,
     ScoreOf,
-    SemiJoin,
-    Sort,
     TextMatch,
-    TopK,
     Union,
-    Unit,
 )
 
 __all__ = [
@@ -67,10 +55,11 @@ class Demand:
     """Whether equal rows may come as one row with a weight."""
 
     def plus(self, variables: Iterable[VariableName]) -> "Demand":
-        return replace(self, live=self.live | frozenset(variables))
+        return Demand(self.live.union(variables), self.allows_weights)
 
     def minus(self, *variables: VariableName | None) -> "Demand":
-        return replace(self, live=self.live - frozenset(v for v in variables if v is not None))
+        gone = (v for v in variables if v is not None)
+        return Demand(self.live.difference(gone), self.allows_weights)
 
 
 def demand_of_aggregate(op: Aggregate) -> Demand:
@@ -111,40 +100,14 @@ def variables_of_columns(columns: Iterable[Column]) -> frozenset[VariableName]:
 
 def outer_variables(pattern: Op) -> frozenset[VariableName]:
     """The variables of the enclosing pattern that a sub-pattern begins with."""
-    return frozenset(v for op in _chain(pattern) if isinstance(op, Outer) for v in op.variables)
+    return frozenset(outer_of(pattern))
 
 
 def _optional_variables(pattern: Op) -> frozenset[VariableName]:
     found = set[VariableName]()
-    for op in _chain(pattern):
+    for op in chain(pattern):
         if isinstance(op, LeftJoin):
             found |= set(op.variables)
         if isinstance(op, Union):
             found |= {v for block in op.blocks for v in _optional_variables(block)}
     return frozenset(found)
-
-
-def _chain(op: Op) -> Iterator[Op]:
-    """The operator and its sources, down to the leaf."""
-    while True:
-        yield op
-        match op:
-            case Unit() | Outer():
-                return
-            case (
-                NodeScan()
-                | Expand()
-                | Filter()
-                | AntiJoin()
-                | SemiJoin()
-                | CountJoin()
-                | LeftJoin()
-                | Union()
-                | TopK()
-                | Aggregate()
-                | Distinct()
-                | Sort()
-                | Limit()
-                | Project()
-            ):
-                op = op.source

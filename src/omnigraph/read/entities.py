@@ -88,6 +88,8 @@ def _gather(
 ) -> pa.Array:
     """`read` gives the values of a part, at some of its rows or all of them."""
     parts = binding.space.parts
+    if binding.ordinals is not None and not len(binding.ordinals):
+        return pa.array([], kind)
     if len(parts) == 1:
         return _as_kind(read(parts[0], binding.ordinals), kind)
     if binding.ordinals is None:

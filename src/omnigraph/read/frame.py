@@ -8,7 +8,7 @@ expression still to be read from the row that represents its group.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,11 @@ class Binding:
     is_optional: bool = False
     """Some rows may bind nothing."""
 
+    @classmethod
+    def none(cls, space: Space) -> "Binding":
+        """Of no rows at all."""
+        return cls(space, np.empty(0, dtype=np.int64))
+
     @property
     def is_whole(self) -> bool:
         return self.ordinals is None
@@ -41,7 +46,8 @@ class Binding:
         return np.arange(self.space.size) if self.ordinals is None else self.ordinals
 
     def take(self, index: Ordinals) -> "Binding":
-        return replace(self, ordinals=index if self.ordinals is None else self.ordinals[index])
+        ordinals = index if self.ordinals is None else self.ordinals[index]
+        return Binding(self.space, ordinals, self.is_optional)
 
     def bound(self) -> NDArray[np.bool_] | None:
         """Which rows bind something; None if all do."""
@@ -74,11 +80,17 @@ class Frame:
 
     def only(self, variables: Iterable[VariableName]) -> "Frame":
         """Without the columns that nobody above looks at."""
-        kept = set(variables)
-        return replace(self, bindings={v: b for v, b in self.bindings.items() if v in kept})
+        kept = frozenset(variables)
+        if kept.issuperset(self.bindings):
+            return self
+        return self._with({v: b for v, b in self.bindings.items() if v in kept})
 
     def bind(self, variable: VariableName, binding: Binding) -> "Frame":
-        return replace(self, bindings={**self.bindings, variable: binding})
+        return self._with({**self.bindings, variable: binding})
+
+    def _with(self, bindings: Mapping[VariableName, Binding]) -> "Frame":
+        # As `dataclasses.replace`, which takes a good part of the time of a small query.
+        return Frame(self.count, bindings, self.weights, self.outer, self.made)
 
     @property
     def nbytes(self) -> int:

@@ -1,4 +1,9 @@
-"""What each operator of a run did: how many rows it gave and how long it took by itself."""
+"""What each operator of a run did: the rows it gave, their bytes, and how long it took by itself.
+
+Bytes are those of the columns it handed on: eight for the number of each row that a variable is
+bound to, and the values themselves once they are read, by an aggregate or for the answer. Columns
+that were read to decide something, and stay in the cache, are not among them.
+"""
 
 import time
 from collections.abc import Callable
@@ -17,6 +22,7 @@ class Measured:
     rows: int
     stands_for: int
     """How many rows of the pattern these are, where equal ones were counted instead of made."""
+    nbytes: int
     seconds: float
     """Without the operators below."""
 
@@ -31,24 +37,32 @@ class Profile:
         began = time.perf_counter()
         self._inside.append(0.0)
         frame = work()
-        self._note(op, began, rows=frame.count, stands_for=_stands_for(frame))
+        self._note(
+            op, began, rows=frame.count, stands_for=_stands_for(frame), nbytes=_bytes_of(frame)
+        )
         return frame
 
     def measure_answer(self, op: Op, work: Callable[[], pa.Table]) -> pa.Table:
         began = time.perf_counter()
         self._inside.append(0.0)
         table = work()
-        self._note(op, began, rows=table.num_rows, stands_for=table.num_rows)
+        count = table.num_rows
+        self._note(op, began, rows=count, stands_for=count, nbytes=table.nbytes)
         return table
 
-    def _note(self, op: Op, began: float, *, rows: int, stands_for: int) -> None:
+    def _note(self, op: Op, began: float, *, rows: int, stands_for: int, nbytes: int) -> None:
         spent = time.perf_counter() - began
         own = spent - self._inside.pop()
         self._inside[-1] += spent
         earlier = self.steps.get(id(op))
         own += earlier.seconds if earlier else 0.0
-        self.steps[id(op)] = Measured(rows, stands_for, own)
+        self.steps[id(op)] = Measured(rows, stands_for, nbytes, own)
 
 
 def _stands_for(frame: Frame) -> int:
     return frame.count if frame.weights is None else int(frame.weights.sum())
+
+
+def _bytes_of(frame: Frame) -> int:
+    values = (column for column in frame.made.values() if isinstance(column, pa.Array))
+    return frame.nbytes + sum(int(column.nbytes) for column in values)

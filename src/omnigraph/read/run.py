@@ -23,6 +23,7 @@ from omnigraph.lang.plan.ir import (
     LeftJoin,
     Limit,
     NodeScan,
+    Nothing,
     Op,
     Outer,
     Project,
@@ -32,6 +33,7 @@ from omnigraph.lang.plan.ir import (
     TopK,
     Union,
     Unit,
+    ValueJoin,
 )
 from omnigraph.read.context import Budget, Context
 from omnigraph.read.demand import (
@@ -50,7 +52,8 @@ from omnigraph.read.operators.filter import keep
 from omnigraph.read.operators.group import distinct_rows
 from omnigraph.read.operators.project import project
 from omnigraph.read.operators.scan import scan
-from omnigraph.read.operators.sort import sort
+from omnigraph.read.operators.sort import foremost, sort
+from omnigraph.read.operators.value_join import value_join
 from omnigraph.read.probes import TraversalMode
 from omnigraph.read.profile import Profile
 from omnigraph.read.tables import Tables
@@ -108,7 +111,11 @@ def _shaped(op: Op, demand: Demand, context: Context) -> Frame:
             frame = _watched(order, context, lambda: _sorted(order, demand, context, first=first))
             return _limited(frame, count, offset)
         case Limit(source=source, count=count, offset=offset):
-            return _limited(_answer(source, demand, context), count, offset)
+            frame = _answer(source, demand, context)
+            first = frame.count if count is None else min(frame.count, offset + count)
+            if offset or first < frame.count:
+                frame = foremost(frame, first, context)
+            return _limited(frame, count, offset)
         case Sort():
             return _sorted(op, demand, context)
         case Aggregate(source=source):
@@ -143,9 +150,16 @@ def _found(op: Op, demand: Demand, outer: Frame | None, context: Context) -> Fra
         case Outer():
             assert outer is not None, "a sub-pattern begins inside another"
             return outer
+        case Nothing(source=source):
+            return _rows(source, demand, outer, context).take(np.empty(0, dtype=np.int64))
         case NodeScan(source=source, variable=variable):
             below = _rows(source, demand.minus(variable), outer, context)
             return scan(below, op, demand, context)
+        case ValueJoin(source=source, pattern=pattern, left=left, right=right):
+            here, there = variables_in(left), variables_in(right)
+            frame = _rows(source, demand.plus(here), outer, context)
+            others = _rows(pattern, Demand(demand.live | there), None, context)
+            return value_join(frame, others, op, demand, context)
         case Filter(source=source, predicate=predicate):
             below = _rows(source, demand.plus(variables_in(predicate)), outer, context)
             return keep(below, op, demand, context)

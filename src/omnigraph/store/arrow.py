@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType, Property
+from omnigraph.store.layout import BLOB_MARK
 
 __all__ = ["PROPERTY_ID", "arrow_type", "table_schema"]
 
@@ -16,7 +17,6 @@ PROPERTY_ID = b"omnigraph:property_id"
 """Field metadata: the property's stable id, so that a column can be traced through renames."""
 
 PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
-STORED_OUT_OF_LINE = {b"lance-encoding:blob": b"true"}
 
 SCALARS: dict[Scalar, pa.DataType] = {
     Scalar.STRING: pa.string(),
@@ -63,5 +63,5 @@ def _identity() -> pa.Field:
 def _column(property_: Property) -> pa.Field:
     metadata = {PROPERTY_ID: str(property_.id).encode()}
     if property_.type is Scalar.BLOB:
-        metadata |= STORED_OUT_OF_LINE
+        metadata |= BLOB_MARK
     return pa.field(property_.column, arrow_type(property_.type), metadata=metadata)

@@ -4,6 +4,7 @@ from omnigraph.lang.schema.catalog import EdgeType, EntityType, NodeType
 
 __all__ = [
     "AUDIT",
+    "BLOB_MARK",
     "GRAPH",
     "LOCKS",
     "MANIFEST",
@@ -18,6 +19,9 @@ AUDIT = "_graph_commit_recoveries.lance"
 RECOVERY = "__recovery"
 LOCKS = "__locks"
 SCHEMAS = "_schemas"
+
+BLOB_MARK = {b"lance-encoding:blob": b"true"}
+"""Of a column, in Arrow's metadata: Lance keeps its large values beside the file."""
 
 FNV_OFFSET, FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 

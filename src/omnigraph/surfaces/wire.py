@@ -18,8 +18,10 @@ from omnigraph.base.errors import (
 )
 
 if TYPE_CHECKING:
+    from omnigraph.engine.blob import Blob
     from omnigraph.engine.results import (
         CommitInfo,
+        ExportResult,
         LoadResult,
         MergeResult,
         MutationResult,
@@ -29,8 +31,10 @@ if TYPE_CHECKING:
     from omnigraph.store.statistics import Statistics
 
 __all__ = [
+    "blob_json",
     "commit_json",
     "exit_code",
+    "export_json",
     "load_json",
     "merge_json",
     "mutation_json",
@@ -98,6 +102,19 @@ def load_json(result: "LoadResult") -> dict[str, Any]:
     }
 
 
+def export_json(result: "ExportResult") -> dict[str, Any]:
+    return {
+        "format": result.format,
+        "path": result.path,
+        "graph_commit_id": result.graph_commit_id,
+        "nodes": [{"name": name, "entities_exported": n} for name, n in result.nodes.items()],
+        "edges": [{"name": name, "entities_exported": n} for name, n in result.edges.items()],
+        "total_entities": result.total_entities,
+        "bytes": result.bytes,
+        "files": [asdict(file) for file in result.files],
+    }
+
+
 def merge_json(result: "MergeResult") -> dict[str, Any]:
     return {
         "source": result.source,
@@ -114,6 +131,17 @@ def optimize_json(result: "OptimizeResult") -> dict[str, Any]:
         "compacted": list(result.compacted),
         "indexed": list(result.indexed),
         "commits": [commit_json(commit) for commit in result.commits],
+    }
+
+
+def blob_json(blob: "Blob") -> dict[str, Any]:
+    return {
+        "type_name": blob.type_name,
+        "entity_id": blob.entity_id,
+        "property": blob.property,
+        "size": blob.size,
+        "etag": blob.etag,
+        "graph_commit_id": blob.graph_commit_id,
     }
 
 

@@ -7,9 +7,8 @@ with a tuple, an end or an id that the write names. The cost follows the write, 
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -33,6 +32,9 @@ from omnigraph.write.rules import (
     plan_readings,
     report,
 )
+
+if TYPE_CHECKING:
+    import duckdb
 
 __all__ = ["Arriving", "Judgement", "Questions", "check_changes", "judge", "tables_judged_by"]
 
@@ -66,10 +68,12 @@ class Questions:
         self._lock = threading.Lock()
         self._database: duckdb.DuckDBPyConnection | None = None
 
-    def connect(self) -> duckdb.DuckDBPyConnection:
+    def connect(self) -> "duckdb.DuckDBPyConnection":
         """A connection that sees nothing of any other; threads may ask side by side."""
         with self._lock:
             if self._database is None:
+                import duckdb  # half as long to import as all of ours, and readers never ask
+
                 self._database = duckdb.connect()
             return self._database.cursor()
 

@@ -1,12 +1,13 @@
 """Columns as they arrive become columns as they are stored, and rows that can't are pointed out.
 
-A column arrives in one of two forms: as JSON has it (dates are ISO 8601 text, blobs base64 text,
-integers 64 bits wide) or already as it is stored. Anything else is a bug of the caller, who knows
-the property's type; a value that does not fit is the user's mistake and is never an exception here.
+A column arrives in one of three forms: as JSON has it (dates are ISO 8601 text, blobs `base64:…`,
+integers 64 bits wide); as text throughout, the way CSV has it (lists and vectors are JSON in a
+cell); or as another Arrow type that `arriving.plain_type` accepts. Anything else is a bug of the
+caller, who knows the property's type; a value that does not fit is the user's mistake and is never
+an exception here.
 """
 
-import base64
-import binascii
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,15 +15,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.blob_text import blob_from_text
 from omnigraph.base.types import INTEGER_RANGES, EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.store.arrow import arrow_type
+from omnigraph.write.arriving import arriving_array, arriving_type, fits_json
 
-__all__ = ["Coerced", "arriving_type", "coerce", "expectation"]
+__all__ = ["Coerced", "coerce"]
 
 # A timestamp keeps milliseconds; finer digits are cut off, as a clock reading is.
 FINER_THAN_MS = r"(\.\d{3})\d+"
 DATE_ALONE = r"^(\d{4}-\d{2}-\d{2})$"
 HAS_OFFSET = r"[T ].*(Z|[+-]\d{2}(:?\d{2})?)$"
+
+# Numbers as text. Arrow would also take 0x10, inf and blanks around a number. 3.0 is how programs
+# write an integer that they keep as a float.
+INTEGER_TEXT, NO_FRACTION = r"^-?[0-9]+(\.0+)?$", r"\.0+$"
+NUMBER_TEXT = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+JSON_NUMBER = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
+JSON_NUMBERS = rf"^\s*\[\s*{JSON_NUMBER}(\s*,\s*{JSON_NUMBER})*\s*\]\s*$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,53 +43,12 @@ class Coerced:
     """Which rows did not fit, ascending."""
 
 
-def arriving_type(type_: ValueType) -> pa.DataType:
-    """The Arrow type that holds what JSON can say about a property of this type."""
-    match type_:
-        case Scalar.STRING | Scalar.BLOB | Scalar.DATE | Scalar.DATETIME | EnumOf():
-            return pa.string()
-        case Scalar.BOOL:
-            return pa.bool_()
-        case Scalar.U64:
-            return pa.uint64()
-        case Scalar.I32 | Scalar.I64 | Scalar.U32:
-            return pa.int64()
-        case Scalar.F32 | Scalar.F64:
-            return pa.float64()
-        case VectorOf():
-            return pa.list_(pa.float32())
-        case ListOf(item=item):
-            return pa.list_(arriving_type(item))
-
-
-def expectation(type_: ValueType) -> str:
-    """What a value must look like, for a message."""
-    match type_:
-        case Scalar.STRING | EnumOf():
-            return "text"
-        case Scalar.BLOB:
-            return "base64 text"
-        case Scalar.BOOL:
-            return "true or false"
-        case Scalar.DATE:
-            return "a date such as 2024-05-31"
-        case Scalar.DATETIME:
-            return "a date and time such as 2024-05-31T12:00:00Z"
-        case Scalar.F32 | Scalar.F64:
-            return f"a finite number ({type_})"
-        case Scalar():
-            low, high = INTEGER_RANGES[type_]
-            return f"a whole number from {low} to {high}"
-        case VectorOf(width=width):
-            return f"a list of {width} finite numbers"
-        case ListOf(item=item):
-            return f"a list, each item {expectation(item)}"
-
-
 def coerce(column: pa.Array, type_: ValueType) -> Coerced:
     """The column as stored. A null stays null and is no misfit."""
     if pa.types.is_null(column.type):
         return _fits(pa.nulls(len(column), arrow_type(type_)))
+    if pa.types.is_string(column.type) and arriving_type(type_) != pa.string():
+        return _from_text(column, type_)
     match type_:
         case Scalar.STRING | Scalar.BOOL | EnumOf():
             return _fits(column.cast(arrow_type(type_)))
@@ -116,6 +85,8 @@ def _integers(column: pa.Array, type_: Scalar) -> Coerced:
     target = arrow_type(type_)
     if column.type == target:
         return _fits(column)
+    if pa.types.is_floating(column.type):
+        return _whole_floats(column, type_)
     assert pa.types.is_integer(column.type), f"{column.type} can't be {type_}"
     low, high = INTEGER_RANGES[type_]
     arrives_low, arrives_high = _bounds(column.type)
@@ -127,6 +98,20 @@ def _integers(column: pa.Array, type_: Scalar) -> Coerced:
         lambda values: pc.and_(pc.greater_equal(values, least), pc.less_equal(values, most)),
     )
     return Coerced(checked.values.cast(target), checked.misfits)
+
+
+def _whole_floats(column: pa.Array, type_: Scalar) -> Coerced:
+    """Floats for an integer: frames hold integers with nulls as floats."""
+    low, high = INTEGER_RANGES[type_]
+    values = column.cast(pa.float64())
+
+    def fine(values: pa.Array) -> pa.Array:
+        # The range's end is one past a power of two, and as a float exactly that power.
+        within = pc.and_(pc.greater_equal(values, float(low)), pc.less(values, float(high + 1)))
+        return pc.and_(within, pc.equal(pc.floor(values), values))
+
+    checked = _only(values, fine)
+    return Coerced(checked.values.cast(arrow_type(type_)), checked.misfits)
 
 
 def _bounds(type_: pa.DataType) -> tuple[int, int]:
@@ -153,13 +138,17 @@ def _each(column: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> Coerced:
 
 
 def _dates(column: pa.Array) -> pa.Array:
+    """A timestamp is a date at midnight only; Arrow's cast refuses any other."""
     return column.cast(arrow_type(Scalar.DATE))
 
 
 def _datetimes(column: pa.Array) -> pa.Array:
     target = arrow_type(Scalar.DATETIME)
+    if pa.types.is_timestamp(column.type):
+        # Downwards: a cast cuts towards 1970, which is upwards before it.
+        return pc.floor_temporal(column, unit="millisecond").cast(target)
     if not pa.types.is_string(column.type):
-        return column.cast(target, safe=False)
+        return column.cast(target)
     text = pc.replace_substring_regex(column, FINER_THAN_MS, r"\1")
     text = pc.replace_substring_regex(text, DATE_ALONE, r"\1T00:00")
     has_offset = pc.match_substring_regex(text, HAS_OFFSET)
@@ -176,16 +165,16 @@ def _blobs(column: pa.Array) -> Coerced:
     # Row by row: nothing columnar decodes base64, and a blob's bytes outweigh the loop.
     for row, text in enumerate(column.to_pylist()):
         try:
-            values.append(None if text is None else base64.b64decode(text, validate=True))
-        except (binascii.Error, ValueError):
+            values.append(None if text is None else blob_from_text(text))
+        except ValueError:
             values.append(None)
             misfits.append(row)
     return Coerced(pa.array(values, arrow_type(Scalar.BLOB)), np.array(misfits, dtype=np.int64))
 
 
 def _vectors(column: pa.Array, width: int) -> Coerced:
-    if not pa.types.is_fixed_size_list(column.type):
-        column = column.cast(pa.list_(pa.float32()))
+    if not pa.types.is_fixed_size_list(column.type) or column.null_count:
+        column = _tidy(column.cast(pa.list_(pa.float32()), safe=False))
 
     def fine(values: pa.Array) -> pa.Array:
         wide = pc.equal(pc.list_value_length(values), width)
@@ -198,6 +187,11 @@ def _vectors(column: pa.Array, width: int) -> Coerced:
     numbers = pc.list_flatten(checked.values)
     assert len(numbers) == width * (len(column) - checked.values.null_count), "only whole vectors"
     return Coerced(_fixed_size(checked.values, numbers, width), checked.misfits)
+
+
+def _tidy(lists: pa.Array) -> pa.Array:
+    """The same lists, where a null hides no items: some of Arrow's functions would count them."""
+    return lists.take(pa.array(np.arange(len(lists)))) if lists.null_count else lists
 
 
 def _fixed_size(lists: pa.Array, numbers: pa.Array, width: int) -> pa.Array:
@@ -213,6 +207,7 @@ def _fixed_size(lists: pa.Array, numbers: pa.Array, width: int) -> pa.Array:
 
 def _lists(column: pa.Array, item: Scalar) -> Coerced:
     """A list fits when each item does; a null item never does."""
+    column = _tidy(column)
     parents = pc.list_parent_indices(column).to_numpy()
     items = pc.list_flatten(column)
     coerced = coerce(items, item)
@@ -230,6 +225,78 @@ def _lists(column: pa.Array, item: Scalar) -> Coerced:
         pa.array(offsets), kept, type=arrow_type(ListOf(item)), mask=pa.array(absent)
     )
     return Coerced(values, np.flatnonzero(broken))
+
+
+# Text ---------------------------------------------------------------------------------------------
+
+
+def _from_text(column: pa.Array, type_: ValueType) -> Coerced:
+    match type_:
+        case Scalar.BOOL:
+            return _then(_matching(column, "(?i)^(true|false)$"), pc.utf8_lower, type_)
+        case Scalar.I32 | Scalar.I64 | Scalar.U32 | Scalar.U64:
+            return _then(_matching(column, INTEGER_TEXT), _without_fraction, type_)
+        case Scalar.F32 | Scalar.F64:
+            numbers = _then(_matching(column, NUMBER_TEXT), lambda text: text, Scalar.F64)
+            return _after(numbers, coerce(numbers.values, type_))
+        case VectorOf():
+            lists = _number_lists(column) or _json_lists(column, type_)
+        case ListOf():
+            lists = _json_lists(column, type_)
+        case _:
+            raise AssertionError(f"{type_} arrives as text anyway")
+    return _after(lists, coerce(lists.values, type_))
+
+
+def _matching(column: pa.Array, pattern: str) -> Coerced:
+    return _only(column, lambda values: pc.match_substring_regex(values, pattern))
+
+
+def _then(text: Coerced, ready: Callable[[pa.Array], pa.Array], type_: Scalar) -> Coerced:
+    target = arrow_type(type_)
+    return _after(text, _each(text.values, lambda part: ready(part).cast(target)))
+
+
+def _without_fraction(text: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(text, NO_FRACTION, "")
+
+
+def _after(first: Coerced, second: Coerced) -> Coerced:
+    """Two steps as one: a misfit of the first is a null, and so none, for the second."""
+    if not len(first.misfits):
+        return second
+    return Coerced(second.values, np.union1d(first.misfits, second.misfits))
+
+
+def _number_lists(column: pa.Array) -> Coerced | None:
+    """Cells that are lists of numbers, without a look at each; None if one is something else."""
+    if pc.all(pc.match_substring_regex(column, JSON_NUMBERS)).as_py() is False:
+        return None
+    items = pc.split_pattern(pc.replace_substring_regex(column, r"[\[\]\s]", ""), ",")
+    return _fits(items.cast(pa.list_(pa.float32())))
+
+
+def _json_lists(column: pa.Array, type_: VectorOf | ListOf) -> Coerced:
+    values: list[object] = []
+    misfits: list[int] = []
+    # Row by row, as nothing columnar reads JSON in a cell by JSON's rules.
+    for row, text in enumerate(column.to_pylist()):
+        value = None if text is None else _json_value(text)
+        is_fine = text is None or fits_json(value, type_)
+        values.append(value if is_fine else None)
+        if not is_fine:
+            misfits.append(row)
+    return Coerced(arriving_array(values, type_), np.array(misfits, dtype=np.int64))
+
+
+def _json_value(text: str) -> object:
+    try:
+        value: object = json.loads(text)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    return value
 
 
 def _mark(rows: pa.Array | np.ndarray, count: int) -> np.ndarray:

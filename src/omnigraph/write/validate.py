@@ -7,7 +7,7 @@ in `rules`.
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -31,9 +31,10 @@ from omnigraph.lang.schema.catalog import (
 )
 from omnigraph.store.arrow import arrow_type, table_schema
 from omnigraph.store.identity import derive_ids, fresh_ids
-from omnigraph.write.coerce import Coerced, coerce, expectation
+from omnigraph.write.arriving import expectation
+from omnigraph.write.coerce import Coerced, coerce
 
-__all__ = ["Checked", "Finding", "Rows", "check_rows", "endpoint_ids"]
+__all__ = ["Checked", "Finding", "Rows", "check_rows", "endpoint_ids", "key_of"]
 
 # Of a long value, a message shows this many characters.
 SHOWN_CHARACTERS = 60
@@ -65,8 +66,8 @@ class Finding:
     kind: str
     property_name: str | None
     rows: np.ndarray
-    examples: tuple[str, ...]
-    """What to say about the first few of the rows."""
+    describe: Callable[[int], str] = field(repr=False)
+    """What to say about one of the rows."""
 
 
 @dataclass(frozen=True)
@@ -84,21 +85,30 @@ class Checked:
         """The findings as a report; `place` tells the file and line of a row that came."""
         report = Violations()
         for finding in self.findings:
-            unnamed = len(finding.rows) - len(finding.examples)
-            for row, message in zip(finding.rows.tolist(), finding.examples, strict=False):
-                file, line = place(row) if place is not None else (None, None)
-                violation = Violation(
-                    kind=finding.kind,
-                    message=message,
-                    type_name=self.entity.name,
-                    property_name=finding.property_name,
-                    entity_id=self.ids[row].as_py() if self.entity.key else None,
-                    file=file,
-                    line=line,
-                )
+            unnamed = max(0, len(finding.rows) - EXAMPLES_PER_KIND)
+            for row in finding.rows[:EXAMPLES_PER_KIND].tolist():
+                violation = self._violation(finding, row)
+                if place is not None:
+                    file, line = place(row)
+                    violation = replace(violation, file=file, line=line)
                 report.add(violation, count=1 + unnamed)
                 unnamed = 0
         return report
+
+    def each(self) -> Iterator[tuple[int, Violation]]:
+        """Every row that breaks a rule, once for each rule, in words."""
+        for finding in self.findings:
+            for row in finding.rows.tolist():
+                yield row, self._violation(finding, row)
+
+    def _violation(self, finding: Finding, row: int) -> Violation:
+        return Violation(
+            kind=finding.kind,
+            message=finding.describe(row),
+            type_name=self.entity.name,
+            property_name=finding.property_name,
+            entity_id=self.ids[row].as_py() if self.entity.key else None,
+        )
 
 
 def check_rows(entity: EntityType, rows: Rows, *, catalog: Catalog, now_ms: int) -> Checked:
@@ -125,7 +135,9 @@ def check_rows(entity: EntityType, rows: Rows, *, catalog: Catalog, now_ms: int)
     columns[ID], found = _identities(entity, rows, columns, now_ms)
     findings += found
     # A key that lacks a value or holds a wrong one has been reported as such.
-    unnamed = np.intersect1d(_where(pc.is_null(columns[ID])), _rows_without(findings, rows.count))
+    unnamed = _where(pc.is_null(columns[ID]))
+    if len(unnamed):
+        unnamed = np.intersect1d(unnamed, _rows_without(findings, rows.count))
     key = ", ".join(entity.key)
     findings.append(_finding("key", None, unnamed, lambda _: f"{entity.name} has no {key}"))
     kept = _rows_without(findings, rows.count)
@@ -153,6 +165,13 @@ def endpoint_ids(node: NodeType, references: pa.Array) -> Coerced:
         return Coerced(pa.nulls(len(references), pa.string()), every)
     values = coerce(references, key.type)
     return Coerced(derive_ids(node, {key.column: values.values}), values.misfits)
+
+
+def key_of(node: NodeType) -> str:
+    """How a message names what an end must be."""
+    if len(node.key) != 1:
+        return f"the id of a {node.name}"
+    return f"the id of a {node.name} ({node.key[0]}: {node.by_name[node.key[0]].type})"
 
 
 def _can_be(key: Property, arrives: pa.DataType) -> bool:
@@ -291,16 +310,10 @@ def _end_column(
             found.misfits,
             lambda row: (
                 f'{edge.name}: "{member}" is {_shown(references, row)}, '
-                f"which can't be {_key_of(node)}"
+                f"which can't be {key_of(node)}"
             ),
         ),
     ]
-
-
-def _key_of(node: NodeType) -> str:
-    if len(node.key) != 1:
-        return f"the id of a {node.name}"
-    return f"the id of a {node.name} ({node.key[0]}: {node.by_name[node.key[0]].type})"
 
 
 def _identities(
@@ -339,7 +352,7 @@ def _finding(
     kind: str, about: Property | str | None, rows: np.ndarray, say: Callable[[int], str]
 ) -> Finding:
     name = about.name if isinstance(about, Property) else about
-    return Finding(kind, name, rows, tuple(map(say, rows[:EXAMPLES_PER_KIND].tolist())))
+    return Finding(kind, name, rows, say)
 
 
 def _where(mask: pa.Array) -> np.ndarray:

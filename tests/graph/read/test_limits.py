@@ -47,3 +47,11 @@ def test_rows_that_stand_beside_count_against_the_budget(town: Town) -> None:
     assert len(town.ask(pairs, budget=Budget(25 * 8 * 5))) == 25
     with pytest.raises(LimitExceeded, match=r"\$\w: Person"):
         town.ask(pairs, budget=Budget(25 * 8 * 4))
+
+
+def test_a_join_by_value_that_explodes_is_named(town: Town) -> None:
+    twins = "match { $a: Person  $b: Person  $a.name = $b.name } return { $a.email, $b.email }"
+    assert len(town.ask(twins, optimised=True, budget=Budget(6 * 8 * 6))) == 6
+    with pytest.raises(LimitExceeded, match=r"ValueJoin \w\.name = \w\.name") as error:
+        town.ask(twins, optimised=True, budget=Budget(6 * 8 * 4))
+    assert error.value.code == "resource_limit"

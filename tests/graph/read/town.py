@@ -15,7 +15,9 @@ from typing import Any
 from omnigraph.base.span import SourceText
 from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.ir import ReadQuery
+from omnigraph.lang.plan.optimise import optimise
 from omnigraph.lang.plan.parameters import bind_parameters
+from omnigraph.lang.plan.stats import Statistics
 from omnigraph.read.context import Budget
 from omnigraph.read.run import run
 from omnigraph.read.topology.cache import RuntimeCache
@@ -109,19 +111,24 @@ class Town:
         self.snapshot = snapshot
         self.cache = RuntimeCache()
 
-    def ask(self, body: str, *, budget: Budget | None = None, **given: Any) -> list[Any]:
+    def ask(
+        self, body: str, *, budget: Budget | None = None, optimised: bool = False, **given: Any
+    ) -> list[Any]:
         """The rows of `query (parameters) { body }`; a row of one column is its bare value."""
         declared, _, rest = body.partition(") ") if body.startswith("(") else ("(", "", body)
         text = f"query q{declared}) {{ {rest} }}"
         query = compile_query(SourceText(text), self.snapshot.catalog)
+        if optimised:
+            rows = {e.name: 1000 for e in self.snapshot.catalog.entities}
+            query = optimise(query, self.snapshot.catalog, Statistics(rows))
         assert isinstance(query, ReadQuery)
         parameters = bind_parameters(query, given)
         table = run(
             query, self.snapshot, parameters, cache=self.cache, now_ms=NOW_MS, budget=budget
         )
         assert table.column_names == [field.name for field in query.result]
-        rows = [tuple(row.values()) for row in table.to_pylist()]
-        return [row[0] for row in rows] if table.num_columns == 1 else rows
+        answer = [tuple(row.values()) for row in table.to_pylist()]
+        return [row[0] for row in answer] if table.num_columns == 1 else answer
 
 
 def build(root: Path) -> Town:

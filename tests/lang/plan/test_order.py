@@ -3,42 +3,13 @@
 import pytest
 
 from omnigraph.base.ids import TypeName
-from omnigraph.base.span import SourceText
-from omnigraph.lang.plan.compile import compile_query
-from omnigraph.lang.plan.explain import explain
-from omnigraph.lang.plan.optimise import optimise
 from omnigraph.lang.plan.stats import Statistics
-from omnigraph.lang.schema.check import compile_schema
-
-CATALOG = compile_schema(
-    SourceText(
-        """
-        node Person { number: I64 @key  gender: String  age: I32? }
-        node Interest { name: String @key }
-        node City { name: String }
-        edge Follows: Person -> Person
-        edge Likes: Person -> Interest
-        edge Lives: Person -> City
-        """
-    )
-)
-ROWS = {
-    "Person": 100_000,
-    "Interest": 40,
-    "City": 1_000,
-    "Follows": 2_400_000,
-    "Likes": 300_000,
-    "Lives": 100_000,
-}
-LARGE = Statistics({TypeName(name): count for name, count in ROWS.items()})
+from tests.lang.plan.graph import LARGE, plan_of
 
 
 def steps(match: str, answer: str = "{ count($p) as n }", known: Statistics = LARGE) -> list[str]:
     """The plan's operators up to the answer, without their types."""
-    query = compile_query(
-        SourceText(f"query q() {{ match {{ {match} }} return {answer} }}"), CATALOG
-    )
-    lines = explain(optimise(query, CATALOG, known)).splitlines()
+    lines = plan_of(match, answer, known=known)
     return [line.split(":")[0] for line in lines if not line.startswith(("Aggregate", "Project"))]
 
 
@@ -80,3 +51,19 @@ def test_graphs_of_about_one_size_share_a_plan() -> None:
     doubled = Statistics({name: 2 * count for name, count in LARGE.rows.items()})
     assert LARGE.magnitudes() == grown.magnitudes()
     assert LARGE.magnitudes() != doubled.magnitudes()
+
+
+def test_an_equality_ties_what_no_edge_does() -> None:
+    found = steps('$p: Person  $c: City  $p.gender = $c.name  $p.age > 3  $c.name != "x"')
+    assert found == [
+        "NodeScan c",
+        'Filter c.name != "x"',
+        "ValueJoin c.name = p.gender",
+        "    NodeScan p",
+        "    Filter p.age > 3",
+    ]
+
+
+def test_without_an_equality_it_stays_a_product() -> None:
+    found = steps("$p: Person  $c: City  $p.gender < $c.name")
+    assert [line.split()[0] for line in found] == ["NodeScan", "NodeScan", "Filter"]

@@ -1,6 +1,7 @@
 """A plan as the chain it is: operators from the leaf up, what each needs bound, what it binds."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from omnigraph.base.ids import TypeName, VariableName
 from omnigraph.lang.plan.ir import (
@@ -8,6 +9,8 @@ from omnigraph.lang.plan.ir import (
     Compare,
     CompareOp,
     CountJoin,
+    Direction,
+    EdgeStep,
     Expand,
     Filter,
     LeftJoin,
@@ -20,10 +23,23 @@ from omnigraph.lang.plan.ir import (
     TopK,
     Union,
     Unit,
+    ValueJoin,
 )
-from omnigraph.lang.query.uses import used_in_predicate
+from omnigraph.lang.query.uses import used_in, used_in_predicate
 
-__all__ = ["binds", "chain", "compared_properties", "needs", "operators", "outer_of", "types_bound"]
+__all__ = [
+    "binds",
+    "chain",
+    "compared_properties",
+    "loosened",
+    "mentions",
+    "needs",
+    "operators",
+    "outer_of",
+    "relinked",
+    "turned",
+    "types_bound",
+]
 
 
 def chain(op: Op) -> list[Op]:
@@ -35,11 +51,32 @@ def chain(op: Op) -> list[Op]:
     return found[::-1]
 
 
+def relinked(op: Op, clauses: Iterable[Op]) -> Op:
+    """The clauses, in this order, over the operator."""
+    for clause in clauses:
+        assert not isinstance(clause, Unit | Outer), "a leaf stands on nothing"
+        op = replace(clause, source=op)
+    return op
+
+
+def loosened(clauses: Iterable[Op]) -> list[Op]:
+    """The clauses without joins by value: a join is its pattern's clauses and a test."""
+    loose: list[Op] = []
+    for clause in clauses:
+        if isinstance(clause, ValueJoin):
+            leaf, *inner = chain(clause.pattern)
+            equal = Compare(CompareOp.EQ, clause.left, clause.right)
+            loose += [*loosened(inner), Filter(leaf, equal)]
+        else:
+            loose.append(clause)
+    return loose
+
+
 def operators(op: Op) -> Iterator[Op]:
     """All operators of a plan, those of blocks too, each after what it stands on."""
     for link in chain(op):
         match link:
-            case AntiJoin() | SemiJoin() | CountJoin() | LeftJoin():
+            case AntiJoin() | SemiJoin() | CountJoin() | LeftJoin() | ValueJoin():
                 yield from operators(link.pattern)
             case Union(blocks=blocks):
                 for block in blocks:
@@ -54,7 +91,10 @@ def compared_properties(plan: Op) -> frozenset[str]:
     found = set()
     for op in operators(plan):
         match op:
-            case Filter(predicate=Compare(op=CompareOp.EQ, left=left, right=right)):
+            case (
+                Filter(predicate=Compare(op=CompareOp.EQ, left=left, right=right))
+                | ValueJoin(left=left, right=right)
+            ):
                 found |= {side.name for side in (left, right) if isinstance(side, PropertyOf)}
             case Filter(predicate=Membership(left=PropertyOf(name=name))):
                 found.add(name)
@@ -81,6 +121,9 @@ def binds(op: Op) -> Iterator[VariableName]:
                 yield edge
         case LeftJoin(variables=variables) | Union(variables=variables):
             yield from variables
+        case ValueJoin(pattern=pattern):
+            for link in chain(pattern):
+                yield from binds(link)
         case Outer(variables=variables):
             yield from variables
         case _:
@@ -96,6 +139,8 @@ def needs(op: Op) -> Iterator[VariableName]:
                 yield target
         case Filter(predicate=predicate):
             yield from used_in_predicate(predicate)
+        case ValueJoin(left=left):
+            yield from used_in(left)
         case (
             AntiJoin(pattern=pattern)
             | SemiJoin(pattern=pattern)
@@ -112,6 +157,23 @@ def needs(op: Op) -> Iterator[VariableName]:
             pass
 
 
+def mentions(op: Op) -> Iterator[VariableName]:
+    """The variables that the operator binds or looks at, whichever end a traversal begins at."""
+    yield from needs(op)
+    yield from binds(op)
+
+
+def turned(step: EdgeStep) -> EdgeStep:
+    """The same edges, walked the other way."""
+    match step.direction:
+        case Direction.OUT:
+            return EdgeStep(step.edge, Direction.IN)
+        case Direction.IN:
+            return EdgeStep(step.edge, Direction.OUT)
+        case Direction.BOTH:
+            return step
+
+
 def types_bound(clauses: Sequence[Op]) -> dict[VariableName, tuple[TypeName, ...]]:
     """The types of the variables that scans and traversals bind, of blocks' inner ones too."""
     found: dict[VariableName, tuple[TypeName, ...]] = {}
@@ -124,7 +186,7 @@ def types_bound(clauses: Sequence[Op]) -> dict[VariableName, tuple[TypeName, ...
                     found[target] = types
                 if edge is not None:
                     found[edge] = tuple(step.edge for step in steps)
-            case LeftJoin(pattern=pattern):
+            case LeftJoin(pattern=pattern) | ValueJoin(pattern=pattern):
                 found |= types_bound(chain(pattern))
             case Union(blocks=blocks):
                 for block in blocks:

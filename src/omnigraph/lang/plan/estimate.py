@@ -12,6 +12,8 @@ from omnigraph.lang.plan.chain import chain, types_bound
 from omnigraph.lang.plan.ir import (
     Aggregate,
     AntiJoin,
+    Compare,
+    CompareOp,
     CountJoin,
     Distinct,
     Expand,
@@ -20,6 +22,7 @@ from omnigraph.lang.plan.ir import (
     Limit,
     Literal,
     NodeScan,
+    Nothing,
     Op,
     Outer,
     Project,
@@ -28,6 +31,7 @@ from omnigraph.lang.plan.ir import (
     TopK,
     Union,
     Unit,
+    ValueJoin,
 )
 from omnigraph.lang.plan.stats import SHARE_OF_BLOCK, Estimator
 
@@ -62,8 +66,13 @@ class _Expecting:
         match op:
             case Unit() | Outer() | Sort() | Project():
                 return rows
+            case Nothing():
+                return 0.0
             case NodeScan():
                 return rows * self._estimator.size(op.types)
+            case ValueJoin(pattern=pattern, left=left, right=right):
+                share = self._estimator.share(Compare(CompareOp.EQ, left, right), types)
+                return rows * self._walk(pattern, 1.0, types) * share
             case Expand():
                 return rows * self._reached(op, types)
             case Filter(predicate=predicate):
@@ -83,8 +92,8 @@ class _Expecting:
             case Distinct():
                 return math.sqrt(rows)
             case Limit(count=count, offset=offset):
-                left = max(rows - offset, 0.0)
-                return left if count is None else min(left, float(count))
+                rest = max(rows - offset, 0.0)
+                return rest if count is None else min(rest, float(count))
 
     def _reached(self, op: Expand, types: Known) -> float:
         reached = self._estimator.reached(

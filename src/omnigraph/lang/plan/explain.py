@@ -38,6 +38,7 @@ from omnigraph.lang.plan.ir import (
     MutationQuery,
     Nearest,
     NodeScan,
+    Nothing,
     Now,
     NullTest,
     Op,
@@ -58,6 +59,7 @@ from omnigraph.lang.plan.ir import (
     Union,
     Unit,
     Update,
+    ValueJoin,
 )
 
 __all__ = ["describe", "explain", "show_expression", "show_predicate"]
@@ -99,6 +101,13 @@ def _lines(op: Op) -> Iterator[Line]:
         case NodeScan(source=source, variable=variable, types=types):
             yield from _lines(source)
             yield f"NodeScan {variable}: {'|'.join(types)}", op
+        case Nothing(source=source, because=because):
+            yield from _lines(source)
+            yield f"Nothing {' and '.join(show_predicate(p) for p in because)}".rstrip(), op
+        case ValueJoin(source=source, pattern=pattern, left=left, right=right):
+            yield from _lines(source)
+            head = f"ValueJoin {show_expression(left)} = {show_expression(right)}"
+            yield from _with_blocks(head, op, pattern)
         case Expand(source=source):
             yield from _lines(source)
             yield _expand(op), op

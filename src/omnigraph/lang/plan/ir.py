@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from omnigraph.base.ids import TypeName, VariableName
 from omnigraph.lang.query.typed import (
+    MIRRORED,
     ROW,
     AggregateFunction,
     AggregateOf,
@@ -59,6 +60,7 @@ from omnigraph.lang.query.typed import (
 )
 
 __all__ = [
+    "MIRRORED",
     "ROW",
     "Aggregate",
     "AggregateFunction",
@@ -90,6 +92,7 @@ __all__ = [
     "MutationQuery",
     "Nearest",
     "NodeScan",
+    "Nothing",
     "Now",
     "NullTest",
     "Op",
@@ -115,6 +118,7 @@ __all__ = [
     "Union",
     "Unit",
     "Update",
+    "ValueJoin",
 ]
 
 # Operators over binding rows ---------------------------------------------------------------------
@@ -139,6 +143,32 @@ class NodeScan:
     source: "Op"
     variable: VariableName
     types: tuple[TypeName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No row: tests above could never all hold.
+
+    It stands next to the leaf, and what binds the variables stays above it: the answer has the
+    columns it would have had.
+    """
+
+    source: "Op"
+    because: tuple[Predicate, ...]
+    """The tests that fail, alone or together; none where a block decided it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueJoin:
+    """Each row with each row of the pattern where `left`, of the row, equals `right`, of the other.
+
+    The pattern begins in `Unit` and shares no variable with the source. Null equals nothing.
+    """
+
+    source: "Op"
+    pattern: "Op"
+    left: Expression
+    right: Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +301,8 @@ PatternOp = (
     Unit
     | Outer
     | NodeScan
+    | Nothing
+    | ValueJoin
     | Expand
     | Filter
     | AntiJoin

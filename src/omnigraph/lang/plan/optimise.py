@@ -8,15 +8,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from omnigraph.lang.plan.ir import CompiledQuery, MutationQuery, Project, ReadQuery
+from omnigraph.lang.plan.rules.exist import reduce_to_existence
+from omnigraph.lang.plan.rules.fold import fold_constants
 from omnigraph.lang.plan.rules.order import order_joins
 from omnigraph.lang.plan.stats import Estimator, Statistics
 from omnigraph.lang.schema.catalog import Catalog
 
-__all__ = ["RULES", "optimise"]
+__all__ = ["RULES", "Rule", "optimise"]
 
 Rule = Callable[[Project, Estimator], Project]
 
-RULES: tuple[Rule, ...] = (order_joins,)
+RULES: tuple[Rule, ...] = (fold_constants, order_joins, reduce_to_existence)
 
 
 def optimise(query: CompiledQuery, catalog: Catalog, statistics: Statistics) -> CompiledQuery:

@@ -5,7 +5,6 @@ pieces, so that an error in one query does not hide those of the next.
 """
 
 import functools
-import importlib.resources
 import re
 from collections.abc import Iterator
 
@@ -18,6 +17,7 @@ from omnigraph.lang.query import ast
 from omnigraph.lang.query.build import Builder
 from omnigraph.lang.query.expected import describe
 from omnigraph.lang.query.findings import clipped
+from omnigraph.lang.query.tables import make_parser
 from omnigraph.lang.query.tokens import Refused
 
 __all__ = ["parse"]
@@ -60,9 +60,8 @@ def parse(source: SourceText) -> ast.File:
 
 @functools.cache
 def grammar() -> Lark:
-    """Built on first use: it takes longer than the rest of a small query."""
-    text = importlib.resources.files(__package__).joinpath("grammar.lark").read_text("utf-8")
-    return Lark(text, start="file", parser="lalr", transformer=Builder())
+    """Made on first use, and once."""
+    return make_parser(Builder())
 
 
 def _tree(text: str) -> ast.File:

@@ -3,14 +3,13 @@
 A value is converted only where nothing is lost: 3.0 is an integer, 3.5 is not; `true` is no number.
 """
 
-import base64
-import binascii
 import datetime
 import math
 import numbers
 import struct
 from collections.abc import Iterable
 
+from omnigraph.base.blob_text import BLOB_PREFIX, blob_from_text
 from omnigraph.base.types import (
     INTEGER_RANGES,
     EnumOf,
@@ -22,8 +21,6 @@ from omnigraph.base.types import (
 )
 
 __all__ = ["Unfit", "convert"]
-
-BASE64_PREFIX = "base64:"
 
 
 class Unfit(Exception):
@@ -147,10 +144,11 @@ def _datetime(value: object) -> datetime.datetime:
 def _blob(value: object) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
+    text = _string(value)
     try:
-        return base64.b64decode(_string(value).removeprefix(BASE64_PREFIX), validate=True)
-    except (binascii.Error, ValueError):
-        raise Unfit("it is neither bytes nor base64 text") from None
+        return blob_from_text(text)
+    except ValueError:
+        raise Unfit(f'it is neither bytes nor text such as "{BLOB_PREFIX}aGk="') from None
 
 
 def _elements(value: object, type_: ValueType) -> list[object]:

@@ -8,7 +8,7 @@ The order of declarations means nothing, so the catalog keeps types and properti
 the order of a key's properties means a lot (ids are derived from it) and is kept as first written.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -33,6 +33,7 @@ __all__ = [
     "Property",
     "Range",
     "Unique",
+    "sorted_constraints",
 ]
 
 ID = "id"
@@ -96,6 +97,11 @@ class Check:
 
 
 Constraint = Unique | Index | Range | Check
+
+
+def sorted_constraints(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
+    """In an order of their own, since the order of writing means nothing."""
+    return tuple(sorted(constraints, key=lambda c: (type(c).__name__, repr(c))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,23 @@ from collections.abc import Iterable, Mapping
 from omnigraph.base.types import INTEGER_RANGES, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.schema.annotations import argument_error
 from omnigraph.lang.schema.ast import Annotation, Bounds, Extent, Literal, Name
-from omnigraph.lang.schema.catalog import DST, SRC, Check, Constraint, Index, Range, Unique
+from omnigraph.lang.schema.catalog import (
+    DST,
+    SRC,
+    Check,
+    Constraint,
+    Index,
+    Range,
+    Unique,
+    sorted_constraints,
+)
 from omnigraph.lang.schema.codes import clipped
 from omnigraph.lang.schema.draft import DraftProperty
 from omnigraph.lang.schema.findings import Findings
 from omnigraph.lang.schema.patterns import pattern_error
 from omnigraph.lang.schema.written import value_text
 
-__all__ = ["Rules", "sorted_constraints"]
+__all__ = ["Rules"]
 
 
 class Rules:
@@ -193,11 +202,6 @@ class Rules:
     def _wrong_type(self, name: Name, known: DraftProperty, what: str) -> None:
         message = f"{what} can't be on {clipped(name.text)}, which is {_article(known.type)}"
         self._findings.add("S042", name.at, message)
-
-
-def sorted_constraints(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
-    """In an order of their own, since the order of writing means nothing."""
-    return tuple(sorted(constraints, key=lambda c: (type(c).__name__, repr(c))))
 
 
 def _can_be_part(kind: str, type_: ValueType, *, is_alone: bool) -> bool:

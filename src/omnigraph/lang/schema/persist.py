@@ -27,8 +27,8 @@ from omnigraph.lang.schema.catalog import (
     Property,
     Range,
     Unique,
+    sorted_constraints,
 )
-from omnigraph.lang.schema.constraints import sorted_constraints
 
 __all__ = ["FORMAT", "catalog_from_json", "catalog_to_json", "schema_hash"]
 

@@ -34,6 +34,8 @@ class _Hop:
 
 def expand(frame: Frame, op: Expand, demand: Demand, context: Context) -> Frame:
     frame = _with_bound_ends(frame, op)
+    if frame.count == 0:
+        return _nowhere(frame.only(demand.live), op, context)
     hop = _hop(frame, op, context)
     wants_target = op.target in demand.live and not op.is_target_bound
     wants_edge = op.edge_variable in demand.live
@@ -45,6 +47,16 @@ def expand(frame: Frame, op: Expand, demand: Demand, context: Context) -> Frame:
         if not others.bindings and others.outer is None:
             return _flow(frame, op, hop, context)
     return _rows(frame, op, hop, demand, context)
+
+
+def _nowhere(frame: Frame, op: Expand, context: Context) -> Frame:
+    """From no rows to no rows, without a look at an edge."""
+    if not op.is_target_bound:
+        frame = frame.bind(op.target, Binding.none(context.tables.nodes(op.target_types)))
+    if op.edge_variable is not None:
+        edges = context.tables.edges(step.edge for step in op.steps)
+        frame = frame.bind(op.edge_variable, Binding.none(edges))
+    return frame
 
 
 def _flow(frame: Frame, op: Expand, hop: _Hop, context: Context) -> Frame:

@@ -33,11 +33,12 @@ def _by_id(frame: Frame, predicate: Predicate, context: Context) -> Ordinals | N
     binding = frame.bindings[pin.field.variable]
     if not binding.is_whole:
         return None
-    found = [np.empty(0, dtype=np.int64)]
+    found = []
     for part in binding.space.parts:
         ids = ids_at(part.entity, [pin])
         if ids is None:
             return None
         rows = context.tables.find(part.entity, ids)
-        found.append(np.unique(rows[rows >= 0]) + part.start)
-    return np.concatenate(found)
+        rows = rows[rows >= 0]
+        found.append((rows if len(rows) < 2 else np.unique(rows)) + part.start)
+    return found[0] if len(found) == 1 else np.concatenate(found)

@@ -18,6 +18,8 @@ def scan(frame: Frame, op: NodeScan, demand: Demand, context: Context) -> Frame:
         return weigh(frame, np.full(frame.count, space.size), step=step)
     if frame.count == 1 and frame.columns == 0:
         return Frame(count=space.size, bindings={op.variable: Binding(space, None)})
+    if frame.count == 0:
+        return frame.only(demand.live).bind(op.variable, Binding.none(space))
     rows = frame.count * space.size
     context.budget.admit(rows=rows, columns=frame.columns + 1, step=step, beside=frame)
     repeated = frame.only(demand.live).take(np.repeat(np.arange(frame.count), space.size))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omnigraph.lang.plan.ir import ColumnOf, EntityOf, Expression, Sort, SortKey
+from omnigraph.lang.plan.ir import ColumnOf, EntityOf, Expression, Sort, SortKey, Unit
 from omnigraph.read.compare import Mask
 from omnigraph.read.context import Context
 from omnigraph.read.entities import identities
@@ -20,7 +20,7 @@ from omnigraph.read.frame import Binding, Frame
 from omnigraph.read.ordering import ranks, sort_values
 from omnigraph.read.space import NULL
 
-__all__ = ["sort"]
+__all__ = ["foremost", "sort"]
 
 
 def sort(frame: Frame, op: Sort, context: Context, *, first: int | None = None) -> Frame:
@@ -40,6 +40,22 @@ def sort(frame: Frame, op: Sort, context: Context, *, first: int | None = None) 
         # Neighbours among the tied rows are neighbours in the whole, or begin a tie of their own.
         is_tied[tied[1:]] &= values[order][1:] == values[order][:-1]
     return frame.take(rows[:first])
+
+
+def foremost(frame: Frame, first: int, context: Context) -> Frame:
+    """So many rows where no order is asked for: always the same ones of one commit.
+
+    Rows go by where their entities lie in the tables, groups by what they are named by. Neither
+    depends on the plan, on indexes or on what was read before.
+    """
+    if frame.made:
+        return sort(frame, Sort(Unit(), (), ()), context).take(np.arange(first))
+    places = [frame.bindings[variable].rows for variable in sorted(frame.bindings)]
+    if not places or not first:
+        return frame.take(np.arange(first))
+    (near,) = np.nonzero(places[0] <= np.partition(places[0], first - 1)[first - 1])
+    order = np.lexsort([place[near] for place in reversed(places)])
+    return frame.take(near[order[:first]])
 
 
 def _foremost(frame: Frame, key: SortKey, context: Context, first: int) -> Frame:

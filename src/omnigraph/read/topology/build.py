@@ -6,15 +6,19 @@ that every direction and every combination of edge types is built from.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from omnigraph.read.topology.csr import Adjacency
+from omnigraph.read.topology.csr import Adjacency, Room
 from omnigraph.read.topology.ids import IdIndex
 
-__all__ = ["Ends", "Leg", "adjacency", "follow_ends", "number_ends", "pairs_of"]
+__all__ = ["Ends", "Entries", "Leg", "adjacency", "entries_of", "follow_ends", "number_ends"]
+
+# Space for this share of the edges to come before all are copied again.
+SPACE_SHARE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +27,24 @@ class Ends:
 
     sources: NDArray[np.int32]
     targets: NDArray[np.int32]
+    room: Room | None = None
+    """What both lie in, with space behind for the edges of later versions."""
 
     @property
     def nbytes(self) -> int:
         return self.sources.nbytes + self.targets.nbytes
+
+    def followed_by(self, more: "Ends") -> "Ends":
+        """With more edges behind; the ends that are there are not copied where there is room."""
+        count = len(self.sources)
+        room, columns = self.room, (more.sources, more.targets)
+        if room is None or room.append(columns, at=count) is None:
+            space = len(more.sources) + count // SPACE_SHARE
+            room = Room.with_space((self.sources, self.targets), space=space)
+            room.append(columns)
+        until = count + len(more.sources)
+        sources, targets = (column[:until] for column in room.columns)
+        return Ends(sources, targets, room)  # type: ignore[arg-type]  # a room keeps its types
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +66,8 @@ def number_ends(
     numbered = [source_ids.find(sources), target_ids.find(targets)]
     for rows in numbered:
         assert (rows >= 0).all(), "an edge ends in a node that is not there"
-    return Ends(*(rows.astype(np.int32) for rows in numbered))
+    sources_numbered, targets_numbered = (rows.astype(np.int32) for rows in numbered)
+    return Ends(sources_numbered, targets_numbered)
 
 
 def follow_ends(
@@ -60,56 +79,57 @@ def follow_ends(
     fresh: Ends,
 ) -> Ends:
     """The ends of a later version: of the edges that are left, renumbered, and of new ones."""
+    if kept is None and source_numbers is None and target_numbers is None:
+        return ends.followed_by(fresh)
     sides = []
     for old, numbers, new in (
         (ends.sources, source_numbers, fresh.sources),
         (ends.targets, target_numbers, fresh.targets),
     ):
         left = old if kept is None else old[kept]
-        moved = left if numbers is None else numbers[left].astype(np.int32)
+        moved = left if numbers is None else numbers.astype(np.int32)[left]
         sides.append(np.concatenate([moved, new]))
         assert (sides[-1] >= 0).all(), "an edge ends in a node that is not there"
-    return Ends(*sides)
+    return Ends(sides[0], sides[1])
 
 
-def pairs_of(
-    legs: Sequence[Leg], where: NDArray[np.int64] | NDArray[np.bool_] | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Origin and target of each edge of the legs; with a mask over origins, of those alone."""
-    origins, targets = [], []
+class Entries(NamedTuple):
+    """Edges as an adjacency sees them: origin, target and number of each."""
+
+    origins: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    edges: NDArray[np.int64]
+
+
+def entries_of(legs: Sequence[Leg], where: NDArray[np.bool_] | None = None) -> Entries:
+    """The edges of the legs; with a mask over origins, of those alone."""
+    found: list[list[NDArray[np.int64]]] = [[] for _ in Entries._fields]
     for leg in legs:
         here, there = leg.ends.sources, leg.ends.targets
+        number = np.arange(len(here)) + leg.edge_start
+        is_wanted = here != there if leg.skips_loops else None
         if leg.is_reversed:
             here, there = there, here
         if where is not None:
-            own = where[leg.origin_start :]
-            chosen = np.flatnonzero(own[here])
-            here, there = here[chosen], there[chosen]
-        origins.append(_shifted(here, leg.origin_start))
-        targets.append(_shifted(there, leg.target_start))
-    return _joined(origins), _joined(targets)
+            own = where[leg.origin_start :][here]
+            is_wanted = own if is_wanted is None else own & is_wanted
+        if is_wanted is not None:
+            here, there, number = here[is_wanted], there[is_wanted], number[is_wanted]
+        shifted = (_shifted(here, leg.origin_start), _shifted(there, leg.target_start), number)
+        for column, values in zip(found, shifted, strict=True):
+            column.append(values)
+    return Entries(*(_joined(column) for column in found))
 
 
 def adjacency(legs: Sequence[Leg], *, height: int, width: int, has_edges: bool) -> Adjacency:
     """One adjacency for all legs together. With `has_edges` each edge has an entry of its own."""
-    origins, targets, edges = [], [], []
-    for leg in legs:
-        here, there = leg.ends.sources, leg.ends.targets
-        number = np.arange(len(here)) + leg.edge_start
-        if leg.skips_loops:
-            kept = np.flatnonzero(here != there)
-            here, there, number = here[kept], there[kept], number[kept]
-        if leg.is_reversed:
-            here, there = there, here
-        origins.append(here.astype(np.int64) + leg.origin_start)
-        targets.append(there.astype(np.int64) + leg.target_start)
-        edges.append(number)
+    entries = entries_of(legs)
     return Adjacency.of_pairs(
-        _joined(origins),
-        _joined(targets),
+        entries.origins,
+        entries.targets,
         height=height,
         width=width,
-        edges=_joined(edges) if has_edges else None,
+        edges=entries.edges if has_edges else None,
     )
 
 

@@ -71,6 +71,11 @@ class RuntimeCache:
         A family is the same thing at other versions; `build` is given the member that came last
         with its key, if it is still there.
         """
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+                self._last[family] = key
+                return cast(T, self._entries[key])
 
         def made() -> T:
             with self._lock:

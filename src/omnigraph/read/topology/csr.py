@@ -3,12 +3,12 @@
 A row of the adjacency is an origin, its neighbours lie side by side and in ascending order. Two
 forms: without `edges` parallel edges are one neighbour, as the set semantics of a traversal want;
 with `edges` every edge has an entry of its own. Nothing here knows tables, types or ids: origins
-and neighbours are dense numbers. An adjacency never changes; the next version of a graph is made
-from it by replacing the runs of the origins that changed.
+and neighbours are dense numbers. An adjacency never changes; `patch.py` makes the next version of a
+graph's from it.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Adjacency", "Ordinals", "Ranges", "Room"]
+__all__ = ["Adjacency", "Ordinals", "Ranges", "Room", "Stored", "narrow"]
 
 Ordinals = NDArray[np.int64]
 Stored = NDArray[np.int32] | NDArray[np.int64]
+
+WORD_BYTES = 8
 
 
 class Ranges(NamedTuple):
@@ -46,24 +48,45 @@ class Ranges(NamedTuple):
 
 
 class Room:
-    """An array with space behind what is used, which versions of one adjacency share.
+    """Columns with space behind what is used, which versions of one adjacency share.
 
     Each version reads only what was there when it was made, so writing behind it disturbs nobody.
     """
 
-    def __init__(self, array: Stored, used: int) -> None:
-        self.array = array
+    def __init__(self, columns: Sequence[Stored], *, used: int) -> None:
+        self.columns = tuple(columns)
         self._used = used
         self._lock = threading.Lock()
 
-    def append(self, values: NDArray[np.integer]) -> int | None:
-        """Where the values now begin, or None if there is no space left."""
+    @classmethod
+    def with_space(cls, columns: Sequence[Stored], *, space: int) -> "Room":
+        """The columns, and as much behind them."""
+        roomy = []
+        for column in columns:
+            wide = np.empty(len(column) + space, dtype=column.dtype)
+            wide[: len(column)] = column
+            roomy.append(wide)
+        return cls(roomy, used=len(columns[0]))
+
+    @property
+    def size(self) -> int:
+        return len(self.columns[0])
+
+    def append(
+        self, columns: Sequence[NDArray[np.integer]], *, at: int | None = None
+    ) -> int | None:
+        """Where the entries now begin, or None if there is no space left.
+
+        With `at`, they must begin there: None too if somebody else went on from there first.
+        """
+        count = len(columns[0])
         with self._lock:
             start = self._used
-            if start + len(values) > len(self.array):
+            if start + count > self.size or (at is not None and start != at):
                 return None
-            self._used += len(values)
-        self.array[start : start + len(values)] = values
+            self._used += count
+        for column, values in zip(self.columns, columns, strict=True):
+            column[start : start + count] = values
         return start
 
 
@@ -80,6 +103,11 @@ class Adjacency:
     """Where the runs of changed origins lie. None: all runs lie side by side, in order."""
     changed: int = 0
     """How many entries were moved behind since all lay side by side."""
+    repeated: NDArray[np.int64] | None = None
+    """Of a set, the pairs that more than one edge may stand for: a row of origins, one of targets.
+
+    Any other pair goes with its edge.
+    """
 
     @classmethod
     def of_pairs(
@@ -93,11 +121,16 @@ class Adjacency:
     ) -> "Adjacency":
         """From the ends of edges; with `edges`, their numbers, parallel ones are kept apart."""
         keys = origins.astype(np.int64) * max(width, 1) + targets
+        repeated = None
         if edges is None:
             keys.sort()
-            keys = keys[_first_of_each(keys)]
+            first = _first_of_each(keys)
+            repeated = np.stack(np.divmod(np.unique(keys[~first]), max(width, 1)))
+            keys = keys[first]
         else:
-            order = np.argsort(keys, kind="stable")
+            # Edges between the same two nodes lie by their numbers, however they were found.
+            is_ascending = not np.any(edges[1:] < edges[:-1])
+            order = np.argsort(keys, kind="stable") if is_ascending else np.lexsort((edges, keys))
             keys, edges = keys[order], edges[order]
         bounds = np.arange(height + 1, dtype=np.int64) * max(width, 1)
         starts = np.searchsorted(keys, bounds)
@@ -106,20 +139,21 @@ class Adjacency:
         return cls(
             lows=starts[:-1],
             counts=counts,
-            neighbours=_narrow(keys, width),
+            neighbours=narrow(keys, width),
             width=width,
-            edges=None if edges is None else _narrow(edges, int(edges.max(initial=0)) + 1),
+            edges=None if edges is None else narrow(edges, int(edges.max(initial=0)) + 1),
+            repeated=repeated,
         )
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        edges = {} if self.edges is None else {"edges": self.edges}
+        extra = {"edges": self.edges, "repeated": self.repeated}
         assert self.room is None, "kept as it was built"
         return {
             "lows": self.lows,
             "counts": self.counts,
             "neighbours": self.neighbours,
             "width": np.array([self.width]),
-            **edges,
+            **{name: array for name, array in extra.items() if array is not None},
         }
 
     @classmethod
@@ -130,13 +164,24 @@ class Adjacency:
             arrays["neighbours"],
             int(arrays["width"][0]),
             arrays.get("edges"),
+            repeated=arrays.get("repeated"),
         )
 
     @property
     def nbytes(self) -> int:
-        arrays = [self.lows, self.counts, *([] if self.edges is None else [self.edges])]
-        own = self.changed * self.neighbours.itemsize if self.room else self.neighbours.nbytes
-        return sum(a.nbytes for a in arrays) + own + self.width * self.lows.itemsize
+        """What it adds to what earlier versions hold, with what may be worked out later."""
+        entries = [self.neighbours, *([] if self.edges is None else [self.edges])]
+        if self.room is None:
+            own = sum(column.nbytes for column in entries)
+        else:
+            own = sum(self.changed * column.itemsize for column in entries)
+        pairs = 0 if self.repeated is None else self.repeated.nbytes
+        return self.lows.nbytes + self.counts.nbytes + own + pairs + self.width * WORD_BYTES
+
+    @property
+    def entries(self) -> tuple[Stored, ...]:
+        """The columns that hold a value for each entry."""
+        return (self.neighbours,) if self.edges is None else (self.neighbours, self.edges)
 
     @cached_property
     def in_degrees(self) -> Ordinals:
@@ -176,69 +221,6 @@ class Adjacency:
             return Ranges(lows, found.astype(np.int64))
         return Ranges(lows, _bisect(self.neighbours, lows, last, targets + 1) - lows)
 
-    def renumbered(
-        self, origins: Ordinals | None, targets: Ordinals | None, *, height: int, width: int
-    ) -> "Adjacency":
-        """The same entries where rows have new numbers; -1: the row is gone, and what led there.
-
-        Only of a set. None: rows keep their numbers.
-        """
-        assert self.edges is None
-        here = np.repeat(np.arange(self.height), self.counts)
-        there = self.all_neighbours.astype(np.int64)
-        if origins is not None:
-            here = origins[here]
-        if targets is not None:
-            there = targets[there]
-        left = (here >= 0) & (there >= 0)
-        if not left.all():
-            here, there = here[left], there[left]
-        # Most rows keep their order among themselves, and a stable sort makes use of that.
-        keys = here * max(width, 1) + there
-        keys.sort(kind="stable")
-        bounds = np.arange(height + 1, dtype=np.int64) * max(width, 1)
-        starts = np.searchsorted(keys, bounds)
-        counts = np.diff(starts)
-        keys -= np.repeat(bounds[:-1], counts)
-        return Adjacency(starts[:-1], counts, _narrow(keys, width), width)
-
-    def replaced(
-        self, origins: Ordinals, runs: "Adjacency", *, height: int, width: int
-    ) -> "Adjacency":
-        """As this, with other neighbours for some origins: `runs` has a row for each of them.
-
-        Only of a set, without edges. It takes time by the number of origins and of changed entries,
-        until a quarter has changed and all is laid side by side again.
-        """
-        assert self.edges is None and runs.edges is None
-        added = runs.all_neighbours
-        lows = np.zeros(height, dtype=np.int64)
-        counts = np.zeros(height, dtype=np.int64)
-        lows[: self.height], counts[: self.height] = self.lows, self.counts
-        changed = self.changed + len(added)
-        start = None
-        if self.room is not None and changed * REPACK_SHARE < self.room.array.size:
-            start = self.room.append(added)
-        room = self.room
-        if start is None:
-            # The first change, or one too many: side by side again, with space behind.
-            packed, changed = self.all_neighbours, len(added)
-            space = max(len(packed) // REPACK_SHARE, LEAST_SPACE) + len(added)
-            array = np.empty(len(packed) + space, dtype=_narrow(packed[:0], width).dtype)
-            array[: len(packed)] = packed
-            room = Room(array, len(packed))
-            lows[: self.height] = np.cumsum(self.counts) - self.counts
-            start = room.append(added)
-        assert room is not None and start is not None
-        lows[origins] = runs.lows + start
-        counts[origins] = runs.counts
-        return Adjacency(lows, counts, room.array, width, room=room, changed=changed)
-
-
-# Entries that moved behind are read as fast as others; what they left unread is wasted memory.
-REPACK_SHARE = 4
-LEAST_SPACE = 1 << 16
-
 
 def _bisect(values: Stored, lows: Ordinals, highs: Ordinals, wanted: Ordinals) -> Ordinals:
     """For each row the first position in its ascending run whose value is not below `wanted`."""
@@ -259,7 +241,7 @@ def _first_of_each(ascending: NDArray[np.int64]) -> NDArray[np.bool_]:
     return first
 
 
-def _narrow(values: NDArray[np.integer], limit: int) -> Stored:
+def narrow(values: NDArray[np.integer], limit: int) -> Stored:
     """Half the memory where the numbers fit, which is nearly always."""
     if limit <= np.iinfo(np.int32).max:
         return values.astype(np.int32)

@@ -26,7 +26,7 @@ LIMIT_DISK_BYTES = 4 * 1024**3
 LEAST_KEPT_BYTES = 1 << 20
 
 NOTE = "note.json"
-FORMAT = 1
+FORMAT = 2
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -1,16 +1,19 @@
 """The next version of an adjacency from the one before, by the edges that came and went.
 
 What it must equal is the adjacency built anew; what it costs is a few lookups per changed edge, and
-where nodes moved one pass over the entries. No text is read but the ends of new edges.
+where rows have other numbers now one pass over the entries. No text is read but the ends of changed
+edges.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from omnigraph.read.topology import build
 from omnigraph.read.topology.csr import Adjacency, Ordinals
+from omnigraph.read.topology.patch import renumbered, resized, with_runs
 
 __all__ = ["WORTH_FOLLOWING", "Delta", "follow"]
 
@@ -18,64 +21,98 @@ __all__ = ["WORTH_FOLLOWING", "Delta", "follow"]
 WORTH_FOLLOWING = 8
 
 
+@dataclass(frozen=True, slots=True)
 class Delta:
     """What changed between two versions of the same steps, in the spaces of the new one."""
 
-    def __init__(
-        self,
-        *,
-        origin_numbers: Ordinals | None,
-        target_numbers: Ordinals | None,
-        added: Sequence[build.Leg],
-        gone: Sequence[build.Leg],
-    ) -> None:
-        self.origin_numbers = origin_numbers
-        """The new number of each old origin, -1 if it is gone; None: none has moved."""
-        self.target_numbers = target_numbers
-        self.added = added
-        self.gone = gone
-        """Edges that are gone; an end that went with them is -1."""
+    origin_numbers: Ordinals | None
+    """The new number of each old origin, -1 if it is gone; None: none has moved."""
+    target_numbers: Ordinals | None
+    edge_numbers: Ordinals | None
+    """Where edges have entries of their own; an edge that is gone is -1."""
+    added: Sequence[build.Leg]
+    gone: Sequence[build.Leg]
+    """Of a set: edges that are gone; an end that went with them is -1."""
 
 
 def follow(
-    graph: Adjacency, delta: Delta, whole: Sequence[build.Leg] | None, *, height: int, width: int
+    graph: Adjacency,
+    delta: Delta,
+    whole: Callable[[], Sequence[build.Leg]],
+    *,
+    height: int,
+    width: int,
 ) -> Adjacency:
-    """`graph` after the delta. `whole` is all edges of the new version; needed if any are gone."""
-    origins, targets = build.pairs_of(delta.added)
-    touched = origins
-    if delta.gone:
-        lost, _ = build.pairs_of(delta.gone)
-        touched = np.concatenate([touched, lost[lost >= 0]])
-    if delta.origin_numbers is not None or delta.target_numbers is not None:
-        graph = graph.renumbered(
-            delta.origin_numbers, delta.target_numbers, height=height, width=width
+    """`graph` after the delta. `whole` gives all edges of the new version, if they are needed."""
+    numbers = (delta.origin_numbers, delta.target_numbers, delta.edge_numbers)
+    if any(n is not None for n in numbers):
+        origins, targets, edges = numbers
+        graph = renumbered(
+            graph, origins=origins, targets=targets, edges=edges, height=height, width=width
         )
-    touched = np.unique(touched)
+    added = build.entries_of(delta.added)
+    gone = _both_left(build.entries_of(delta.gone))
+    touched = np.unique(np.concatenate([added.origins, gone.origins]))
     if not len(touched):
-        return _resized(graph, height=height, width=width)
-    if delta.gone:
-        # A pair goes only with its last edge, so what is left of the touched runs is looked up.
-        assert whole is not None
-        is_touched = np.zeros(height, dtype=np.bool_)
-        is_touched[touched] = True
-        origins, targets = build.pairs_of(whole, is_touched)
-    else:
-        old = touched[touched < graph.height]
-        ranges = graph.ranges(old)
-        origins = np.concatenate([np.repeat(old, ranges.counts), origins])
-        targets = np.concatenate([graph.neighbours[ranges.positions()], targets])
+        return resized(graph, height=height, width=width)
+    entries = _joined(_runs_of(graph, touched[touched < graph.height], gone), added)
+    if unsure := _unsure(graph, gone):
+        # Another edge may stand for the same pair: what is left of these runs is looked up.
+        is_unsure = np.zeros(height, dtype=np.bool_)
+        is_unsure[list(unsure)] = True
+        sure = _chosen(entries, ~is_unsure[entries.origins])
+        entries = _joined(sure, build.entries_of(whole(), is_unsure))
     runs = Adjacency.of_pairs(
-        np.searchsorted(touched, origins), targets, height=len(touched), width=width
-    )
-    return graph.replaced(touched, runs, height=height, width=width)
-
-
-def _resized(graph: Adjacency, *, height: int, width: int) -> Adjacency:
-    """With origins that have no neighbours yet."""
-    more = np.zeros(height - graph.height, dtype=np.int64)
-    return replace(
-        graph,
-        lows=np.concatenate([graph.lows, more]),
-        counts=np.concatenate([graph.counts, more]),
+        np.searchsorted(touched, entries.origins),
+        entries.targets,
+        height=len(touched),
         width=width,
+        edges=None if graph.edges is None else entries.edges,
     )
+    changed = with_runs(graph, touched, runs, height=height, width=width)
+    return _with_repeated(changed, touched, runs)
+
+
+def _both_left(gone: build.Entries) -> build.Entries:
+    """Edges between nodes that are still there; the others went with their node's number."""
+    return _chosen(gone, (gone.origins >= 0) & (gone.targets >= 0))
+
+
+def _runs_of(graph: Adjacency, origins: Ordinals, gone: build.Entries) -> build.Entries:
+    """The entries of these origins, without the pairs that are gone."""
+    ranges = graph.ranges(origins)
+    positions = ranges.positions()
+    here = np.repeat(origins, ranges.counts)
+    there = graph.neighbours[positions].astype(np.int64)
+    edges = np.zeros_like(here) if graph.edges is None else graph.edges[positions].astype(np.int64)
+    entries = build.Entries(here, there, edges)
+    if not len(gone.origins):
+        return entries
+    keys = here * graph.width + there
+    return _chosen(entries, ~np.isin(keys, gone.origins * graph.width + gone.targets))
+
+
+def _unsure(graph: Adjacency, gone: build.Entries) -> set[int]:
+    """Origins that lost an edge to a node to which they may have another."""
+    if graph.repeated is None or not len(gone.origins):
+        return set()
+    here, there = graph.repeated
+    keys = gone.origins * graph.width + gone.targets
+    is_repeated = np.isin(keys, here * graph.width + there)
+    return set(gone.origins[is_repeated].tolist())
+
+
+def _with_repeated(graph: Adjacency, touched: Ordinals, runs: Adjacency) -> Adjacency:
+    if graph.repeated is None or runs.repeated is None or not runs.repeated.size:
+        return graph
+    here, there = runs.repeated
+    more: NDArray[np.int64] = np.stack([touched[here], there])
+    return replace(graph, repeated=np.concatenate([graph.repeated, more], axis=1))
+
+
+def _joined(first: build.Entries, second: build.Entries) -> build.Entries:
+    return build.Entries(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
+
+
+def _chosen(entries: build.Entries, mask: NDArray[np.bool_]) -> build.Entries:
+    return build.Entries(*(column[mask] for column in entries))

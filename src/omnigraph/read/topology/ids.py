@@ -51,7 +51,8 @@ class IdIndex:
         """The row of each wanted id, or -1."""
         if not len(self.ids):
             return np.full(len(wanted), -1, dtype=np.int64)
-        wanted = wanted.cast(self.ids.type)
+        if wanted.type != self.ids.type:
+            wanted = wanted.cast(self.ids.type)
         if len(wanted) * LOOKUP_COST > len(self.ids):
             joined = pc.index_in(wanted, value_set=self.ids).fill_null(-1).to_numpy()
             rows: Ordinals = joined.astype(np.int64)
@@ -59,7 +60,9 @@ class IdIndex:
         table = self._hashed
         at = np.searchsorted(table.hashes, _hash(wanted, table.seed))
         rows = table.rows[np.minimum(at, len(table.rows) - 1)]
-        same = pc.equal(self.ids.take(pa.array(rows)), wanted).fill_null(fill_value=False)
+        same = pc.equal(self.ids.take(pa.array(rows)), wanted)
+        if same.null_count:
+            same = same.fill_null(fill_value=False)
         return np.where(same.to_numpy(zero_copy_only=False), rows, -1)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:

@@ -4,9 +4,11 @@ A row's number is its place in a scan. Between two versions most rows stay where
 up by as many rows as went before them; that is told by the fragments, without reading a value.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.store.datasets import Dataset, Piece
@@ -53,10 +55,14 @@ class Moves:
         return numbers
 
 
-def moves_between(old: Dataset, new: Dataset) -> Moves | None:
+Places = Callable[[Dataset, Piece], NDArray[np.uint64]]
+
+
+def moves_between(old: Dataset, new: Dataset, *, places: Places) -> Moves | None:
     """None where rows can't be followed, or too few are left for it to be worth it.
 
-    "Old" is what was read first: it may be the later version, or one of another branch.
+    `places` says where the rows of a fragment lie in it. "Old" is what was read first: it may be
+    the later version, or one of another branch.
     """
     before, after = old.pieces, new.pieces
     place = {piece.files: number for number, piece in enumerate(before)}
@@ -74,7 +80,7 @@ def moves_between(old: Dataset, new: Dataset) -> Moves | None:
         was = before[number]
         run = np.arange(starts[number], starts[number + 1])
         if was.deletions != piece.deletions:
-            survivors = _survivors(old, was, new, piece)
+            survivors = _survivors(places(old, was), places(new, piece))
             if survivors is None:
                 return None
             is_whole, run = False, run[survivors]
@@ -88,12 +94,9 @@ def moves_between(old: Dataset, new: Dataset) -> Moves | None:
     )
 
 
-def _survivors(old: Dataset, was: Piece, new: Dataset, now: Piece) -> Ordinals | None:
+def _survivors(old: NDArray[np.uint64], new: NDArray[np.uint64]) -> Ordinals | None:
     """Which of a fragment's rows the new version still has; None if it has more than the old."""
-    before, after = (
-        (dataset.addresses(piece.id) & OFFSET).astype(np.int64)
-        for dataset, piece in ((old, was), (new, now))
-    )
+    before, after = ((addresses & OFFSET).astype(np.int64) for addresses in (old, new))
     is_left = np.zeros(int(max(before.max(initial=0), after.max(initial=0))) + 1, dtype=np.bool_)
     is_left[after] = True
     left = np.flatnonzero(is_left[before])

@@ -21,10 +21,12 @@ from omnigraph.store.datasets.files import (
 from omnigraph.store.datasets.lance_values import LandingRefused, VersionNote, with_row_ids
 from omnigraph.store.datasets.reading import (
     VALUES_IN_PREDICATE,
+    BlobCell,
     Dataset,
     Files,
     Piece,
     RowSet,
+    open_at,
     row_set,
 )
 from omnigraph.store.transactions import DatasetRef
@@ -32,6 +34,7 @@ from omnigraph.store.transactions import DatasetRef
 __all__ = [
     "SEGMENTS_PER_INDEX",
     "VALUES_IN_PREDICATE",
+    "BlobCell",
     "Dataset",
     "DatasetRef",
     "Datasets",
@@ -42,6 +45,7 @@ __all__ = [
     "RowSet",
     "VersionNote",
     "discard_fragments",
+    "open_at",
     "read_fragment_columns",
     "row_set",
     "with_row_ids",

@@ -215,7 +215,7 @@ class Datasets:
         # Updated rows go first: a fragment may name the row ids of its first rows and leave the
         # rest to Lance, so one file serves both.
         replacing = upserts.take(pc.index_in(updated["id"], value_set=upsert_ids))
-        written = self.stage_rows(ref, pa.concat_tables([replacing, fresh]))
+        written = self.stage_rows(ref, dataset.as_stored(pa.concat_tables([replacing, fresh])))
         removed, kept = self._delete_rows(dataset, found[ROW_ADDRESS].to_numpy())
         counts = EditCounts(
             inserted=fresh.num_rows,

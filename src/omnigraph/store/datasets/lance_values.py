@@ -34,6 +34,9 @@ from omnigraph.store.transactions import (
 
 STORAGE_VERSION: Literal["2.2"] = "2.2"
 
+# What Lance makes of a column with our mark for blobs.
+BLOB_TYPE = "lance.blob.v2"
+
 # Where Lance's JSON of a fragment has the row ids, unless they lie in a file.
 INLINE = "Inline"
 
@@ -68,6 +71,11 @@ def failures(doing: str, path: str) -> Iterator[None]:
 def storage_failed(doing: str, path: str, error: BaseException) -> StorageFailed:
     # Lance ends its messages with the places in its own source where they passed.
     return StorageFailed(doing=doing, path=path, reason=str(error).split(", /", maxsplit=1)[0])
+
+
+def is_blob(field: pa.Field) -> bool:
+    """Whether a column of a dataset's own schema is one of blobs."""
+    return getattr(field.type, "extension_name", None) == BLOB_TYPE
 
 
 # Opening and looking back -------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """One version of a dataset, open for reading."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,25 @@ from lance.dataset import LanceDataset, serialize_row_addrs
 from lance.fragment import LanceFragment
 from numpy.typing import NDArray
 
-from omnigraph.store.datasets.lance_values import failures, sql_text
+from omnigraph.store.datasets.lance_values import (
+    failures,
+    is_blob,
+    open_handle,
+    sql_text,
+)
+from omnigraph.store.layout import BLOB_MARK
 from omnigraph.store.transactions import DatasetRef
 
-__all__ = ["VALUES_IN_PREDICATE", "Dataset", "Files", "Piece", "RowSet", "row_set"]
+__all__ = [
+    "VALUES_IN_PREDICATE",
+    "BlobCell",
+    "Dataset",
+    "Files",
+    "Piece",
+    "RowSet",
+    "open_at",
+    "row_set",
+]
 
 # Past this many values a list in a predicate costs more than reading the column.
 VALUES_IN_PREDICATE = 10_000
@@ -22,6 +37,14 @@ VALUES_IN_PREDICATE = 10_000
 # An IN list reaches an index where there is one; past this many ids one pass over the column is
 # cheaper than the list.
 LOOKUP_BY_LIST = 1_000
+
+# Rows are about so much larger in memory than in a file, and never more of them come at once.
+UNPACKED = 4
+LIMIT_BATCH_ROWS = 16_384
+# More would only wait in memory: whoever takes batches is slower than the disk.
+BATCHES_AHEAD = 2
+
+WRITTEN_AT = "_row_last_updated_at_version"
 
 
 RowSet = bytes
@@ -54,6 +77,24 @@ class Piece:
         return self.deletions is not None
 
 
+@dataclass(frozen=True, slots=True)
+class BlobCell:
+    """Where one value of a blob column lies."""
+
+    row_id: int
+    written_at: int
+    """The version that last wrote the row. With the row id it names the bytes for ever: a
+    compaction moves them and changes neither."""
+    size: int | None
+    """None is null, which is not the same as empty."""
+
+
+def open_at(uri: str, version: int | None = None) -> "Dataset":
+    """A dataset that is no graph's, at its newest version if none is named."""
+    handle = open_handle(uri, version)
+    return Dataset(DatasetRef(uri, None, handle.version), handle)
+
+
 class Dataset:
     """One version of a dataset, open for reading."""
 
@@ -69,6 +110,10 @@ class Dataset:
     @property
     def column_names(self) -> list[str]:
         return list(self._handle.schema.names)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._handle.schema
 
     @property
     def schema_metadata(self) -> Mapping[bytes, bytes]:
@@ -157,6 +202,54 @@ class Dataset:
             row_addr_blocklist=without,
         )
 
+    def bounded_batches(
+        self, columns: Sequence[str], *, limit_bytes: int
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a scan, about so many bytes at a time, however large the table is.
+
+        Blobs count too, as bytes; one that is larger than the limit comes by itself.
+        """
+        blobs = [f.name for f in self._handle.schema if f.name in columns and is_blob(f)]
+        with failures("read", self.ref.path):
+            scanner = self._handle.scanner(
+                columns=list(columns),
+                blob_handling="blobs_descriptions",
+                with_row_id=bool(blobs),
+                batch_size=self._rows_within(limit_bytes),
+                batch_readahead=BATCHES_AHEAD,
+            )
+            for batch in scanner.to_batches():
+                for part in _parts(batch, blobs, limit_bytes):
+                    yield self._with_bytes(part, blobs).select(list(columns))
+
+    def _rows_within(self, limit_bytes: int) -> int:
+        """How many rows take about so many bytes in memory, going by the size of the files."""
+        rows = max(1, self.row_count)
+        in_memory = self.files.bytes * UNPACKED // rows + 1
+        return min(max(1, limit_bytes // in_memory), LIMIT_BATCH_ROWS)
+
+    def _with_bytes(self, rows: pa.RecordBatch, blobs: Sequence[str]) -> pa.RecordBatch:
+        """The rows with the bytes of their blobs instead of descriptions of them."""
+        for name in blobs:
+            ids = rows["_rowid"].to_pylist()
+            read = self._handle.read_blobs(name, ids=ids, preserve_order=True) if ids else []
+            values = pa.array([value for _, value in read], pa.large_binary())
+            rows = rows.set_column(rows.schema.get_field_index(name), name, values)
+        return rows
+
+    def batches(
+        self, columns: Sequence[str], *, fragment_ids: Sequence[int], batch_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of these fragments in order, not all in memory at once."""
+        with failures("read", self.ref.path):
+            yield from self._handle.scanner(
+                columns=list(columns),
+                fragments=[self._fragment(i) for i in fragment_ids],
+                batch_size=batch_rows,
+                blob_handling="all_binary",
+                scan_in_order=True,
+            ).to_batches()
+
     def _read(self, columns: Sequence[str], **options: Any) -> pa.Table:
         with failures("read", self.ref.path):
             return self._handle.scanner(
@@ -167,6 +260,41 @@ class Dataset:
         fragment = self._handle.get_fragment(fragment_id)
         assert fragment is not None, f"{self.ref} has no fragment {fragment_id}"
         return fragment
+
+    def as_stored(self, rows: pa.Table) -> pa.Table:
+        """The rows with the marks of this dataset's columns, which a scan does not give back.
+
+        Without its mark, a blob column of rows that were read would be refused as plain binary.
+        """
+        blobs = {field.name for field in self._handle.schema if is_blob(field)}
+        marked = (
+            f.with_metadata({**(f.metadata or {}), **BLOB_MARK}) if f.name in blobs else f
+            for f in rows.schema
+        )
+        return rows.cast(pa.schema(marked))
+
+    def blob_cell(self, column: str, id_: str) -> BlobCell | None:
+        """Where the blob of the row with this id lies. No byte of it is read."""
+        with failures("read", self.ref.path):
+            found = self._handle.scanner(
+                columns=[column, WRITTEN_AT],
+                filter=f"id = {sql_text(id_)}",
+                with_row_id=True,
+                blob_handling="blobs_descriptions",
+            ).to_table()
+        if not found.num_rows:
+            return None
+        (row,) = found.to_pylist()
+        size = None if row[column] is None else row[column]["size"]
+        return BlobCell(row["_rowid"], row[WRITTEN_AT], size)
+
+    def read_blob(self, column: str, row_id: int, *, start: int, end: int) -> bytes:
+        """The bytes from `start` up to `end` of a blob; no others are read from storage."""
+        with failures("read", self.ref.path):
+            request = (row_id, start, end - start)
+            ((_, _, read),) = self._handle.read_blob_ranges(column, [request], selector="ids")
+        assert read is not None and len(read) == end - start, f"{self.ref}: a blob changed size"
+        return read
 
     def rows_of(self, ids: pa.Array, columns: Sequence[str] = ()) -> pa.Table:
         """`id`, `_rowid`, `_rowaddr` and the columns of the rows with these ids."""
@@ -211,4 +339,25 @@ class Dataset:
     def rows_written_after(self, version: int, columns: Sequence[str]) -> pa.Table:
         """The rows that versions after `version` on this dataset's line added or replaced."""
         # Lance takes its virtual columns in SQL only, not in Arrow's expressions.
-        return self._read(columns, filter=f"_row_last_updated_at_version > {int(version)}")
+        return self._read(columns, filter=f"{WRITTEN_AT} > {int(version)}")
+
+
+def _parts(
+    rows: pa.RecordBatch, blobs: Sequence[str], limit_bytes: int
+) -> Iterator[pa.RecordBatch]:
+    """The rows, cut so that the blobs described in each part stay within the limit together."""
+    if not blobs:
+        yield rows
+        return
+    sizes = np.zeros(rows.num_rows, dtype=np.int64)
+    for name in blobs:
+        size = pc.fill_null(pc.struct_field(rows[name], "size"), fill_value=0)
+        sizes += size.to_numpy(zero_copy_only=False).astype(np.int64)
+    start, filled = 0, 0
+    for row, size_bytes in enumerate(sizes.tolist()):
+        if row > start and filled + size_bytes > limit_bytes:
+            yield rows.slice(start, row - start)
+            start, filled = row, 0
+        filled += size_bytes
+    if start < rows.num_rows:
+        yield rows.slice(start)

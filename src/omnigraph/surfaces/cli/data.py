@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from omnigraph.base.clock import is_ulid
 from omnigraph.base.ids import MAIN, CommitId
 from omnigraph.surfaces.cli.options import (
     ActorOption,
@@ -17,9 +16,12 @@ from omnigraph.surfaces.cli.options import (
     ParamsOption,
     QueryFileOption,
     QuietOption,
+    ReadBranchOption,
+    SnapshotOption,
     StoreOption,
     UriArgument,
     UriOption,
+    branch_to_read,
     one_uri,
     open_graph,
     parameters,
@@ -67,7 +69,8 @@ def load(
     *,
     store: UriOption = None,
     data: Annotated[
-        list[str], typer.Option("--data", help="A file, directory or glob; repeatable.")
+        list[str],
+        typer.Option("--data", help="A file, directory or glob; repeatable. - is standard input."),
     ],
     mode: Annotated[str, typer.Option("--mode", help="append, merge or overwrite.")],
     branch: BranchOption = MAIN,
@@ -78,6 +81,13 @@ def load(
         str | None,
         typer.Option("--load-id", help="Load only if no load of this name is on the branch."),
     ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", help="What the files are: jsonl, csv or parquet."),
+    ] = None,
+    mapping: Annotated[
+        str | None, typer.Option("--mapping", help="A YAML file: which columns feed what.")
+    ] = None,
     engine: Annotated[
         str, typer.Option("--engine", help="auto, spark, or local: here, without Java.")
     ] = "auto",
@@ -86,7 +96,7 @@ def load(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Load NDJSON files, checked as a whole, as one commit.
+    """Load files (NDJSON, CSV, Parquet, Lance), checked as a whole, as one commit.
 
     Example: omnigraph load --data people.jsonl --mode append ./people.omni
     """
@@ -100,6 +110,8 @@ def load(
             mode=mode,
             branch=branch,
             from_=from_,
+            mapping=mapping,
+            format=format_,
             load_id=load_id,
             engine=engine,
             actor=actor,
@@ -129,10 +141,8 @@ def query(
     expression: ExpressionOption = None,
     params: ParamsOption = None,
     params_file: ParamsFileOption = None,
-    branch: Annotated[str | None, typer.Option("--branch", help="The branch to read.")] = None,
-    snapshot: Annotated[
-        str | None, typer.Option("--snapshot", help="A commit, or a time, to read at.")
-    ] = None,
+    branch: ReadBranchOption = None,
+    snapshot: SnapshotOption = None,
     style: Annotated[Format, typer.Option("--format", help="How to print rows.")] = Format.TABLE,
     as_json: JsonOption = False,
 ) -> None:
@@ -140,18 +150,17 @@ def query(
 
     Example: omnigraph query friends_of --query people.gq --params '{"name": "Ada"}' --store g.omni
     """
-    if branch is not None and snapshot is not None and is_ulid(snapshot):
-        raise typer.BadParameter("a commit is of no branch: give --branch or --snapshot, not both")
+    on = branch_to_read(branch, snapshot)
     source = query_source(file, expression)
     result = open_graph(store, read_only=True).query(
         source,
         name=name,
         params=parameters(params, params_file),
-        branch=branch or MAIN,
+        branch=on,
         snapshot=snapshot,
     )
     if as_json or style is Format.JSON:
-        print_json(query_json(result, branch=None if snapshot else branch or MAIN))
+        print_json(query_json(result, branch=None if snapshot else on))
     else:
         print_rows(result, style)
 

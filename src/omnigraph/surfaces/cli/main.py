@@ -9,7 +9,7 @@ import typer
 
 import omnigraph
 from omnigraph.base.errors import OmnigraphError
-from omnigraph.surfaces.cli import data, history, language, maintain
+from omnigraph.surfaces.cli import blob, data, export, history, language, maintain
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.wire import EXIT_ERROR, exit_code
 
@@ -22,7 +22,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+blob.register(app)
 data.register(app)
+export.register(app)
 history.register(app)
 language.register(app)
 maintain.register(app)

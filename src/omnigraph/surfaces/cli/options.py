@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from omnigraph.base.clock import is_ulid
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.ids import MAIN
 from omnigraph.base.span import SourceText
 from omnigraph.engine.text import QUERY, read_bytes, read_source
 
@@ -20,6 +22,10 @@ UriOption = Annotated[
     str | None, typer.Option("--store", "--uri", help="The graph, instead of the argument.")
 ]
 BranchOption = Annotated[str, typer.Option("--branch", help="The branch to work on.")]
+ReadBranchOption = Annotated[str | None, typer.Option("--branch", help="The branch to read.")]
+SnapshotOption = Annotated[
+    str | None, typer.Option("--snapshot", help="A commit, or a time, to read at.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Say nothing on standard error.")]
 ActorOption = Annotated[str | None, typer.Option("--as", help="Who makes the change.")]
@@ -49,6 +55,13 @@ def one_uri(argument: str | None, option: str | None) -> str:
     uri = option if argument is None else argument
     assert uri is not None
     return uri
+
+
+def branch_to_read(branch: str | None, snapshot: str | None) -> str:
+    """The branch of `--branch`, or main; refused beside a commit, which is of no branch."""
+    if branch is not None and snapshot is not None and is_ulid(snapshot):
+        raise typer.BadParameter("a commit is of no branch: give --branch or --snapshot, not both")
+    return branch or MAIN
 
 
 def query_source(file: Path | None, expression: str | None) -> SourceText:

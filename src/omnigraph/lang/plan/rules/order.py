@@ -11,41 +11,54 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from omnigraph.base.ids import TypeName, VariableName
-from omnigraph.lang.plan.chain import binds, chain, needs, types_bound
+from omnigraph.lang.plan.chain import (
+    binds,
+    chain,
+    loosened,
+    mentions,
+    needs,
+    outer_of,
+    relinked,
+    turned,
+    types_bound,
+)
 from omnigraph.lang.plan.ir import (
     Aggregate,
     AggregateFunction,
     AggregateOf,
     AntiJoin,
     Column,
+    Compare,
+    CompareOp,
     CountJoin,
-    Direction,
     Distinct,
-    EdgeStep,
     EntityOf,
     Expand,
+    Expression,
     Filter,
     LeftJoin,
     Limit,
     NodeScan,
+    Nothing,
     Op,
-    Outer,
     Project,
     SemiJoin,
     Sort,
     TopK,
     Union,
     Unit,
+    ValueJoin,
 )
 from omnigraph.lang.plan.stats import SHARE_OF_BLOCK, Estimator
 from omnigraph.lang.query.uses import used_in
 
-__all__ = ["order_joins", "turned"]
+__all__ = ["Names", "Ordered", "Types", "order_joins", "order_pattern"]
 
 # A product of rows that no edge ties together is a last resort.
 PRODUCT_PENALTY = 4
 
 Names = frozenset[VariableName]
+Types = dict[VariableName, tuple[TypeName, ...]]
 
 
 def order_joins(plan: Project, estimator: Estimator) -> Project:
@@ -53,15 +66,13 @@ def order_joins(plan: Project, estimator: Estimator) -> Project:
     return replace(plan, source=_below(plan.source, _Wanted(live), estimator))
 
 
-def turned(step: EdgeStep) -> EdgeStep:
-    """The same edges, walked the other way."""
-    match step.direction:
-        case Direction.OUT:
-            return EdgeStep(step.edge, Direction.IN)
-        case Direction.IN:
-            return EdgeStep(step.edge, Direction.OUT)
-        case Direction.BOTH:
-            return step
+def order_pattern(op: Op, live: Names, estimator: Estimator, types: Types) -> "Ordered":
+    """A pattern of which only these variables are looked at, and equal rows may come as one.
+
+    The clauses may come in any order, also before what they need is bound. `types` are those of the
+    variables of the enclosing pattern.
+    """
+    return _pattern(op, _Wanted(live, folds=True), estimator, types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +117,7 @@ def _counts_rows(column: Column) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ordered:
+class Ordered:
     """A pattern in its new order; rows and work for one row of the enclosing pattern."""
 
     op: Op
@@ -118,9 +129,12 @@ def _pattern(
     op: Op,
     wanted: _Wanted,
     estimator: Estimator,
-    types: dict[VariableName, tuple[TypeName, ...]] | None = None,
-) -> _Ordered:
+    types: Types | None = None,
+) -> Ordered:
     leaf, *clauses = chain(op)
+    if clauses and isinstance(clauses[0], Nothing):
+        return Ordered(op, 0.0, 0.0)
+    clauses = loosened(clauses)
     types = {**(types or {}), **types_bound(clauses)}
     walk = _Walk(leaf, frozenset(binds(leaf)), types, wanted, estimator)
     while clauses:
@@ -128,9 +142,9 @@ def _pattern(
         above = frozenset(v for c in clauses[wall:] for v in needs(c))
         stage = replace(wanted, live=wanted.live | above)
         walk = _cheapest(replace(walk, wanted=stage), clauses[:wall])
-        walk = replace(walk, op=_relinked(walk.op, clauses[wall : wall + 1]))
+        walk = replace(walk, op=relinked(walk.op, clauses[wall : wall + 1]))
         clauses = clauses[wall + 1 :]
-    return _Ordered(walk.op, walk.rows, walk.work)
+    return Ordered(walk.op, walk.rows, walk.work)
 
 
 def _cheapest(walk: "_Walk", clauses: Sequence[Op]) -> "_Walk":
@@ -146,13 +160,6 @@ def _cheapest(walk: "_Walk", clauses: Sequence[Op]) -> "_Walk":
     return min(done, key=lambda found: found.work)
 
 
-def _mentions(clause: Op) -> Iterator[VariableName]:
-    """As `needs`, whichever end a traversal will begin at."""
-    yield from needs(clause)
-    if isinstance(clause, Expand):
-        yield clause.target
-
-
 def _is_free(clause: Op, variable: VariableName) -> bool:
     """Whether a scan may bind the variable in place of the clause that does."""
     return isinstance(clause, NodeScan) or (
@@ -160,21 +167,24 @@ def _is_free(clause: Op, variable: VariableName) -> bool:
     )
 
 
-def _relinked(op: Op, clauses: Sequence[Op]) -> Op:
-    for clause in clauses:
-        assert not isinstance(clause, Unit | Outer)
-        op = replace(clause, source=op)
-    return op
-
-
 @dataclass(frozen=True, slots=True)
 class _Step:
     """A clause that could come next: the rows after it and the work it takes."""
 
-    clause: Op | VariableName
-    """A variable stands for a scan of it."""
+    clause: "Op | VariableName | _Tie"
+    """A variable stands for a scan of it, a tie for a join."""
     rows: float
     work: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Tie:
+    """An equality between what is there and a variable that is not there yet."""
+
+    test: Filter
+    here: Expression
+    there: Expression
+    variable: VariableName
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +193,7 @@ class _Walk:
 
     op: Op
     bound: Names
-    types: dict[VariableName, tuple[TypeName, ...]]
+    types: Types
     wanted: _Wanted
     estimator: Estimator
     free: Names = frozenset()
@@ -193,7 +203,7 @@ class _Walk:
     """Whether a product may come before a traversal."""
     rows: float = 1.0
     work: float = 0.0
-    blocks: dict[int, _Ordered] = field(default_factory=dict)
+    blocks: dict[int, Ordered] = field(default_factory=dict)
     """Sub-patterns in their new order, by the identity of the old; shared by all walks."""
 
     def to_the_end(self) -> "_Walk | None":
@@ -214,6 +224,8 @@ class _Walk:
         clause = step.clause
         if isinstance(clause, str):
             return self.scan(clause)
+        if isinstance(clause, _Tie):
+            return self.join(clause, step)
         placed = self._placed(clause)
         return replace(
             self,
@@ -240,6 +252,19 @@ class _Walk:
                 waiting=tuple(c for c in walk.waiting if c is not test),
             )
         return replace(walk, rows=scanned.rows, work=self.work + scanned.work + scanned.rows)
+
+    def join(self, tie: _Tie, step: _Step) -> "_Walk":
+        """The nodes of the variable whose value is that of the rows, after its own tests."""
+        tests = self._own_tests(tie.variable)
+        scanned = NodeScan(Unit(), tie.variable, self.types[tie.variable])
+        return replace(
+            self,
+            op=ValueJoin(self.op, relinked(scanned, tests), tie.here, tie.there),
+            bound=self.bound | {tie.variable},
+            waiting=tuple(c for c in self.waiting if c is not tie.test and c not in tests),
+            rows=step.rows,
+            work=self.work + step.work + step.rows,
+        )
 
     # What could come next ------------------------------------------------------------------------
 
@@ -268,7 +293,8 @@ class _Walk:
         return [self._block(c) for c in self._ready(AntiJoin, SemiJoin, CountJoin)]
 
     def _going_on(self) -> list[_Step]:
-        tied = [*self._leaving(), *(self._block(c) for c in self._ready(Union))]
+        blocks = (self._block(c) for c in self._ready(Union))
+        tied = [*self._leaving(), *self._ties(), *blocks]
         return tied if tied and not self.multiplies else [*tied, *self._products()]
 
     def _leaving(self) -> list[_Step]:
@@ -282,7 +308,7 @@ class _Walk:
     def _left(self, walk: Expand, near: VariableName, far: VariableName) -> _Step:
         reached = self._reached(walk, near, far)
         touched = self.rows * reached
-        live = self.wanted.live.union(*(_mentions(c) for c in self.waiting if c is not walk))
+        live = self.wanted.live.union(*(mentions(c) for c in self.waiting if c is not walk))
         if self.wanted.folds and far not in live and walk.edge_variable not in live:
             return _Step(walk, self.rows * min(1.0, reached), self.rows)
         if self.wanted.folds and isinstance(chain(self.op)[0], Unit) and not self.bound & live:
@@ -290,6 +316,24 @@ class _Walk:
             size = self.estimator.size(self.types[far])
             return _Step(walk, min(touched, size), min(touched, edges))
         return _Step(walk, touched, touched)
+
+    def _ties(self) -> Iterator[_Step]:
+        for test in self.waiting:
+            match test:
+                case Filter(predicate=Compare(op=CompareOp.EQ, left=left, right=right)):
+                    for here, there in ((left, right), (right, left)):
+                        yield from self._tied(test, here, there)
+                case _:
+                    pass
+
+    def _tied(self, test: Filter, here: Expression, there: Expression) -> Iterator[_Step]:
+        near, far = set(used_in(here)), set(used_in(there))
+        if near and self.bound >= near and len(far) == 1 and far <= self.free - self.bound:
+            (variable,) = far
+            scanned = self._scanned(variable)
+            rows = scanned.rows * self.estimator.share(test.predicate, self.types)
+            tie = _Tie(test, here, there, variable)
+            yield _Step(tie, rows, scanned.work + self.rows + rows)
 
     def _products(self) -> Iterator[_Step]:
         for variable in sorted(self.free - self.bound):
@@ -315,7 +359,10 @@ class _Walk:
         match clause:
             case AntiJoin() | SemiJoin() | CountJoin():
                 inner = self._inner(clause.pattern, _Wanted(frozenset(), folds=True))
-                return _Step(clause, self.rows * SHARE_OF_BLOCK, self.rows * (1 + inner.work))
+                # A block that borrows nothing is worked out once for all rows.
+                times = self.rows if outer_of(clause.pattern) else 1.0
+                work = self.rows + times * inner.work
+                return _Step(clause, self.rows * SHARE_OF_BLOCK, work)
             case LeftJoin(pattern=pattern, variables=variables):
                 inner = self._inner(pattern, _Wanted(frozenset(variables)))
                 return _Step(clause, self.rows * max(1.0, inner.rows), self.rows * inner.work)
@@ -327,7 +374,7 @@ class _Walk:
             case _:
                 raise AssertionError(f"{type(clause).__name__} holds no block")
 
-    def _inner(self, pattern: Op, wanted: _Wanted) -> _Ordered:
+    def _inner(self, pattern: Op, wanted: _Wanted) -> Ordered:
         key = id(pattern)
         if key not in self.blocks:
             self.blocks[key] = _pattern(pattern, wanted, self.estimator, self.types)

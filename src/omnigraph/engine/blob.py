@@ -1,0 +1,129 @@
+"""Blobs: the bytes of one property of one entity, at one commit, read a range at a time.
+
+A `Blob` is found without reading a byte of it and always reads the commit at which it was found,
+whatever is written later. A null is not a blob: looking one up is `not_found`, while empty bytes
+are a blob of size 0.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from omnigraph.base.errors import (
+    ArgumentInvalid,
+    BlobMissing,
+    EntityMissing,
+    NameMissing,
+    RangeOutside,
+)
+from omnigraph.base.ids import CommitId
+from omnigraph.base.types import Scalar
+from omnigraph.lang.schema.catalog import Catalog, EntityType, Property
+from omnigraph.store.datasets import BlobCell, Dataset
+from omnigraph.store.snapshot import Snapshot
+
+__all__ = ["Blob", "find_blob"]
+
+# What a copy to a file or a socket holds in memory.
+CHUNK_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """The bytes of a property. `etag` is a strong validator: equal tags, equal bytes.
+
+    The tag names the version that wrote the entity, so it costs no read of the bytes. It stays the
+    same through `optimize` and on a branch made later that has not written to the type. It may
+    change where the bytes do not: when another property of the entity is set, say.
+    """
+
+    type_name: str
+    entity_id: str
+    property: str
+    size: int
+    etag: str
+    graph_commit_id: CommitId
+    _dataset: Dataset = field(repr=False, compare=False)
+    _column: str = field(repr=False, compare=False)
+    _row_id: int = field(repr=False, compare=False)
+
+    def read(self, start: int | None = None, end: int | None = None) -> bytes:
+        """The bytes from `start` up to, and without, `end`: as a slice, but within bounds."""
+        start, end = self._range(start, end)
+        if start == end:
+            return b""
+        return self._dataset.read_blob(self._column, self._row_id, start=start, end=end)
+
+    def chunks(self, start: int | None = None, end: int | None = None) -> Iterator[bytes]:
+        """The same bytes in pieces of a few megabytes, read one after the other."""
+        start, end = self._range(start, end)
+        return (
+            self.read(piece, min(piece + CHUNK_BYTES, end))
+            for piece in range(start, end, CHUNK_BYTES)
+        )
+
+    def _range(self, start: int | None, end: int | None) -> tuple[int, int]:
+        start, end = 0 if start is None else start, self.size if end is None else end
+        if not 0 <= start <= end <= self.size:
+            raise RangeOutside(start=start, end=end, size=self.size)
+        return start, end
+
+
+def find_blob(
+    snapshot: Snapshot, *, graph_id: str, kind: str, type_name: str, id_: str, name: str
+) -> Blob:
+    entity = _entity(snapshot.catalog, kind, type_name)
+    property_ = _blob_property(entity, name)
+    dataset = snapshot.dataset(entity)
+    cell = dataset.blob_cell(property_.column, id_)
+    if cell is None:
+        raise EntityMissing(type_name=entity.name, entity_id=id_)
+    if cell.size is None:
+        raise BlobMissing(type_name=entity.name, entity_id=id_, property=name)
+    return Blob(
+        type_name=entity.name,
+        entity_id=id_,
+        property=name,
+        size=cell.size,
+        etag=_tag(graph_id, dataset, property_, cell),
+        graph_commit_id=snapshot.commit.id,
+        _dataset=dataset,
+        _column=property_.column,
+        _row_id=cell.row_id,
+    )
+
+
+def _entity(catalog: Catalog, kind: str, name: str) -> EntityType:
+    entity: EntityType | None
+    match kind:
+        case "node":
+            entity, known = catalog.node_by_name.get(name), tuple(catalog.node_by_name)
+        case "edge":
+            entity = catalog.edge_by_folded_name.get(name.casefold())
+            known = tuple(catalog.edge_by_name)
+        case _:
+            raise ArgumentInvalid(argument="kind", value=kind, rule="it is node or edge")
+    if entity is None:
+        raise NameMissing(what=f"{kind} type", name=name, known=known)
+    return entity
+
+
+def _blob_property(entity: EntityType, name: str) -> Property:
+    property_ = entity.by_name.get(name)
+    if property_ is None:
+        known = tuple(p.name for p in entity.properties if p.type is Scalar.BLOB)
+        raise NameMissing(what=f"property of {entity.name}", name=name, known=known)
+    if property_.type is not Scalar.BLOB:
+        raise ArgumentInvalid(
+            argument="property",
+            value=f"{entity.name}.{name}",
+            rule=f"it is {property_.type} and not Blob: a query reads it",
+        )
+    return property_
+
+
+def _tag(graph_id: str, dataset: Dataset, property_: Property, cell: BlobCell) -> str:
+    # A version means one thing on one line only, and a line's name is used once, ever.
+    line = (graph_id, dataset.ref.path, dataset.ref.branch or "")
+    parts = (*line, str(cell.written_at), str(cell.row_id), str(property_.id))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]

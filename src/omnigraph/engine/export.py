@@ -1,0 +1,155 @@
+"""Export: one snapshot, whole, as files that a load reads back as the same graph, ids included.
+
+JSON lines go into one file or stream, nodes before edges. Parquet goes into a directory, one file a
+type, beside the schema and a manifest that says what there must be.
+"""
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from omnigraph.base.errors import ArgumentInvalid, NameMissing, Unsupported
+from omnigraph.engine.outfile import new_directory, new_file
+from omnigraph.engine.results import ExportedFile, ExportResult
+from omnigraph.lang.schema.catalog import Catalog, EntityType
+from omnigraph.pipeline.export import Checksum, Sink, parquet_path, write_lines, write_parquet
+from omnigraph.store.snapshot import Snapshot
+
+__all__ = ["MANIFEST", "Target", "export"]
+
+Target = str | os.PathLike[str] | Sink
+"""A path, or anything with a `write` that takes bytes."""
+
+# A load of the directory passes over names that begin with _.
+MANIFEST, SCHEMA = "_manifest.json", "schema.pg"
+MANIFEST_VERSION = 1
+
+
+def export(
+    snapshot: Snapshot,
+    target: Target,
+    *,
+    schema_source: str,
+    types: Iterable[str] | None,
+    format_: str,
+    overwrite: bool,
+) -> ExportResult:
+    entities = _chosen(snapshot.catalog, types)
+    match format_:
+        case "jsonl":
+            return _export_lines(snapshot, entities, target, overwrite=overwrite)
+        case "parquet":
+            place = _path(target)
+            if place is None:
+                raise ArgumentInvalid(
+                    argument="format",
+                    value=format_,
+                    rule="it makes a directory of files: a stream takes jsonl",
+                )
+            return _export_parquet(
+                snapshot, entities, place, schema_source=schema_source, overwrite=overwrite
+            )
+        case _:
+            raise ArgumentInvalid(argument="format", value=format_, rule="it is jsonl or parquet")
+
+
+def _chosen(catalog: Catalog, types: Iterable[str] | None) -> Sequence[EntityType]:
+    """The types asked for, nodes first, each sort by name."""
+    if types is None:
+        return catalog.entities
+    wanted = {types} if isinstance(types, str) else set(types)
+    known = tuple(entity.name for entity in catalog.entities)
+    for name in sorted(wanted - set(known)):
+        raise NameMissing(what="type", name=name, known=known)
+    return [entity for entity in catalog.entities if entity.name in wanted]
+
+
+def _path(target: Target) -> Path | None:
+    if not isinstance(target, str | os.PathLike):
+        return None
+    text = os.fspath(target)
+    if "://" in text:
+        raise Unsupported(
+            what=f"exporting to {text}", instead="export to a file or a stream, and copy it there"
+        )
+    return Path(text).resolve()
+
+
+# JSON lines --------------------------------------------------------------------------------------
+
+
+def _export_lines(
+    snapshot: Snapshot, entities: Sequence[EntityType], target: Target, *, overwrite: bool
+) -> ExportResult:
+    place = _path(target)
+    if place is not None:
+        with new_file(place, overwrite=overwrite) as file:
+            return _lines_to(snapshot, entities, file, str(place))
+    assert not isinstance(target, str | os.PathLike)
+    stream: object = target
+    if isinstance(stream, io.TextIOBase):
+        raise ArgumentInvalid(
+            argument="target", value=repr(stream), rule="it takes text: open it for bytes"
+        )
+    return _lines_to(snapshot, entities, target, None)
+
+
+def _lines_to(
+    snapshot: Snapshot, entities: Sequence[EntityType], sink: Sink, path: str | None
+) -> ExportResult:
+    through = Checksum(sink)
+    counts = {str(entity.name): write_lines(snapshot, entity, through) for entity in entities}
+    file = ExportedFile(path, sum(counts.values()), through.bytes, through.sha256)
+    return ExportResult.of(snapshot, "jsonl", path, counts, (file,))
+
+
+# Parquet -----------------------------------------------------------------------------------------
+
+
+def _export_parquet(
+    snapshot: Snapshot,
+    entities: Sequence[EntityType],
+    place: Path,
+    *,
+    schema_source: str,
+    overwrite: bool,
+) -> ExportResult:
+    counts: dict[str, int] = {}
+    files = []
+    # Whatever else a directory holds is not ours to remove, however we are told.
+    is_ours = (place / MANIFEST).is_file()
+    with new_directory(place, overwrite=overwrite and is_ours) as directory:
+        for entity in entities:
+            name = parquet_path(entity)
+            file = directory / name
+            file.parent.mkdir(exist_ok=True)
+            rows = counts[entity.name] = write_parquet(snapshot, entity, file)
+            files.append(ExportedFile(str(name), rows, file.stat().st_size, _sha256(file)))
+        (directory / SCHEMA).write_text(schema_source, encoding="utf-8")
+        result = ExportResult.of(snapshot, "parquet", str(place), counts, tuple(files))
+        manifest = json.dumps(_manifest(result), ensure_ascii=False, indent=1)
+        (directory / MANIFEST).write_text(manifest + "\n", encoding="utf-8")
+    return result
+
+
+def _manifest(result: ExportResult) -> dict[str, Any]:
+    return {
+        "manifest_version": MANIFEST_VERSION,
+        "graph_commit_id": result.graph_commit_id,
+        "schema": SCHEMA,
+        "nodes": dict(result.nodes),
+        "edges": dict(result.edges),
+        "files": [
+            {"path": f.path, "rows": f.rows, "bytes": f.bytes, "sha256": f.sha256}
+            for f in result.files
+        ],
+    }
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -1,0 +1,74 @@
+"""Files for others: written under another name beside their own, and renamed when they are whole.
+
+Nobody finds half a file, and what was there before stays until then. A crash may leave a name that
+begins with `.` and ends in `.part`.
+"""
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from omnigraph.base.errors import StorageFailed, TargetTaken
+
+__all__ = ["new_directory", "new_file"]
+
+
+@contextmanager
+def new_file(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
+    """A file to write to, at `path` once all went well."""
+    if path.is_dir() or (path.exists() and not overwrite):
+        raise TargetTaken(str(path))
+    part = _part_of(path)
+    with _failures(path):
+        try:
+            with part.open("xb") as file:
+                yield file
+                _settle(file)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_directory(path: Path, *, overwrite: bool) -> Iterator[Path]:
+    """A directory to fill, at `path` once all went well. An empty one may be there already."""
+    is_taken = path.exists() and not (path.is_dir() and not any(path.iterdir()))
+    if is_taken and not (overwrite and path.is_dir()):
+        raise TargetTaken(str(path))
+    part = _part_of(path)
+    with _failures(path):
+        try:
+            part.mkdir(parents=True)
+            yield part
+            if path.exists():
+                # A directory takes the place of an empty one only, so the old one steps aside.
+                old = _part_of(path)
+                path.rename(old)
+                part.rename(path)
+                shutil.rmtree(old)
+            else:
+                part.rename(path)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _part_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
+
+
+def _settle(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+@contextmanager
+def _failures(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StorageFailed(doing="write", path=str(path), reason=reason) from error

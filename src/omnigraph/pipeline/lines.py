@@ -1,0 +1,175 @@
+"""Rows as JSON lines, a column at a time: what a load reads back as the same rows.
+
+Every value must come back exactly. A number is written in the fewest digits that do, by either way
+in which a load reads it; a null is left out, but written where leaving it out would mean a default.
+
+A line is a list of parts, constant text and columns of text, until all are joined at once: each
+join on the way would copy everything again.
+"""
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.base.blob_text import text_from_blob
+from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
+from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType, Property
+
+__all__ = ["lines_of"]
+
+# Offsets of 64 bits: a line with a blob may be longer than 2 GiB.
+TEXT = pa.large_string()
+
+MUST_BE_ESCAPED = r'[\x00-\x1f"\\]'
+CONTROL_CHARACTERS = r"[\x00-\x1f]"
+
+Parts = list[pa.Array | str]
+
+
+def lines_of(entity: EntityType, rows: pa.RecordBatch) -> pa.Array:
+    """One line for each row of a type's table, with its end; as 64-bit Arrow text."""
+    name, identity = json.dumps(entity.name), _quoted(rows[ID])
+    match entity:
+        case NodeType():
+            head = [f'{{"type":{name},"id":', *identity]
+        case EdgeType():
+            ends = [',"from":', *_quoted(rows[SRC]), ',"to":', *_quoted(rows[DST])]
+            head = [f'{{"edge":{name},"id":', *identity, *ends]
+    if not entity.properties and isinstance(entity, EdgeType):
+        return _joined([*head, "}\n"])
+    return _joined([*head, ',"data":{', *_members(entity.properties, rows), "}}\n"])
+
+
+def _members(properties: Sequence[Property], rows: pa.RecordBatch) -> Parts:
+    """The members of `data`, with commas between those that are there.
+
+    A member that every row has is the pivot: whoever stands before it brings a comma at its end,
+    whoever stands after it one at its beginning.
+    """
+    whole = (n for n, p in enumerate(properties) if not rows[p.column].null_count)
+    pivot = next(whole, len(properties))
+    members: Parts = []
+    for n, property_ in enumerate(properties):
+        before, after = "," if n > pivot else "", "," if n < pivot else ""
+        members += _member(property_, rows[property_.column], before, after)
+    if pivot == len(properties) and members:
+        # Arrow's own way to join with commas, passing over nulls, drops a row that has only nulls.
+        return [pc.ascii_rtrim(_joined(members), ",")]
+    return members
+
+
+def _member(property_: Property, values: pa.Array, before: str, after: str) -> Parts:
+    """`"name":value`; nothing where the value is null and may be left out."""
+    name = json.dumps(property_.name)
+    member = [f"{before}{name}:", *_text(values, property_.type), after]
+    if not values.null_count:
+        return member
+    left_out = f"{before}{name}:null{after}" if property_.default is not None else ""
+    return [pc.fill_null(_joined(member), _constant(left_out))]
+
+
+# Values ------------------------------------------------------------------------------------------
+
+
+def _text(values: pa.Array, type_: ValueType) -> Parts:
+    """Each value as JSON; null stays null."""
+    match type_:
+        case Scalar.STRING | EnumOf():
+            return _quoted(values)
+        case Scalar.BOOL | Scalar.I32 | Scalar.I64 | Scalar.U32 | Scalar.U64:
+            return [values.cast(TEXT)]
+        case Scalar.F64:
+            return [_fraction(values)]
+        case Scalar.F32:
+            return [_short_fraction(values)]
+        case Scalar.DATE:
+            return ['"', values.cast(TEXT), '"']
+        case Scalar.DATETIME:
+            text = values.cast(pa.timestamp("ms")).cast(TEXT)
+            return ['"', pc.replace_substring(text, " ", "T"), 'Z"']
+        case Scalar.BLOB:
+            return _blobs(values)
+        case VectorOf():
+            return _lists(values, Scalar.F32)
+        case ListOf(item=item):
+            return _lists(values, item)
+
+
+def _quoted(text: pa.Array) -> Parts:
+    text = text.cast(TEXT)
+    if _any(pc.match_substring_regex(text, MUST_BE_ESCAPED)):
+        text = pc.replace_substring(text, "\\", "\\\\")
+        text = pc.replace_substring(text, '"', '\\"')
+        if _any(pc.match_substring_regex(text, CONTROL_CHARACTERS)):
+            for code in range(0x20):
+                text = pc.replace_substring(text, chr(code), json.dumps(chr(code))[1:-1])
+    return ['"', text, '"']
+
+
+def _fraction(values: pa.Array) -> pa.Array:
+    text = values.cast(TEXT)
+    # As a whole number, minus nought has no sign.
+    is_nought = pc.equal(values, 0)
+    if not _any(is_nought):
+        return text
+    return pc.if_else(pc.and_(is_nought, pc.equal(text, "-0")), _constant("-0.0"), text)
+
+
+def _short_fraction(values: pa.Array) -> pa.Array:
+    """The fewest digits of a 32-bit number that lead back to it through a 64-bit one as well.
+
+    The fewest that lead back directly may lie so close to the middle between two such numbers that
+    the nearest 64-bit number is that middle, and rounds to the other one.
+    """
+    text = _fraction(values)
+    through = text.cast(pa.float64()).cast(pa.float32(), safe=False)
+    is_exact = pc.equal(through, values)
+    if pc.all(is_exact).as_py() in (True, None):
+        return text
+    return pc.if_else(is_exact, text, _fraction(values.cast(pa.float64())))
+
+
+def _blobs(values: pa.Array) -> Parts:
+    # Row by row: nothing columnar encodes base64, and a blob's bytes outweigh the loop.
+    texts = [None if value is None else text_from_blob(value) for value in values.to_pylist()]
+    return ['"', pa.array(texts, TEXT), '"']
+
+
+def _lists(values: pa.Array, item: Scalar) -> Parts:
+    lengths = pc.fill_null(pc.list_value_length(values), fill_value=0)
+    offsets = np.concatenate([[0], np.cumsum(lengths.to_numpy(zero_copy_only=False))])
+    items = _joined(_text(pc.list_flatten(values), item)).cast(pa.string())
+    texts = pa.ListArray.from_arrays(
+        pa.array(offsets, pa.int32()), items, mask=values.is_null() if values.null_count else None
+    )
+    return ["[", pc.binary_join(texts, ",").cast(TEXT), "]"]
+
+
+# Joining -----------------------------------------------------------------------------------------
+
+
+def _joined(parts: Parts) -> pa.Array:
+    """The parts of each row one after the other; null where one is null."""
+    if len(parts) == 1 and isinstance(parts[0], pa.Array):
+        return parts[0]
+    texts: list[pa.Array | pa.Scalar] = []
+    constant = ""
+    for part in parts:
+        if isinstance(part, str):
+            constant += part
+            continue
+        texts += [_constant(constant), part] if constant else [part]
+        constant = ""
+    texts += [_constant(constant)] if constant else []
+    return pc.binary_join_element_wise(*texts, _constant(""))
+
+
+def _constant(text: str) -> pa.Scalar:
+    return pa.scalar(text, TEXT)
+
+
+def _any(claims: pa.Array) -> bool:
+    return bool(pc.any(claims).as_py())

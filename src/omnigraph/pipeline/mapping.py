@@ -1,0 +1,302 @@
+"""Mappings: which columns of a table feed which parts of a type.
+
+A mapping is a set of rules, each for the tables that a pattern names (`docs/user/mappings.md`).
+What is obvious needs no rule: a table named like a type, columns named like properties. Nothing is
+guessed beyond that, and a column that nothing takes is an error, since a misspelt one would
+otherwise load as nulls.
+"""
+
+import datetime
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePath
+from typing import Any
+
+from omnigraph.base.errors import FileMissing, MappingInvalid, SourceInvalid, StorageFailed
+from omnigraph.base.nearest import nearest
+from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType, NodeType
+from omnigraph.pipeline.feed import Feed
+from omnigraph.write.arriving import expectation, fits_json
+
+__all__ = ["GivenMapping", "Rule", "feed_for", "read_mapping"]
+
+GivenMapping = Mapping[str, Any] | str | os.PathLike[str] | None
+"""Rules by pattern, one rule for every table, the path of a YAML file with either, or nothing."""
+
+NODE_WORDS = ("node", "id", "properties", "constants", "ignore")
+EDGE_WORDS = ("edge", "id", "from", "to", "properties", "constants", "ignore")
+
+# Columns that are an edge's ends where no rule says otherwise.
+SOURCE_COLUMNS, TARGET_COLUMNS = ("from", SRC), ("to", DST)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    place: str
+    """Where it was written, for messages."""
+    pattern: str
+    entity: EntityType
+    id: str | None = None
+    source: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+    constants: tuple[tuple[str, str], ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
+def read_mapping(given: GivenMapping, catalog: Catalog) -> tuple[Rule, ...]:
+    """The rules, checked against the schema."""
+    if given is None:
+        return ()
+    content: object = given
+    place, lines = "mapping", dict[str, int]()
+    if not isinstance(given, Mapping):
+        place = str(given)
+        content, lines = _read_yaml(Path(given))
+    if not isinstance(content, Mapping):
+        raise MappingInvalid(place=place, reason="it must hold rules by the names of tables")
+    if "node" in content or "edge" in content:
+        return (_RuleText(place, content).rule("*", catalog),)
+    return tuple(
+        _RuleText(_place(place, str(pattern), lines), rule).rule(str(pattern), catalog)
+        for pattern, rule in content.items()
+    )
+
+
+def feed_for(
+    table: str,
+    columns: Sequence[str],
+    *,
+    rules: Sequence[Rule],
+    catalog: Catalog,
+    names: Sequence[str],
+) -> Feed:
+    """How the table's columns feed its type; without a rule, that of the first name that is one."""
+    rule = next((rule for rule in rules if _matches(table, rule.pattern)), None)
+    if rule is None:
+        rule = Rule(table, "", _type_of_table(table, names, catalog))
+    return _Columns(table, tuple(columns), rule).feed()
+
+
+# The text of a rule -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _RuleText:
+    place: str
+    content: Any
+
+    def rule(self, pattern: str, catalog: Catalog) -> Rule:
+        if not isinstance(self.content, Mapping):
+            raise self._wrong("a rule is a set of words such as node: Person")
+        is_edge = "edge" in self.content
+        if is_edge == ("node" in self.content):
+            raise self._wrong("a rule names either a node type or an edge type")
+        words = EDGE_WORDS if is_edge else NODE_WORDS
+        for word in self.content:
+            if word not in words:
+                raise self._wrong(
+                    f"{word} is no word of a rule{_suggestion(str(word), words)}; "
+                    f"it may have {', '.join(words)}"
+                )
+        entity = self._entity("edge" if is_edge else "node", catalog)
+        id_ = self.content.get("id")
+        return Rule(
+            place=self.place,
+            pattern=pattern,
+            entity=entity,
+            id=None if id_ is None else self._text("id", id_),
+            source=self._end("from", catalog.node_by_name[entity.source])
+            if isinstance(entity, EdgeType)
+            else (),
+            target=self._end("to", catalog.node_by_name[entity.target])
+            if isinstance(entity, EdgeType)
+            else (),
+            properties=tuple(self._properties(entity)),
+            constants=tuple(self._constants(entity)),
+            ignore=tuple(self._text("ignore", item) for item in self._list("ignore")),
+        )
+
+    def _entity(self, word: str, catalog: Catalog) -> EntityType:
+        name = self._text(word, self.content[word])
+        known: Sequence[EntityType] = catalog.nodes if word == "node" else catalog.edges
+        for entity in known:
+            if entity.name.casefold() == name.casefold():
+                return entity
+        near = _suggestion(name, (entity.name for entity in known))
+        raise self._wrong(f"the schema has no {word} type {name}{near}")
+
+    def _end(self, word: str, node: NodeType) -> tuple[str, ...]:
+        columns = tuple(self._text(word, item) for item in self._list(word))
+        if len(columns) > 1 and len(columns) != len(node.key):
+            key = f"the key of {node.name} has {len(node.key)} ({', '.join(node.key)})"
+            raise self._wrong(f"{word} names {len(columns)} columns; {key}")
+        return columns
+
+    def _properties(self, entity: EntityType) -> Iterable[tuple[str, str]]:
+        for name, column in self._members("properties").items():
+            self._check_property(entity, name)
+            yield name, self._text(f"properties.{name}", column)
+
+    def _constants(self, entity: EntityType) -> Iterable[tuple[str, str]]:
+        for name, value in self._members("constants").items():
+            self._check_property(entity, name)
+            if name in self._members("properties"):
+                raise self._wrong(f"{name} is both a constant and fed by a column")
+            # YAML reads a date as one; everywhere else it is text.
+            plain = value.isoformat() if isinstance(value, datetime.date) else value
+            type_ = entity.by_name[name].type
+            if plain is not None and not fits_json(plain, type_):
+                raise self._wrong(f"constants.{name} is {value!r}, not {expectation(type_)}")
+            yield name, json.dumps(plain)
+
+    def _check_property(self, entity: EntityType, name: str) -> None:
+        if name not in entity.by_name:
+            near = _suggestion(name, entity.by_name)
+            raise self._wrong(f"{entity.name} has no property {name}{near}")
+
+    def _members(self, word: str) -> dict[str, Any]:
+        members = self.content.get(word) or {}
+        if not isinstance(members, Mapping):
+            raise self._wrong(f"{word} must be a set of names, as in {word}: {{name: …}}")
+        return {str(name): value for name, value in members.items()}
+
+    def _list(self, word: str) -> list[Any]:
+        given = self.content.get(word)
+        if given is None:
+            return []
+        return list(given) if isinstance(given, list | tuple) else [given]
+
+    def _text(self, word: str, value: object) -> str:
+        if not isinstance(value, str):
+            raise self._wrong(f"{word} must be text, not {value!r}")
+        return value
+
+    def _wrong(self, reason: str) -> MappingInvalid:
+        return MappingInvalid(place=self.place, reason=reason)
+
+
+def _read_yaml(path: Path) -> tuple[object, dict[str, int]]:
+    """What the file holds, and the line of each name at its top."""
+    # Imported here: a load without a mapping should not pay for it.
+    import yaml
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise FileMissing(path=str(path)) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise StorageFailed(doing="read", path=str(path), reason=str(error)) from error
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        content: object = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = str(path) if mark is None else f"{path}:{mark.line + 1}:{mark.column + 1}"
+        reason = getattr(error, "problem", None) or str(error)
+        raise MappingInvalid(place=place, reason=f"it is no YAML: {reason}") from error
+    lines: dict[str, int] = {}
+    for key, _ in root.value if isinstance(root, yaml.MappingNode) else ():
+        if str(key.value) in lines:
+            place = f"{path}:{key.start_mark.line + 1}"
+            raise MappingInvalid(place=place, reason=f"{key.value} stands here twice")
+        lines[str(key.value)] = key.start_mark.line + 1
+    return content, lines
+
+
+def _place(place: str, pattern: str, lines: Mapping[str, int]) -> str:
+    return f"{place}:{lines[pattern]}" if pattern in lines else f"{place}, {pattern}"
+
+
+# The columns of a table ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Columns:
+    table: str
+    columns: tuple[str, ...]
+    rule: Rule
+
+    def feed(self) -> Feed:
+        rule, entity = self.rule, self.rule.entity
+        self._check_names()
+        given = {column for _, column in rule.properties}
+        free = [column for column in self.columns if column not in given]
+        source, target = rule.source, rule.target
+        if isinstance(entity, EdgeType):
+            source = source or (self._end_column(SOURCE_COLUMNS, free),)
+            target = target or (self._end_column(TARGET_COLUMNS, free),)
+        id_ = rule.id
+        if id_ is None and ID in free and ID not in entity.by_name:
+            id_ = ID
+        fed = {name for name, _ in (*rule.properties, *rule.constants)}
+        same = [c for c in free if c in entity.by_name and c not in fed]
+        properties = (*rule.properties, *((column, column) for column in same))
+        feed = Feed(entity.table_key, properties, rule.constants, id_, source, target)
+        self._check_all_are_taken(set(feed.columns))
+        return feed
+
+    def _check_names(self) -> None:
+        """The table has what the rule names, and nothing twice."""
+        for column in self.columns:
+            if self.columns.count(column) > 1:
+                raise SourceInvalid(
+                    file=self.table, column=column, reason="two columns have this name"
+                )
+        rule = self.rule
+        ids = () if rule.id is None else (rule.id,)
+        for column in (*ids, *rule.source, *rule.target, *(c for _, c in rule.properties)):
+            if column not in self.columns:
+                near = _suggestion(column, self.columns)
+                raise MappingInvalid(
+                    place=rule.place, reason=f"{self.table} has no column {column}{near}"
+                )
+
+    def _end_column(self, names: tuple[str, str], free: Sequence[str]) -> str:
+        for name in names:
+            if name in free:
+                return name
+        either = " or ".join(names)
+        raise SourceInvalid(
+            file=self.table,
+            reason=f"{self.rule.entity.name} is an edge and needs a column {either}",
+            advice=f"name the column in a mapping: {names[0]}: …",
+        )
+
+    def _check_all_are_taken(self, taken: set[str]) -> None:
+        rule = self.rule
+        for column in self.columns:
+            if column in taken or any(fnmatchcase(column, name) for name in rule.ignore):
+                continue
+            near = _suggestion(column, rule.entity.by_name)
+            raise SourceInvalid(
+                file=self.table,
+                column=column,
+                reason=f"{rule.entity.name} has no property of this name{near}",
+                advice="name its property in a mapping, or list it under ignore",
+            )
+
+
+def _type_of_table(table: str, names: Sequence[str], catalog: Catalog) -> EntityType:
+    for name in names:
+        found = [e for e in catalog.entities if e.name.casefold() == name.casefold()]
+        if len(found) == 1:
+            return found[0]
+    near = _suggestion(names[0], (e.name for e in catalog.entities)) if names else ""
+    raise SourceInvalid(
+        file=table,
+        reason=f"it is not named like a type of the schema{near}, and no rule is for it",
+        advice="say in a mapping which type its rows are",
+    )
+
+
+def _matches(table: str, pattern: str) -> bool:
+    return table == pattern or PurePath(table).match(pattern)
+
+
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    near = nearest(name, known)
+    return f" (did you mean {near}?)" if near else ""

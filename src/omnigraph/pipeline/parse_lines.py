@@ -1,0 +1,286 @@
+"""Lines of NDJSON become rows of the graph's types, column by column.
+
+Lines are sorted by type with one regular expression, and each type's lines are parsed as columns by
+Arrow with the type's own schema. Arrow refuses a block as a whole and can't say which line was
+wrong, so the lines of a type that fails go through `decode` one by one. So do lines that Arrow
+would read more freely than JSON's rules allow: they are told apart before it sees them.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+from omnigraph.base.types import Scalar
+from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
+from omnigraph.pipeline.decode import Row, decode
+from omnigraph.pipeline.parsed import Parsed, ParsedRows, Rejections
+from omnigraph.write.arriving import arriving_array, arriving_type
+from omnigraph.write.validate import Rows
+
+__all__ = ["parse_lines"]
+
+# The envelope as programs write it, with the type first and plain names. Any other order of the
+# members is as good, and is decoded line by line.
+KIND = r'^[ \t]*\{[ \t]*"(?P<member>type|edge)"[ \t]*:[ \t]*"(?P<name>[^"\\]*)"'
+
+# Arrow's parser crashes on a null where a row should begin. Within a row, outside of a text, no
+# null ever follows a closing brace.
+NULL_AFTER_ROW = r"\}\s*null"
+
+NEWLINE, RETURN, CLOSING_BRACE = 10, 13, 125
+BLANKS = b" \t\r\n"
+
+
+def parse_lines(data: bytes, *, catalog: Catalog) -> Parsed:
+    """The rows of each type that the lines hold. Blank lines count as numbers, not as rows."""
+    lines = _lines(data)
+    groups: list[ParsedRows] = []
+    by_hand = [lines.odd]
+    for entity, numbers in lines.by_type(catalog):
+        rows = None if entity is None else _parse(entity, lines.take(numbers), catalog)
+        if entity is None or rows is None:
+            by_hand.append(numbers)
+        else:
+            groups.append(ParsedRows(entity, numbers, rows))
+    rejections: Rejections = {}
+    groups += _decode_all(lines, np.sort(np.concatenate(by_hand)), catalog, rejections)
+    return Parsed(
+        count=lines.count,
+        groups=tuple(groups),
+        rejections=rejections,
+        text=lambda number: _raw(lines.text, number).decode(errors="replace"),
+    )
+
+
+# Lines by type ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Lines:
+    text: pa.Array
+    """Every line of the block, its newline included."""
+    plain: np.ndarray
+    """Lines that the fast way may read, as numbers."""
+    odd: np.ndarray
+    """Lines that it may not. Blank lines are in neither."""
+    members: pa.Array
+    names: pa.Array
+
+    @property
+    def count(self) -> int:
+        return len(self.plain) + len(self.odd)
+
+    def take(self, numbers: np.ndarray) -> pa.Array:
+        return self.text if len(numbers) == len(self.text) else self.text.take(pa.array(numbers))
+
+    def by_type(self, catalog: Catalog) -> Iterator[tuple[EntityType | None, np.ndarray]]:
+        """The plain lines of each type; None for a name the schema doesn't have."""
+        kinds = pc.binary_join_element_wise(self.members, self.names, " ").dictionary_encode()
+        order = np.argsort(codes := kinds.indices.to_numpy(), kind="stable")
+        borders = np.flatnonzero(np.diff(codes[order])) + 1
+        for group in np.split(order, borders) if len(order) else ():
+            member, name = kinds.dictionary[int(codes[group[0]])].as_py().split(" ", 1)
+            if member == "type":
+                yield catalog.node_by_name.get(name), self.plain[group]
+            else:
+                yield catalog.edge_by_folded_name.get(name.casefold()), self.plain[group]
+
+
+def _lines(data: bytes) -> _Lines:
+    code = np.frombuffer(data, dtype=np.uint8)
+    after = np.flatnonzero(code == NEWLINE) + 1
+    offsets = np.concatenate([[0], after, [] if data.endswith(b"\n") or not data else [len(data)]])
+    text = pa.StringArray.from_buffers(
+        len(offsets) - 1, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)
+    )
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        # Not UTF-8, or a character cut in two: Arrow's functions on text may not see this.
+        every = np.flatnonzero([bool(line.strip(BLANKS)) for line in data.split(b"\n")])
+        return _Lines(text, every[:0], every, pa.array([], pa.string()), pa.array([], pa.string()))
+    kinds = pc.extract_regex(text, KIND)
+    is_plain = (
+        kinds.is_valid().to_numpy(zero_copy_only=False)
+        & _close(code, offsets.astype(np.int64))
+        & ~pc.match_substring_regex(text, NULL_AFTER_ROW).to_numpy(zero_copy_only=False)
+    )
+    rest = np.flatnonzero(~is_plain)
+    odd = [number for number in rest.tolist() if text[number].as_py().strip(BLANKS.decode())]
+    members, names = (kinds.field(i).filter(pa.array(is_plain)) for i in (0, 1))
+    return _Lines(text, np.flatnonzero(is_plain), np.array(odd, dtype=np.int64), members, names)
+
+
+def _close(code: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Which lines end in a brace: rows that go on in the next line are no rows."""
+    ends = offsets[1:].copy()
+    for skipped in (NEWLINE, RETURN):
+        ends -= code[ends - 1] == skipped
+        ends = np.maximum(ends, offsets[:-1] + 1)
+    closed: np.ndarray = code[ends - 1] == CLOSING_BRACE
+    return closed
+
+
+# The fast way -------------------------------------------------------------------------------------
+
+
+def _parse(entity: EntityType, lines: pa.Array, catalog: Catalog) -> Rows | None:
+    """The lines as columns, or None where one of them needs a closer look."""
+    schema = _line_schema(entity, lines[0].as_py(), catalog)
+    if schema is None or _gives_nulls(entity, lines):
+        return None
+    _, offsets, data = lines.buffers()
+    size = int(np.frombuffer(offsets, dtype=np.int32)[len(lines)])
+    try:
+        table = pj.read_json(
+            pa.BufferReader(data.slice(0, size)),
+            # Tasks are what runs in parallel, and one block keeps each column in one piece.
+            read_options=pj.ReadOptions(use_threads=False, block_size=size + 1),
+            parse_options=pj.ParseOptions(
+                explicit_schema=schema, unexpected_field_behavior="error"
+            ),
+        ).combine_chunks()
+    except pa.ArrowInvalid:
+        return None
+    if table.num_rows != len(lines):
+        return None
+    return _rows_of(entity, {name: _one(table[name]) for name in table.column_names})
+
+
+def _line_schema(entity: EntityType, sample: str, catalog: Catalog) -> pa.Schema | None:
+    """What each member holds. Ends may be text or key values: the first line tells which."""
+    members = [pa.field(ID, pa.string())]
+    match entity:
+        case NodeType():
+            members.append(pa.field("type", pa.string()))
+        case EdgeType():
+            members.append(pa.field("edge", pa.string()))
+            try:
+                envelope = json.loads(sample)
+            except ValueError:
+                return None
+            for end, node in (("from", entity.source), ("to", entity.target)):
+                type_ = _end_type(envelope.get(end), catalog.node_by_name[node])
+                if type_ is None:
+                    return None
+                members.append(pa.field(end, type_))
+    data = [pa.field(p.name, arriving_type(p.type)) for p in entity.properties]
+    if ID not in entity.by_name:
+        data.append(pa.field(ID, pa.string()))
+    return pa.schema([*members, pa.field("data", pa.struct(data))])
+
+
+def _end_type(value: object, node: NodeType) -> pa.DataType | None:
+    if isinstance(value, str):
+        return pa.string()
+    key = node.by_name[node.key[0]].type if len(node.key) == 1 else None
+    is_value = isinstance(key, Scalar) and (
+        key is Scalar.BOOL if isinstance(value, bool) else key.is_numeric
+    )
+    return arriving_type(key) if key is not None and is_value else None
+
+
+def _gives_nulls(entity: EntityType, lines: pa.Array) -> bool:
+    """Whether a null might be given where leaving the property out would mean its default.
+
+    Arrow does not tell the two apart. A name written with escapes might be any name.
+    """
+    names = [re.escape(name) for name in _optional_defaults(entity)]
+    if not names:
+        return False
+    suspect = pc.match_substring_regex(lines, rf'"({"|".join(names)})"\s*:\s*null|\\u')
+    return bool(pc.any(suspect).as_py())
+
+
+def _optional_defaults(entity: EntityType) -> list[str]:
+    return [p.name for p in entity.properties if p.is_nullable and p.default is not None]
+
+
+def _rows_of(entity: EntityType, columns: dict[str, pa.Array]) -> Rows | None:
+    data = columns["data"]
+    if data.null_count and isinstance(entity, NodeType):
+        return None
+    properties = dict(zip((f.name for f in data.type), data.flatten(), strict=True))
+    ids = columns[ID]
+    if ID not in entity.by_name:
+        beside = properties.pop(ID)
+        if pc.any(pc.not_equal(ids, beside)).as_py():
+            return None
+        ids = pc.coalesce(ids, beside)
+    return Rows(
+        count=len(data),
+        properties=properties,
+        left_out={
+            name: properties[name].is_null().to_numpy(zero_copy_only=False)
+            for name in _optional_defaults(entity)
+        },
+        ids=ids if ids.null_count < len(ids) else None,
+        sources=columns.get("from"),
+        targets=columns.get("to"),
+    )
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    assert column.num_chunks == 1, "one block gives one chunk"
+    return column.chunk(0)
+
+
+# The careful way ----------------------------------------------------------------------------------
+
+
+def _decode_all(
+    lines: _Lines, numbers: np.ndarray, catalog: Catalog, rejections: Rejections
+) -> Iterator[ParsedRows]:
+    """Rows of the lines that can be decoded; the others are rejected."""
+    groups: dict[tuple[str, pa.DataType, pa.DataType], list[tuple[int, Row]]] = defaultdict(list)
+    for number in numbers.tolist():
+        row = decode(_raw(lines.text, number), catalog)
+        if isinstance(row, Row):
+            # By type of the ends too: a column holds ids or key values, never both.
+            ends = _arrow_type_of(row.source), _arrow_type_of(row.target)
+            groups[row.entity.table_key, *ends].append((number, row))
+        else:
+            rejections[number] = tuple(row)
+    for (_, source, target), group in groups.items():
+        numbers = np.array([number for number, _ in group])
+        rows = [row for _, row in group]
+        yield ParsedRows(rows[0].entity, numbers, _columns(rows, source, target))
+
+
+def _raw(text: pa.Array, number: int) -> bytes:
+    line: bytes = text[number].as_buffer().to_pybytes()
+    return line.strip(BLANKS)
+
+
+def _columns(rows: Sequence[Row], source: pa.DataType, target: pa.DataType) -> Rows:
+    entity = rows[0].entity
+    ids = pa.array([row.id for row in rows], pa.string())
+    is_edge = isinstance(entity, EdgeType)
+    return Rows(
+        count=len(rows),
+        properties={
+            p.name: arriving_array([row.properties.get(p.name) for row in rows], p.type)
+            for p in entity.properties
+        },
+        left_out={
+            name: np.array([name not in row.properties for row in rows])
+            for name in _optional_defaults(entity)
+        },
+        ids=ids if ids.null_count < len(ids) else None,
+        sources=pa.array([row.source for row in rows], source) if is_edge else None,
+        targets=pa.array([row.target for row in rows], target) if is_edge else None,
+    )
+
+
+def _arrow_type_of(end: object) -> pa.DataType:
+    # Between them the two halves hold every integer that can be a key.
+    if isinstance(end, int) and not isinstance(end, bool):
+        return pa.int64() if end < 0 else pa.uint64()
+    return pa.scalar(end).type

@@ -1,0 +1,238 @@
+"""Rows of a table become rows of a type, through the feed that says which column is what.
+
+Cells of CSV are text whatever they mean; other tables come with types of their own. Both leave here
+as `Rows`, and what single values are worth is decided where all rows are checked. Ends of edges are
+the exception: several columns or a key of any type must become one id first.
+"""
+
+import csv
+import datetime
+import io
+import json
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.base.blob_text import text_from_blob
+from omnigraph.base.types import EnumOf, Scalar, ValueType
+from omnigraph.base.violations import Violation
+from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType, NodeType
+from omnigraph.pipeline.feed import Feed, key_types
+from omnigraph.pipeline.parsed import Parsed, ParsedRows, Rejections
+from omnigraph.pipeline.sources.delimited import Records
+from omnigraph.pipeline.sources.pieces import TextTable
+from omnigraph.store.identity import derive_ids
+from omnigraph.write.arriving import arriving_array, plain_type
+from omnigraph.write.coerce import coerce
+from omnigraph.write.validate import Rows, key_of
+
+__all__ = ["Cells", "parse_batch", "parse_cells", "row_as_text"]
+
+
+def parse_batch(batch: pa.RecordBatch | pa.Table, *, feed: Feed, catalog: Catalog) -> Parsed:
+    """The rows of a typed table."""
+    numbers = np.arange(batch.num_rows)
+    group, rejections = _rows(batch, numbers, feed, catalog)
+    return Parsed(batch.num_rows, group, rejections, text=lambda number: row_as_text(batch, number))
+
+
+class Cells:
+    """A block of CSV taken apart: a table of its rows, and the records that are none."""
+
+    def __init__(self, records: Records, layout: TextTable, feed: Feed) -> None:
+        self._records, self._layout, self.feed = records, layout, feed
+        self.broken = _broken_records(records, layout)
+        is_row = ~records.is_blank
+        is_row[list(self.broken)] = False
+        self.numbers = np.flatnonzero(is_row)
+        self.table = records.table(is_row, layout, feed.columns)
+
+    def text(self, number: int) -> str:
+        if number in self.broken:
+            return _record_as_text(self._records.raw(number), self._layout)
+        return row_as_text(self.table, int(np.searchsorted(self.numbers, number)))
+
+
+def parse_cells(cells: Cells, *, catalog: Catalog) -> Parsed:
+    group, rejections = _rows(cells.table, cells.numbers, cells.feed, catalog)
+    count = len(cells.numbers) + len(cells.broken)
+    return Parsed(count, group, {**cells.broken, **rejections}, text=cells.text)
+
+
+def row_as_text(table: pa.RecordBatch | pa.Table, row: int) -> str:
+    """The row as a JSON object, by the names of its columns."""
+    (cells,) = table.slice(row, 1).to_pylist()
+    return json.dumps(cells, default=_plain, ensure_ascii=False)
+
+
+def _record_as_text(raw: bytes, layout: TextTable) -> str:
+    """A record that fits no header: its cells as a JSON array, as far as they can be told."""
+    text = raw.decode(errors="replace")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=layout.delimiter)
+    return json.dumps(next(reader, []), ensure_ascii=False)
+
+
+def _plain(value: object) -> object:
+    match value:
+        case bytes():
+            return text_from_blob(value)
+        case datetime.date() | datetime.time():
+            return value.isoformat()
+        case _:
+            return str(value)
+
+
+# Records that are no rows -------------------------------------------------------------------------
+
+
+def _broken_records(records: Records, layout: TextTable) -> Rejections:
+    broken: Rejections = {}
+    width = len(layout.columns)
+    is_stray = records.is_stray()
+    widths = records.widths(layout.delimiter)
+    wrong = np.flatnonzero(((widths != width) | is_stray) & ~records.is_blank)
+    for number in wrong.tolist():
+        broken[number] = _no_row(
+            "a quote or a carriage return stands out of place, or a quote is never closed"
+            if is_stray[number]
+            else f"the record has {widths[number]} fields, and the header {width}"
+        )
+    if not _is_utf8(records.data):
+        for number in range(len(records.ends)):
+            if number not in broken and not _is_utf8(records.raw(number)):
+                broken[number] = _no_row("the record is not UTF-8")
+    return broken
+
+
+def _no_row(message: str) -> tuple[Violation, ...]:
+    return (Violation(kind="csv", message=message),)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+# Columns ------------------------------------------------------------------------------------------
+
+
+def _rows(
+    table: pa.RecordBatch | pa.Table, numbers: np.ndarray, feed: Feed, catalog: Catalog
+) -> tuple[tuple[ParsedRows, ...], Rejections]:
+    entity = feed.entity(catalog)
+    ends: dict[str, pa.Array] = {}
+    rejections: Rejections = {}
+    if isinstance(entity, EdgeType):
+        for end, columns, node in (
+            ("from", feed.source, entity.source),
+            ("to", feed.target, entity.target),
+        ):
+            given = [_one(table[name]) for name in columns]
+            ends[end], misfits = _end(catalog.node_by_name[node], given)
+            _reject(rejections, numbers, misfits, _misfit(entity, end, catalog, given))
+    if rejections:
+        kept = ~np.isin(numbers, list(rejections))
+        mask = pa.array(kept)
+        table = table.filter(mask)
+        ends = {end: column.filter(mask) for end, column in ends.items()}
+        numbers = numbers[kept]
+    rows = _columns(table, feed, entity, ends)
+    return ((ParsedRows(entity, numbers, rows),) if rows.count else ()), rejections
+
+
+def _columns(
+    table: pa.RecordBatch | pa.Table, feed: Feed, entity: EntityType, ends: dict[str, pa.Array]
+) -> Rows:
+    properties = {
+        name: _arriving(_one(table[column]), entity.by_name[name].type)
+        for name, column in feed.properties
+    }
+    for name, value in feed.constants:
+        one = arriving_array([json.loads(value)], entity.by_name[name].type)
+        properties[name] = one.take(pa.array(np.zeros(table.num_rows, dtype=np.int64)))
+    ids = None if feed.id is None else _one(table[feed.id])
+    return Rows(
+        count=table.num_rows,
+        properties=properties,
+        ids=None if ids is None or ids.null_count == len(ids) else _id_text(ids),
+        sources=ends.get("from"),
+        targets=ends.get("to"),
+    )
+
+
+def _arriving(column: pa.Array, type_: ValueType) -> pa.Array:
+    """The column in one of the forms that `coerce` takes."""
+    if pa.types.is_string(column.type):
+        return column
+    plain = plain_type(type_, column.type)
+    assert plain is not None, "types were looked at when the pieces were planned"
+    return column if column.type == plain else column.cast(plain)
+
+
+def _id_text(column: pa.Array) -> pa.Array:
+    text = pa.types.is_string(column.type)
+    return column if text else _arriving_id(column).cast(pa.string())
+
+
+def _arriving_id(column: pa.Array) -> pa.Array:
+    plain = plain_type(Scalar.STRING, column.type)
+    if plain is not None:
+        return column.cast(plain)
+    return coerce(_arriving(column, Scalar.I64), Scalar.I64).values
+
+
+def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+# Ends ---------------------------------------------------------------------------------------------
+
+
+def _end(node: NodeType, columns: list[pa.Array]) -> tuple[pa.Array, np.ndarray]:
+    """The references that the columns make, and the rows in which they make none."""
+    nothing = np.empty(0, dtype=np.int64)
+    if len(columns) == 1 and _names_nodes(node, columns[0].type):
+        return _arriving(columns[0], Scalar.STRING), nothing
+    keys: dict[str, pa.Array] = {}
+    misfits = nothing
+    for name, type_, column in zip(node.key, key_types(node), columns, strict=True):
+        coerced = coerce(_arriving(column, type_), type_)
+        keys[node.by_name[name].column] = coerced.values
+        misfits = np.union1d(misfits, coerced.misfits)
+    return derive_ids(node, keys), misfits
+
+
+def _names_nodes(node: NodeType, arrives: pa.DataType) -> bool:
+    """Whether a column holds ids as they are: text, unless it is a number's or a truth value's."""
+    if plain_type(Scalar.STRING, arrives) is None:
+        return False
+    key = key_types(node)[0] if len(node.key) == 1 else Scalar.STRING
+    return isinstance(key, EnumOf) or key in (Scalar.STRING, Scalar.DATE, Scalar.DATETIME)
+
+
+def _misfit(
+    entity: EdgeType, end: str, catalog: Catalog, given: list[pa.Array]
+) -> Callable[[int], Violation]:
+    node = catalog.node_by_name[entity.source if end == "from" else entity.target]
+
+    def violation(row: int) -> Violation:
+        shown = ", ".join(repr(column[row].as_py()) for column in given)
+        message = f'{entity.name}: "{end}" is {shown}, which can\'t be {key_of(node)}'
+        return Violation(kind="type", message=message, type_name=entity.name, property_name=end)
+
+    return violation
+
+
+def _reject(
+    rejections: Rejections,
+    numbers: np.ndarray,
+    rows: np.ndarray,
+    violation: Callable[[int], Violation],
+) -> None:
+    for row in rows.tolist():
+        number = int(numbers[row])
+        rejections[number] = (*rejections.get(number, ()), violation(row))

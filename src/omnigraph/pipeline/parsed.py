@@ -1,0 +1,39 @@
+"""What a block of input holds before its rows are checked, whatever form it came in."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from omnigraph.base.violations import Violation
+from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.write.validate import Rows
+
+__all__ = ["Parsed", "ParsedRows", "Rejections"]
+
+Rejections = dict[int, tuple[Violation, ...]]
+"""By number: what is no row at all, and why."""
+
+
+@dataclass(frozen=True)
+class ParsedRows:
+    """Rows of one type, and the number in the block of each."""
+
+    entity: EntityType
+    numbers: np.ndarray
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """Everything in the block is in one of the groups or is rejected."""
+
+    count: int
+    groups: tuple[ParsedRows, ...]
+    rejections: Rejections
+    text: Callable[[int], str]
+    """The input of a number, as it came."""
+
+    def __post_init__(self) -> None:
+        rows = sum(group.rows.count for group in self.groups)
+        assert self.count == rows + len(self.rejections), "everything is a row or is rejected"

@@ -1,0 +1,120 @@
+"""Typed tables as batches: Parquet files, Lance datasets, and frames that came with the call.
+
+Only the columns that feed something are read. Types are looked at when pieces are planned, so that
+a table that can't fit fails before any row is read.
+"""
+
+import contextlib
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from omnigraph.base.errors import FileMissing, SourceInvalid
+from omnigraph.pipeline.feed import Feed
+from omnigraph.pipeline.sources.pieces import InlineTable, LanceRows, RowGroups
+from omnigraph.store.datasets import open_at
+
+__all__ = [
+    "inline_pieces",
+    "lance_pieces",
+    "lance_schema",
+    "parquet_pieces",
+    "parquet_schema",
+    "table_batches",
+]
+
+# A batch is checked in memory at once; wide rows make it large.
+BATCH_ROWS = 1 << 15
+
+
+def table_batches(
+    piece: RowGroups | LanceRows | InlineTable,
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows in order, and the number within the piece of the first in each batch."""
+    first = 0
+    for batch in _batches(piece):
+        yield first, batch
+        first += batch.num_rows
+
+
+def parquet_schema(file: str, path: str) -> pa.Schema:
+    with _reading(file), pq.ParquetFile(path) as parquet:
+        return parquet.schema_arrow
+
+
+def lance_schema(path: str) -> pa.Schema:
+    return open_at(path).schema
+
+
+def parquet_pieces(file: str, path: str, feed: Feed, *, cut_bytes: int) -> Iterator[RowGroups]:
+    with _reading(file), pq.ParquetFile(path) as parquet:
+        metadata = parquet.metadata
+        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+        sizes = [(group.total_byte_size, group.num_rows) for group in groups]
+    for size, first_row, which in _gathered(sizes, cut_bytes):
+        yield RowGroups(file, path, size, first_row, which, feed)
+
+
+def lance_pieces(file: str, path: str, feed: Feed, *, cut_bytes: int) -> Iterator[LanceRows]:
+    dataset = open_at(path)
+    fragments = dataset.pieces
+    per_row = dataset.files.bytes / max(1, dataset.row_count)
+    sizes = [(int(fragment.rows * per_row), fragment.rows) for fragment in fragments]
+    for size, first_row, which in _gathered(sizes, cut_bytes):
+        ids = tuple(fragments[i].id for i in which)
+        yield LanceRows(file, path, size, first_row, dataset.ref.version, ids, feed)
+
+
+def inline_pieces(
+    name: str, table: pa.Table, feed: Feed, *, cut_bytes: int
+) -> Iterator[InlineTable]:
+    batches = table.select(list(feed.columns)).to_batches(max_chunksize=BATCH_ROWS)
+    sizes = [(batch.nbytes, batch.num_rows) for batch in batches]
+    for _, first_row, which in _gathered(sizes, cut_bytes):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batches[0].schema) as stream:
+            for i in which:
+                stream.write_batch(batches[i])
+        yield InlineTable(name, first_row, sink.getvalue().to_pybytes(), feed)
+
+
+def _batches(piece: RowGroups | LanceRows | InlineTable) -> Iterator[pa.RecordBatch]:
+    columns = list(piece.feed.columns)
+    match piece:
+        case RowGroups(path=path, groups=groups):
+            with _reading(piece.file), pq.ParquetFile(path) as parquet:
+                yield from parquet.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns)
+        case LanceRows(path=path, version=version, fragments=fragments):
+            dataset = open_at(path, version)
+            yield from dataset.batches(columns, fragment_ids=fragments, batch_rows=BATCH_ROWS)
+        case InlineTable(data=data):
+            yield from pa.ipc.open_stream(pa.py_buffer(data))
+
+
+def _gathered(
+    sizes: list[tuple[int, int]], cut_bytes: int
+) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    """Neighbours taken together up to `cut_bytes`: bytes, rows before them, and which they are."""
+    which: list[int] = []
+    held = first_row = rows = 0
+    for number, (size, count) in enumerate(sizes):
+        if which and held + size > cut_bytes:
+            yield held, first_row, tuple(which)
+            which, held, first_row = [], 0, rows
+        which.append(number)
+        held += size
+        rows += count
+    if which:
+        yield held, first_row, tuple(which)
+
+
+@contextlib.contextmanager
+def _reading(file: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileMissing(path=file) from error
+    except (OSError, pa.ArrowException) as error:
+        reason = f"it is no Parquet file, or damaged ({str(error).splitlines()[0]})"
+        raise SourceInvalid(file=file, reason=reason) from error

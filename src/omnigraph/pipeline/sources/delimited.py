@@ -1,0 +1,336 @@
+"""CSV and its kin as blocks of whole records.
+
+A newline within quotes ends no record, so where records end depends on every quote before. Quotes
+are found with NumPy for a block at once: in a well-formed file each opens or closes a field in
+turn. Only a block that breaks this rule is looked at quote by quote, and only its broken records
+are lost. A blank line is no record, but has a number like one.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from omnigraph.base.errors import LimitExceeded, SourceInvalid
+from omnigraph.pipeline.feed import Feed
+from omnigraph.pipeline.sources.lines import BYTE_ORDER_MARK, LINE_BYTES
+from omnigraph.pipeline.sources.pieces import CsvFile, CsvRange, TextTable
+from omnigraph.pipeline.sources.streams import (
+    CHUNK_BYTES,
+    Reads,
+    is_packed,
+    opened,
+    size_of,
+    unpacked_chunks,
+)
+
+__all__ = ["Records", "csv_pieces", "read_header", "record_blocks"]
+
+NEWLINE, RETURN, QUOTE = 10, 13, 34
+
+# A header is found in the first bytes of a file.
+HEADER_BYTES = CHUNK_BYTES
+
+# Of a compressed file. Arrow parses a block at once, at a few times its size.
+BLOCK_BYTES = 8 << 20
+
+
+@dataclass(frozen=True)
+class Records:
+    """Whole records, the last one's newline included."""
+
+    first: int
+    """The number within the piece of the first."""
+    first_line: int
+    """Lines of the file before it."""
+    data: bytes = field(repr=False)
+    ends: np.ndarray = field(repr=False)
+    """Where each record ends, after its newline."""
+    strays: np.ndarray = field(repr=False)
+    """Quotes and returns that stand where none may: their records can't be read."""
+    inside: np.ndarray | None = field(repr=False)
+    """For each byte, whether it lies within quotes; None where nothing does."""
+
+    @property
+    def starts(self) -> np.ndarray:
+        return np.concatenate([[0], self.ends[:-1]]).astype(np.int64)
+
+    @cached_property
+    def lines(self) -> np.ndarray:
+        """The line of the file, from 1, in which each record begins."""
+        newlines = np.flatnonzero(np.frombuffer(self.data, np.uint8) == NEWLINE)
+        return self.first_line + 1 + np.searchsorted(newlines, self.starts)
+
+    @cached_property
+    def is_blank(self) -> np.ndarray:
+        code = np.frombuffer(self.data, np.uint8)
+        lengths = self.ends - self.starts
+        only_return = (lengths == 2) & (code[self.starts] == RETURN)
+        blank: np.ndarray = (lengths == 1) | only_return
+        return blank
+
+    def widths(self, delimiter: str) -> np.ndarray:
+        """How many fields each record has."""
+        is_border = np.frombuffer(self.data, np.uint8) == ord(delimiter)
+        if self.inside is not None:
+            is_border &= ~self.inside
+        counts: np.ndarray = np.diff(np.searchsorted(np.flatnonzero(is_border), self.borders))
+        return counts + 1
+
+    @property
+    def borders(self) -> np.ndarray:
+        return np.concatenate([[0], self.ends])
+
+    def is_stray(self) -> np.ndarray:
+        marks = np.zeros(len(self.ends), dtype=bool)
+        marks[np.searchsorted(self.ends, self.strays, side="right")] = True
+        return marks
+
+    def raw(self, record: int) -> bytes:
+        return self.data[self.starts[record] : self.ends[record]].rstrip(b"\r\n")
+
+    def table(self, which: np.ndarray, layout: TextTable, columns: tuple[str, ...]) -> pa.Table:
+        """Columns of the records that `which` marks, as text; an empty cell is null, "" is not."""
+        data = self.data
+        if not which.all():
+            kept = np.repeat(which, self.ends - self.starts)
+            data = np.frombuffer(data, np.uint8)[kept].tobytes()
+        # An empty list of columns means all of them to Arrow.
+        wanted = list(columns or layout.columns[:1])
+        if not data:
+            return pa.table({name: pa.array([], pa.string()) for name in wanted})
+        table = pa_csv.read_csv(
+            pa.BufferReader(data),
+            # Tasks are what runs in parallel, and one block keeps each column in one piece.
+            read_options=pa_csv.ReadOptions(
+                use_threads=False, column_names=list(layout.columns), block_size=len(data) + 1
+            ),
+            parse_options=pa_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True),
+            convert_options=pa_csv.ConvertOptions(
+                include_columns=wanted,
+                column_types={name: pa.string() for name in wanted},
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+                check_utf8=False,
+            ),
+        )
+        assert table.num_rows == which.sum(), "Arrow sees the records that we see"
+        return table
+
+
+def read_header(piece: Reads) -> tuple[TextTable | None, int]:
+    """The columns that the first record names, and how many bytes it takes; None if none is."""
+    head = _head(piece)
+    body = head.removeprefix(BYTE_ORDER_MARK)
+    delimiter = "\t" if ".tsv" in Path(piece.path).suffixes else ","
+    records = _records(body, delimiter, first=0, first_line=0)
+    named = np.flatnonzero(~records.is_blank)
+    if not len(body) or not len(named):
+        return None, len(head)
+    record = int(named[0])
+    taken = len(head) - len(body) + int(records.ends[record])
+    if taken > HEADER_BYTES:
+        raise LimitExceeded(what=f"the header of {piece.file}, in bytes,", limit=HEADER_BYTES)
+    if records.is_stray()[record]:
+        raise SourceInvalid(file=piece.file, reason="its header has a quote out of place")
+    names = _fields(records.raw(record), delimiter, piece.file)
+    return TextTable(names, delimiter), min(taken, len(head))
+
+
+def csv_pieces(
+    source: Reads, layout: TextTable, feed: Feed, *, header_bytes: int, cut_bytes: int
+) -> Iterator[CsvRange | CsvFile]:
+    """The file's records, in ranges of about `cut_bytes`."""
+    file, path = source.file, source.path
+    size = size_of(source)
+    if is_packed(path):
+        yield CsvFile(file, path, size, layout, feed)
+        return
+    with opened(source) as stream:
+        line = stream.read(header_bytes).count(b"\n")
+    if size - header_bytes <= cut_bytes:
+        if size > header_bytes:
+            yield CsvRange(file, path, header_bytes, size, line, layout, feed)
+        return
+    start = header_bytes
+    chunks = _chunks(source, start, size, step=min(CHUNK_BYTES, cut_bytes))
+    for block in _blocks(chunks, layout.delimiter, file, block_bytes=cut_bytes):
+        end = start + len(block)
+        yield CsvRange(file, path, start, end, line, layout, feed)
+        start, line = end, line + block.count(b"\n")
+
+
+def record_blocks(piece: CsvRange | CsvFile) -> Iterator[Records]:
+    """The piece's records in order."""
+    match piece:
+        case CsvRange():
+            chunks, line = _chunks(piece, piece.start, piece.end), piece.first_line
+        case CsvFile():
+            _, header_bytes = read_header(piece)
+            line = _head(piece)[:header_bytes].count(b"\n")
+            chunks = _without(unpacked_chunks(piece), header_bytes)
+    delimiter, first = piece.table.delimiter, 0
+    for block in _blocks(chunks, delimiter, piece.file, block_bytes=BLOCK_BYTES):
+        records = _records(block, delimiter, first=first, first_line=line)
+        yield records
+        first += len(records.ends)
+        line += block.count(b"\n")
+
+
+# Finding records ----------------------------------------------------------------------------------
+
+
+def _blocks(
+    chunks: Iterator[bytes], delimiter: str, file: str, *, block_bytes: int
+) -> Iterator[bytes]:
+    """Whole records; the last one may lack its newline, or the quote that closes it."""
+    waiting = b""
+    for chunk in _of_size(chunks, block_bytes):
+        waiting += chunk
+        if border := _last_border(waiting, delimiter):
+            yield waiting[:border]
+            waiting = waiting[border:]
+        if len(waiting) > LINE_BYTES:
+            raise LimitExceeded(what=f"a record of {file}, in bytes,", limit=LINE_BYTES)
+    if waiting:
+        yield waiting
+
+
+def _last_border(data: bytes, delimiter: str) -> int:
+    """Where the last whole record ends."""
+    newline = data.rfind(b"\n")
+    if QUOTE not in data:
+        return newline + 1
+    quotes, _ = _structural(np.frombuffer(data, np.uint8), delimiter)
+    while newline >= 0 and (before := int(np.searchsorted(quotes, newline))) % 2:
+        # Within quotes: go on before the one that opened them.
+        newline = data.rfind(b"\n", 0, int(quotes[before - 1]))
+    return newline + 1
+
+
+def _records(data: bytes, delimiter: str, *, first: int, first_line: int) -> Records:
+    if not data.endswith(b"\n"):
+        data += b"\n"
+    code = np.frombuffer(data, np.uint8)
+    is_end = code == NEWLINE
+    is_return = code == RETURN
+    quotes, strays = _structural(code, delimiter)
+    inside = None
+    if len(quotes):
+        counts = np.zeros(len(code), dtype=np.uint8)
+        counts[quotes] = 1
+        # Eight bits are enough to tell odd from even.
+        inside = (np.cumsum(counts, dtype=np.uint8) & 1).view(bool)
+        is_end &= ~inside
+        is_return &= ~inside
+    ends = np.flatnonzero(is_end) + 1
+    if not len(ends):
+        return Records(first, first_line, data, np.array([len(data)]), np.array([0]), inside=None)
+    returns = np.flatnonzero(is_return)
+    strays = np.concatenate([strays, returns[code[returns + 1] != NEWLINE]])
+    return Records(first, first_line, data, ends, strays[strays < ends[-1]], inside)
+
+
+def _structural(code: np.ndarray, delimiter: str) -> tuple[np.ndarray, np.ndarray]:
+    """The quotes that open and close fields in turn, and those that stand where none may."""
+    quotes = np.flatnonzero(code == QUOTE)
+    if _take_turns(code, quotes, delimiter):
+        return quotes, quotes[:0]
+    return _one_by_one(code, quotes, delimiter)
+
+
+def _take_turns(code: np.ndarray, quotes: np.ndarray, delimiter: str) -> bool:
+    """Whether quotes open and close fields in turn. Two in a row are a quote in a quoted field."""
+    opening, closing = quotes[0::2], quotes[1::2]
+    before = np.where(opening > 0, code[opening - 1], NEWLINE)
+    opens = (before == ord(delimiter)) | (before == NEWLINE)
+    opens[1:] |= opening[1:] == closing[: max(0, len(opening) - 1)] + 1
+    after = code[np.minimum(closing + 1, len(code) - 1)]
+    closes = (after == ord(delimiter)) | (after == NEWLINE) | (after == RETURN) | (after == QUOTE)
+    return bool(opens.all() and closes.all())
+
+
+def _one_by_one(
+    code: np.ndarray, quotes: np.ndarray, delimiter: str
+) -> tuple[np.ndarray, np.ndarray]:
+    before, after = {ord(delimiter), NEWLINE}, {ord(delimiter), NEWLINE, RETURN}
+    structural: list[int] = []
+    strays: list[int] = []
+    is_open = False
+    places = iter(quotes.tolist())
+    for place in places:
+        follows = int(code[place + 1]) if place + 1 < len(code) else NEWLINE
+        if not is_open:
+            if place == 0 or int(code[place - 1]) in before:
+                is_open = True
+                structural.append(place)
+            else:
+                strays.append(place)
+        elif follows == QUOTE:
+            structural += [place, next(places)]
+        else:
+            is_open = False
+            structural.append(place)
+            if follows not in after:
+                strays.append(place)
+    return np.array(structural, dtype=np.int64), np.array(strays, dtype=np.int64)
+
+
+# Bytes --------------------------------------------------------------------------------------------
+
+
+def _head(piece: Reads) -> bytes:
+    """The first bytes of a file, unpacked: one more than a header may take."""
+    if not is_packed(piece.path):
+        with opened(piece) as file:
+            return file.read(HEADER_BYTES + 1)
+    head = b""
+    for chunk in unpacked_chunks(piece):
+        head += chunk
+        if len(head) > HEADER_BYTES:
+            break
+    return head[: HEADER_BYTES + 1]
+
+
+def _chunks(piece: Reads, start: int, end: int, *, step: int = CHUNK_BYTES) -> Iterator[bytes]:
+    with opened(piece) as file:
+        file.seek(start)
+        while start < end and (chunk := file.read(min(step, end - start))):
+            yield chunk
+            start += len(chunk)
+
+
+def _of_size(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """The same bytes, `size` at a time, or a little more."""
+    waiting: list[bytes] = []
+    held = 0
+    for chunk in chunks:
+        waiting.append(chunk)
+        held += len(chunk)
+        if held >= size:
+            yield b"".join(waiting)
+            waiting, held = [], 0
+    if held:
+        yield b"".join(waiting)
+
+
+def _without(chunks: Iterator[bytes], count: int) -> Iterator[bytes]:
+    """All but the first bytes."""
+    for chunk in chunks:
+        yield chunk[count:]
+        count = max(0, count - len(chunk))
+
+
+def _fields(record: bytes, delimiter: str, file: str) -> tuple[str, ...]:
+    try:
+        text = record.decode()
+    except UnicodeDecodeError as error:
+        raise SourceInvalid(file=file, reason="its header is not UTF-8") from error
+    return tuple(next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)))

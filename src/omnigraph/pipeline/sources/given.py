@@ -1,0 +1,112 @@
+"""Rows that come with the call: dicts, bytes, an open file, frames of several libraries.
+
+A frame is known by what it offers (Arrow's stream interface) or by the module of its type, so none
+of these libraries is imported for a load that doesn't use it.
+"""
+
+import datetime
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.base.blob_text import text_from_blob
+from omnigraph.base.errors import ArgumentInvalid, SourceInvalid
+from omnigraph.pipeline.sources.pieces import InlineLines
+
+__all__ = ["as_table", "inline_lines", "is_frame", "is_spark_frame", "lines_of_rows"]
+
+CUT_BYTES = 16 << 20
+
+
+def is_spark_frame(source: object) -> bool:
+    """Whether it is a DataFrame of Spark, which is no list of pieces: its rows are elsewhere."""
+    return type(source).__module__.startswith("pyspark.")
+
+
+def is_frame(source: object) -> bool:
+    return (
+        isinstance(source, pa.Table | pa.RecordBatch | pa.RecordBatchReader)
+        or _is_pandas(source)
+        or hasattr(type(source), "__arrow_c_stream__")
+    )
+
+
+def as_table(name: str, frame: Any) -> pa.Table:
+    """The frame as an Arrow table, with nulls where pandas has NaN."""
+    try:
+        if isinstance(frame, pa.Table):
+            return frame
+        if isinstance(frame, pa.RecordBatch):
+            return pa.Table.from_batches([frame])
+        if _is_pandas(frame):
+            return pa.Table.from_pandas(frame, preserve_index=False)
+        return pa.RecordBatchReader.from_stream(frame).read_all()
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        reason = f"it is no table of plain columns ({str(error).splitlines()[0]})"
+        raise SourceInvalid(file=name, reason=reason) from error
+
+
+def inline_lines(name: str, data: bytes) -> Iterator[InlineLines]:
+    """NDJSON in pieces, each of whole lines."""
+    start = line = 0
+    while start < len(data):
+        end = data.find(b"\n", min(start + CUT_BYTES, len(data))) + 1 or len(data)
+        yield InlineLines(name, line, data[start:end])
+        line += data.count(b"\n", start, end)
+        start = end
+
+
+def lines_of_rows(name: str, rows: Iterable[object]) -> Iterator[InlineLines]:
+    """Envelopes as the lines they would be in a file; a bytes value becomes `base64:…`."""
+    waiting: list[str] = []
+    size = first = 0
+    for number, row in enumerate(rows):
+        waiting.append(line := _line(number, row))
+        size += len(line)
+        if size >= CUT_BYTES:
+            yield InlineLines(name, first, _encoded(waiting))
+            waiting, size, first = [], 0, number + 1
+    if waiting:
+        yield InlineLines(name, first, _encoded(waiting))
+
+
+def _encoded(lines: list[str]) -> bytes:
+    # Half of a surrogate pair is no text: whoever reads the line says so.
+    return "".join(lines).encode(errors="surrogatepass")
+
+
+def _line(number: int, row: object) -> str:
+    if not isinstance(row, Mapping):
+        raise _no_row(number, f"is a {type(row).__name__}, not a dict")
+    try:
+        text = json.dumps(dict(row), default=_plain, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _no_row(number, f"can't be written as JSON: {error}") from error
+    return f"{text}\n"
+
+
+def _plain(value: object) -> object:
+    """What JSON has no word for, as a load reads it."""
+    match value:
+        case bytes() | bytearray() | memoryview():
+            return text_from_blob(bytes(value))
+        case datetime.date():
+            return value.isoformat()
+        case Mapping():
+            return dict(value)
+        case _:
+            # Numbers and arrays of NumPy.
+            if callable(as_list := getattr(value, "tolist", None)):
+                return as_list()
+    raise TypeError(f"a {type(value).__name__} has no place in a row")
+
+
+def _no_row(number: int, reason: str) -> ArgumentInvalid:
+    return ArgumentInvalid(argument="source", value=f"row {number + 1}", rule=f"it {reason}")
+
+
+def _is_pandas(source: object) -> bool:
+    kind = type(source)
+    return kind.__module__.startswith("pandas.") and kind.__name__ == "DataFrame"

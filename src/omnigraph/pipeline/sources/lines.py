@@ -1,0 +1,104 @@
+"""NDJSON as blocks of whole lines.
+
+A line belongs to the range in which it begins, whatever the range's borders cut: the reader skips
+the rest of a line that began earlier and reads its own last line to the end. So any way of cutting
+a file gives the same lines, each once. Blocks are small enough to be parsed in memory at once.
+"""
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from omnigraph.base.errors import LimitExceeded
+from omnigraph.pipeline.sources.pieces import InlineLines, LineRange, LinesFile, LinesPiece
+from omnigraph.pipeline.sources.streams import CHUNK_BYTES, opened, unpacked_chunks
+
+__all__ = ["BLOCK_BYTES", "BYTE_ORDER_MARK", "line_blocks", "lines_before", "read_range"]
+
+# A block is parsed in memory at once, at a few times its size.
+BLOCK_BYTES = 16 << 20
+
+# One row. Longer than this, a file is not lines of JSON at all, and reading on would fill memory.
+LINE_BYTES = 64 << 20
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def line_blocks(piece: LinesPiece) -> Iterator[tuple[int, bytes]]:
+    """Whole lines in order, and the number within the piece of the first in each block."""
+    match piece:
+        case LineRange():
+            yield 0, read_range(piece)
+        case InlineLines(data=data):
+            yield 0, data.removeprefix(BYTE_ORDER_MARK)
+        case LinesFile():
+            first = 0
+            for block in _blocks_of_lines(unpacked_chunks(piece), piece.file):
+                yield first, block.removeprefix(BYTE_ORDER_MARK) if first == 0 else block
+                first += block.count(b"\n")
+
+
+def read_range(piece: LineRange) -> bytes:
+    """The range's lines; the last line of a file may lack its newline."""
+    with opened(piece) as file:
+        start = _first_line(file, piece)
+        if start >= piece.end:
+            return b""
+        file.seek(start)
+        body = file.read(piece.end - start)
+        if not body.endswith(b"\n"):
+            body += _rest_of_line(file, piece)
+        return body.removeprefix(BYTE_ORDER_MARK) if start == 0 else body
+
+
+def lines_before(piece: LineRange) -> int:
+    """How many lines of the file come before the range's first: makes its line numbers absolute."""
+    with opened(piece) as file:
+        left = _first_line(file, piece)
+        file.seek(0)
+        count = 0
+        while left > 0 and (chunk := file.read(min(left, CHUNK_BYTES))):
+            count += chunk.count(b"\n")
+            left -= len(chunk)
+        return count
+
+
+def _first_line(file: BinaryIO, piece: LineRange) -> int:
+    """Where the first line that is the range's begins; at or past its end if none does."""
+    if piece.start == 0:
+        return 0
+    # One byte back: a newline there means that a line begins exactly at `start`.
+    position = piece.start - 1
+    file.seek(position)
+    while position < piece.end and (chunk := file.read(CHUNK_BYTES)):
+        newline = chunk.find(b"\n")
+        if newline >= 0:
+            return position + newline + 1
+        position += len(chunk)
+    return piece.end
+
+
+def _rest_of_line(file: BinaryIO, piece: LineRange) -> bytes:
+    rest = file.readline(LINE_BYTES)
+    if len(rest) == LINE_BYTES and not rest.endswith(b"\n"):
+        raise _too_long(piece.file)
+    return rest
+
+
+def _blocks_of_lines(chunks: Iterator[bytes], file: str) -> Iterator[bytes]:
+    waiting: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        end = chunk.rfind(b"\n") + 1
+        if end and size + end >= BLOCK_BYTES:
+            yield b"".join((*waiting, chunk[:end]))
+            waiting, size, chunk = [], 0, chunk[end:]
+        waiting.append(chunk)
+        size += len(chunk)
+        if size > BLOCK_BYTES + LINE_BYTES:
+            raise _too_long(file)
+    if size:
+        yield b"".join(waiting)
+
+
+def _too_long(file: str) -> LimitExceeded:
+    return LimitExceeded(what=f"a line of {file}, in bytes,", limit=LINE_BYTES)

@@ -1,0 +1,142 @@
+"""What a load reads, cut into pieces that tasks read on their own.
+
+A piece says where its rows are, never how they are judged, and travels to workers by pickle. Its
+rows are numbered from 0 within it; `reading.place_in` turns a number into a place that a person can
+look up. Lines name their type themselves; a piece of a table carries the `Feed` that does.
+"""
+
+from dataclasses import dataclass, field
+
+from omnigraph.pipeline.feed import Feed
+
+__all__ = [
+    "CsvFile",
+    "CsvRange",
+    "InlineLines",
+    "InlineTable",
+    "LanceRows",
+    "LineRange",
+    "LinesFile",
+    "LinesPiece",
+    "Piece",
+    "RowGroups",
+    "TextTable",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LineRange:
+    """The lines of a file that begin in [start, end)."""
+
+    file: str
+    """As the user named it, for messages."""
+    path: str
+    """Absolute: a worker's working directory is not the driver's."""
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class LinesFile:
+    """All lines of a compressed file, which can only be read from its beginning."""
+
+    file: str
+    path: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class InlineLines:
+    """Lines that came with the call. `first_row` counts those of the pieces before it."""
+
+    file: str
+    first_row: int
+    data: bytes = field(repr=False)
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """How a file of separated values is read: its header, in order, and what parts the fields."""
+
+    columns: tuple[str, ...]
+    delimiter: str
+
+
+@dataclass(frozen=True, slots=True)
+class CsvRange:
+    """The records in [start, end), which begins and ends at a border between records."""
+
+    file: str
+    path: str
+    start: int
+    end: int
+    first_line: int
+    """Lines of the file before `start`: a quoted field may hold some of its own."""
+    table: TextTable
+    feed: Feed
+
+    @property
+    def size(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class CsvFile:
+    """All records of a compressed file."""
+
+    file: str
+    path: str
+    size: int
+    table: TextTable
+    feed: Feed
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroups:
+    """Row groups of a Parquet file, one after the other."""
+
+    file: str
+    path: str
+    size: int
+    first_row: int
+    groups: tuple[int, ...]
+    feed: Feed
+
+
+@dataclass(frozen=True, slots=True)
+class LanceRows:
+    """Fragments of one version of a Lance dataset."""
+
+    file: str
+    path: str
+    size: int
+    first_row: int
+    version: int
+    fragments: tuple[int, ...]
+    feed: Feed
+
+
+@dataclass(frozen=True, slots=True)
+class InlineTable:
+    """Rows of a frame that came with the call, as an Arrow stream."""
+
+    file: str
+    first_row: int
+    data: bytes = field(repr=False)
+    feed: Feed
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+
+LinesPiece = LineRange | LinesFile | InlineLines
+Piece = LinesPiece | CsvRange | CsvFile | RowGroups | LanceRows | InlineTable

@@ -1,0 +1,242 @@
+"""What the user gave becomes pieces, dealt to tasks in the order of the input.
+
+Planning looks at names, headers and footers, and at whatever came with the call; of large files
+only CSV is read through once, since where its records end can't be told from the middle.
+"""
+
+import itertools
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.base.errors import ArgumentInvalid, SourceInvalid, Unsupported
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.pipeline.feed import Feed, check_types
+from omnigraph.pipeline.mapping import GivenMapping, Rule, feed_for, read_mapping
+from omnigraph.pipeline.sources.columnar import (
+    inline_pieces,
+    lance_pieces,
+    lance_schema,
+    parquet_pieces,
+    parquet_schema,
+)
+from omnigraph.pipeline.sources.delimited import csv_pieces, read_header
+from omnigraph.pipeline.sources.files import Form, InputFile, find_files, stem_of
+from omnigraph.pipeline.sources.given import (
+    as_table,
+    inline_lines,
+    is_frame,
+    is_spark_frame,
+    lines_of_rows,
+)
+from omnigraph.pipeline.sources.lines import BLOCK_BYTES
+from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, LineRange, LinesFile, Piece
+from omnigraph.pipeline.sources.streams import is_packed, size_of
+
+__all__ = ["PlannedInput", "feed_of_frame", "pack", "plan_pieces"]
+
+# A task's input: large enough for files worth having, small enough to show progress and to give
+# every core something to do.
+LEAST_TASK_BYTES, MOST_TASK_BYTES = 1 << 20, 128 << 20
+TASKS_PER_CORE = 3
+
+STDIN = "-"
+
+
+@dataclass(frozen=True)
+class PlannedInput:
+    tasks: list[tuple[Piece, ...]]
+    size: int
+    """Bytes of all pieces: compressed in a compressed file, not so in Parquet."""
+    is_in_memory: bool
+    """Whether the rows came with the call and not as names of files."""
+
+
+def plan_pieces(
+    source: object,
+    *,
+    catalog: Catalog,
+    mapping: GivenMapping = None,
+    format: str | None = None,
+    parallelism: int,
+) -> PlannedInput:
+    """The source as tasks for `parallelism` workers.
+
+    A source is a path or several (files, directories, globs; `-` is standard input), bytes or an
+    open file of NDJSON, rows as dicts, a frame, or frames by name.
+    """
+    form, tables = Form.named(format), _Tables(catalog, read_mapping(mapping, catalog))
+    paths, source = _paths(source)
+    if paths is not None:
+        pieces = list(_pieces_of_files(find_files(paths, form=form), tables, parallelism))
+    else:
+        if form not in (None, Form.JSONL):
+            instead = "give it as a file"
+            raise Unsupported(what=f"reading {form.value} that is no file", instead=instead)
+        pieces = list(_pieces_in_memory(source, tables))
+    size = sum(piece.size for piece in pieces)
+    tasks = pack(pieces, task_bytes=_task_bytes(size, parallelism))
+    return PlannedInput(tasks, size, is_in_memory=paths is None)
+
+
+def feed_of_frame(
+    name: str, schema: pa.Schema, *, catalog: Catalog, mapping: GivenMapping = None
+) -> Feed:
+    """How a frame that is not read here feeds its type."""
+    return _Tables(catalog, read_mapping(mapping, catalog)).typed(name, schema, names=(name,))
+
+
+def pack(pieces: Iterable[Piece], *, task_bytes: int) -> list[tuple[Piece, ...]]:
+    """The pieces in order, dealt to tasks of about `task_bytes` each."""
+    tasks: list[tuple[Piece, ...]] = []
+    task: list[Piece] = []
+    room = task_bytes
+    for piece in pieces:
+        if task and piece.size > room:
+            tasks.append(tuple(task))
+            task, room = [], task_bytes
+        task.append(piece)
+        room -= piece.size
+    return [*tasks, tuple(task)] if task else tasks
+
+
+def _task_bytes(size: int, parallelism: int) -> int:
+    even = size // (TASKS_PER_CORE * parallelism)
+    return min(max(even, LEAST_TASK_BYTES), MOST_TASK_BYTES)
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """Finds the feed of each table."""
+
+    catalog: Catalog
+    rules: tuple[Rule, ...]
+
+    def feed(self, table: str, columns: Sequence[str], names: Sequence[str]) -> Feed:
+        return feed_for(table, columns, rules=self.rules, catalog=self.catalog, names=names)
+
+    def typed(self, table: str, schema: pa.Schema, names: Sequence[str]) -> Feed:
+        feed = self.feed(table, schema.names, names)
+        check_types(feed, schema, file=table, catalog=self.catalog)
+        return feed
+
+
+def _paths(source: object) -> tuple[list[str] | None, object]:
+    """The paths, or the source if it is none: an iterator may be looked into only once."""
+    if isinstance(source, str | os.PathLike):
+        paths = [source]
+    elif isinstance(source, Iterable) and not (
+        isinstance(source, str | bytes | bytearray | memoryview | Mapping)
+        or is_frame(source)
+        or hasattr(source, "read")
+    ):
+        items = iter(source)
+        first = next(items, None)
+        rest = itertools.chain([] if first is None else [first], items)
+        if not isinstance(first, str | os.PathLike):
+            return None, rest
+        paths = list(rest)
+    else:
+        return None, source
+    names = [os.fspath(_path(path)) for path in paths]
+    if names == [STDIN]:
+        return None, sys.stdin.buffer
+    return names, None
+
+
+def _path(path: object) -> str | os.PathLike[str]:
+    if not isinstance(path, str | os.PathLike):
+        raise ArgumentInvalid(
+            argument="source", value=type(path).__name__, rule="the others are paths"
+        )
+    return path
+
+
+# Files --------------------------------------------------------------------------------------------
+
+
+def _pieces_of_files(
+    files: Sequence[InputFile], tables: _Tables, parallelism: int
+) -> Iterator[Piece]:
+    size = sum(map(size_of, files))
+    cut_bytes = min(BLOCK_BYTES, _task_bytes(size, parallelism))
+    for file in files:
+        yield from _pieces_of(file, tables, cut_bytes=cut_bytes)
+
+
+def _pieces_of(file: InputFile, tables: _Tables, *, cut_bytes: int) -> Iterator[Piece]:
+    name, path = file.file, file.path
+    names = (stem_of(name), stem_of(str(Path(path).parent)))
+    match file.form:
+        case Form.JSONL:
+            yield from _line_pieces(file, cut_bytes=cut_bytes)
+        case Form.CSV:
+            layout, header_bytes = read_header(file)
+            if layout is not None:
+                feed = tables.feed(name, layout.columns, names)
+                yield from csv_pieces(
+                    file, layout, feed, header_bytes=header_bytes, cut_bytes=cut_bytes
+                )
+        case Form.PARQUET:
+            feed = tables.typed(name, parquet_schema(name, path), names)
+            yield from parquet_pieces(name, path, feed, cut_bytes=cut_bytes)
+        case Form.LANCE:
+            feed = tables.typed(name, lance_schema(path), names)
+            yield from lance_pieces(name, path, feed, cut_bytes=cut_bytes)
+
+
+def _line_pieces(file: InputFile, *, cut_bytes: int) -> Iterator[LineRange | LinesFile]:
+    size = size_of(file)
+    if is_packed(file.path):
+        yield LinesFile(file.file, file.path, size)
+        return
+    for start in range(0, size, cut_bytes):
+        yield LineRange(file.file, file.path, start, min(start + cut_bytes, size))
+
+
+# Memory -------------------------------------------------------------------------------------------
+
+
+def _pieces_in_memory(source: Any, tables: _Tables) -> Iterator[InlineLines | InlineTable]:
+    if is_spark_frame(source):
+        raise Unsupported(what="a Spark frame here", instead="give it to a load on Spark")
+    if isinstance(source, bytes | bytearray | memoryview):
+        yield from inline_lines("bytes", bytes(source))
+    elif hasattr(source, "read") and not is_frame(source):
+        data = source.read()
+        name = "stdin" if source is sys.stdin.buffer else str(getattr(source, "name", "file"))
+        yield from inline_lines(name, data.encode() if isinstance(data, str) else bytes(data))
+    elif is_frame(source):
+        if not tables.rules:
+            raise SourceInvalid(
+                file="frame",
+                reason="which type its rows are is not said",
+                advice='give it by its type, {"Person": frame}, or with a mapping',
+            )
+        yield from _frame_pieces("frame", source, tables)
+    elif isinstance(source, Mapping):
+        yield from _frames_by_name(source, tables)
+    elif isinstance(source, Iterable):
+        yield from lines_of_rows("rows", source)
+    else:
+        rule = "it is a path, bytes, an open file, rows as dicts, or a frame"
+        raise ArgumentInvalid(argument="source", value=type(source).__name__, rule=rule)
+
+
+def _frames_by_name(frames: Mapping[object, Any], tables: _Tables) -> Iterator[InlineTable]:
+    for name, frame in frames.items():
+        if not isinstance(name, str) or not is_frame(frame):
+            rule = "a dict holds frames by the names of their types; put rows into a list"
+            raise ArgumentInvalid(argument="source", value=str(name), rule=rule)
+        yield from _frame_pieces(name, frame, tables)
+
+
+def _frame_pieces(name: str, frame: Any, tables: _Tables) -> Iterator[InlineTable]:
+    table = as_table(name, frame)
+    feed = tables.typed(name, table.schema, names=(name,))
+    yield from inline_pieces(name, table, feed, cut_bytes=BLOCK_BYTES)

@@ -1,0 +1,42 @@
+"""Where single rows of a piece stand in the input, for messages."""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from omnigraph.pipeline.sources.delimited import record_blocks
+from omnigraph.pipeline.sources.lines import lines_before
+from omnigraph.pipeline.sources.pieces import (
+    CsvFile,
+    CsvRange,
+    InlineLines,
+    InlineTable,
+    LanceRows,
+    LineRange,
+    LinesFile,
+    Piece,
+    RowGroups,
+)
+
+__all__ = ["Place", "place_in"]
+
+Place = Callable[[int], tuple[str, int]]
+
+
+def place_in(piece: Piece) -> Place:
+    """The file and the line (of lines and CSV) or row (of tables), from 1, of a row's number.
+
+    It costs nothing until it is asked; then some pieces are read once more.
+    """
+    match piece:
+        case LineRange():
+            before = cache(lambda: lines_before(piece))
+            return lambda number: (piece.file, before() + number + 1)
+        case CsvRange() | CsvFile():
+            lines = cache(lambda: np.concatenate([r.lines for r in record_blocks(piece)]))
+            return lambda number: (piece.file, int(lines()[number]))
+        case LinesFile():
+            return lambda number: (piece.file, number + 1)
+        case InlineLines() | RowGroups() | LanceRows() | InlineTable():
+            return lambda number: (piece.file, piece.first_row + number + 1)

@@ -1,0 +1,112 @@
+"""A column in the parts it came in: what a table held, then what each commit brought.
+
+A commit adds a few values to a column of millions, or takes a few away. Few questions read all of
+it, so the parts are laid end to end only for one that does, and once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.read.topology.csr import Ordinals
+
+__all__ = ["Stacked"]
+
+# Each part costs a look at all rows that are asked for.
+LIMIT_PARTS = 8
+
+# From one row in this many, the whole is worth having.
+WORTH_THE_WHOLE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    values: pa.Array
+    rows: Ordinals | None
+    """Which of the values are left; None: all of them."""
+
+    @property
+    def count(self) -> int:
+        return len(self.values) if self.rows is None else len(self.rows)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.values.nbytes) + (0 if self.rows is None else self.rows.nbytes)
+
+    def take(self, rows: Ordinals) -> pa.Array:
+        return self.values.take(pa.array(rows if self.rows is None else self.rows[rows]))
+
+    def only(self, rows: Ordinals) -> "_Part":
+        if len(rows) == self.count:
+            return self
+        return _Part(self.values, rows if self.rows is None else self.rows[rows])
+
+
+class Stacked:
+    """The rows of all parts, numbered through."""
+
+    def __init__(self, parts: Sequence[_Part]) -> None:
+        self._parts = tuple(parts)
+
+    @classmethod
+    def of(cls, values: pa.Array) -> "Stacked":
+        return cls([_Part(values, None)])
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self._parts)
+
+    @property
+    def count(self) -> int:
+        return sum(part.count for part in self._parts)
+
+    @cached_property
+    def whole(self) -> pa.Array:
+        found = [p.values if p.rows is None else p.take(np.arange(p.count)) for p in self._parts]
+        return found[0] if len(found) == 1 else pa.concat_arrays(found)
+
+    def followed_by(self, fresh: pa.Array) -> "Stacked":
+        """With more values behind."""
+        parts = self._lean()
+        return Stacked([*parts, _Part(fresh.cast(parts[0].values.type), None)])
+
+    def only(self, kept: Ordinals) -> "Stacked":
+        """The rows of these numbers, which ascend."""
+        parts, start = [], 0
+        for part in self._lean():
+            low, high = np.searchsorted(kept, (start, start + part.count))
+            parts.append(part.only(kept[low:high] - start))
+            start += part.count
+        return Stacked(parts)
+
+    def take(self, rows: Ordinals) -> pa.Array:
+        """The values of these rows; a negative row gives null."""
+        is_one = len(self._parts) == 1 and self._parts[0].rows is None
+        if is_one or self._is_whole or len(rows) * WORTH_THE_WHOLE > self.count:
+            return self.whole.take(_index(rows))
+        found, start, filled = [], 0, 0
+        place = np.full(len(rows), -1, dtype=np.int64)
+        for part in self._parts:
+            own = np.flatnonzero((rows >= start) & (rows < start + part.count))
+            found.append(part.take(rows[own] - start))
+            place[own] = np.arange(filled, filled + len(own))
+            filled, start = filled + len(own), start + part.count
+        return pa.concat_arrays(found).take(_index(place))
+
+    @property
+    def _is_whole(self) -> bool:
+        return "whole" in self.__dict__
+
+    def _lean(self) -> tuple[_Part, ...]:
+        """Parts to go on from: one, if the whole is there or there would be too many."""
+        if self._is_whole or len(self._parts) >= LIMIT_PARTS:
+            return (_Part(self.whole, None),)
+        return self._parts
+
+
+def _index(rows: Ordinals) -> pa.Array:
+    missing = rows < 0
+    return pa.array(rows, mask=missing) if missing.any() else pa.array(rows)

@@ -1,0 +1,67 @@
+"""The command that writes a graph for others: export."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from omnigraph.surfaces.cli.options import (
+    JsonOption,
+    QuietOption,
+    ReadBranchOption,
+    SnapshotOption,
+    StoreOption,
+    branch_to_read,
+    open_graph,
+)
+from omnigraph.surfaces.cli.output import print_json, say
+from omnigraph.surfaces.wire import export_json
+
+STANDARD_OUTPUT = "-"
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(export)
+
+
+def export(
+    path: Annotated[
+        str, typer.Argument(help="A file, for parquet a directory; - is standard output.")
+    ],
+    *,
+    store: StoreOption,
+    types: Annotated[
+        list[str] | None, typer.Option("--type", help="Only this type; repeatable.")
+    ] = None,
+    style: Annotated[str, typer.Option("--format", help="jsonl or parquet.")] = "jsonl",
+    branch: ReadBranchOption = None,
+    snapshot: SnapshotOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write the graph, or some types of it, as files that a load reads back.
+
+    Example: omnigraph export people.jsonl --store people.omni
+    """
+    is_stream = path == STANDARD_OUTPUT
+    if is_stream and as_json:
+        raise typer.BadParameter("--json and - both want standard output: choose one")
+    on = branch_to_read(branch, snapshot)
+    result = open_graph(store, read_only=True).export(
+        sys.stdout.buffer if is_stream else path,
+        types=types or None,
+        format=style,
+        branch=on,
+        snapshot=snapshot,
+        overwrite=force,
+    )
+    if is_stream:
+        sys.stdout.buffer.flush()
+    if as_json:
+        print_json(export_json(result))
+    elif not quiet:
+        for name, count in (*result.nodes.items(), *result.edges.items()):
+            say(f"  {name}: {count:,}")
+        where = "standard output" if is_stream else path
+        say(f"wrote {result.total_entities:,} entities, {result.bytes:,} bytes, to {where}")

@@ -1,0 +1,161 @@
+"""What may arrive for a property of a type: as JSON, and as a column of a typed table.
+
+Nothing is converted here (see `coerce`). A kind of value that can't be right is refused for the
+whole column before a row is read; whether each value fits is then a question for the rows.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.base.blob_text import BLOB_PREFIX
+from omnigraph.base.types import INTEGER_RANGES, EnumOf, ListOf, Scalar, ValueType, VectorOf
+
+__all__ = ["arriving_array", "arriving_type", "expectation", "fits_json", "plain_type"]
+
+
+def arriving_type(type_: ValueType) -> pa.DataType:
+    """The Arrow type that holds what JSON can say about a property of this type."""
+    match type_:
+        case Scalar.STRING | Scalar.BLOB | Scalar.DATE | Scalar.DATETIME | EnumOf():
+            return pa.string()
+        case Scalar.BOOL:
+            return pa.bool_()
+        case Scalar.U64:
+            return pa.uint64()
+        case Scalar.I32 | Scalar.I64 | Scalar.U32:
+            return pa.int64()
+        case Scalar.F32 | Scalar.F64:
+            return pa.float64()
+        case VectorOf():
+            return pa.list_(pa.float32())
+        case ListOf(item=item):
+            return pa.list_(arriving_type(item))
+
+
+def expectation(type_: ValueType) -> str:
+    """What a value must look like, for a message."""
+    match type_:
+        case Scalar.STRING | EnumOf():
+            return "text"
+        case Scalar.BLOB:
+            return f'text such as "{BLOB_PREFIX}aGk="'
+        case Scalar.BOOL:
+            return "true or false"
+        case Scalar.DATE:
+            return "a date such as 2024-05-31"
+        case Scalar.DATETIME:
+            return "a date and time such as 2024-05-31T12:00:00Z"
+        case Scalar.F32 | Scalar.F64:
+            return f"a finite number ({type_})"
+        case Scalar():
+            low, high = INTEGER_RANGES[type_]
+            return f"a whole number from {low} to {high}"
+        case VectorOf(width=width):
+            return f"a list of {width} finite numbers"
+        case ListOf(item=item):
+            return f"a list, each item {expectation(item)}"
+
+
+def fits_json(value: object, type_: ValueType) -> bool:
+    """Whether the value is the kind of JSON that `arriving_type` can hold."""
+    match type_:
+        case Scalar.STRING | Scalar.BLOB | Scalar.DATE | Scalar.DATETIME | EnumOf():
+            return isinstance(value, str)
+        case Scalar.BOOL:
+            return isinstance(value, bool)
+        case Scalar.F32 | Scalar.F64:
+            return _is_number(value)
+        case Scalar():
+            # Whether it fits the property's own width is a rule for rows.
+            low, high = INTEGER_RANGES[Scalar.U64 if type_ is Scalar.U64 else Scalar.I64]
+            return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+        case VectorOf():
+            return isinstance(value, list) and all(_is_number(item) for item in value)
+        case ListOf(item=item_type):
+            return isinstance(value, list) and all(fits_json(item, item_type) for item in value)
+
+
+def arriving_array(values: Sequence[Any], type_: ValueType) -> pa.Array:
+    """Values that `fits_json` accepts, and nulls, as a column.
+
+    A number is the float nearest to it, as everywhere in JSON; Arrow would refuse an integer that a
+    float can't hold exactly.
+    """
+    match type_:
+        case Scalar.F32 | Scalar.F64:
+            values = [None if value is None else float(value) for value in values]
+        case VectorOf() | ListOf(item=Scalar.F32 | Scalar.F64):
+            values = [None if v is None else [float(item) for item in v] for v in values]
+        case _:
+            pass
+    return pa.array(values, arriving_type(type_))
+
+
+def plain_type(type_: ValueType, arrives: pa.DataType) -> pa.DataType | None:
+    """What to cast a typed column to before it is coerced; None where the type can't hold it."""
+    plain = _plain(arrives)
+    return plain if pa.types.is_null(plain) or _holds(type_, plain) else None
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+def _plain(type_: pa.DataType) -> pa.DataType:
+    """The type without the ways of packing that make no difference to the values."""
+    types = pa.types
+    if types.is_dictionary(type_) or types.is_run_end_encoded(type_):
+        return _plain(type_.value_type)
+    if types.is_large_string(type_) or types.is_string_view(type_):
+        return pa.string()
+    if types.is_binary(type_) or types.is_fixed_size_binary(type_) or types.is_binary_view(type_):
+        return pa.large_binary()
+    if types.is_date64(type_):
+        return pa.date32()
+    if types.is_float16(type_):
+        return pa.float32()
+    if types.is_fixed_size_list(type_) and types.is_float32(type_.value_type):
+        return pa.list_(pa.float32(), type_.list_size)
+    if _is_list(type_):
+        return pa.list_(_plain(type_.value_type))
+    return type_
+
+
+def _is_list(type_: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_list(type_)
+        or types.is_large_list(type_)
+        or types.is_fixed_size_list(type_)
+        or types.is_list_view(type_)
+        or types.is_large_list_view(type_)
+    )
+
+
+def _holds(type_: ValueType, plain: pa.DataType) -> bool:
+    is_number = pa.types.is_integer(plain) or pa.types.is_floating(plain)
+    is_moment = pa.types.is_date32(plain) or pa.types.is_timestamp(plain)
+    match type_:
+        case Scalar.STRING | EnumOf():
+            fits = pa.types.is_string(plain)
+        case Scalar.BOOL:
+            fits = pa.types.is_boolean(plain)
+        case Scalar.I32 | Scalar.I64 | Scalar.U32 | Scalar.U64 | Scalar.F32 | Scalar.F64:
+            fits = is_number
+        case Scalar.DATE | Scalar.DATETIME:
+            fits = is_moment or pa.types.is_string(plain)
+        case Scalar.BLOB:
+            fits = pa.types.is_large_binary(plain) or pa.types.is_string(plain)
+        case VectorOf():
+            fits = _is_list(plain) and plain_type(Scalar.F32, plain.value_type) is not None
+        case ListOf(item=item):
+            fits = _is_list(plain) and plain_type(item, plain.value_type) is not None
+    return bool(fits)

@@ -1,0 +1,35 @@
+"""The parser's saved tables are those of the grammar."""
+
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from omnigraph.lang.query import tables
+from omnigraph.lang.query.build import Builder
+from omnigraph.lang.query.tables import TABLES, grammar_text, make_parser, tables_of
+
+QUERY = (
+    "query q($n: I64?) { match { $p: Person { number: $n }  not { $p knows $_ } } return { $p } }"
+)
+
+
+def test_the_saved_tables_are_those_of_the_grammar(request: pytest.FixtureRequest) -> None:
+    saved = files("omnigraph.lang.query").joinpath(TABLES)
+    made = tables_of(grammar_text())
+    if request.config.getoption("--bless"):
+        Path(str(saved)).write_text(made, encoding="utf-8")
+    assert saved.read_text("utf-8") == made
+
+
+def test_a_parser_made_from_tables_gives_the_same_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = make_parser(Builder()).parse(QUERY)
+    monkeypatch.setattr(tables, "_origin", lambda _text: ["another lark", ""])
+    assert make_parser(Builder()).parse(QUERY) == loaded
+
+
+def test_tables_of_another_grammar_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    renamed = grammar_text().replace('"query"', '"question"')
+    assert renamed != grammar_text()
+    monkeypatch.setattr(tables, "grammar_text", lambda: renamed)
+    assert make_parser(Builder()).parse(QUERY.replace("query", "question"))

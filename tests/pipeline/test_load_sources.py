@@ -1,0 +1,116 @@
+"""Every kind of source through `Graph.load`."""
+
+import gzip
+import io
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from omnigraph.base.errors import ConstraintViolated, InputUnreadable, SourceInvalid
+from omnigraph.engine.graph import Graph
+from omnigraph.pipeline.runner import Runner
+from omnigraph.pipeline.sources import plan
+from tests.pipeline.loads import World
+
+SCHEMA = """
+node Person { email: String @key  age: I32? }
+edge Knows: Person -> Person
+"""
+PEOPLE = pa.table({"email": ["a", "b"], "age": [1, None]})
+KNOWS = pa.table({"from": ["a"], "to": ["b"]})
+LINES = (
+    b'{"type":"Person","data":{"email":"a","age":1}}\n{"type":"Person","data":{"email":"b"}}\n'
+    b'{"edge":"Knows","from":"a","to":"b"}\n'
+)
+ROWS = [
+    {"type": "Person", "data": {"email": "a", "age": 1}},
+    {"type": "Person", "data": {"email": "b"}},
+    {"edge": "Knows", "from": "a", "to": "b"},
+]
+
+
+def directory(place: Path) -> Path:
+    (place / "in").mkdir()
+    (place / "in" / "person.csv.gz").write_bytes(gzip.compress(b"email,age\na,1\nb,\n"))
+    pq.write_table(KNOWS, place / "in" / "Knows.parquet")
+    return place / "in"
+
+
+SOURCES: dict[str, Any] = {
+    "dicts": lambda _: iter(ROWS),
+    "bytes": lambda _: LINES,
+    "an open file": lambda _: io.BytesIO(LINES),
+    "tables": lambda _: {"Person": PEOPLE, "Knows": KNOWS},
+    "pandas": lambda _: {"Person": PEOPLE.to_pandas(), "knows": pd.DataFrame(KNOWS.to_pydict())},
+    "batches": lambda _: {"Person": PEOPLE.to_reader(), "Knows": KNOWS.to_batches()[0]},
+    "a directory": directory,
+}
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    (tmp_path / "g.pg").write_text(SCHEMA)
+    return Graph.init(str(tmp_path / "g.omni"), tmp_path / "g.pg")
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_any_source_loads_as_one_commit(graph: Graph, tmp_path: Path, kind: str) -> None:
+    # What came with the call is loaded here without being told to.
+    engine = "local" if kind == "a directory" else "auto"
+    result = graph.load(SOURCES[kind](tmp_path), mode="append", engine=engine)
+    assert (result.nodes, result.edges, result.engine) == ({"Person": 2}, {"Knows": 1}, "local")
+    found = graph.query(
+        "query q() { match { $p: Person  $p knows $q } return { $p.email, $q.email } }"
+    )
+    assert [tuple(row.values()) for row in found.to_pylist()] == [("a", "b")]
+
+
+def test_one_large_csv_is_read_by_many_tasks_and_its_lines_are_named(
+    tmp_path: Path, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "LEAST_TASK_BYTES", 2_000)
+    world = World(tmp_path, runner)
+    records = "".join(f'n{n},"{n}\n"\n' for n in range(1000))
+    (tmp_path / "Note.csv").write_text(f"id,text\n{records}")
+    settled = world.settle(str(tmp_path / "Note.csv"))
+    assert settled.nodes == {"Note": 1000}
+    assert len(settled.load.tasks) > 4
+    (tmp_path / "Note.csv").write_text(f"id,text\n{records}n500,again\n")
+    with pytest.raises(ConstraintViolated, match=r"Note\.csv:2002: "):
+        world.settle(str(tmp_path / "Note.csv"))
+
+
+def test_rows_that_break_rules_among_each_other_are_named_by_their_row(graph: Graph) -> None:
+    people = pa.table({"email": ["a", "b", "a"]})
+    with pytest.raises(ConstraintViolated, match=r"Person:3:"):
+        graph.load({"Person": people}, mode="append")
+
+
+def test_a_record_that_can_not_be_read_makes_the_input_unreadable(
+    graph: Graph, tmp_path: Path
+) -> None:
+    (tmp_path / "Person.csv").write_text("email,age\na,1\nb\n")
+    with pytest.raises(InputUnreadable, match=r"Person\.csv:3: the record has 1 fields"):
+        graph.load(tmp_path / "Person.csv", mode="append", engine="local")
+
+
+def test_an_archive_that_is_cut_short_loads_nothing(graph: Graph, tmp_path: Path) -> None:
+    packed = gzip.compress(LINES * 1)
+    (tmp_path / "in.jsonl.gz").write_bytes(packed[:-9])
+    before = graph.commits(limit=1)[0]
+    with pytest.raises(SourceInvalid, match=r"in\.jsonl\.gz"):
+        graph.load(tmp_path / "in.jsonl.gz", mode="append", engine="local")
+    assert graph.commits(limit=1)[0] == before
+
+
+def test_a_mapping_and_a_format_reach_the_files(graph: Graph, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("mail\na\n")
+    rule = {"node": "Person", "properties": {"email": "mail"}}
+    result = graph.load(
+        tmp_path / "data", mode="append", mapping=rule, format="csv", engine="local"
+    )
+    assert result.nodes == {"Person": 1}

@@ -1,0 +1,183 @@
+"""Which columns feed what, by rules and by obvious names."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from omnigraph.base.errors import FileMissing, MappingInvalid, OmnigraphError, SourceInvalid
+from omnigraph.pipeline.mapping import feed_for, read_mapping
+from tests.pipeline.forms import bad_rows, conform_all, rows_by_type
+from tests.pipeline.world import CATALOG
+
+PAGE = Path(__file__).parents[2] / "docs" / "user" / "mappings.md"
+PEOPLE = pa.table({"mail": ["a@x"], "name": ["a"], "note": ["?"]})
+
+
+def test_the_page_about_mappings_does_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = PAGE.read_text()
+    files = re.findall(r"`([\w.-]+)`:\n\n```\w*\n(.*?)```", page, re.DOTALL)
+    assert {name for name, _ in files} >= {"schema.pg", "people.yaml", "staff-2024.csv"}
+    for name, text in files:
+        (tmp_path / name).write_text(text)
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(program, {})
+
+
+def test_one_rule_is_for_every_frame() -> None:
+    rule = {"node": "person", "properties": {"email": "mail"}, "ignore": ["no*"]}
+    (row,) = rows_by_type(conform_all(PEOPLE, mapping=rule))["Person"]
+    assert (row["email"], row["name"]) == ("a@x", "a")
+
+
+def test_rules_are_tried_in_order_and_obvious_tables_need_none() -> None:
+    rules = {
+        "peo*": {"node": "Person", "properties": {"email": "mail"}, "ignore": ["*"]},
+        "*": {"node": "Note", "properties": {"text": "name"}, "ignore": ["*"]},
+    }
+    found = rows_by_type(conform_all({"people": PEOPLE, "other": PEOPLE}, mapping=rules))
+    assert ([row["name"] for row in found["Person"]], [row["text"] for row in found["Note"]]) == (
+        ["a"],
+        ["a"],
+    )
+    frames = {"people": PEOPLE, "CITY": pa.table({"code": [1]})}
+    found = rows_by_type(conform_all(frames, mapping={"people": rules["peo*"]}))
+    assert [row["code"] for row in found["City"]] == [1]
+
+
+def test_constants_are_values_of_every_row_and_are_checked_like_any_other() -> None:
+    constants = {"status": "gone", "age": 7, "tags": ["a"], "face": [1, 2], "born": "1970-01-02"}
+    rule = {"node": "Person", "properties": {"email": "mail"}, "ignore": ["note"]}
+    (row,) = rows_by_type(conform_all(PEOPLE, mapping={**rule, "constants": constants}))["Person"]
+    assert (row["status"], row["age"], row["tags"], row["face"]) == ("gone", 7, ["a"], [1.0, 2.0])
+    bad = bad_rows(conform_all(PEOPLE, mapping={**rule, "constants": {"age": 200}}))
+    assert [reason.kind for row in bad for reason in row.reasons] == ["range"]
+
+
+ENDS: list[tuple[str, str, Any, list[str | None]]] = [
+    ("text ids", "Knows", ["b@x", None], ["b@x", None]),
+    ("numbers", "LivesIn", [5, 7], ["5", "7"]),
+    ("numbers as floats", "LivesIn", [5.0, None], ["5", None]),
+    ("numbers as text", "LivesIn", ["5", "007"], ["5", "7"]),
+    ("dates", "BornOn", pa.array([10, 11], pa.date32()), ["10", "11"]),
+    ("dates as text", "BornOn", ["1970-01-11", "10"], ["10", "10"]),
+    ("ids of several keys", "Has", ['["x","2"]'], ['["x","2"]']),
+]
+
+
+@pytest.mark.parametrize(
+    ("edge", "targets", "ids"), [case[1:] for case in ENDS], ids=[case[0] for case in ENDS]
+)
+def test_an_end_is_an_id_or_a_key_of_any_make(
+    edge: str, targets: Any, ids: list[str | None]
+) -> None:
+    table = pa.table({"src": ["a@x"] * len(targets), "dst": targets})
+    blocks = conform_all({edge: table})
+    found = [row["dst"] for row in rows_by_type(blocks)[edge]]
+    assert found == [id_ for id_ in ids if id_ is not None]
+    assert [r.kind for row in bad_rows(blocks) for r in row.reasons] == ["required"] * (
+        len(ids) - len(found)
+    )
+
+
+def test_a_key_of_several_properties_is_found_in_as_many_columns() -> None:
+    table = pa.table({"who": ["a@x"] * 3, "a": ["x", "y", None], "b": [2, 2.5, 3]})
+    rule = {"edge": "Has", "from": "who", "to": ["a", "b"]}
+    blocks = conform_all(table, mapping=rule)
+    assert [row["dst"] for row in rows_by_type(blocks)["Has"]] == ['["x","2"]']
+    assert [
+        (row.number, r.kind, r.property_name) for row in bad_rows(blocks) for r in row.reasons
+    ] == [
+        (1, "type", "to"),
+        (2, "required", "to"),
+    ]
+
+
+def test_ids_come_from_the_id_column_unless_that_is_a_property() -> None:
+    notes = pa.table({"id": [7, None], "text": ["a", "b"]})
+    found = rows_by_type(conform_all({"Note": notes}))["Note"]
+    assert [row["id"] for row in found] == ["7", None]
+    cities = pa.table({"code": [1], "id": ["a property"], "key": ["1"]})
+    (row,) = rows_by_type(conform_all(cities, mapping={"node": "City", "id": "key"}))["City"]
+    assert (row["id"], "a property" in row.values()) == ("1", True)
+
+
+WRONG: list[tuple[str, Any, str]] = [
+    ("an unknown type", {"node": "Persn"}, r"mapping: .*no node type Persn.*did you mean Person"),
+    ("an edge as a node", {"node": "Knows"}, "no node type Knows"),
+    ("an unknown edge", {"edge": "Knos"}, "did you mean Knows"),
+    ("neither", {"p": {"id": "a"}}, "mapping, p: a rule names either"),
+    ("both", {"p": {"node": "Person", "edge": "Knows"}}, "either"),
+    ("an unknown word", {"node": "Person", "propertys": {}}, "propertys.*did you mean properties"),
+    ("an end on a node", {"node": "Person", "from": "a"}, "from is no word"),
+    ("an unknown property", {"node": "Person", "properties": {"nam": "x"}}, "did you mean name"),
+    ("a column that is no text", {"node": "Person", "properties": {"name": 1}}, "must be text"),
+    ("an unknown column", {"node": "Person", "properties": {"email": "mial"}}, "mean mail"),
+    ("an unknown id", {"node": "Person", "id": "key"}, "no column key"),
+    ("a constant that fits not", {"node": "Person", "constants": {"age": "x"}}, "constants.age"),
+    (
+        "fed twice",
+        {"node": "Person", "properties": {"age": "a"}, "constants": {"age": 1}},
+        "both a constant",
+    ),
+    (
+        "too many columns",
+        {"edge": "Has", "from": "a", "to": ["a", "b", "c"]},
+        "the key of Pair has 2",
+    ),
+    ("a list of rules", {"p": ["x"]}, "a rule is a set of words"),
+    ("properties as a list", {"node": "Person", "properties": ["a"]}, "must be a set of names"),
+]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG]
+)
+def test_a_mapping_that_names_what_is_not_there_is_refused(mapping: Any, message: str) -> None:
+    with pytest.raises(MappingInvalid, match=message):
+        conform_all(PEOPLE, mapping=mapping)
+
+
+FILES: list[tuple[str, str, type[OmnigraphError], str]] = [
+    ("no YAML", "a: [", MappingInvalid, r"m\.yaml:1:5: it is no YAML"),
+    ("a name twice", "a: {node: Person}\na: {node: City}", MappingInvalid, r"m\.yaml:2: a stands"),
+    ("text", "hello", MappingInvalid, "must hold rules"),
+    ("an unknown type", "\n\nx.csv: {node: Nobody}", MappingInvalid, r"m\.yaml:3: the schema"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"), [case[1:] for case in FILES], ids=[case[0] for case in FILES]
+)
+def test_a_mapping_file_that_can_not_be_used_is_refused_with_its_line(
+    tmp_path: Path, text: str, error: type[OmnigraphError], message: str
+) -> None:
+    (tmp_path / "m.yaml").write_text(text)
+    with pytest.raises(error, match=message):
+        read_mapping(tmp_path / "m.yaml", CATALOG)
+
+
+def test_a_mapping_file_that_is_not_there_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(FileMissing):
+        read_mapping(str(tmp_path / "none.yaml"), CATALOG)
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "message"),
+    [
+        ("people", ["email"], "not named like a type"),
+        ("Knows", ["from"], "needs a column to or dst"),
+        ("Person", ["emial"], "column emial.*did you mean email"),
+        ("Person", ["email", "email"], "two columns"),
+    ],
+)
+def test_a_table_that_is_not_obvious_needs_a_rule(
+    name: str, columns: list[str], message: str
+) -> None:
+    with pytest.raises(SourceInvalid, match=message):
+        feed_for(name, columns, rules=(), catalog=CATALOG, names=[name])
