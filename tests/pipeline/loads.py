@@ -10,6 +10,7 @@ import pytest
 from omnigraph.base.errors import ConstraintViolated, KeyTaken, OmnigraphError
 from omnigraph.base.ids import MAIN, CommitId
 from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.pipeline.accept import accept_load
 from omnigraph.pipeline.load import LoadMode, stage_load
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.settle import SettledLoad, settle_load
@@ -56,7 +57,8 @@ class World:
             now_ms=NOW_MS,
             **options,
         )
-        return settle_load(self.runner, load, snapshot)
+        accepted = accept_load(self.runner, load, snapshot, quarantine=options.get("quarantine"))
+        return settle_load(self.runner, accepted, snapshot)
 
     def settle_again(self, settled: SettledLoad) -> SettledLoad:
         return settle_load(self.runner, settled.load, self.store.snapshot(MAIN), before=settled)

@@ -141,13 +141,13 @@ def test_bad_lines_are_found_in_every_task_and_counted_all(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plan_module, "LEAST_TASK_BYTES", 1_000)
-    lines: list[dict[str, Any] | str] = [person(f"p{n}") for n in range(300)]
+    lines: list[dict[str, Any] | str] = [node("Note", text=f"n{n}") for n in range(300)]
     for number in (3, 150, 299):
-        lines[number] = person(f"p{number}", phone=5)
+        lines[number] = node("Note", text=number)
     assert world.refused(ConstraintViolated, *lines) == [
-        ("type", "Person", 4),
-        ("type", "Person", 151),
-        ("type", "Person", 300),
+        ("type", "Note", 4),
+        ("type", "Note", 151),
+        ("type", "Note", 300),
     ]
 
 

@@ -68,6 +68,7 @@ __all__ = [
     "ReadSetMoved",
     "RecoveryError",
     "RecoveryRequired",
+    "RejectedTooMany",
     "SchemaInvalid",
     "SchemaVersionUnsupported",
     "SourceInvalid",
@@ -266,6 +267,20 @@ class ConstraintViolated(InputError):
 
     def render(self) -> str:
         return f"error: {self.violations.report}\n  hint: {self.hint}"
+
+
+@dataclass(eq=False)
+class RejectedTooMany(ConstraintViolated):
+    """A load would set aside more rows than it was allowed to. Nothing was written."""
+
+    max_errors: int
+
+    @property
+    def hint(self) -> str | None:
+        return (
+            f"nothing was written: more than {self.max_errors:,} rows would be rejected; "
+            "correct the rows, or allow more with max_errors"
+        )
 
 
 class InputUnreadable(ConstraintViolated):

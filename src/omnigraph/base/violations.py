@@ -119,12 +119,15 @@ class Violations:
             "property": first.property_name,
             "entity_id": first.entity_id,
             "count": self.total,
-            "counts": [
-                {"kind": kind, "type_name": type_name, "property": prop, "count": count}
-                for (kind, type_name, prop), count in sorted(self.counts.items(), key=str)
-            ],
+            "counts": self.counts_json(),
             "examples": [v.to_json() for v in self.examples],
         }
+
+    def counts_json(self) -> list[dict[str, Any]]:
+        return [
+            {"kind": kind, "type_name": type_name, "property": prop, "count": count}
+            for (kind, type_name, prop), count in sorted(self.counts.items(), key=str)
+        ]
 
 
 def _input_order(violation: Violation) -> tuple[str, int, int]:

@@ -10,6 +10,7 @@ A handle may be shared by threads that read. Writers, in this process or in othe
 themselves; readers never wait.
 """
 
+import os
 import threading
 from collections.abc import Iterable, Mapping
 from types import TracebackType
@@ -19,9 +20,10 @@ from omnigraph.base.clock import Clock, SystemClock
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import MAIN, BranchName, CommitId
+from omnigraph.engine.bad_rows import BadRows
 from omnigraph.engine.blob import Blob, find_blob
 from omnigraph.engine.export import Target, export
-from omnigraph.engine.load import GivenMapping, Progress, Request, load
+from omnigraph.engine.load import GivenMapping, Progress, Request, load, rehearse
 from omnigraph.engine.maintain import index_infos, optimize
 from omnigraph.engine.merge import merge
 from omnigraph.engine.query import PlanCache, ask, explain_plan
@@ -47,7 +49,7 @@ from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.statistics import Statistics, gather
-from omnigraph.write.check import Questions
+from omnigraph.write.check import Asking
 from omnigraph.write.recover import recover_all
 from omnigraph.write.sidecar import drop_orphans
 
@@ -73,7 +75,7 @@ class Graph:
         self._is_read_only = is_read_only
         self._faults = faults
         self._plans = PlanCache()
-        self._questions = Questions()
+        self._asking = Asking()
         self._cache = RuntimeCache(disk=_disk_cache(store, settings))
         self._spark: Spark | None = None
 
@@ -167,6 +169,10 @@ class Graph:
         from_: str | None = None,
         mapping: GivenMapping = None,
         format: str | None = None,
+        on_error: str = "fail",
+        quarantine: str | os.PathLike[str] | None = None,
+        max_errors: int | None = None,
+        dry_run: bool = False,
         load_id: str | None = None,
         engine: str = "auto",
         actor: str | None = None,
@@ -186,6 +192,10 @@ class Graph:
         the input). `from_` makes the branch first. A `load_id` that the branch has seen makes the
         load a repetition, which does nothing: so a load may be tried again after any failure.
 
+        One bad row fails the load, unless `on_error` is `quarantine`: then bad rows, at most
+        `max_errors`, go to the directory `quarantine` with reasons, and the others are loaded. A
+        `dry_run` does everything but publish, and says what would have been loaded.
+
         `engine` is `spark`, `local` (in this process, without Java: the quick way for a small file)
         or `auto`: Spark, but for what came with the call and is small. `spark` is a session of
         yours to use; without it the handle starts one and keeps it until closed.
@@ -204,7 +214,16 @@ class Graph:
             load_id=load_id,
             # Whoever passes a session means it to be used.
             engine="spark" if spark is not None and engine == "auto" else engine,
+            bad_rows=BadRows(on_error, quarantine, max_errors),
+            is_dry_run=dry_run,
         )
+        if dry_run:
+            return rehearse(
+                self._store,
+                request,
+                start_spark=lambda: self._session(spark),
+                progress=progress,
+            )
         return load(
             self._store,
             request,
@@ -269,7 +288,7 @@ class Graph:
             message=message,
             if_commit=CommitId(if_commit) if if_commit is not None else None,
             plans=self._plans,
-            questions=self._questions,
+            asking=self._asking,
             faults=self._faults,
         )
 

@@ -8,13 +8,14 @@ what is there now; an overwrite is refused, since what it meant to replace has c
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.errors import ArgumentInvalid, BranchMissing, OmnigraphError
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
+from omnigraph.engine.bad_rows import BadRows, opened
 from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
@@ -24,11 +25,12 @@ from omnigraph.write.writer import OnConflict, write
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.load import LoadMode, StagedLoad
+    from omnigraph.pipeline.quarantine import Quarantine
     from omnigraph.pipeline.runner import Runner
     from omnigraph.pipeline.settle import SettledLoad
     from omnigraph.pipeline.sources import PlannedInput
 
-__all__ = ["GivenMapping", "Progress", "Request", "load"]
+__all__ = ["GivenMapping", "Progress", "Request", "load", "rehearse"]
 
 GivenMapping = Mapping[str, Any] | str | os.PathLike[str] | None
 """Which columns feed what: rules, or the YAML file that holds them."""
@@ -53,6 +55,8 @@ class Request:
     from_: BranchName | None
     load_id: str | None
     engine: str
+    bad_rows: BadRows
+    is_dry_run: bool
 
 
 def load(
@@ -65,41 +69,68 @@ def load(
     progress: Progress | None,
     faults: Faults,
 ) -> LoadResult:
-    """Stage the input and publish it as one commit; a single bad row loads nothing."""
+    """Stage the input and publish it as one commit."""
     from omnigraph.pipeline.load import LoadMode
 
-    mode = LoadMode.named(request.mode)
-    if request.engine not in ENGINES:
-        rule = f"it is {', '.join(ENGINES[:-1])} or {ENGINES[-1]}"
-        raise ArgumentInvalid(argument="engine", value=request.engine, rule=rule)
-    if request.load_id == "":
-        raise ArgumentInvalid(argument="load_id", value="", rule="it has at least one character")
+    mode = _checked_mode(request)
     if (before := _loaded_before(store, request)) is not None:
         return _repetition(request, before, base_branch=None)
     tell = progress or _silent
-    with _made_for_this(store, request):
-        preparation = _Preparation(store, request, mode=mode, start_spark=start_spark, tell=tell)
-        began = time.monotonic()
-        id_ = write(
+    with _quarantine(store, request) as quarantine:
+        with _made_for_this(store, request):
+            preparation = _Preparation(
+                store, request, mode=mode, quarantine=quarantine, start_spark=start_spark, tell=tell
+            )
+            began = time.monotonic()
+            id_ = write(
+                store,
+                preparation.prepare,
+                branch=request.branch,
+                kind=CommitKind.LOAD,
+                actor=actor,
+                message=message,
+                extra={LOAD_ID: request.load_id} if request.load_id is not None else None,
+                unless=lambda: _loaded_before(store, request) is not None,
+                on_conflict=(
+                    OnConflict.RAISE if mode is LoadMode.OVERWRITE else OnConflict.PREPARE_AGAIN
+                ),
+                faults=faults,
+            )
+        tell("publish", 1, 1)
+        preparation.clean_up(is_published=id_ is not None)
+        if id_ is None and (before := _loaded_before(store, request)) is not None:
+            return _repetition(request, before, base_branch=request.from_)
+        commit = store.commit(id_) if id_ is not None else None
+        return preparation.result(commit, seconds=time.monotonic() - began)
+
+
+def rehearse(
+    store: GraphStore,
+    request: Request,
+    *,
+    start_spark: Callable[[], "Runner"],
+    progress: Progress | None,
+) -> LoadResult:
+    """Do everything that a load does but publish, and say what would have become of the input."""
+    mode = _checked_mode(request)
+    if (before := _loaded_before(store, request)) is not None:
+        return _repetition(request, before, base_branch=None)
+    if request.from_ is not None:
+        store.branches.check_new(request.branch)
+    snapshot = store.snapshot(request.from_ or request.branch)
+    with _quarantine(store, request) as quarantine:
+        preparation = _Preparation(
             store,
-            preparation.prepare,
-            branch=request.branch,
-            kind=CommitKind.LOAD,
-            actor=actor,
-            message=message,
-            extra={LOAD_ID: request.load_id} if request.load_id is not None else None,
-            unless=lambda: _loaded_before(store, request) is not None,
-            on_conflict=(
-                OnConflict.RAISE if mode is LoadMode.OVERWRITE else OnConflict.PREPARE_AGAIN
-            ),
-            faults=faults,
+            request,
+            mode=mode,
+            quarantine=quarantine,
+            start_spark=start_spark,
+            tell=progress or _silent,
         )
-    tell("publish", 1, 1)
-    preparation.clean_up(is_published=id_ is not None)
-    if id_ is None and (before := _loaded_before(store, request)) is not None:
-        return _repetition(request, before, base_branch=request.from_)
-    commit = store.commit(id_) if id_ is not None else None
-    return preparation.result(commit, seconds=time.monotonic() - began)
+        began = time.monotonic()
+        preparation.prepare(snapshot)
+        preparation.clean_up(is_published=False)
+        return preparation.result(None, seconds=time.monotonic() - began)
 
 
 class _Preparation:
@@ -111,6 +142,7 @@ class _Preparation:
         request: Request,
         *,
         mode: "LoadMode",
+        quarantine: "Quarantine | None",
         start_spark: Callable[[], "Runner"],
         tell: Progress,
     ) -> None:
@@ -119,6 +151,7 @@ class _Preparation:
         self._store = store
         self._request = request
         self._mode = mode
+        self._quarantine = quarantine
         self._tell = tell
         self._clock = Phases()
         self._start_spark = start_spark
@@ -127,15 +160,15 @@ class _Preparation:
         self._settled: SettledLoad | None = None
 
     def prepare(self, snapshot: Snapshot) -> Work:
-        from omnigraph.pipeline.settle import settle_load
-
         if self._runner is None or self._staged is None:
             self._runner, self._staged = self._stage(snapshot)
         self._tell("check", 0, 1)
         with self._clock.phase("check"):
-            self._settled = settle_load(self._runner, self._staged, snapshot, before=self._settled)
+            self._settled = self._settle(self._runner, self._staged, snapshot)
+            self._staged = self._settled.load
         self._tell("check", 1, 1)
-        self._tell("publish", 0, 1)
+        if not self._request.is_dry_run:
+            self._tell("publish", 0, 1)
         return self._settled.work
 
     def clean_up(self, *, is_published: bool) -> None:
@@ -146,6 +179,9 @@ class _Preparation:
     def result(self, commit: Commit | None, *, seconds: float) -> LoadResult:
         settled = self._settled
         assert settled is not None and self._runner is not None, "it was prepared"
+        load = settled.load
+        if self._quarantine is not None and load.rejected:
+            self._quarantine.keep()
         changes = commit.changes if commit is not None else ()
         spent = self._clock.seconds
         return LoadResult(
@@ -155,15 +191,23 @@ class _Preparation:
             load_id=self._request.load_id,
             is_repeat=False,
             engine=self._runner.engine,
-            read=settled.load.read,
+            dry_run=self._request.is_dry_run,
+            read=load.read,
+            rejected=load.rejected,
+            violations=load.violations if load.rejected else None,
+            quarantine=(
+                self._quarantine.directory
+                if self._quarantine is not None and load.rejected
+                else None
+            ),
             nodes=settled.nodes,
             edges=settled.edges,
             superseded=settled.superseded,
             inserted=sum(change.inserted for change in changes),
             updated=sum(change.updated for change in changes),
-            input_bytes=settled.load.input_bytes,
+            input_bytes=load.input_bytes,
             seconds={**spent, "publish": seconds - sum(spent.values())},
-            tasks=len(settled.load.tasks),
+            tasks=len(load.tasks),
             commit=CommitInfo.of(commit) if commit is not None else None,
         )
 
@@ -190,6 +234,7 @@ class _Preparation:
                 mode=self._mode,
                 root=str(self._store.root),
                 now_ms=self._store.clock.now_ms(),
+                quarantine=self._quarantine,
                 progress=self._tell,
             )
         return runner, staged
@@ -202,6 +247,50 @@ class _Preparation:
         if self._request.engine == "local" or (self._request.engine == "auto" and is_quick):
             return InProcess()
         return self._start_spark()
+
+    def _settle(self, runner: "Runner", staged: "StagedLoad", snapshot: Snapshot) -> "SettledLoad":
+        from omnigraph.pipeline.accept import accept_load
+        from omnigraph.pipeline.settle import settle_load
+
+        load = accept_load(runner, staged, snapshot, quarantine=self._quarantine)
+        before = self._settled
+        if before is not None and before.load is not load:
+            before.discard_upserts()
+            before = None
+        settled = settle_load(runner, load, snapshot, before=before)
+        self._account_for(settled)
+        return settled
+
+    def _account_for(self, settled: "SettledLoad") -> None:
+        """Every row of the input is loaded, rejected or superseded, and the report says so."""
+        load, superseded = settled.load, settled.superseded
+        loaded = sum((*settled.nodes.values(), *settled.edges.values()))
+        assert load.read == loaded + load.rejected + superseded, "every row is accounted for"
+        if self._quarantine is None:
+            return
+        report = {
+            "branch": self._request.branch,
+            "mode": self._request.mode,
+            "dry_run": self._request.is_dry_run,
+            "read": load.read,
+            "loaded": loaded,
+            "rejected": load.rejected,
+            "superseded": superseded,
+            "counts": load.violations.counts_json(),
+        }
+        # Before anything is published: all that is left then is to give it its name.
+        self._quarantine.settle(load.parts, report)
+
+
+def _checked_mode(request: Request) -> "LoadMode":
+    from omnigraph.pipeline.load import LoadMode
+
+    if request.engine not in ENGINES:
+        rule = f"it is {', '.join(ENGINES[:-1])} or {ENGINES[-1]}"
+        raise ArgumentInvalid(argument="engine", value=request.engine, rule=rule)
+    if request.load_id == "":
+        raise ArgumentInvalid(argument="load_id", value="", rule="it has at least one character")
+    return LoadMode.named(request.mode)
 
 
 def _loaded_before(store: GraphStore, request: Request) -> Commit | None:
@@ -225,7 +314,11 @@ def _repetition(request: Request, before: Commit, *, base_branch: BranchName | N
         load_id=request.load_id,
         is_repeat=True,
         engine=None,
+        dry_run=request.is_dry_run,
         read=0,
+        rejected=0,
+        violations=None,
+        quarantine=None,
         nodes={},
         edges={},
         superseded=0,
@@ -252,6 +345,14 @@ def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
     except (OmnigraphError, KeyboardInterrupt):
         store.delete_branch(branch)
         raise
+
+
+def _quarantine(store: GraphStore, request: Request) -> AbstractContextManager["Quarantine | None"]:
+    source = request.source
+    if not isinstance(source, str | os.PathLike):
+        named = source if isinstance(source, list | tuple) else ()
+        source = next((one for one in named if isinstance(one, str | os.PathLike)), "rows")
+    return opened(request.bad_rows, source=os.fspath(source), unique=store.clock.ulid())
 
 
 def _silent(phase: str, done: int, total: int) -> None:

@@ -45,7 +45,7 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import Dataset
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.check import Questions, check_changes, tables_judged_by
+from omnigraph.write.check import Asking, check_changes, tables_judged_by
 from omnigraph.write.validate import Rows, check_rows
 from omnigraph.write.writer import OnConflict, write
 
@@ -63,7 +63,7 @@ def mutate(
     message: str | None,
     if_commit: CommitId | None,
     plans: PlanCache,
-    questions: Questions,
+    asking: Asking,
     faults: Faults,
 ) -> MutationResult:
     """Run one mutation and publish it as one commit; nothing changed publishes nothing."""
@@ -81,9 +81,7 @@ def mutate(
     def prepare(snapshot: Snapshot) -> ChangeSet:
         query = compiled(snapshot)  # each time: the schema may be what has moved
         parameters = bind_parameters(query, given)
-        edits.append(
-            prepare_mutation(query, snapshot, parameters, now_ms=now_ms, questions=questions)
-        )
+        edits.append(prepare_mutation(query, snapshot, parameters, now_ms=now_ms, asking=asking))
         return edits[-1].changes
 
     query = compiled(store.snapshot(branch))
@@ -124,13 +122,13 @@ def prepare_mutation(
     parameters: Mapping[str, Value],
     *,
     now_ms: int,
-    questions: Questions | None = None,
+    asking: Asking | None = None,
 ) -> Edit:
     """Run the statements against the snapshot; raise if the result would break a rule."""
     staging = MutationStaging(snapshot, parameters, now_ms=now_ms)
     for statement in query.statements:
         staging.apply(statement)
-    return staging.finish(questions)
+    return staging.finish(asking)
 
 
 class MutationStaging:
@@ -267,7 +265,7 @@ class MutationStaging:
 
     # The end -------------------------------------------------------------------------------------
 
-    def finish(self, questions: Questions | None = None) -> Edit:
+    def finish(self, asking: Asking | None = None) -> Edit:
         """The edit that is left when rows equal to committed ones are dropped."""
         if self._violations:
             raise ConstraintViolated(self._violations)
@@ -279,7 +277,7 @@ class MutationStaging:
                 tables[entity.table_key] = changes
                 affected[type(entity)] += changes.upserts.num_rows + len(changes.deletes)
         edit = ChangeSet(tables)
-        if violations := check_changes(edit, self._snapshot, questions):
+        if violations := check_changes(edit, self._snapshot, asking):
             raise ConstraintViolated(violations)
         reads = self._read | tables_judged_by(edit, self._snapshot)
         edit = ChangeSet(tables, reads=frozenset(reads))

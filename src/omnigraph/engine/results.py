@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.base.errors import Unsupported
 from omnigraph.base.ids import BranchName, CommitId, TableKey
+from omnigraph.base.violations import Violations
 from omnigraph.engine.html import html_table
 
 if TYPE_CHECKING:
@@ -142,8 +143,16 @@ class LoadResult:
     is_repeat: bool
     engine: Literal["local", "spark"] | None
     """Who ran it; None where there was nothing to run."""
+    dry_run: bool
+    """Nothing was published: this is what would have been."""
     read: int
-    """Rows of the input: loaded, or superseded."""
+    """Rows of the input: loaded, rejected, or superseded."""
+    rejected: int
+    """Rows in the quarantine."""
+    violations: Violations | None
+    """What is wrong with the rejected rows."""
+    quarantine: str | None
+    """The directory of the rejected rows, if there are any."""
     nodes: Mapping[str, int]
     """Nodes loaded, by type: new, replaced, or equal to what was there."""
     edges: Mapping[str, int]

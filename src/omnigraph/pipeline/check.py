@@ -9,9 +9,12 @@ import heapq
 import math
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.pipeline.runner import Runner
@@ -22,9 +25,18 @@ from omnigraph.store.datasets import (
     RowSet,
     read_fragment_columns,
 )
-from omnigraph.write.rules import RELATIONS, Breach, Reading, breaches, extract
+from omnigraph.write.blame import Query, blamed, first_broken, questions
+from omnigraph.write.rules import RELATIONS, Breach, Reading, breaches, extract_at
 
-__all__ = ["CommittedRows", "KeySource", "StagedRows", "check_sets", "committed_rows"]
+__all__ = [
+    "CommittedRows",
+    "KeySource",
+    "Sources",
+    "StagedRows",
+    "check_sets",
+    "committed_rows",
+    "find_at_fault",
+]
 
 # Keys of this many rows are in a worker's memory at a time.
 ROWS_AT_A_TIME = 1_000_000
@@ -33,7 +45,7 @@ ROWS_AT_A_TIME = 1_000_000
 TASKS_PER_CORE = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StagedRows:
     """Rows in a file that nothing names yet."""
 
@@ -43,6 +55,17 @@ class StagedRows:
     row_count: int
     first_place: int
     """The place of its first row among all incoming rows of the type."""
+    out: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+    """Places of rows that do not count."""
+
+    def read(self, columns: Sequence[str]) -> tuple[pa.Table, np.ndarray]:
+        """The rows that count, and their places."""
+        rows = read_fragment_columns(self.uri, [self.fragment], columns, options=self.options)
+        places = np.arange(self.first_place, self.first_place + rows.num_rows)
+        if not len(self.out):
+            return rows, places
+        counts = np.isin(places, self.out, invert=True)
+        return rows.filter(pa.array(counts)), places[counts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +85,7 @@ class CommittedRows:
 
 
 KeySource = StagedRows | CommittedRows
+Sources = Callable[[Reading], Sequence[KeySource]]
 
 
 def committed_rows(
@@ -80,27 +104,47 @@ def committed_rows(
     ]
 
 
-def check_sets(
-    runner: Runner,
-    readings: Sequence[Reading],
-    sources: Callable[[Reading], Sequence[KeySource]],
-) -> list[Breach]:
+def check_sets(runner: Runner, readings: Sequence[Reading], sources: Sources) -> list[Breach]:
     """Every rule that the incoming rows break together with those that stay."""
     if not readings:
         return []
+    with _shown(runner, readings, sources, each=False) as query:
+        return breaches(readings, query)
+
+
+def find_at_fault(
+    runner: Runner, readings: Sequence[Reading], sources: Sources, *, limit_rows: int
+) -> list[Breach]:
+    """All incoming rows at fault for what is wrong first, or at least so many; see `blame`."""
+    if not readings:
+        return []
+    with _shown(runner, readings, sources, each=False) as query:
+        broken = first_broken(questions(readings), query)
+    if broken is None:
+        return []
+    concerned = [reading for reading in readings if broken.concerns(reading)]
+    with _shown(runner, concerned, sources, each=True) as query:
+        return blamed(broken, query, limit_rows=limit_rows)
+
+
+@contextmanager
+def _shown(
+    runner: Runner, readings: Sequence[Reading], sources: Sources, *, each: bool
+) -> Iterator[Query]:
+    """The runner's SQL with what the readings say under the names of the relations."""
     # Views are the session's, which others may share: the names are ours alone.
     views = {name: f"{name}_{uuid.uuid4().hex}" for name in RELATIONS}
     for name, schema in RELATIONS.items():
         wanted = [(r, source) for r in readings if r.relation == name for source in sources(r)]
         tasks = _deal(wanted, hands=TASKS_PER_CORE * runner.parallelism)
-        runner.show_as(views[name], tasks, _read_keys, schema)
+        runner.show_as(views[name], tasks, partial(_read_keys, each), schema)
     names = ", ".join(f"{name} AS (SELECT * FROM {view})" for name, view in views.items())
 
     def query(sql: str) -> list[dict[str, Any]]:
         return runner.query(f"WITH {names} {sql}", doing="checking keys, endpoints and cardinality")
 
     try:
-        return breaches(readings, query)
+        yield query
     finally:
         for view in views.values():
             runner.forget(view)
@@ -120,15 +164,16 @@ def _deal(wanted: Sequence[Wanted], *, hands: int) -> list[tuple[Wanted, ...]]:
     return [tuple(hand) for hand in dealt]
 
 
-def _read_keys(wanted: Sequence[Wanted]) -> Iterator[pa.RecordBatch]:
+def _read_keys(each: bool, wanted: Sequence[Wanted]) -> Iterator[pa.RecordBatch]:  # noqa: FBT001
     """Inside a task: what the rows of its share say in the relation."""
     for reading, source in wanted:
         match source:
-            case StagedRows(uri=uri, options=options, fragment=fragment, first_place=first_place):
-                rows = read_fragment_columns(uri, [fragment], reading.columns, options=options)
+            case StagedRows():
+                rows, places = source.read(reading.columns)
             case CommittedRows(fragment_ids=fragment_ids, without=without):
                 rows = source.open().scan(
                     reading.columns, fragment_ids=fragment_ids, without=without
                 )
-                first_place = 0
-        yield from extract(reading, rows, first_place).combine_chunks().to_batches()
+                places = np.arange(rows.num_rows)
+        said = extract_at(reading, rows, places, each=each)
+        yield from said.combine_chunks().to_batches()

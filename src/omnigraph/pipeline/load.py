@@ -12,17 +12,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 
-from omnigraph.base.errors import (
-    ArgumentInvalid,
-    ConstraintViolated,
-    InputUnreadable,
-    OmnigraphError,
-)
+from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.ids import TableKey
-from omnigraph.base.violations import UNREADABLE, Violations
+from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
+from omnigraph.pipeline.quarantine import Quarantine
 from omnigraph.pipeline.runner import Ran, Runner
 from omnigraph.pipeline.sources import PlannedInput
 from omnigraph.pipeline.stage import (
@@ -85,11 +82,20 @@ class LoadedTable:
     held: pa.Table
     """All rows, if the load keeps them; else none."""
     origins: tuple[Origin, ...]
+    """Of all rows that were staged, those that have gone since included."""
     gives_ids: bool
+    gone: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Which of the staged rows were taken out again, in order."""
 
     @property
     def rows(self) -> int:
-        return sum(origin.rows for origin in self.origins)
+        return sum(origin.rows for origin in self.origins) - len(self.gone)
+
+    def staged_places(self, places: np.ndarray) -> np.ndarray:
+        """Where rows stood before others were taken out."""
+        shifted = self.gone - np.arange(len(self.gone))
+        staged: np.ndarray = places + np.searchsorted(shifted, places, side="right")
+        return staged
 
     @property
     def ids_may_clash(self) -> bool:
@@ -110,13 +116,28 @@ class StagedLoad:
     keeping: Keeping
     tables: Mapping[TableKey, LoadedTable]
     read: int
-    """Lines that are not blank. All of them became rows."""
+    """Rows of the input: staged or rejected."""
+    rejected: int
+    violations: Violations
+    """What is wrong with the rejected rows."""
+    parts: tuple[str, ...]
+    """Files of the quarantine, in the order of the input."""
     input_bytes: int
     tasks: tuple[TaskNote, ...]
+
+    def __post_init__(self) -> None:
+        staged = sum(table.rows for table in self.tables.values())
+        assert self.read == staged + self.rejected, "every row is staged or is rejected"
 
     @property
     def is_held(self) -> bool:
         return Keeping.HELD in self.keeping
+
+    @property
+    def is_publishable(self) -> bool:
+        """Whether its files are such as can be published, if that is what they are for."""
+        files = (file for table in self.tables.values() for file in table.files)
+        return self.mode is LoadMode.MERGE or not any(file.is_scratch for file in files)
 
     def discard_files(self) -> None:
         for table in self.tables.values():
@@ -131,14 +152,15 @@ def stage_load(
     mode: LoadMode,
     root: str,
     now_ms: int,
+    quarantine: Quarantine | None = None,
     progress: Progress | None = None,
 ) -> StagedLoad:
-    """Read, check and stage the input's rows, each by itself; raise if a single one is wrong."""
+    """Read, check and stage the input's rows, each by itself."""
     tell = progress or (lambda phase, done, total: None)
     tasks, size = planned.tasks, planned.size
     uris = {e.table_key: snapshot.staging_uri(e) for e in snapshot.catalog.entities}
     keeping = _keeping(mode, runner, size)
-    job = StageJob(snapshot.catalog, uris, snapshot.options, now_ms, keeping)
+    job = StageJob(snapshot.catalog, uris, snapshot.options, now_ms, keeping, quarantine)
     tell("read", 0, size)
     ran = runner.run(
         tasks,
@@ -147,9 +169,6 @@ def stage_load(
         on_progress=lambda done: tell("read", size * done // len(tasks), size),
     )
     load = _gather(ran, job, mode=mode, root=root, size=size)
-    if violations := _row_violations(ran):
-        load.discard_files()
-        raise _row_error(violations)
     tell("read", size, size)
     return load
 
@@ -208,6 +227,9 @@ def _gather(
         keeping=job.keeping,
         tables=tables,
         read=sum(one.result.read for one in ran),
+        rejected=sum(one.result.rejected for one in ran),
+        violations=_row_violations(ran),
+        parts=tuple(part for one in ran for part in one.result.parts),
         input_bytes=size,
         tasks=tuple(TaskNote(one.partition, one.pid) for one in ran),
     )
@@ -218,8 +240,3 @@ def _row_violations(ran: Sequence[Ran[Share]]) -> Violations:
     for one in ran:
         violations.merge(one.result.violations)
     return violations
-
-
-def _row_error(violations: Violations) -> OmnigraphError:
-    is_unreadable = any(kind in UNREADABLE for kind, _, _ in violations.counts)
-    return InputUnreadable(violations) if is_unreadable else ConstraintViolated(violations)

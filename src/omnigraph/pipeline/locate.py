@@ -6,42 +6,54 @@ the pieces of the few rows to be named are read once more.
 
 import itertools
 from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
 
 from omnigraph.base.ids import TableKey
-from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.conform import conform_piece
-from omnigraph.pipeline.load import StagedLoad
+from omnigraph.pipeline.load import LoadedTable, StagedLoad
 from omnigraph.pipeline.sources import Piece, Place, place_in
 from omnigraph.pipeline.stage import in_input_order
 
-__all__ = ["Locator"]
+__all__ = ["Locator", "row_numbers", "whereabouts"]
 
 
 class Locator:
     def __init__(self, load: StagedLoad) -> None:
         self._load = load
-        self._numbers: dict[tuple[Piece, TableKey], list[int]] = {}
+        self._numbers: dict[Piece, dict[TableKey, np.ndarray]] = {}
         self._places: dict[Piece, Place] = {}
 
     def place(self, entity: EntityType, place: int) -> tuple[str, int]:
         """The file and line of a row, by its place among the incoming rows of its type."""
-        origins = self._load.tables[entity.table_key].origins
-        ends = list(itertools.accumulate(origin.rows for origin in origins))
-        piece = origins[bisect_right(ends, place)].piece
-        # A piece may give several runs of a type's rows: count from the first of them.
-        first = next(i for i, origin in enumerate(origins) if origin.piece == piece)
-        row = place - (ends[first - 1] if first else 0)
-        if piece not in self._places:
+        key = entity.table_key
+        ((piece, row),) = whereabouts(self._load.tables[key], np.array([place]))
+        if piece not in self._numbers:
+            self._numbers[piece] = row_numbers(piece, self._load.catalog)
             self._places[piece] = place_in(piece)
-        return self._places[piece](self._numbers_of(piece, entity.table_key)[row])
+        return self._places[piece](int(self._numbers[piece][key][row]))
 
-    def _numbers_of(self, piece: Piece, key: TableKey) -> list[int]:
-        if (piece, key) not in self._numbers:
-            self._numbers[piece, key] = [
-                int(number)
-                for conformed in conform_piece(piece, catalog=self._load.catalog, now_ms=0)
-                for typed in in_input_order(conformed.rows)
-                if typed.entity.table_key == key
-                for number in typed.lines
-            ]
-        return self._numbers[piece, key]
+
+def whereabouts(table: LoadedTable, places: np.ndarray) -> Iterator[tuple[Piece, int]]:
+    """The piece that each of the rows came from, and its place among the piece's rows."""
+    ends = list(itertools.accumulate(origin.rows for origin in table.origins))
+    # A piece may give several runs of a type's rows: they are counted from the first of them.
+    starts: dict[Piece, int] = {}
+    for origin, end in zip(table.origins, ends, strict=True):
+        starts.setdefault(origin.piece, end - origin.rows)
+    for staged in table.staged_places(places).tolist():
+        piece = table.origins[bisect_right(ends, staged)].piece
+        yield piece, staged - starts[piece]
+
+
+def row_numbers(piece: Piece, catalog: Catalog) -> dict[TableKey, np.ndarray]:
+    """The number within the piece of each of its good rows, in the order in which they are staged;
+    by reading the piece once more."""
+    numbers: dict[TableKey, list[np.ndarray]] = defaultdict(list)
+    for conformed in conform_piece(piece, catalog=catalog, now_ms=0):
+        for typed in in_input_order(conformed.rows):
+            numbers[typed.entity.table_key].append(typed.lines)
+    return {key: np.concatenate(parts) for key, parts in numbers.items()}

@@ -28,7 +28,9 @@ from omnigraph.write.check import Arriving, Judgement, judge
 from omnigraph.write.rules import Breach, Part, Reading, Touch, plan_readings, report
 from omnigraph.write.stage import StagedFiles, StagedFragments
 
-__all__ = ["SettledLoad", "settle_load"]
+__all__ = ["NO_PLACES", "Image", "SettledLoad", "last_of_each", "settle_load", "staged_rows"]
+
+NO_PLACES = np.empty(0, dtype=np.int64)
 
 Place = Callable[[EntityType, int], int]
 """The place among all rows of a type of the one at a place among those that were judged."""
@@ -61,8 +63,11 @@ class SettledLoad:
         if not is_published or Keeping.SCRATCH in self.load.keeping:
             self.load.discard_files()
         if not is_published:
-            for upserted in self.upserts.values():
-                upserted.discard_files()
+            self.discard_upserts()
+
+    def discard_upserts(self) -> None:
+        for upserted in self.upserts.values():
+            upserted.discard_files()
 
     def _loaded(self, types: Sequence[EntityType]) -> dict[str, int]:
         tables = self.load.tables
@@ -124,19 +129,21 @@ def _compare(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> Judgement:
         key: Touch(adds=True, removes=is_overwrite, ids_may_clash=table.ids_may_clash)
         for key, table in load.tables.items()
     }
-    image = _Image(
+    image = Image(
         load,
         snapshot,
-        incoming={key: [*_staged_rows(table)] for key, table in load.tables.items()},
+        incoming={key: [*staged_rows(table)] for key, table in load.tables.items()},
         emptied=frozenset(load.tables) if is_overwrite else frozenset(),
     )
     return image.judge(runner, touch)
 
 
-def _staged_rows(table: LoadedTable) -> Iterator[StagedRows]:
+def staged_rows(table: LoadedTable, *, out: np.ndarray = NO_PLACES) -> Iterator[StagedRows]:
+    """Where the keys of the rows are read; those at the places in `out`, sorted, do not count."""
     first = 0
     for file in table.files:
-        yield StagedRows(table.uri, table.options, file.fragment, file.rows, first)
+        start, end = np.searchsorted(out, [first, first + file.rows])
+        yield StagedRows(table.uri, table.options, file.fragment, file.rows, first, out[start:end])
         first += file.rows
 
 
@@ -149,7 +156,7 @@ def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
     changed: dict[TableKey, pa.Table] = {}
     superseded: dict[TableKey, int] = {}
     for key, table in load.tables.items():
-        last = _last_of_each(table.held[ID].combine_chunks())
+        last = last_of_each(table.held[ID].combine_chunks())
         superseded[key] = table.rows - len(last)
         rows = table.held.take(pa.array(last))
         differs = _differing_from(snapshot, table.entity, rows)
@@ -164,7 +171,7 @@ def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
     return SettledLoad(load, edit, superseded)
 
 
-def _last_of_each(ids: pa.Array) -> np.ndarray:
+def last_of_each(ids: pa.Array) -> np.ndarray:
     """The places of the rows that no later row with their id supersedes, in order."""
     distinct = ids.dictionary_encode()
     last = np.empty(len(distinct.dictionary), dtype=np.int64)
@@ -192,7 +199,7 @@ def _merge_scratch_files(
             known.discard_files()
         upserts[key] = upsert(runner, load, table, snapshot)
 
-    image = _Image(
+    image = Image(
         load,
         snapshot,
         incoming={key: [*upserted.rows()] for key, upserted in upserts.items()},
@@ -218,7 +225,7 @@ def _merge_scratch_files(
 
 
 @dataclass(frozen=True)
-class _Image:
+class Image:
     """Where the rows lie that the graph would hold after a load whose rows are in files."""
 
     load: StagedLoad
@@ -232,9 +239,9 @@ class _Image:
     def judge(self, runner: Runner, touch: Mapping[TableKey, Touch]) -> Judgement:
         readings = plan_readings(self.load.catalog, touch)
         reads = frozenset(r.entity.table_key for r in readings if r.part is Part.KEPT)
-        return Judgement(check_sets(runner, readings, self._sources), reads)
+        return Judgement(check_sets(runner, readings, self.sources), reads)
 
-    def _sources(self, reading: Reading) -> Sequence[KeySource]:
+    def sources(self, reading: Reading) -> Sequence[KeySource]:
         key = reading.entity.table_key
         match reading.part:
             case Part.INCOMING:

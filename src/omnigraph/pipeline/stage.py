@@ -1,8 +1,8 @@
 """Inside a load's task: its pieces become checked rows, and the rows files of their tables.
 
-Rows wait in memory until there are enough for a good file, then all types are written. Once a row
-is rejected nothing more is written, since a load with a bad row is not published: the task goes on
-only to report the others. What becomes of the rows is the load's choice: see `Keeping`.
+Rows wait in memory until there are enough for a good file, then all types are written. What becomes
+of them is the load's choice: see `Keeping`. Good rows are staged whatever becomes of their
+neighbours: even of a load that will fail, rules over many rows have something to say.
 """
 
 import contextlib
@@ -17,9 +17,11 @@ import pyarrow as pa
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.base.ids import TableKey
+from omnigraph.base.types import Scalar
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.conform import Conformed, TypedRows, conform_piece
+from omnigraph.pipeline.quarantine import Quarantine, Rejected, rejected_rows
 from omnigraph.pipeline.sources import Piece
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import discard_fragments, write_fragments, write_scratch
@@ -34,6 +36,7 @@ __all__ = [
     "discard",
     "in_input_order",
     "stage_pieces",
+    "write_rows",
 ]
 
 # Arrow bytes of all types together. Larger files read faster later; a worker needs this much
@@ -62,6 +65,8 @@ class StageJob:
     """What it takes to reach them, if they lie in a bucket: secrets too."""
     now_ms: int
     keeping: Keeping = Keeping.FILES
+    quarantine: Quarantine | None = None
+    """Where rejected rows go; None: nowhere, since one of them is enough to fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +81,12 @@ class Origin:
 class StagedFile:
     fragment: str
     rows: int
+    is_scratch: bool = False
+    """To be read by tasks, never to be published."""
 
     @classmethod
-    def of(cls, fragment: str) -> "StagedFile":
-        return cls(fragment, json.loads(fragment)["physical_rows"])
+    def of(cls, fragment: str, *, is_scratch: bool = False) -> "StagedFile":
+        return cls(fragment, json.loads(fragment)["physical_rows"], is_scratch)
 
 
 @dataclass(frozen=True)
@@ -95,12 +102,14 @@ class StagedTable:
 
 @dataclass(frozen=True)
 class Share:
-    """What one task made of its pieces. With violations there are no tables."""
+    """What one task made of its pieces."""
 
     read: int
     rejected: int
     violations: Violations
     tables: tuple[StagedTable, ...]
+    parts: tuple[str, ...]
+    """The files of the quarantine that it wrote."""
 
 
 def stage_pieces(job: StageJob, pieces: Sequence[Piece]) -> Share:
@@ -108,21 +117,34 @@ def stage_pieces(job: StageJob, pieces: Sequence[Piece]) -> Share:
     violations = Violations()
     waiting = _Waiting(job)
     tables: list[StagedTable] = []
-    for piece in pieces:
-        for conformed in conform_piece(piece, catalog=job.catalog, now_ms=job.now_ms):
-            read += conformed.read
-            rejected += conformed.rejected
-            violations.merge(conformed.violations)
-            if violations:
-                continue
-            waiting.add(piece, conformed)
-            if waiting.size >= FLUSH_BYTES:
-                tables += waiting.flush()
-    if violations:
-        for table in tables:
-            discard(job.uris[table.key], [file.fragment for file in table.files], job.options)
-        return Share(read, rejected, violations, ())
-    return Share(read, rejected, violations, (*tables, *waiting.flush()))
+    with rejected_rows(job.quarantine) as bad:
+        for piece in pieces:
+            for conformed in conform_piece(piece, catalog=job.catalog, now_ms=job.now_ms):
+                read += conformed.read
+                rejected += conformed.rejected
+                violations.merge(conformed.violations)
+                if bad is not None and not bad.is_full:
+                    bad.add(map(Rejected.of, conformed.bad))
+                waiting.add(piece, conformed)
+                if waiting.size >= FLUSH_BYTES:
+                    tables += waiting.flush()
+    parts = () if bad is None else bad.parts
+    return Share(read, rejected, violations, (*tables, *waiting.flush()), parts)
+
+
+def write_rows(
+    entity: EntityType,
+    uri: str,
+    batches: Iterator[pa.RecordBatch],
+    options: dict[str, str] | None,
+    *,
+    is_scratch: bool = False,
+) -> tuple[StagedFile, ...]:
+    schema = table_schema(entity)
+    if is_scratch:
+        scratch = write_scratch(uri, batches, schema, options=options)
+        return (StagedFile.of(scratch, is_scratch=True),)
+    return tuple(map(StagedFile.of, write_fragments(uri, batches, schema, options=options)))
 
 
 def in_input_order(rows: Iterable[TypedRows]) -> Iterator[TypedRows]:
@@ -179,18 +201,23 @@ class _Waiting:
         return staged
 
     def _stage(self, key: TableKey) -> StagedTable:
-        files = tuple(map(StagedFile.of, self._write(key)))
+        files = self._write(key)
         origins = tuple(self._origins[key])
         is_whole = not files or sum(f.rows for f in files) == sum(o.rows for o in origins)
         assert is_whole, "every row is written"
         held = tuple(self._batches[key]) if Keeping.HELD in self._job.keeping else ()
         return StagedTable(key, files, held, origins, key in self._given)
 
-    def _write(self, key: TableKey) -> list[str]:
-        job, schema = self._job, table_schema(self._entities[key])
-        batches = iter(self._batches[key])
-        if Keeping.FILES in job.keeping:
-            return write_fragments(job.uris[key], batches, schema, options=job.options)
-        if Keeping.SCRATCH in job.keeping:
-            return [write_scratch(job.uris[key], batches, schema, options=job.options)]
-        return []
+    def _write(self, key: TableKey) -> tuple[StagedFile, ...]:
+        job, entity = self._job, self._entities[key]
+        if not job.keeping & (Keeping.FILES | Keeping.SCRATCH):
+            return ()
+        is_scratch = Keeping.SCRATCH in job.keeping or (
+            # A row with a blob can't be read back from its file, and may have to leave it.
+            job.quarantine is not None
+            and Keeping.HELD not in job.keeping
+            and any(property_.type is Scalar.BLOB for property_ in entity.properties)
+        )
+        return write_rows(
+            entity, job.uris[key], iter(self._batches[key]), job.options, is_scratch=is_scratch
+        )

@@ -35,7 +35,7 @@ from omnigraph.store.datasets import (
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.stage import Replacement
 
-__all__ = ["Upserted", "upsert"]
+__all__ = ["INCOMING", "PRESENT", "Upserted", "present_rows", "upsert"]
 
 # The number of a scratch file is in the upper half of a place, that of the row in the lower.
 FILE = 1 << 32
@@ -151,7 +151,7 @@ def upsert(runner: Runner, load: StagedLoad, table: LoadedTable, snapshot: Snaps
     numbered = list(enumerate(table.files))
     runner.show_as(incoming, numbered, partial(_incoming, job), INCOMING)
     pieces = committed_rows(load.root, snapshot.options, dataset)
-    runner.show_as(present, pieces, _present, PRESENT)
+    runner.show_as(present, pieces, present_rows, PRESENT)
     try:
         parts = runner.run_over(
             MATCHES.format(file=FILE, incoming=incoming, present=present),
@@ -177,7 +177,7 @@ def _incoming(job: UpsertJob, numbered: tuple[int, StagedFile]) -> Iterator[pa.R
     yield from pa.table([rows[ID], places], schema=INCOMING).combine_chunks().to_batches()
 
 
-def _present(piece: CommittedRows) -> Iterator[pa.RecordBatch]:
+def present_rows(piece: CommittedRows) -> Iterator[pa.RecordBatch]:
     rows = piece.open().scan(
         [ID], with_row_id=True, with_row_address=True, fragment_ids=piece.fragment_ids
     )

@@ -76,13 +76,17 @@ class Branches:
 
     def create(self, name: BranchName, source: DatasetRef, *, fencing: int = 0) -> Branch:
         """Fork the manifest. The caller holds the fence over branch names, with this number."""
+        self.check_new(name)
+        incarnation = self._clock.ulid() + (f"-{fencing}" if fencing else "")
+        forked = self._datasets.fork(source, f"{name}.{incarnation}")
+        return Branch(name, forked.branch)
+
+    def check_new(self, name: BranchName) -> None:
+        """Refuse a name that no branch can be given now."""
         check_branch_name(name)
         for existing in (branch.name for branch in self.list()):
             if _overlap(name, existing):
                 raise BranchExists(branch=name, existing=existing)
-        incarnation = self._clock.ulid() + (f"-{fencing}" if fencing else "")
-        forked = self._datasets.fork(source, f"{name}.{incarnation}")
-        return Branch(name, forked.branch)
 
     def delete(self, branch: Branch) -> None:
         """Remove it, and no file of any table. The caller holds its fence and that over names."""

@@ -5,10 +5,12 @@ with a tuple, an end or an id that the write names. The cost follows the write, 
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,6 +20,7 @@ from omnigraph.lang.schema.catalog import ID, SRC, EntityType, NodeType
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet
 from omnigraph.store.snapshot import Snapshot
+from omnigraph.write.blame import Query, blamed, certain, first_broken, questions
 from omnigraph.write.rules import (
     RELATIONS,
     Breach,
@@ -28,7 +31,7 @@ from omnigraph.write.rules import (
     Reading,
     Touch,
     breaches,
-    extract,
+    extract_at,
     plan_readings,
     report,
 )
@@ -36,7 +39,15 @@ from omnigraph.write.rules import (
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Arriving", "Judgement", "Questions", "check_changes", "judge", "tables_judged_by"]
+__all__ = [
+    "Arriving",
+    "Asking",
+    "Judgement",
+    "check_changes",
+    "judge",
+    "rows_at_fault",
+    "tables_judged_by",
+]
 
 NO_IDS = pa.array([], pa.string())
 
@@ -58,8 +69,8 @@ class Judgement:
     """The tables whose kept rows have decided."""
 
 
-class Questions:
-    """A DuckDB in memory to ask them, made when first needed and kept by whoever asks often.
+class Asking:
+    """A DuckDB in memory for the questions, made when first needed, kept by whoever asks often.
 
     To make one takes longer than all the questions of a small change together.
     """
@@ -79,29 +90,64 @@ class Questions:
 
 
 def check_changes(
-    changes: ChangeSet, snapshot: Snapshot, questions: Questions | None = None
+    changes: ChangeSet, snapshot: Snapshot, asking: Asking | None = None
 ) -> Violations:
     """What the graph would violate after the change. Row checks have passed already."""
-    found = judge(_arriving(changes), snapshot, questions).breaches
+    found = judge(_arriving(changes), snapshot, asking).breaches
     return report([_named(breach, changes) for breach in found])
 
 
 def judge(
-    arriving: Mapping[TableKey, Arriving], snapshot: Snapshot, questions: Questions | None = None
+    arriving: Mapping[TableKey, Arriving],
+    snapshot: Snapshot,
+    asking: Asking | None = None,
+    *,
+    rejected: frozenset[str | None] = frozenset(),
 ) -> Judgement:
     """The rules that arriving rows break together with those that stay.
 
-    The place in a breach is that of a row among those that arrive in its table.
+    The place in a breach is that of a row among those that arrive in its table. Of the types in
+    `rejected` more rows came than arrive: what these might have put right is not asked.
+    """
+    readings = certain(_readings(arriving, snapshot), rejected=rejected)
+    if not readings:
+        return Judgement((), frozenset())
+    with _shown(arriving, snapshot, readings, asking, each=False) as query:
+        return Judgement(breaches(readings, query), _kept_tables(readings))
+
+
+def rows_at_fault(
+    arriving: Mapping[TableKey, Arriving], snapshot: Snapshot, *, limit_rows: int
+) -> list[Breach]:
+    """All arriving rows at fault for what is wrong first, or at least so many; none: all is well.
+
+    See `blame`.
     """
     readings = _readings(arriving, snapshot)
     if not readings:
-        return Judgement((), frozenset())
+        return []
+    with _shown(arriving, snapshot, readings, None, each=True) as query:
+        broken = first_broken(questions(readings), query)
+        return [] if broken is None else blamed(broken, query, limit_rows=limit_rows)
+
+
+@contextmanager
+def _shown(
+    arriving: Mapping[TableKey, Arriving],
+    snapshot: Snapshot,
+    readings: Sequence[Reading],
+    asking: Asking | None,
+    *,
+    each: bool,
+) -> Iterator[Query]:
+    """DuckDB with what the readings say under the names of the relations."""
     image = _Image(arriving, snapshot)
     relations = {name: [schema.empty_table()] for name, schema in RELATIONS.items()}
     for reading in readings:
         rows = image.incoming(reading) if reading.part is Part.INCOMING else image.kept(reading)
-        relations[reading.relation].append(extract(reading, rows, 0))
-    with (questions or Questions()).connect() as connection:
+        said = extract_at(reading, rows, np.arange(rows.num_rows), each=each)
+        relations[reading.relation].append(said)
+    with (asking or Asking()).connect() as connection:
         for name, parts in relations.items():
             connection.register(name, pa.concat_tables(parts))
 
@@ -109,7 +155,7 @@ def judge(
             rows: list[dict[str, Any]] = connection.sql(sql).to_arrow_table().to_pylist()
             return rows
 
-        return Judgement(breaches(readings, query), _kept_tables(readings))
+        yield query
 
 
 def tables_judged_by(changes: ChangeSet, snapshot: Snapshot) -> frozenset[TableKey]:

@@ -40,7 +40,10 @@ from omnigraph.lang.schema.catalog import (
 from omnigraph.store.identity import derive_ids, key_columns
 
 __all__ = [
+    "CLASHES",
+    "DANGLING",
     "RELATIONS",
+    "TALLY",
     "Breach",
     "Claim",
     "Degree",
@@ -49,8 +52,11 @@ __all__ = [
     "Reading",
     "Rule",
     "Touch",
+    "bounds_of",
+    "breach_of",
     "breaches",
     "extract",
+    "extract_at",
     "plan_readings",
     "report",
 ]
@@ -229,11 +235,17 @@ def plan_readings(catalog: Catalog, touched: Mapping[TableKey, Touch]) -> list[R
 
 def extract(reading: Reading, rows: pa.Table, first_place: int) -> pa.Table:
     """What rows of a table say in a relation; the first of them stands at `first_place`."""
-    places = np.arange(first_place, first_place + rows.num_rows, dtype=np.int64)
+    return extract_at(reading, rows, np.arange(first_place, first_place + rows.num_rows))
+
+
+def extract_at(
+    reading: Reading, rows: pa.Table, places: np.ndarray, *, each: bool = False
+) -> pa.Table:
+    """What rows at these places say. With `each`, every row says it for itself (see `blame`)."""
     is_kept = np.full(rows.num_rows, reading.part is Part.KEPT)
-    rows = rows.append_column("place", pa.array(places, mask=is_kept))
+    rows = rows.append_column("place", pa.array(places, pa.int64(), mask=is_kept))
     schema = RELATIONS[reading.relation]
-    said = _said(reading, rows)
+    said = _said(reading, rows, _one_by_one if each else _counted)
     count = len(said["term"])
     columns = [said.get(f.name, pa.scalar(None, f.type)) for f in schema]
     return pa.table(
@@ -252,12 +264,12 @@ def breaches(
     statements = [
         *([CLASHES] if CLAIMS in asked else []),
         *([DANGLING] if ENDS in asked else []),
-        *([CROWDED.format(bounds=", ".join(map(_bounds, degrees)))] if degrees else []),
+        *([CROWDED.format(bounds=", ".join(map(bounds_of, degrees)))] if degrees else []),
     ]
     tallies = [TALLY.format(question=i, statement=s) for i, s in enumerate(statements)]
     broken = [row["question"] for row in query(" UNION ALL ".join(tallies)) if row["broken"]]
     return [
-        _breach(rules[row["rule"]], row)
+        breach_of(rules[row["rule"]], row)
         for question in sorted(broken)
         for row in query(
             FIRST_OF_EACH_RULE.format(statement=statements[question], examples=EXAMPLES_PER_KIND)
@@ -328,7 +340,9 @@ def _degree_readings(rule: Degree, edges: Touch, nodes: Touch) -> list[Reading]:
 # What rows say ------------------------------------------------------------------------------------
 
 
-def _said(reading: Reading, rows: pa.Table) -> dict[str, Any]:
+def _said(
+    reading: Reading, rows: pa.Table, count: Callable[[pa.Table, str], tuple[Any, Any, Any]]
+) -> dict[str, Any]:
     rule = reading.rule
     number = pa.scalar(rule.number, pa.int32())
     match rule:
@@ -344,14 +358,14 @@ def _said(reading: Reading, rows: pa.Table) -> dict[str, Any]:
             kind = pa.scalar(node.id, pa.int32())
             if reading.relation == IDS:
                 return {"kind": kind, "term": rows[ID]}
-            term, edges, place = _counted(rows, column)
+            term, edges, place = count(rows, column)
             return {"rule": number, "kind": kind, "term": term, "edges": edges, "place": place}
         case Degree():
             one, none = pa.scalar(1, pa.int64()), pa.scalar(0, pa.int64())
             if isinstance(reading.entity, NodeType):
                 place = {"source_place": rows["place"]}
                 return {"rule": number, "term": rows[ID], "edges": none, "sources": one, **place}
-            term, edges, place = _counted(rows, SRC)
+            term, edges, place = count(rows, SRC)
             return {"rule": number, "term": term, "edges": edges, "sources": none, "place": place}
 
 
@@ -366,15 +380,19 @@ def _counted(rows: pa.Table, column: str) -> tuple[Any, Any, Any]:
     return counted[column], counted["place_count"], counted["place_max"]
 
 
+def _one_by_one(rows: pa.Table, column: str) -> tuple[Any, Any, Any]:
+    return rows[column], pa.scalar(1, pa.int64()), rows["place"]
+
+
 # What is wrong, in words --------------------------------------------------------------------------
 
 
-def _bounds(rule: Degree) -> str:
+def bounds_of(rule: Degree) -> str:
     bounds = rule.edge.cardinality
     return f"({rule.number}, {bounds.least}, {UNBOUNDED if bounds.most is None else bounds.most})"
 
 
-def _breach(rule: Rule, row: Mapping[str, Any]) -> Breach:
+def breach_of(rule: Rule, row: Mapping[str, Any]) -> Breach:
     term, place = row["term"], row["place"]
     found, total = int(row["found"]), int(row["total"])
     match rule:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from omnigraph.base.ids import MAIN, CommitId
+from omnigraph.surfaces.cli.load_report import say_loaded
 from omnigraph.surfaces.cli.options import (
     ActorOption,
     BranchOption,
@@ -88,6 +89,22 @@ def load(
     mapping: Annotated[
         str | None, typer.Option("--mapping", help="A YAML file: which columns feed what.")
     ] = None,
+    on_error: Annotated[
+        str,
+        typer.Option(
+            "--on-error", help="fail, or quarantine: load the good rows, set the bad ones aside."
+        ),
+    ] = "fail",
+    quarantine: Annotated[
+        str | None,
+        typer.Option("--quarantine", help="Where bad rows go: a new directory.", metavar="DIR"),
+    ] = None,
+    max_errors: Annotated[
+        int | None, typer.Option("--max-errors", help="Of more bad rows than this, load nothing.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check everything, publish nothing.")
+    ] = False,
     engine: Annotated[
         str, typer.Option("--engine", help="auto, spark, or local: here, without Java.")
     ] = "auto",
@@ -112,6 +129,10 @@ def load(
             from_=from_,
             mapping=mapping,
             format=format_,
+            on_error=on_error,
+            quarantine=quarantine,
+            max_errors=max_errors,
+            dry_run=dry_run,
             load_id=load_id,
             engine=engine,
             actor=actor,
@@ -120,17 +141,8 @@ def load(
         )
     if as_json:
         print_json(load_json(result))
-    elif quiet:
-        return
-    elif result.is_repeat:
-        assert result.commit is not None
-        say(f"{load_id} was loaded before: commit {result.commit.graph_commit_id}")
-    else:
-        for name, count in (*result.nodes.items(), *result.edges.items()):
-            say(f"  {name}: {count:,}")
-        phases = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in result.seconds.items())
-        done = "as one commit" if result.commit is not None else "and nothing changed"
-        say(f"loaded {result.total_entities:,} entities {done} ({phases})")
+    elif not quiet:
+        say_loaded(result)
 
 
 def query(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.span import SourceText
+from omnigraph.surfaces.cli.load_report import print_rejected
 from omnigraph.surfaces.cli.output import print_table
 from omnigraph.surfaces.cli.progress import load_progress
 
@@ -48,6 +49,7 @@ class _Tour:
         with Graph.init(str(self._place), schema) as graph:
             _note(f"{len(graph.catalog.nodes)} node types, {len(graph.catalog.edges)} edge types")
             self._load(graph)
+            self._load_with_bad_rows(graph)
             self._ask(graph)
             loaded = graph.commits(limit=1)[0].graph_commit_id
             self._branch(graph)
@@ -74,6 +76,29 @@ class _Tour:
             f"{result.total_entities:,} entities by {result.tasks} Spark tasks in "
             f"{seconds:.1f} s, most of it starting Spark"
         )
+
+    def _load_with_bad_rows(self, graph: "Graph") -> None:
+        self._say(
+            "A late delivery has broken rows: the good ones load, the others are set aside",
+            "load --data late.jsonl --mode append --on-error quarantine packages.omni",
+        )
+        with (
+            resources.as_file(self._sample / "late.jsonl") as data,
+            tempfile.TemporaryDirectory(prefix="omnigraph-demo-") as scratch,
+        ):
+            result = graph.load(
+                data,
+                mode="append",
+                message="A late delivery",
+                on_error="quarantine",
+                quarantine=Path(scratch) / "rejected",
+            )
+            assert result.violations is not None and result.quarantine is not None
+            print_rejected(result.violations, short=True)
+            _note(f"{result.total_entities} of {result.read} rows loaded, as one commit")
+            _note("each rejected row is kept as it came, with file, line and reasons:")
+            line = (Path(result.quarantine) / "rejected-00000.jsonl").read_text().splitlines()[1]
+            _note(line.replace(str(data.parent) + "/", "")[:150] + "…")
 
     def _ask(self, graph: "Graph") -> None:
         self._say("What does everything stand on?", "query most_needed --query queries.gq")

@@ -1,0 +1,60 @@
+"""What becomes of rows that break a rule, as the caller of a load wants it.
+
+By default one of them fails the load. With a quarantine they are set aside in a directory, which
+gets its name only when the load is over: one that failed leaves none.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from omnigraph.base.errors import ArgumentInvalid
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.quarantine import Quarantine
+
+__all__ = ["BadRows", "opened"]
+
+ON_ERROR = ("fail", "quarantine")
+
+
+@dataclass(frozen=True, slots=True)
+class BadRows:
+    on_error: str = "fail"
+    quarantine: str | os.PathLike[str] | None = None
+    """The directory; None: one in the working directory, named after the source."""
+    max_errors: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.on_error not in ON_ERROR:
+            raise ArgumentInvalid(
+                argument="on_error", value=self.on_error, rule=f"it is {' or '.join(ON_ERROR)}"
+            )
+        if self.on_error == "fail":
+            for argument in ("quarantine", "max_errors"):
+                if (value := getattr(self, argument)) is not None:
+                    rule = "it needs on_error quarantine"
+                    raise ArgumentInvalid(argument=argument, value=str(value), rule=rule)
+        if self.max_errors is not None and self.max_errors < 0:
+            rule = "it is 0 or more"
+            raise ArgumentInvalid(argument="max_errors", value=str(self.max_errors), rule=rule)
+
+
+@contextmanager
+def opened(bad_rows: BadRows, *, source: str, unique: str) -> Iterator["Quarantine | None"]:
+    """Where rejected rows go, if anywhere; nothing stays there unless the caller keeps it."""
+    if bad_rows.on_error == "fail":
+        yield None
+        return
+    from omnigraph.pipeline.quarantine import MOST_ERRORS, open_quarantine
+
+    directory = bad_rows.quarantine or f"{Path(source).name}.rejected-{unique}"
+    most = MOST_ERRORS if bad_rows.max_errors is None else bad_rows.max_errors
+    quarantine = open_quarantine(os.fspath(directory), max_errors=most)
+    try:
+        yield quarantine
+    finally:
+        quarantine.drop()

@@ -1,0 +1,188 @@
+"""The quarantine: a directory of rejected rows, each with the reasons against it.
+
+Tasks write the rows that they reject, side by side, into a directory beside the one that was asked
+for. It gets its name, and the report that makes it whole, only once the load is published: what a
+load that failed has written is removed, and never looks like a quarantine. A line is
+
+    {"file": …, "line": …, "type": …, "id": …, "reasons": [{"kind": …, …}, …], "row": …}
+
+where `row` is the input itself, untouched, or its text where that is not JSON.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from omnigraph.base.errors import ArgumentInvalid, StorageFailed, Unsupported
+from omnigraph.base.violations import Violation
+from omnigraph.pipeline.conform import BadRow
+
+__all__ = [
+    "MOST_ERRORS",
+    "Quarantine",
+    "Rejected",
+    "RejectedRows",
+    "open_quarantine",
+    "rejected_rows",
+]
+
+# A load that rejects more than this is told so unless it asks for more. The driver keeps a line's
+# worth of memory for each row that only a set check rejects.
+MOST_ERRORS = 100_000
+
+REPORT = "report.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """Where rejected rows go: to `partial` until the load is published, then it is `directory`."""
+
+    directory: str
+    partial: str
+    max_errors: int
+
+    def settle(self, parts: Sequence[str], report: Mapping[str, Any]) -> None:
+        """Give the parts their final names, and say what is in them."""
+        with _failures("write", self.partial):
+            place = Path(self.partial)
+            names = {part: f"rejected-{number:05}.jsonl" for number, part in enumerate(parts)}
+            for part, name in names.items():
+                # A load that is settled again has some of them named already.
+                if (place / part).exists():
+                    (place / part).rename(place / name)
+            for stray in place.glob("*.part"):
+                # Of a task that Spark ran twice.
+                stray.unlink()
+            document = {**report, "files": list(names.values())}
+            (place / REPORT).write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+
+    def keep(self) -> None:
+        with _failures("name", self.directory):
+            Path(self.partial).rename(self.directory)
+
+    def drop(self) -> None:
+        shutil.rmtree(self.partial, ignore_errors=True)
+
+
+def open_quarantine(directory: str, *, max_errors: int) -> Quarantine:
+    """A place for rejected rows that becomes `directory`, which must not hold anything yet."""
+    if "://" in directory:
+        raise Unsupported(what=f"a quarantine at {directory}", instead="name a local directory")
+    place = Path(directory).absolute()
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        rule = "it is a new or an empty directory"
+        raise ArgumentInvalid(argument="quarantine", value=directory, rule=rule)
+    partial = place.with_name(f"{place.name}.partial-{uuid.uuid4().hex}")
+    with _failures("make", str(place)):
+        partial.mkdir(parents=True)
+    return Quarantine(str(place), str(partial), max_errors)
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """One row of the input that is not loaded."""
+
+    text: str
+    """The input as it came."""
+    reasons: tuple[Violation, ...]
+    """At least one; they agree on file and line."""
+    type_name: str | None
+    entity_id: str | None
+
+    @classmethod
+    def of(cls, row: BadRow) -> "Rejected":
+        """A row that a check of rows, one by one, has rejected."""
+        first = row.reasons[0]
+        return cls(row.text, row.reasons, first.type_name, first.entity_id)
+
+    def line(self) -> str:
+        head = {
+            "file": self.reasons[0].file,
+            "line": self.reasons[0].line,
+            **({"type": self.type_name} if self.type_name is not None else {}),
+            **({"id": self.entity_id} if self.entity_id is not None else {}),
+            "reasons": [_reason(reason) for reason in self.reasons],
+        }
+        # The row goes in as it came: to write what was read would round its numbers.
+        body = self.text if _is_object(self.text) else json.dumps(self.text, ensure_ascii=False)
+        return f'{json.dumps(head, ensure_ascii=False)[:-1]}, "row": {body}}}\n'
+
+
+class RejectedRows:
+    """Inside a task: the part of the quarantine that it writes. Without a bad row there is none."""
+
+    def __init__(self, quarantine: Quarantine) -> None:
+        self._quarantine = quarantine
+        self._file: TextIO | None = None
+        self._written = 0
+        self.parts: tuple[str, ...] = ()
+
+    def add(self, rows: Iterable[Rejected]) -> None:
+        with _failures("write", self._quarantine.partial):
+            for row in rows:
+                self._opened().write(row.line())
+                self._written += 1
+
+    @property
+    def is_full(self) -> bool:
+        """So much is rejected that the load fails anyway."""
+        return self._written > self._quarantine.max_errors
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _opened(self) -> TextIO:
+        if self._file is None:
+            name = f"{uuid.uuid4().hex}.part"
+            self._file = (Path(self._quarantine.partial) / name).open("w", encoding="utf-8")
+            self.parts = (name,)
+        return self._file
+
+
+@contextlib.contextmanager
+def rejected_rows(quarantine: Quarantine | None) -> Iterator[RejectedRows | None]:
+    """The task's part, closed at the end; None if there is no quarantine."""
+    if quarantine is None:
+        yield None
+        return
+    rows = RejectedRows(quarantine)
+    try:
+        yield rows
+    finally:
+        rows.close()
+
+
+def _reason(violation: Violation) -> dict[str, Any]:
+    return {
+        "kind": violation.kind,
+        "property": violation.property_name,
+        "message": violation.message,
+    }
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text, parse_constant=_refuse), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+@contextlib.contextmanager
+def _failures(doing: str, path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or os.fspath(path)
+        raise StorageFailed(doing=doing, path=path, reason=reason) from error

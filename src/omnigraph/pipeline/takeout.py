@@ -1,0 +1,196 @@
+"""Rows leave a staged load: their files are written again without them, and nothing else is.
+
+The rows that stay keep their order. Where a row came from is still known: `LoadedTable.gone` holds
+the places that are empty now. A table of which no row is left is no longer part of the load.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.base.ids import TableKey
+from omnigraph.base.violations import Violations
+from omnigraph.lang.schema.catalog import Catalog, EntityType, NodeType
+from omnigraph.pipeline.load import LoadedTable, LoadMode, StagedLoad
+from omnigraph.pipeline.locate import row_numbers, whereabouts
+from omnigraph.pipeline.quarantine import Quarantine, Rejected, rejected_rows
+from omnigraph.pipeline.row_text import rows_as_text
+from omnigraph.pipeline.runner import Runner
+from omnigraph.pipeline.settle import NO_PLACES
+from omnigraph.pipeline.sift import Faults, Out, places_of
+from omnigraph.pipeline.sources import Piece, place_in
+from omnigraph.pipeline.stage import StagedFile, discard, write_rows
+from omnigraph.store.arrow import table_schema
+from omnigraph.store.datasets import read_fragment_columns
+from omnigraph.write.rules import Breach
+
+__all__ = ["quarantine_faults", "take_out"]
+
+
+def quarantine_faults(
+    runner: Runner, load: StagedLoad, faults: Faults, quarantine: Quarantine
+) -> StagedLoad:
+    """The load without the rows at fault, which are in the quarantine."""
+    written = runner.run(
+        _by_piece(load, faults),
+        partial(_write_faults, load.catalog, quarantine),
+        doing="writing rejected rows",
+    )
+    violations = Violations()
+    violations.merge(load.violations)
+    for one in written:
+        violations.merge(one.result.violations)
+    parts = tuple(part for one in written for part in one.result.parts)
+    tables = take_out(runner, load, places_of(faults))
+    return replace(
+        load,
+        tables=tables,
+        rejected=load.rejected + len(faults),
+        violations=violations,
+        parts=(*load.parts, *parts),
+    )
+
+
+def take_out(runner: Runner, load: StagedLoad, out: Out) -> dict[TableKey, LoadedTable]:
+    """The tables of the load without the rows at these places, as they are to be settled."""
+    tables: dict[TableKey, LoadedTable] = {}
+    for key, table in load.tables.items():
+        places = out.get(key, NO_PLACES)
+        if len(places) == table.rows:
+            table.discard_files()
+            continue
+        tables[key] = replace(
+            table,
+            files=_files_without(runner, load, table, places),
+            held=_held_without(table.held, places),
+            gone=np.union1d(table.gone, table.staged_places(places)),
+        )
+    return tables
+
+
+def _held_without(held: pa.Table, out: np.ndarray) -> pa.Table:
+    if not len(out) or not held.num_rows:
+        return held
+    return held.take(pa.array(np.setdiff1d(np.arange(held.num_rows), out)))
+
+
+# Files --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Rewrite:
+    """A file to be written again."""
+
+    file: StagedFile
+    out: np.ndarray
+    """Rows that leave it, counted from its first."""
+
+
+@dataclass(frozen=True)
+class _RewriteJob:
+    entity: EntityType
+    uri: str
+    options: dict[str, str] | None = field(repr=False)
+    is_scratch: bool
+
+
+def _files_without(
+    runner: Runner, load: StagedLoad, table: LoadedTable, out: np.ndarray
+) -> tuple[StagedFile, ...]:
+    """The table's files, those that a row leaves or that can't be published written again."""
+    is_merge = load.mode is LoadMode.MERGE
+    job = _RewriteJob(table.entity, table.uri, table.options, is_scratch=is_merge)
+    if len(out) and table.files and table.held.num_rows:
+        table.discard_files()
+        held = _held_without(table.held, out)
+        return write_rows(job.entity, job.uri, iter(held.to_batches()), job.options)
+    first = 0
+    rewrites: dict[int, _Rewrite] = {}
+    for number, file in enumerate(table.files):
+        start, end = np.searchsorted(out, [first, first + file.rows])
+        if end > start or (file.is_scratch and not is_merge):
+            rewrites[number] = _Rewrite(file, out[start:end] - first)
+        first += file.rows
+    ran = runner.run(
+        list(rewrites.values()), partial(_rewrite, job), doing="taking out rejected rows"
+    )
+    written = dict(zip(rewrites, (one.result for one in ran), strict=True))
+    discard(table.uri, [rewrite.file.fragment for rewrite in rewrites.values()], table.options)
+    each = (written.get(number, (file,)) for number, file in enumerate(table.files))
+    return tuple(file for files in each for file in files)
+
+
+def _rewrite(job: _RewriteJob, rewrite: _Rewrite) -> tuple[StagedFile, ...]:
+    schema = table_schema(job.entity)
+    fragments = [rewrite.file.fragment]
+    rows = read_fragment_columns(job.uri, fragments, schema.names, options=job.options)
+    left = _held_without(rows, rewrite.out).cast(schema)
+    if not left.num_rows:
+        return ()
+    batches = iter(left.to_batches())
+    return write_rows(job.entity, job.uri, batches, job.options, is_scratch=job.is_scratch)
+
+
+# The rows at fault --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """A row at fault, by its place among the good rows of its type in a piece."""
+
+    row: int
+    breaches: tuple[Breach, ...]
+
+    @property
+    def entity_id(self) -> str | None:
+        """Its id, where a breach names it."""
+        for breach in self.breaches:
+            is_own = breach.violation.kind == "key" or (
+                breach.violation.kind == "cardinality" and isinstance(breach.entity, NodeType)
+            )
+            if is_own:
+                return breach.violation.entity_id
+        return None
+
+
+@dataclass(frozen=True)
+class _Written:
+    violations: Violations
+    parts: tuple[str, ...]
+
+
+_PieceFaults = tuple[Piece, tuple[_Fault, ...]]
+
+
+def _by_piece(load: StagedLoad, faults: Faults) -> list[_PieceFaults]:
+    """Whatever is at fault in a piece is found again by one task."""
+    pieces: dict[Piece, list[_Fault]] = defaultdict(list)
+    for key, places in places_of(faults).items():
+        found = whereabouts(load.tables[key], places)
+        for place, (piece, row) in zip(places.tolist(), found, strict=True):
+            pieces[piece].append(_Fault(row, tuple(faults[key, place])))
+    return [(piece, tuple(group)) for piece, group in pieces.items()]
+
+
+def _write_faults(catalog: Catalog, quarantine: Quarantine, faults: _PieceFaults) -> _Written:
+    """Inside a task: the rows as they came, each with what is held against it."""
+    piece, group = faults
+    rows_of = row_numbers(piece, catalog)
+    numbers = [int(rows_of[f.breaches[0].entity.table_key][f.row]) for f in group]
+    order = np.argsort(numbers)
+    place, texts = place_in(piece), rows_as_text(piece, numbers)
+    violations = Violations()
+    with rejected_rows(quarantine) as part:
+        assert part is not None
+        for index in order.tolist():
+            file, line = place(numbers[index])
+            fault = group[index]
+            reasons = tuple(replace(b.violation, file=file, line=line) for b in fault.breaches)
+            for reason in reasons:
+                violations.add(reason)
+            type_name = fault.breaches[0].entity.name
+            part.add([Rejected(texts[index], reasons, type_name, fault.entity_id)])
+    return _Written(violations, part.parts)

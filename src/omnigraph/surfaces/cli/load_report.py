@@ -1,0 +1,49 @@
+"""What a load came to, for a person: how much of each type, and what was rejected and why."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from omnigraph.surfaces.cli.output import print_table, say
+
+if TYPE_CHECKING:
+    from omnigraph.base.violations import Violations
+    from omnigraph.engine.results import LoadResult
+
+__all__ = ["print_rejected", "say_loaded"]
+
+
+def say_loaded(result: "LoadResult") -> None:
+    if result.is_repeat:
+        assert result.commit is not None
+        say(f"{result.load_id} was loaded before: commit {result.commit.graph_commit_id}")
+        return
+    for name, count in (*result.nodes.items(), *result.edges.items()):
+        say(f"  {name}: {count:,}")
+    if result.violations is not None:
+        print_rejected(result.violations)
+        would_be = "would be " * result.dry_run
+        say(f"{result.rejected:,} of {result.read:,} rows {would_be}rejected: {result.quarantine}")
+    phases = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in result.seconds.items())
+    if result.dry_run:
+        say(f"would load {result.total_entities:,} entities; nothing was published ({phases})")
+    else:
+        done = "as one commit" if result.commit is not None else "and nothing changed"
+        say(f"loaded {result.total_entities:,} entities {done} ({phases})")
+
+
+def print_rejected(violations: "Violations", *, short: bool = False) -> None:
+    """How often each rule was broken, and where first; in `short`, without directories."""
+    first: dict[tuple[str, str | None, str | None], str] = {}
+    for violation in violations.examples:
+        key = (violation.kind, violation.type_name, violation.property_name)
+        if short and violation.file is not None:
+            violation = replace(violation, file=Path(violation.file).name)
+        first.setdefault(key, str(violation))
+    print_table(
+        ["count", "kind", "of", "first"],
+        (
+            [count, key[0], ".".join(part for part in key[1:] if part), first.get(key)]
+            for key, count in sorted(violations.counts.items(), key=lambda one: (-one[1], str(one)))
+        ),
+    )
