@@ -171,6 +171,16 @@ def test_rows_that_break_rules_are_all_counted_and_the_first_are_shown(tmp_path:
     assert (first.entity_id, first.message) == ("d0", "Dial.level is 10, outside 0..9")
 
 
+def test_a_violation_names_the_row_of_a_type_without_a_key(tmp_path: Path) -> None:
+    schema = "node Dial { level: I32  @range(level, 0..9) }"
+    graph = Graph.init(str(tmp_path / "g"), schema, durability="relaxed")
+    graph.mutate("query q() { insert Dial { level: 1 } }")
+    (dial,) = graph.query("query q() { match { $d: Dial } return { $d.id as id } }")
+    with pytest.raises(ConstraintViolated) as caught:
+        graph.mutate("query q() { update Dial set { level: 10 } where level = 1 }")
+    assert [v.entity_id for v in caught.value.violations.examples] == [dial["id"]]
+
+
 def test_a_commit_says_who_made_it_and_why(graph: Graph) -> None:
     given = {"email": "ada@x", "age": 40}
     done = graph.mutate(QUERIES, "birthday", given, actor="clerk", message="one more")
