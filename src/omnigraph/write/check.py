@@ -19,7 +19,7 @@ from omnigraph.lang.schema.catalog import ID, SRC, EntityType, NodeType
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.blame import Query, blamed, certain, first_broken, questions
+from omnigraph.write.blame import Query, blamed, certain, questions
 from omnigraph.write.rules import (
     RELATIONS,
     Breach,
@@ -92,8 +92,7 @@ def rows_at_fault(
     if not readings:
         return []
     with _shown(arriving, snapshot, readings, each=True) as query:
-        broken = first_broken(questions(readings), query)
-        return [] if broken is None else blamed(broken, query, limit_rows=limit_rows)
+        return blamed(questions(readings), query, limit_rows=limit_rows)
 
 
 @contextmanager
