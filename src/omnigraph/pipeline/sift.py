@@ -8,7 +8,7 @@ left stays as it is in the graph. Nothing is written here: see `takeout`.
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -34,7 +34,7 @@ from omnigraph.pipeline.upsert import INCOMING, PRESENT, present_rows
 from omnigraph.store.datasets import RowSet, row_set
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.blame import certain
-from omnigraph.write.check import Arriving, judge, rows_at_fault
+from omnigraph.write.check import Arriving, Asking, judge, rows_at_fault
 from omnigraph.write.rules import Breach, Reading, Touch, plan_readings, report
 
 __all__ = ["Faults", "Out", "find_faults", "places_of", "refusal"]
@@ -114,10 +114,12 @@ class _OfHeldRows:
 
     load: StagedLoad
     snapshot: Snapshot
+    asking: Asking = field(default_factory=Asking)
 
     def at_fault(self, out: Out, *, limit_rows: int) -> Sequence[Breach]:
         chosen = {key: self._chosen(table, out) for key, table in self.load.tables.items()}
-        found = rows_at_fault(self._arriving(chosen), self.snapshot, limit_rows=limit_rows)
+        arriving = self._arriving(chosen)
+        found = rows_at_fault(arriving, self.snapshot, self.asking, limit_rows=limit_rows)
         return _placed(found, chosen)
 
     def breaches(self) -> Sequence[Breach]:

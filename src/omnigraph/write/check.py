@@ -117,7 +117,11 @@ def judge(
 
 
 def rows_at_fault(
-    arriving: Mapping[TableKey, Arriving], snapshot: Snapshot, *, limit_rows: int
+    arriving: Mapping[TableKey, Arriving],
+    snapshot: Snapshot,
+    asking: Asking | None = None,
+    *,
+    limit_rows: int,
 ) -> list[Breach]:
     """All arriving rows at fault for what is wrong first, or at least so many; none: all is well.
 
@@ -126,7 +130,7 @@ def rows_at_fault(
     readings = _readings(arriving, snapshot)
     if not readings:
         return []
-    with _shown(arriving, snapshot, readings, None, each=True) as query:
+    with _shown(arriving, snapshot, readings, asking, each=True) as query:
         return blamed(questions(readings), query, limit_rows=limit_rows)
 
 
