@@ -219,6 +219,19 @@ def test_without_a_name_the_directory_is_named_after_the_source(
     assert str(made) == done.quarantine
 
 
+def test_a_name_that_was_taken_meanwhile_costs_no_rows(held: Held) -> None:
+    place = place_of(held)
+
+    def interfere(phase: str, done: int, total: int) -> None:
+        if phase == "publish":
+            place.mkdir(exist_ok=True)
+            (place / "precious").touch()
+
+    done = held.load([BAD], "append", on_error="quarantine", quarantine=place, progress=interfere)
+    assert str(done.quarantine).startswith(f"{place}-")
+    assert [row["line"] for row in rejected(done)] == [1]
+
+
 @pytest.mark.parametrize(
     "options",
     [
