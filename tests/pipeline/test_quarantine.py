@@ -195,8 +195,13 @@ def test_a_load_that_only_rows_of_the_graph_stand_in_the_way_of_leaves_no_quaran
     held: Held, size: str
 ) -> None:
     place = place_of(held)
-    with pytest.raises(ConstraintViolated, match="would be gone"):
+    with pytest.raises(ConstraintViolated, match="would be gone") as caught:
         held.load([YORK, BAD], "overwrite", on_error="quarantine", quarantine=place)
+    # What stands in the way, and no more: the edges that would lose a city.
+    assert caught.value.violations.counts == {
+        ("endpoint", "LivesIn", "to"): 1,
+        ("endpoint", "Owns", "to"): 3,
+    }
     assert not place.exists() and list(held.place.glob("q*.partial*")) == []
 
 

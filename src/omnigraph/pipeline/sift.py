@@ -55,8 +55,9 @@ def find_faults(runner: Runner, load: StagedLoad, snapshot: Snapshot, *, max_err
         if room < 0:
             raise refusal(runner, load, snapshot, max_errors=max_errors)
         found = judge_.at_fault(places_of(faults), limit_rows=room + 1)
-        if any(breach.place is None for breach in found):
-            raise _refusal(load, [*(b for group in faults.values() for b in group), *found])
+        if kept := [breach.violation for breach in found if breach.place is None]:
+            # Nothing that could be taken out of the load would put this right.
+            raise ConstraintViolated(Violations.of(kept))
         if not found:
             return faults
         for breach in found:
@@ -79,16 +80,12 @@ def refusal(
     Of rules over many rows only those are asked that the rejected rows could not have satisfied: an
     edge to a node whose line was broken is not reported as if the node had never been there.
     """
-    error = _refusal(load, _judge(runner, load, snapshot).breaches())
-    if max_errors is None:
-        return error
-    return RejectedTooMany(error.violations, max_errors=max_errors)
-
-
-def _refusal(load: StagedLoad, found: Sequence[Breach]) -> ConstraintViolated:
     violations = Violations()
     violations.merge(load.violations)
+    found = _judge(runner, load, snapshot).breaches()
     violations.merge(report(found, Locator(load).place))
+    if max_errors is not None:
+        return RejectedTooMany(violations, max_errors=max_errors)
     is_unreadable = any(kind in UNREADABLE for kind, _, _ in violations.counts)
     return InputUnreadable(violations) if is_unreadable else ConstraintViolated(violations)
 
