@@ -1,15 +1,17 @@
 """Rows leave a staged load, and what is left is whole: blobs, order, and a second look."""
 
-import base64
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.ids import MAIN
+from omnigraph.pipeline import load as load_module
 from omnigraph.pipeline.accept import accept_load
 from omnigraph.pipeline.load import LoadMode, StagedLoad, stage_load
+from omnigraph.pipeline.local import InProcess
 from omnigraph.pipeline.quarantine import Quarantine, open_quarantine
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.settle import settle_load
@@ -53,16 +55,21 @@ class Sifted:
         return [json.loads(line)["line"] for text in texts for line in text.splitlines()]
 
 
-@pytest.fixture
-def sifted(tmp_path: Path, runner: Runner) -> Sifted:
-    return Sifted(tmp_path, runner)
+@pytest.fixture(params=["small", "large"])
+def sifted(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Sifted:
+    """A large load is any that says so."""
+    if request.param == "large":
+        monkeypatch.setattr(load_module, "SMALL_BYTES", -1)
+    return Sifted(tmp_path, InProcess())
 
 
 @pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
 def test_blobs_survive_the_loss_of_a_neighbour(sifted: Sifted, mode: str) -> None:
     photos = {f"n{n}": bytes([n]) * 3 for n in range(4)}
     notes = [
-        node("Note", id_=id_, text=id_, photo="base64:" + base64.b64encode(photo).decode(), face=[1, 2])
+        node("Note", id_=id_, text=id_, photo=text_from_blob(photo), face=[1, 2])
         for id_, photo in photos.items()
     ]
     loose = edge("Knows", "nobody", "ada")

@@ -20,7 +20,7 @@ from omnigraph.lang.schema.catalog import ID, SRC, EntityType, NodeType
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.blame import Query, blamed, certain, first_broken, questions
+from omnigraph.write.blame import Query, blamed, certain, questions
 from omnigraph.write.rules import (
     RELATIONS,
     Breach,
@@ -117,7 +117,11 @@ def judge(
 
 
 def rows_at_fault(
-    arriving: Mapping[TableKey, Arriving], snapshot: Snapshot, *, limit_rows: int
+    arriving: Mapping[TableKey, Arriving],
+    snapshot: Snapshot,
+    asking: Asking | None = None,
+    *,
+    limit_rows: int,
 ) -> list[Breach]:
     """All arriving rows at fault for what is wrong first, or at least so many; none: all is well.
 
@@ -126,9 +130,8 @@ def rows_at_fault(
     readings = _readings(arriving, snapshot)
     if not readings:
         return []
-    with _shown(arriving, snapshot, readings, None, each=True) as query:
-        broken = first_broken(questions(readings), query)
-        return [] if broken is None else blamed(broken, query, limit_rows=limit_rows)
+    with _shown(arriving, snapshot, readings, asking, each=True) as query:
+        return blamed(questions(readings), query, limit_rows=limit_rows)
 
 
 @contextmanager
