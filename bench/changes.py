@@ -69,7 +69,8 @@ def measure(workers: list[Worker], size: int) -> Figures:
         for number in range(rounds + 1):
             argument, found = next(arguments), {}
             for worker in workers:
-                worker.call(f"prepare {step}", argument)
+                if step == "upsert":
+                    worker.call("take", argument)
                 seconds, _ = worker.call(step, argument)
                 if number > 0:  # the first round warms every system alike
                     figures.setdefault(measure_name, {}).setdefault(worker.name, []).append(seconds)
@@ -130,18 +131,15 @@ def start(name: str, size: int, place: Path) -> tuple[str, Steps]:
 
     rows = []
 
-    def prepare_upsert(asked: tuple[list[int], int]) -> None:
+    def take(asked: tuple[list[int], int]) -> None:
         rows[:] = [people(np.array(asked[0]), age=asked[1])]
-        system.prepare_upsert(rows[0])
 
     return system.version(), {
         "durability": lambda _: system.durability,
-        "prepare insert": lambda _: None,
         "insert": system.insert,
         "inserts": inserts,
-        "prepare upsert": prepare_upsert,
+        "take": take,
         "upsert": lambda _: system.upsert(rows[0]),
-        "prepare delete": lambda _: None,
         "delete": system.delete,
         "counts": lambda _: system.counts(),
     }

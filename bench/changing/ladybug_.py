@@ -30,9 +30,6 @@ class Changes:
             {"n": number, "name": f"Person {number}"},
         )
 
-    def prepare_upsert(self, people: pa.Table) -> None:
-        pass
-
     def upsert(self, people: pa.Table) -> None:
         self.db.execute(
             "load from $rows merge (p:Person {number: number}) set p.name = name, p.age = age",

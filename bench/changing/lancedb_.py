@@ -27,9 +27,6 @@ class Changes:
     def insert(self, number: int) -> None:
         self.people.add(people(np.array([number]), age=1))
 
-    def prepare_upsert(self, people: pa.Table) -> None:
-        pass
-
     def upsert(self, people: pa.Table) -> None:
         merge = self.people.merge_insert("number").when_matched_update_all()
         merge.when_not_matched_insert_all().execute(people)

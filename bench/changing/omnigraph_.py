@@ -1,6 +1,5 @@
 """Ours: mutations for single rows, a merging load in this process for many."""
 
-import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,23 +28,17 @@ class Changes:
         return omnigraph.__version__
 
     def make(self, base: Base, place: Path) -> None:
-        place.mkdir(parents=True)
-        self.file = place / "rows.jsonl"
-        self.graph = Graph.init(str(place / "graph"), SCHEMA)
-        follows = base.follows.to_pylist()
-        edges = ({"edge": "Follows", "from": f["src"], "to": f["dst"]} for f in follows)
-        self._write([*_envelopes(base.people), *edges])
-        self.graph.load(self.file, mode="append", engine="local")
+        self.graph = Graph.init(str(place), SCHEMA)
+        follows = base.follows.rename_columns(["from", "to"])
+        frames = {"Person": base.people, "Follows": follows}
+        self.graph.load(frames, mode="append", engine="local")
         self.graph.optimize()
 
     def insert(self, number: int) -> None:
         self.graph.mutate(QUERIES, "insert", {"n": number, "name": f"Person {number}"})
 
-    def prepare_upsert(self, people: pa.Table) -> None:
-        self._write(_envelopes(people))
-
     def upsert(self, people: pa.Table) -> None:
-        self.graph.load(self.file, mode="merge", engine="local")
+        self.graph.load({"Person": people}, mode="merge", engine="local")
 
     def delete(self, number: int) -> None:
         self.graph.mutate(QUERIES, "delete", {"n": number})
@@ -54,10 +47,3 @@ class Changes:
         people = self.graph.query(QUERIES, "people").to_pylist()[0]
         follows = self.graph.query(QUERIES, "follows").to_pylist()[0]
         return people["n"], follows["n"], people["ages"]
-
-    def _write(self, envelopes: list[dict[str, object]]) -> None:
-        self.file.write_text("".join(json.dumps(e) + "\n" for e in envelopes))
-
-
-def _envelopes(people: pa.Table) -> list[dict[str, object]]:
-    return [{"type": "Person", "data": row} for row in people.to_pylist()]

@@ -245,11 +245,18 @@ def test_what_is_there_is_replaced_only_when_told_so(
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_directory_may_be_there_if_it_is_empty(graph: Graph, tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    graph.export(tmp_path / "out", types=["Pair"], format="parquet")
+def test_a_directory_is_replaced_only_if_it_is_empty_or_an_export(
+    graph: Graph, tmp_path: Path
+) -> None:
+    target = tmp_path / "out"
+    target.mkdir()
+    graph.export(target, types=["Pair"], format="parquet")
     with pytest.raises(TargetTaken):
-        graph.export(tmp_path / "out", types=["Pair"], overwrite=True)
+        graph.export(target, types=["Pair"], overwrite=True)
+    (target / "_manifest.json").unlink()
+    with pytest.raises(TargetTaken):
+        graph.export(target, types=["Pair"], format="parquet", overwrite=True)
+    assert (target / "nodes/Pair.parquet").is_file()
 
 
 @pytest.mark.parametrize(

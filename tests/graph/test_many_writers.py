@@ -66,7 +66,7 @@ def take_part(uri: str, me: str, rounds: int) -> tuple[int, int]:
 def test_processes_that_mutate_one_branch_lose_nothing(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    writers, rounds = (8, 25) if request.config.getoption("--deep") else (8, 2)
+    writers, rounds = (8, 25) if request.config.getoption("--deep") else (8, 1)
     graph = Graph.init(str(tmp_path / "g"), SCHEMA, durability="relaxed")
     names = [f"w{number}" for number in range(writers)]
     people = [f'insert Person {{ name: "{name}", nick: "{name}" }}' for name in names]

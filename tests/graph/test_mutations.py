@@ -3,11 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from omnigraph import Graph, OmnigraphError
+from omnigraph.base.errors import ConstraintViolated
+from omnigraph.base.ids import BranchName
 from omnigraph.base.span import SourceText
 from omnigraph.engine.mutate import prepare_mutation
+from omnigraph.engine.results import CommitInfo
 from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.ir import MutationQuery
 from tests.graph.people import QUERIES, SCHEMA
@@ -131,6 +135,129 @@ def test_a_write_can_be_bound_to_a_commit(graph: Graph) -> None:
     assert caught.value.code == "precondition_failed"
     done = graph.mutate(QUERIES, "birthday", birthday, if_commit=head.graph_commit_id)
     assert done.commit is not None
+
+
+def test_a_statement_that_fails_undoes_those_before_it(graph: Graph) -> None:
+    head = graph.commits()[0]
+    with pytest.raises(ConstraintViolated) as caught:
+        graph.mutate(
+            """query q() {
+                insert Person { email: "eve@x", name: "Eve", age: 1 }
+                update Person set { age: 2 } where email = "ada@x"
+                insert WorksAt { from: "eve@x", to: "Nowhere" }
+                insert Knows { from: "nobody", to: "no one" }
+            }"""
+        )
+    assert sorted(caught.value.violations.counts.items()) == [
+        (("endpoint", "Knows", "from"), 1),
+        (("endpoint", "Knows", "to"), 1),
+        (("endpoint", "WorksAt", "to"), 1),
+    ]
+    assert graph.commits()[0] == head
+    assert [row["p.age"] for row in everyone(graph)] == [36, None]
+
+
+def test_rows_that_break_rules_are_all_counted_and_the_first_are_shown(tmp_path: Path) -> None:
+    schema = "node Dial { name: String @key  level: I32  @range(level, 0..9) }"
+    graph = Graph.init(str(tmp_path / "g"), schema, durability="relaxed")
+    good = " ".join(f'insert Dial {{ name: "d{n}", level: {n % 10} }}' for n in range(30))
+    graph.mutate(f"query q() {{ {good} }}")
+    with pytest.raises(ConstraintViolated) as caught:
+        graph.mutate("query q() { update Dial set { level: 10 } where level >= 0 }")
+    violations = caught.value.violations
+    assert violations.counts == {("range", "Dial", "level"): 30}
+    assert len(violations.examples) == 20
+    first = violations.examples[0]
+    assert (first.entity_id, first.message) == ("d0", "Dial.level is 10, outside 0..9")
+
+
+def test_a_violation_names_the_row_of_a_type_without_a_key(tmp_path: Path) -> None:
+    schema = "node Dial { level: I32  @range(level, 0..9) }"
+    graph = Graph.init(str(tmp_path / "g"), schema, durability="relaxed")
+    graph.mutate("query q() { insert Dial { level: 1 } }")
+    (dial,) = graph.query("query q() { match { $d: Dial } return { $d.id as id } }")
+    with pytest.raises(ConstraintViolated) as caught:
+        graph.mutate("query q() { update Dial set { level: 10 } where level = 1 }")
+    assert [v.entity_id for v in caught.value.violations.examples] == [dial["id"]]
+
+
+def test_a_commit_says_who_made_it_and_why(graph: Graph) -> None:
+    given = {"email": "ada@x", "age": 40}
+    done = graph.mutate(QUERIES, "birthday", given, actor="clerk", message="one more")
+    assert done.actor_id == "clerk" and done.commit is not None
+    assert graph.commits(limit=1) == [done.commit]
+    assert (done.commit.actor_id, done.commit.message) == ("clerk", "one more")
+
+
+def test_statements_and_cascades_that_overlap_count_each_row_once(graph: Graph) -> None:
+    graph.mutate('query q() { insert Knows { from: "ada@x", to: "ada@x" } }')
+    gone = graph.mutate(
+        """query q() {
+            delete Knows where from = "ada@x"
+            delete Person where email = "ada@x"
+            delete Person where name = "Ada"
+        }"""
+    )
+    assert (gone.affected_nodes, gone.affected_edges) == (1, 3)
+
+
+def test_an_upsert_keeps_the_row_that_it_replaces(graph: Graph) -> None:
+    def row_id() -> int:
+        snapshot = graph.snapshot()
+        dataset = snapshot.dataset(snapshot.catalog.node_by_name["Person"])
+        return int(dataset.rows_of(pa.array(["ada@x"]))["_rowid"][0].as_py())
+
+    before = row_id()
+    graph.mutate('query q() { insert Person { email: "ada@x", name: "Ada L" } }')
+    assert row_id() == before
+
+
+BIRTHDAY = 'update Person set { age: 50 } where email = "ada@x"'
+HIRE_EVE = 'insert Person { email: "eve@x", name: "Eve" }'
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "refusal"),
+    [
+        (HIRE_EVE, 'insert Person { email: "zoe@x", name: "Zoe" }', None),
+        (HIRE_EVE, 'insert Person { email: "eve@x", name: "Eva" }', None),
+        (HIRE_EVE, BIRTHDAY, None),
+        ('insert Knows { from: "alan@x", to: "ada@x" }', BIRTHDAY, None),
+        (
+            'insert Knows { from: "alan@x", to: "ada@x" }',
+            'delete Person where email = "ada@x"',
+            "constraint_violation",
+        ),
+        (BIRTHDAY, 'insert Company { name: "Looms" }', None),
+        (BIRTHDAY, HIRE_EVE, "read_set_conflict"),
+        ('delete Person where email = "ada@x"', BIRTHDAY, "read_set_conflict"),
+        (
+            'delete Person where email = "ada@x"',
+            'insert Knows { from: "alan@x", to: "ada@x" }',
+            "read_set_conflict",
+        ),
+    ],
+)
+def test_inserts_are_prepared_again_where_another_was_quicker_and_others_are_told(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, mine: str, theirs: str, refusal: str | None
+) -> None:
+    other, take_fence = Graph.open(graph.uri), graph._store.fence
+    overtaken: list[CommitInfo | None] = []
+
+    def fence(name: BranchName) -> Any:
+        if not overtaken:  # what was prepared is now out of date
+            overtaken.append(other.mutate(f"query theirs() {{ {theirs} }}").commit)
+        return take_fence(name)
+
+    monkeypatch.setattr(graph._store, "fence", fence)
+    if refusal is None:
+        done = graph.mutate(f"query mine() {{ {mine} }}")
+        assert graph.commits(limit=2) == [done.commit, *overtaken]
+    else:
+        with pytest.raises(OmnigraphError) as caught:
+            graph.mutate(f"query mine() {{ {mine} }}")
+        assert caught.value.code == refusal
+        assert graph.commits(limit=1) == overtaken
 
 
 def test_a_branch_whose_target_moved_is_refused_with_a_way_out(graph: Graph) -> None:

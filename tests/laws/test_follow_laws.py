@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.base.ids import MAIN
-from omnigraph.read import tables
+from omnigraph.read import stacked, tables
 from omnigraph.read.topology import moves
 from omnigraph.read.topology.cache import RuntimeCache
 from omnigraph.store.changes import ChangeSet, TableChanges
@@ -121,6 +121,7 @@ def test_a_warm_reader_sees_what_a_cold_one_sees(
     # On graphs this small nothing is worth following, and everything must be.
     monkeypatch.setattr(tables, "WORTH_FOLLOWING", 0)
     monkeypatch.setattr(moves, "WORTH_KEEPING", 1000)
+    monkeypatch.setattr(stacked, "WORTH_THE_WHOLE", 0)
     graph, cache, snapshots = Plain(), RuntimeCache(), list[Snapshot]()
     start: list[Step] = [("Person", p, "Ann") for p in PEOPLE]
     start += [("City", c, "Bob") for c in CITIES]

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from omnigraph.base.errors import LimitExceeded
 from omnigraph.lang.plan import ir
-from omnigraph.lang.plan.ir import CompareOp
-from omnigraph.read.compare import MIRRORED, compare, is_member
+from omnigraph.lang.plan.ir import MIRRORED, CompareOp
+from omnigraph.read.compare import compare, is_member
 from omnigraph.read.run import run
 from omnigraph.read.sums import exact_sums, fitting
 from omnigraph.read.topology.cache import RuntimeCache

@@ -13,6 +13,7 @@ from omnigraph import Graph
 from omnigraph.base.span import SourceText
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType
 from omnigraph.lang.plan.ir import (
+    MIRRORED,
     Compare,
     CompareOp,
     IdentityOf,
@@ -24,7 +25,6 @@ from omnigraph.lang.plan.ir import (
 )
 from omnigraph.lang.query.typed import ROW
 from omnigraph.lang.schema.check import compile_schema
-from omnigraph.read.compare import MIRRORED
 from omnigraph.read.pins import pinned_ids
 from omnigraph.read.pushdown import pushed
 from omnigraph.read.rows import matching

@@ -195,8 +195,13 @@ def test_a_load_that_only_rows_of_the_graph_stand_in_the_way_of_leaves_no_quaran
     held: Held, size: str
 ) -> None:
     place = place_of(held)
-    with pytest.raises(ConstraintViolated, match="would be gone"):
+    with pytest.raises(ConstraintViolated, match="would be gone") as caught:
         held.load([YORK, BAD], "overwrite", on_error="quarantine", quarantine=place)
+    # What stands in the way, and no more: the edges that would lose a city.
+    assert caught.value.violations.counts == {
+        ("endpoint", "LivesIn", "to"): 1,
+        ("endpoint", "Owns", "to"): 3,
+    }
     assert not place.exists() and list(held.place.glob("q*.partial*")) == []
 
 
@@ -217,6 +222,19 @@ def test_without_a_name_the_directory_is_named_after_the_source(
     (made,) = tmp_path.iterdir()
     assert made.name.startswith("in.jsonl.rejected-")
     assert str(made) == done.quarantine
+
+
+def test_a_name_that_was_taken_meanwhile_costs_no_rows(held: Held) -> None:
+    place = place_of(held)
+
+    def interfere(phase: str, done: int, total: int) -> None:
+        if phase == "publish":
+            place.mkdir(exist_ok=True)
+            (place / "precious").touch()
+
+    done = held.load([BAD], "append", on_error="quarantine", quarantine=place, progress=interfere)
+    assert str(done.quarantine).startswith(f"{place}-")
+    assert [row["line"] for row in rejected(done)] == [1]
 
 
 @pytest.mark.parametrize(

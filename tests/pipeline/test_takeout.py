@@ -8,8 +8,10 @@ import pytest
 
 from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.ids import MAIN
+from omnigraph.pipeline import load as load_module
 from omnigraph.pipeline.accept import accept_load
 from omnigraph.pipeline.load import LoadMode, StagedLoad, stage_load
+from omnigraph.pipeline.local import InProcess
 from omnigraph.pipeline.quarantine import Quarantine, open_quarantine
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.settle import settle_load
@@ -53,9 +55,14 @@ class Sifted:
         return [json.loads(line)["line"] for text in texts for line in text.splitlines()]
 
 
-@pytest.fixture
-def sifted(tmp_path: Path, runner: Runner) -> Sifted:
-    return Sifted(tmp_path, runner)
+@pytest.fixture(params=["small", "large"])
+def sifted(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Sifted:
+    """A large load is any that says so."""
+    if request.param == "large":
+        monkeypatch.setattr(load_module, "SMALL_BYTES", -1)
+    return Sifted(tmp_path, InProcess())
 
 
 @pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])

@@ -575,7 +575,7 @@ class TargetTaken(ConflictError):
 
     @property
     def hint(self) -> str | None:
-        return "choose another place, or replace it with --force (overwrite=True)"
+        return "choose another place; --force (overwrite=True) replaces a file or an earlier export"
 
 
 @dataclass(eq=False)

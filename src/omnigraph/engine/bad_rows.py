@@ -5,6 +5,7 @@ gets its name only when the load is over: one that failed leaves none.
 """
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,10 +52,16 @@ def opened(bad_rows: BadRows, *, source: str, unique: str) -> Iterator["Quaranti
         return
     from omnigraph.pipeline.quarantine import MOST_ERRORS, open_quarantine
 
-    directory = bad_rows.quarantine or f"{Path(source).name}.rejected-{unique}"
+    directory = bad_rows.quarantine or f"{_plain_name(source)}.rejected-{unique}"
     most = MOST_ERRORS if bad_rows.max_errors is None else bad_rows.max_errors
     quarantine = open_quarantine(os.fspath(directory), max_errors=most)
     try:
         yield quarantine
     finally:
         quarantine.drop()
+
+
+def _plain_name(source: str) -> str:
+    """A name for files: of standard input, a glob or the working directory too."""
+    name = "stdin" if source == "-" else Path(source).absolute().name
+    return re.sub(r"[^\w.-]+", "_", name) or "rows"

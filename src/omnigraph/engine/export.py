@@ -120,7 +120,9 @@ def _export_parquet(
 ) -> ExportResult:
     counts: dict[str, int] = {}
     files = []
-    with new_directory(place, overwrite=overwrite) as directory:
+    # Whatever else a directory holds is not ours to remove, however we are told.
+    is_ours = (place / MANIFEST).is_file()
+    with new_directory(place, overwrite=overwrite and is_ours) as directory:
         for entity in entities:
             name = parquet_path(entity)
             file = directory / name

@@ -49,6 +49,7 @@ from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.statistics import Statistics, gather
+from omnigraph.write.check import Asking
 from omnigraph.write.recover import recover_all
 from omnigraph.write.sidecar import drop_orphans
 
@@ -74,6 +75,7 @@ class Graph:
         self._is_read_only = is_read_only
         self._faults = faults
         self._plans = PlanCache()
+        self._asking = Asking()
         self._cache = RuntimeCache(disk=_disk_cache(store, settings))
         self._spark: Spark | None = None
 
@@ -289,6 +291,7 @@ class Graph:
             message=message,
             if_commit=CommitId(if_commit) if if_commit is not None else None,
             plans=self._plans,
+            asking=self._asking,
             faults=self._faults,
         )
 

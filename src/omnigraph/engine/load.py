@@ -223,8 +223,7 @@ class _Preparation:
         settled = self._settled
         assert settled is not None and self._runner is not None, "it was prepared"
         load = settled.load
-        if self._quarantine is not None and load.rejected:
-            self._quarantine.keep()
+        kept = self._quarantine.keep() if self._quarantine is not None and load.rejected else None
         changes = commit.changes if commit is not None else ()
         spent = self._clock.seconds
         return LoadResult(
@@ -238,11 +237,7 @@ class _Preparation:
             read=load.read,
             rejected=load.rejected,
             violations=load.violations if load.rejected else None,
-            quarantine=(
-                self._quarantine.directory
-                if self._quarantine is not None and load.rejected
-                else None
-            ),
+            quarantine=kept,
             nodes=settled.nodes,
             edges=settled.edges,
             superseded=settled.superseded,
@@ -330,7 +325,7 @@ class _Preparation:
         load, superseded = settled.load, settled.superseded
         loaded = sum((*settled.nodes.values(), *settled.edges.values()))
         assert load.read == loaded + load.rejected + superseded, "every row is accounted for"
-        if self._quarantine is None:
+        if self._quarantine is None or not load.rejected:
             return
         report = {
             "branch": self._request.branch,

@@ -45,7 +45,7 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import Dataset
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.check import check_changes, tables_judged_by
+from omnigraph.write.check import Asking, check_changes, tables_judged_by
 from omnigraph.write.validate import Rows, check_rows
 from omnigraph.write.writer import OnConflict, write
 
@@ -63,6 +63,7 @@ def mutate(
     message: str | None,
     if_commit: CommitId | None,
     plans: PlanCache,
+    asking: Asking,
     faults: Faults,
 ) -> MutationResult:
     """Run one mutation and publish it as one commit; nothing changed publishes nothing."""
@@ -80,7 +81,7 @@ def mutate(
     def prepare(snapshot: Snapshot) -> ChangeSet:
         query = compiled(snapshot)  # each time: the schema may be what has moved
         parameters = bind_parameters(query, given)
-        edits.append(prepare_mutation(query, snapshot, parameters, now_ms=now_ms))
+        edits.append(prepare_mutation(query, snapshot, parameters, now_ms=now_ms, asking=asking))
         return edits[-1].changes
 
     query = compiled(store.snapshot(branch))
@@ -116,13 +117,18 @@ class Edit:
 
 
 def prepare_mutation(
-    query: MutationQuery, snapshot: Snapshot, parameters: Mapping[str, Value], *, now_ms: int
+    query: MutationQuery,
+    snapshot: Snapshot,
+    parameters: Mapping[str, Value],
+    *,
+    now_ms: int,
+    asking: Asking | None = None,
 ) -> Edit:
     """Run the statements against the snapshot; raise if the result would break a rule."""
     staging = MutationStaging(snapshot, parameters, now_ms=now_ms)
     for statement in query.statements:
         staging.apply(statement)
-    return staging.finish()
+    return staging.finish(asking)
 
 
 class MutationStaging:
@@ -259,7 +265,7 @@ class MutationStaging:
 
     # The end -------------------------------------------------------------------------------------
 
-    def finish(self) -> Edit:
+    def finish(self, asking: Asking | None = None) -> Edit:
         """The edit that is left when rows equal to committed ones are dropped."""
         if self._violations:
             raise ConstraintViolated(self._violations)
@@ -271,7 +277,7 @@ class MutationStaging:
                 tables[entity.table_key] = changes
                 affected[type(entity)] += changes.upserts.num_rows + len(changes.deletes)
         edit = ChangeSet(tables)
-        if violations := check_changes(edit, self._snapshot):
+        if violations := check_changes(edit, self._snapshot, asking):
             raise ConstraintViolated(violations)
         reads = self._read | tables_judged_by(edit, self._snapshot)
         edit = ChangeSet(tables, reads=frozenset(reads))

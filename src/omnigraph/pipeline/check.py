@@ -30,7 +30,8 @@ from omnigraph.store.datasets import (
     RowSet,
     read_fragment_columns,
 )
-from omnigraph.write.blame import Query, blamed, first_broken, questions
+from omnigraph.write import blame
+from omnigraph.write.blame import Query
 from omnigraph.write.rules import (
     CLAIMS,
     ENDS,
@@ -51,6 +52,7 @@ __all__ = [
     "check_sets",
     "committed_rows",
     "find_at_fault",
+    "is_broken",
 ]
 
 # Keys of this many rows are in a worker's memory at a time.
@@ -143,19 +145,22 @@ def check_sets(runner: Runner, readings: Sequence[Reading], sources: Sources) ->
         return breaches(readings, query)
 
 
+def is_broken(runner: Runner, readings: Sequence[Reading], sources: Sources) -> bool:
+    """Whether the incoming rows break any rule together with those that stay."""
+    if not readings:
+        return False
+    with _shown(runner, readings, sources, each=False) as query:
+        return blame.is_broken(blame.questions(readings), query)
+
+
 def find_at_fault(
     runner: Runner, readings: Sequence[Reading], sources: Sources, *, limit_rows: int
 ) -> list[Breach]:
     """All incoming rows at fault for what is wrong first, or at least so many; see `blame`."""
     if not readings:
         return []
-    with _shown(runner, readings, sources, each=False) as query:
-        broken = first_broken(questions(readings), query)
-    if broken is None:
-        return []
-    concerned = [reading for reading in readings if broken.concerns(reading)]
-    with _shown(runner, concerned, sources, each=True) as query:
-        return blamed(broken, query, limit_rows=limit_rows)
+    with _shown(runner, readings, sources, each=True) as query:
+        return blame.blamed(blame.questions(readings), query, limit_rows=limit_rows)
 
 
 @contextmanager

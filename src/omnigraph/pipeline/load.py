@@ -169,7 +169,7 @@ def stage_load(
     tell = progress or (lambda phase, done, total: None)
     size = planned.size
     uris = {e.table_key: snapshot.staging_uri(e) for e in snapshot.catalog.entities}
-    keeping = _keeping(mode, runner, size)
+    keeping = _keeping(mode, runner, size, may_reject=quarantine is not None)
     graph = objects_at(root, Durability.RELAXED, snapshot.options).get(GRAPH)
     assert graph is not None, "a graph is where it was opened"
     job = StageJob(
@@ -221,12 +221,14 @@ def _run(
     return runner.run(tasks, named_work, doing=doing, on_progress=on_progress)
 
 
-def _keeping(mode: LoadMode, runner: Runner, size: int) -> Keeping:
+def _keeping(mode: LoadMode, runner: Runner, size: int, *, may_reject: bool) -> Keeping:
     is_small = size <= SMALL_BYTES
+    # To find rows at fault may take many questions, each of which costs Spark a second.
+    is_looked_up = is_small and (runner.engine == "local" or may_reject)
     match mode:
         case LoadMode.MERGE:
             return Keeping.HELD if is_small else Keeping.SCRATCH
-        case LoadMode.APPEND if is_small and runner.engine == "local":
+        case LoadMode.APPEND if is_looked_up:
             return Keeping.FILES | Keeping.HELD
         case LoadMode.APPEND | LoadMode.OVERWRITE:
             return Keeping.FILES

@@ -62,9 +62,14 @@ class Quarantine:
             document = {**report, "files": list(names.values())}
             (place / REPORT).write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
 
-    def keep(self) -> None:
-        with _failures("name", self.directory):
-            Path(self.partial).rename(self.directory)
+    def keep(self) -> str:
+        """Give the directory its name; where it has been taken meanwhile, one that begins so."""
+        try:
+            return str(Path(self.partial).rename(self.directory))
+        except OSError:
+            # The load is published: its rejected rows must not be lost over a name.
+            with _failures("name", self.directory):
+                return str(Path(self.partial).rename(f"{self.directory}-{uuid.uuid4().hex}"))
 
     def drop(self) -> None:
         shutil.rmtree(self.partial, ignore_errors=True)

@@ -8,7 +8,7 @@ left stays as it is in the graph. Nothing is written here: see `takeout`.
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -24,6 +24,7 @@ from omnigraph.pipeline.check import (
     check_sets,
     committed_rows,
     find_at_fault,
+    is_broken,
 )
 from omnigraph.pipeline.load import LoadedTable, LoadMode, StagedLoad
 from omnigraph.pipeline.locate import Locator
@@ -33,7 +34,7 @@ from omnigraph.pipeline.upsert import INCOMING, PRESENT, present_rows
 from omnigraph.store.datasets import RowSet, row_set
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.blame import certain
-from omnigraph.write.check import Arriving, judge, rows_at_fault
+from omnigraph.write.check import Arriving, Asking, judge, rows_at_fault
 from omnigraph.write.rules import Breach, Reading, Touch, plan_readings, report
 
 __all__ = ["Faults", "Out", "find_faults", "places_of", "refusal"]
@@ -54,8 +55,9 @@ def find_faults(runner: Runner, load: StagedLoad, snapshot: Snapshot, *, max_err
         if room < 0:
             raise refusal(runner, load, snapshot, max_errors=max_errors)
         found = judge_.at_fault(places_of(faults), limit_rows=room + 1)
-        if any(breach.place is None for breach in found):
-            raise _refusal(load, [*(b for group in faults.values() for b in group), *found])
+        if kept := [breach.violation for breach in found if breach.place is None]:
+            # Nothing that could be taken out of the load would put this right.
+            raise ConstraintViolated(Violations.of(kept))
         if not found:
             return faults
         for breach in found:
@@ -78,16 +80,12 @@ def refusal(
     Of rules over many rows only those are asked that the rejected rows could not have satisfied: an
     edge to a node whose line was broken is not reported as if the node had never been there.
     """
-    error = _refusal(load, _judge(runner, load, snapshot).breaches())
-    if max_errors is None:
-        return error
-    return RejectedTooMany(error.violations, max_errors=max_errors)
-
-
-def _refusal(load: StagedLoad, found: Sequence[Breach]) -> ConstraintViolated:
     violations = Violations()
     violations.merge(load.violations)
+    found = _judge(runner, load, snapshot).breaches()
     violations.merge(report(found, Locator(load).place))
+    if max_errors is not None:
+        return RejectedTooMany(violations, max_errors=max_errors)
     is_unreadable = any(kind in UNREADABLE for kind, _, _ in violations.counts)
     return InputUnreadable(violations) if is_unreadable else ConstraintViolated(violations)
 
@@ -113,10 +111,12 @@ class _OfHeldRows:
 
     load: StagedLoad
     snapshot: Snapshot
+    asking: Asking = field(default_factory=Asking)
 
     def at_fault(self, out: Out, *, limit_rows: int) -> Sequence[Breach]:
         chosen = {key: self._chosen(table, out) for key, table in self.load.tables.items()}
-        found = rows_at_fault(self._arriving(chosen), self.snapshot, limit_rows=limit_rows)
+        arriving = self._arriving(chosen)
+        found = rows_at_fault(arriving, self.snapshot, self.asking, limit_rows=limit_rows)
         return _placed(found, chosen)
 
     def breaches(self) -> Sequence[Breach]:
@@ -170,6 +170,9 @@ class _OfFiles:
 
     def at_fault(self, out: Out, *, limit_rows: int) -> Sequence[Breach]:
         readings, sources = self._to_read(out)
+        # Most loads break nothing, and to know that much takes less.
+        if not out and not is_broken(self._runner, readings, sources):
+            return ()
         return find_at_fault(self._runner, readings, sources, limit_rows=limit_rows)
 
     def breaches(self) -> Sequence[Breach]:

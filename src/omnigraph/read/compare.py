@@ -15,10 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from omnigraph.lang.plan.ir import CompareOp
+from omnigraph.lang.plan.ir import MIRRORED, CompareOp
 
 __all__ = [
-    "MIRRORED",
     "Keys",
     "Mask",
     "Values",
@@ -35,15 +34,6 @@ Values: TypeAlias = pa.Array | pa.Scalar
 Numbers = NDArray[Any]
 
 MS_PER_DAY = 86_400_000
-
-MIRRORED = {
-    CompareOp.EQ: CompareOp.EQ,
-    CompareOp.NE: CompareOp.NE,
-    CompareOp.LT: CompareOp.GT,
-    CompareOp.LE: CompareOp.GE,
-    CompareOp.GT: CompareOp.LT,
-    CompareOp.GE: CompareOp.LE,
-}
 
 ON_NUMBERS: dict[CompareOp, Callable[[Any, Any], Any]] = {
     CompareOp.EQ: operator.eq,

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base.types import ListOf, Value
 from omnigraph.lang.plan.ir import (
+    MIRRORED,
     Compare,
     CompareOp,
     IdentityOf,
@@ -28,7 +29,6 @@ from omnigraph.lang.plan.ir import (
     TextMatch,
 )
 from omnigraph.lang.schema.catalog import ID, EntityType
-from omnigraph.read.compare import MIRRORED
 from omnigraph.read.predicates import constant_of
 from omnigraph.read.rows import column_of
 from omnigraph.store.arrow import arrow_type, table_schema

@@ -6,7 +6,6 @@ version in one order, so columns read at different times line up.
 
 import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +27,15 @@ from omnigraph.read.topology.disk import LEAST_KEPT_BYTES, Kept
 from omnigraph.read.topology.follow import WORTH_FOLLOWING, Delta, follow
 from omnigraph.read.topology.ids import IdIndex
 from omnigraph.read.topology.moves import Moves, moves_between
+from omnigraph.read.versions import (
+    AdjacencyKey,
+    Before,
+    EndsKey,
+    Moved,
+    Numbers,
+    edges_before,
+    laid_out,
+)
 from omnigraph.store.datasets import Dataset, DatasetRef, Piece
 from omnigraph.store.snapshot import Snapshot
 
@@ -144,7 +152,7 @@ class Tables:
         Without `edges` it is a set; with it, edges are kept apart and numbered in that space.
         `nodes` are where a walk of so many hops begins: nothing else need be in it.
         """
-        key = _AdjacencyKey(
+        key = AdjacencyKey(
             edges=tuple(self._ref(self.edge(step.edge)) for step in steps),
             directions=tuple(step.direction for step in steps),
             origin=tuple(self._ref(part.entity) for part in origin.parts),
@@ -172,7 +180,7 @@ class Tables:
                     return earlier[1]
             if earlier is not None:
                 was, graph = earlier
-                assert isinstance(was, _AdjacencyKey)
+                assert isinstance(was, AdjacencyKey)
                 followed = self._followed(
                     was, graph, steps, origin=origin, target=target, edges=edges
                 )
@@ -239,12 +247,12 @@ class Tables:
         return legs
 
     def _ends(self, edge: EdgeType) -> build.Ends:
-        key = _EndsKey(self._ref(edge), *(self._ref(node) for node in self._end_types(edge)))
+        key = self._ends_key(edge)
 
         def build_or_follow(earlier: tuple[Hashable, build.Ends] | None) -> build.Ends:
             if earlier is not None:
                 was, ends = earlier
-                assert isinstance(was, _EndsKey)
+                assert isinstance(was, EndsKey)
                 moves = self._moves(edge, was.edge)
                 numbers = [
                     self._numbers_since(node, ref)
@@ -265,6 +273,9 @@ class Tables:
 
         return self._cache.follow(key, key.family, build_or_follow)
 
+    def _ends_key(self, edge: EdgeType) -> EndsKey:
+        return EndsKey(self._ref(edge), *(self._ref(node) for node in self._end_types(edge)))
+
     def _numbered(self, edge: EdgeType, moves: Moves | None = None) -> build.Ends:
         """The ends of all edges, or of those that the moves brought."""
         source, target = self._end_types(edge)
@@ -282,7 +293,7 @@ class Tables:
 
     def _followed(
         self,
-        was: "_AdjacencyKey",
+        was: AdjacencyKey,
         graph: Adjacency,
         steps: Sequence[EdgeStep],
         *,
@@ -301,34 +312,18 @@ class Tables:
         changed = sum(m.new_count + m.old_count - m.kept_count for m in moves if m is not None)
         if changed * WORTH_FOLLOWING > int(graph.counts.sum()):
             return None
-        added, gone = [], []
-        by_table: dict[TableKey, Moves] = {}
-        spaces = ((origin, was.origin), (target, was.target))
-        then = {
-            p.entity.table_key: r for s, refs in spaces for p, r in zip(s.parts, refs, strict=True)
-        }
-        for step, ref, move in zip(steps, was.edges, moves, strict=True):
-            assert move is not None
-            edge = self.edge(step.edge)
-            by_table[edge.table_key] = move
-            if move.new_pieces:
-                fresh = self._numbered(edge, move)
-                added += self._legs(
-                    step, origin, target, edges, ends=fresh, first_edge=move.kept_count
-                )
-            nodes_then = [then.get(node.table_key) for node in self._end_types(edge)]
-            if edges is None and None not in nodes_then:
-                source_then, target_then = (ref for ref in nodes_then if ref is not None)
-                if move.kept is not None:
-                    lost = self._lost(edge, _EndsKey(ref, source_then, target_then), move)
-                    gone += self._legs(step, origin, target, ends=lost)
-                # The next version will ask for the ends of what it lost.
-                self._ends(edge)
+        known = [m for m in moves if m is not None]
         origin_numbers, target_numbers = (b.numbers for b in before if b is not None)
+        added, gone = self._came_and_went(
+            was, steps, known, origin=origin, target=target, edges=edges
+        )
+        tables = [self.edge(step.edge).table_key for step in steps]
         delta = Delta(
             origin_numbers=origin_numbers,
             target_numbers=target_numbers,
-            edge_numbers=None if edges is None else _edges_before(edges, by_table).numbers,
+            edge_numbers=None
+            if edges is None
+            else edges_before(edges, dict(zip(tables, known, strict=True))).numbers,
             added=added,
             gone=gone,
         )
@@ -338,7 +333,46 @@ class Tables:
 
         return follow(graph, delta, whole, height=origin.size, width=target.size)
 
-    def _lost(self, edge: EdgeType, was: "_EndsKey", moves: Moves) -> build.Ends:
+    def _came_and_went(
+        self,
+        was: AdjacencyKey,
+        steps: Sequence[EdgeStep],
+        moves: Sequence[Moves],
+        *,
+        origin: Space,
+        target: Space,
+        edges: Space | None,
+    ) -> tuple[list[build.Leg], list[build.Leg]]:
+        """The edges that are new; and, for a set, those that are gone."""
+        added: list[build.Leg] = []
+        gone: list[build.Leg] = []
+        then = {
+            part.entity.table_key: ref
+            for space, refs in ((origin, was.origin), (target, was.target))
+            for part, ref in zip(space.parts, refs, strict=True)
+        }
+        for step, ref, move in zip(steps, was.edges, moves, strict=True):
+            edge = self.edge(step.edge)
+            if move.new_pieces:
+                fresh = self._numbered(edge, move)
+                added += self._legs(
+                    step, origin, target, edges, ends=fresh, first_edge=move.kept_count
+                )
+            source, target_node = (node.table_key for node in self._end_types(edge))
+            if edges is None and source in then and target_node in then:
+                if move.kept is not None:
+                    lost = self._lost(edge, EndsKey(ref, then[source], then[target_node]), move)
+                    gone += self._legs(step, origin, target, ends=lost)
+                self._keep_up_ends(edge)
+        return added, gone
+
+    def _keep_up_ends(self, edge: EdgeType) -> None:
+        """The next version will ask for the ends of what it lost; but they are not built for it."""
+        key = self._ends_key(edge)
+        if self._cache.has(key, key.family):
+            self._ends(edge)
+
+    def _lost(self, edge: EdgeType, was: EndsKey, moves: Moves) -> build.Ends:
         """The ends of the edges that are gone, as rows of today; -1 where the node went too."""
         known = self._cache.peek(was)
         nodes = zip(self._end_types(edge), (was.source, was.target), strict=True)
@@ -357,15 +391,15 @@ class Tables:
         sources, targets = (self.ids(node).find(_one_array(rows[name])) for name, node in texts)
         return build.Ends(sources.astype(np.int32), targets.astype(np.int32))
 
-    def _space_before(self, space: Space, refs: Sequence[DatasetRef]) -> "_Before | None":
+    def _space_before(self, space: Space, refs: Sequence[DatasetRef]) -> Before | None:
         """Where the rows of a space are now that it had when its tables were at these versions."""
         entities = [part.entity for part in space.parts]
         found = [self._numbers_since(e, ref) for e, ref in zip(entities, refs, strict=True)]
         if None in found:
             return None
-        return _laid_out(space, [n for n in found if n is not None])
+        return laid_out(space, [n for n in found if n is not None])
 
-    def _numbers_since(self, node: EntityType, ref: DatasetRef) -> "_Numbers | None":
+    def _numbers_since(self, node: EntityType, ref: DatasetRef) -> Numbers | None:
         """The row that each row of an earlier version is now: an update moves a row to the end."""
         moves = self._moves(node, ref)
         if moves is None:
@@ -375,7 +409,7 @@ class Tables:
             gone = moves.gone
             ids = _one_array(self._snapshot.other_version(ref).take(gone, [ID])[ID])
             numbers[gone] = self.ids(node).find(ids)
-        return _Numbers(moves.old_count, numbers)
+        return Numbers(moves.old_count, numbers)
 
     # On disk -------------------------------------------------------------------------------------
 
@@ -420,13 +454,13 @@ class Tables:
     def _moves(self, entity: EntityType, since: DatasetRef) -> Moves | None:
         now = self._ref(entity)
 
-        def find() -> _Moved:
+        def find() -> Moved:
             try:
                 old = self._snapshot.other_version(since)
                 new = self._snapshot.dataset(entity)
-                return _Moved(moves_between(old, new, places=self._places))
+                return Moved(moves_between(old, new, places=self._places))
             except StorageFailed:
-                return _Moved(None)  # the old version was cleaned up
+                return Moved(None)  # the old version was cleaned up
 
         return self._cache.get(("moves", since, now), find).moves
 
@@ -458,93 +492,9 @@ class Tables:
         return [_one_array(table[name]) for name in columns]
 
 
-class _EndsKey(NamedTuple):
-    edge: DatasetRef
-    source: DatasetRef
-    target: DatasetRef
-
-    @property
-    def family(self) -> Hashable:
-        return ("ends", self.edge.path)
-
-
-class _AdjacencyKey(NamedTuple):
-    edges: tuple[DatasetRef, ...]
-    directions: tuple[Direction, ...]
-    origin: tuple[DatasetRef, ...]
-    target: tuple[DatasetRef, ...]
-    has_edges: bool
-
-    @property
-    def refs(self) -> tuple[DatasetRef, ...]:
-        return (*self.edges, *self.origin, *self.target)
-
-    def at(self, refs: Sequence[DatasetRef]) -> "_AdjacencyKey":
-        """The same at other versions, given as `refs` gives them."""
-        first, second = len(self.edges), len(self.edges) + len(self.origin)
-        return self._replace(
-            edges=tuple(refs[:first]),
-            origin=tuple(refs[first:second]),
-            target=tuple(refs[second:]),
-        )
-
-    @property
-    def family(self) -> Hashable:
-        paths = tuple(
-            tuple(r.path for r in refs) for refs in (self.edges, self.origin, self.target)
-        )
-        return ("adjacency", paths, self.directions, self.has_edges)
-
-
-@dataclass(frozen=True, slots=True)
-class _Numbers:
-    """Rows of an earlier version: how many, and the number each has now; None: its own."""
-
-    count: int
-    numbers: Ordinals | None
-
-
 class _Found(NamedTuple):
     refs: tuple[DatasetRef, ...]
     arrays: Mapping[str, NDArray[Any]]
-
-
-class _Before(NamedTuple):
-    """The row that each row of a space's earlier version is now; None: its own."""
-
-    numbers: Ordinals | None
-
-
-def _edges_before(edges: Space, moves: Mapping[TableKey, Moves]) -> "_Before":
-    """As for nodes; an edge that was changed is one that went and one that came."""
-    own = [moves[part.entity.table_key] for part in edges.parts]
-    return _laid_out(edges, [_Numbers(move.old_count, move.renumbered()) for move in own])
-
-
-def _laid_out(space: Space, tables: Sequence[_Numbers]) -> "_Before":
-    """The numbers of tables' earlier rows as those of the space that the tables make up now."""
-    entities = [part.entity for part in space.parts]
-    old = Space.of([(e, n.count) for e, n in zip(entities, tables, strict=True)])
-    if all(
-        n.numbers is None and was.start == now.start
-        for n, was, now in zip(tables, old.parts, space.parts, strict=True)
-    ):
-        return _Before(None)
-    parts = []
-    for n, part in zip(tables, space.parts, strict=True):
-        numbers = np.arange(n.count) if n.numbers is None else n.numbers
-        parts.append(np.where(numbers >= 0, numbers + part.start, -1))
-    return _Before(np.concatenate(parts))
-
-
-@dataclass(frozen=True, slots=True)
-class _Moved:
-    moves: Moves | None
-
-    @property
-    def nbytes(self) -> int:
-        kept = None if self.moves is None else self.moves.kept
-        return 64 if kept is None else kept.nbytes
 
 
 def _near(direction: Direction) -> tuple[str, ...]:

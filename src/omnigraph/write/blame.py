@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from omnigraph.base.ids import TableKey
 from omnigraph.lang.schema.catalog import EntityType, NodeType
 from omnigraph.write.rules import (
     CLASHES,
@@ -36,7 +37,7 @@ from omnigraph.write.rules import (
     breach_of,
 )
 
-__all__ = ["Query", "Question", "blamed", "certain", "first_broken", "questions"]
+__all__ = ["Query", "Question", "blamed", "certain", "is_broken", "questions"]
 
 Query = Callable[[str], Sequence[Mapping[str, Any]]]
 
@@ -98,10 +99,12 @@ class Question:
     broken: str
     """Statement: the terms that break a rule."""
     blamed: str
-    """Statement: the rows at fault. It wants relations in which each row speaks for itself."""
+    """Statement: the rows at fault."""
 
-    def concerns(self, reading: Reading) -> bool:
-        return reading.rule.number in self.rules
+    @property
+    def rules_by_type(self) -> Counter[TableKey]:
+        """How many rules a row of each type may break."""
+        return Counter(_judged(rule).table_key for rule in self.rules.values())
 
 
 def questions(readings: Sequence[Reading]) -> list[Question]:
@@ -110,22 +113,25 @@ def questions(readings: Sequence[Reading]) -> list[Question]:
     return list(_questions(list(rules.values())))
 
 
-def first_broken(asked: Sequence[Question], query: Query) -> Question | None:
-    """The first of the questions that finds anything wrong."""
-    if not asked:
-        return None
+def is_broken(asked: Sequence[Question], query: Query) -> bool:
+    """Whether any of the questions finds something wrong: cheap, for most writes break nothing."""
     tallies = [TALLY.format(question=i, statement=q.broken) for i, q in enumerate(asked)]
-    broken = [row["question"] for row in query(" UNION ALL ".join(tallies)) if row["broken"]]
-    return asked[min(broken)] if broken else None
+    return any(row["broken"] for row in query(" UNION ALL ".join(tallies)))
 
 
-def blamed(question: Question, query: Query, *, limit_rows: int) -> list[Breach]:
-    """Every row at fault, once for each rule it breaks; of more than `limit_rows`, at least so
-    many."""
-    each = max(Counter(_judged(rule).table_key for rule in question.rules.values()).values())
-    found = query(f"SELECT * FROM ({question.blamed}) AS blamed LIMIT {limit_rows * each}")
-    assert found, "what is broken is someone's fault"
-    return [breach_of(question.rules[row["rule"]], row) for row in found]
+def blamed(asked: Sequence[Question], query: Query, *, limit_rows: int) -> list[Breach]:
+    """Every row at fault by the first question that finds any, once for each rule it breaks; of
+    more than `limit_rows`, at least so many. It wants relations in which rows speak one by one."""
+    statements = [
+        f"SELECT {i} AS question, blamed.* FROM ({q.blamed}) AS blamed" for i, q in enumerate(asked)
+    ]
+    each = max(most for question in asked for most in question.rules_by_type.values())
+    found = query(f"{' UNION ALL '.join(statements)} ORDER BY question LIMIT {limit_rows * each}")
+    if not found:
+        return []
+    first = min(row["question"] for row in found)
+    rules = asked[first].rules
+    return [breach_of(rules[row["rule"]], row) for row in found if row["question"] == first]
 
 
 def certain(readings: Sequence[Reading], *, rejected: frozenset[str | None]) -> list[Reading]:

@@ -4,10 +4,11 @@ What is written is in memory; of what the graph holds, only rows that could matt
 with a tuple, an end or an id that the write names. The cost follows the write, not the graph.
 """
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from omnigraph.lang.schema.catalog import ID, SRC, EntityType, NodeType
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.blame import Query, blamed, certain, first_broken, questions
+from omnigraph.write.blame import Query, blamed, certain, questions
 from omnigraph.write.rules import (
     RELATIONS,
     Breach,
@@ -35,7 +36,18 @@ from omnigraph.write.rules import (
     report,
 )
 
-__all__ = ["Arriving", "Judgement", "check_changes", "judge", "rows_at_fault", "tables_judged_by"]
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = [
+    "Arriving",
+    "Asking",
+    "Judgement",
+    "check_changes",
+    "judge",
+    "rows_at_fault",
+    "tables_judged_by",
+]
 
 NO_IDS = pa.array([], pa.string())
 
@@ -57,15 +69,38 @@ class Judgement:
     """The tables whose kept rows have decided."""
 
 
-def check_changes(changes: ChangeSet, snapshot: Snapshot) -> Violations:
+class Asking:
+    """A DuckDB in memory for the questions, made when first needed, kept by whoever asks often.
+
+    To make one takes longer than all the questions of a small change together.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._database: duckdb.DuckDBPyConnection | None = None
+
+    def connect(self) -> "duckdb.DuckDBPyConnection":
+        """A connection that sees nothing of any other; threads may ask side by side."""
+        with self._lock:
+            if self._database is None:
+                import duckdb  # half as long to import as all of ours, and readers never ask
+
+                self._database = duckdb.connect()
+            return self._database.cursor()
+
+
+def check_changes(
+    changes: ChangeSet, snapshot: Snapshot, asking: Asking | None = None
+) -> Violations:
     """What the graph would violate after the change. Row checks have passed already."""
-    found = judge(_arriving(changes), snapshot).breaches
+    found = judge(_arriving(changes), snapshot, asking).breaches
     return report([_named(breach, changes) for breach in found])
 
 
 def judge(
     arriving: Mapping[TableKey, Arriving],
     snapshot: Snapshot,
+    asking: Asking | None = None,
     *,
     rejected: frozenset[str | None] = frozenset(),
 ) -> Judgement:
@@ -77,12 +112,16 @@ def judge(
     readings = certain(_readings(arriving, snapshot), rejected=rejected)
     if not readings:
         return Judgement((), frozenset())
-    with _shown(arriving, snapshot, readings, each=False) as query:
+    with _shown(arriving, snapshot, readings, asking, each=False) as query:
         return Judgement(breaches(readings, query), _kept_tables(readings))
 
 
 def rows_at_fault(
-    arriving: Mapping[TableKey, Arriving], snapshot: Snapshot, *, limit_rows: int
+    arriving: Mapping[TableKey, Arriving],
+    snapshot: Snapshot,
+    asking: Asking | None = None,
+    *,
+    limit_rows: int,
 ) -> list[Breach]:
     """All arriving rows at fault for what is wrong first, or at least so many; none: all is well.
 
@@ -91,9 +130,8 @@ def rows_at_fault(
     readings = _readings(arriving, snapshot)
     if not readings:
         return []
-    with _shown(arriving, snapshot, readings, each=True) as query:
-        broken = first_broken(questions(readings), query)
-        return [] if broken is None else blamed(broken, query, limit_rows=limit_rows)
+    with _shown(arriving, snapshot, readings, asking, each=True) as query:
+        return blamed(questions(readings), query, limit_rows=limit_rows)
 
 
 @contextmanager
@@ -101,19 +139,18 @@ def _shown(
     arriving: Mapping[TableKey, Arriving],
     snapshot: Snapshot,
     readings: Sequence[Reading],
+    asking: Asking | None,
     *,
     each: bool,
 ) -> Iterator[Query]:
     """DuckDB with what the readings say under the names of the relations."""
-    import duckdb  # half as long to import as all of ours, and readers never ask
-
     image = _Image(arriving, snapshot)
     relations = {name: [schema.empty_table()] for name, schema in RELATIONS.items()}
     for reading in readings:
         rows = image.incoming(reading) if reading.part is Part.INCOMING else image.kept(reading)
         said = extract_at(reading, rows, np.arange(rows.num_rows), each=each)
         relations[reading.relation].append(said)
-    with duckdb.connect() as connection:
+    with (asking or Asking()).connect() as connection:
         for name, parts in relations.items():
             connection.register(name, pa.concat_tables(parts))
 

@@ -78,7 +78,7 @@ class Checked:
     kept: np.ndarray
     """Where each row of the batch stood among the rows that came."""
     ids: pa.Array
-    """Of all rows that came; null where the id could not be told."""
+    """Of all rows that came; null where the id could not be told, or was made for the row."""
     findings: tuple[Finding, ...]
 
     def violations(self, place: Callable[[int], tuple[str, int]] | None = None) -> Violations:
@@ -107,7 +107,7 @@ class Checked:
             message=finding.describe(row),
             type_name=self.entity.name,
             property_name=finding.property_name,
-            entity_id=self.ids[row].as_py() if self.entity.key else None,
+            entity_id=self.ids[row].as_py(),
         )
 
 
@@ -145,7 +145,9 @@ def check_rows(entity: EntityType, rows: Rows, *, catalog: Catalog, now_ms: int)
     batch = pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
     if len(kept) < rows.count:
         batch = batch.take(pa.array(kept))
-    return Checked(entity, batch, kept, columns[ID], tuple(f for f in findings if len(f.rows)))
+    known = columns[ID] if entity.key else rows.ids
+    ids = known if known is not None else pa.nulls(rows.count, pa.string())
+    return Checked(entity, batch, kept, ids, tuple(f for f in findings if len(f.rows)))
 
 
 def endpoint_ids(node: NodeType, references: pa.Array) -> Coerced:

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from omnigraph.base.ids import TypeName, VariableName
+from omnigraph.lang.plan.chain import turned
 from omnigraph.lang.plan.ir import (
     AntiJoin,
     Compare,
     CompareOp,
     CountJoin,
-    Direction,
-    EdgeStep,
     Expand,
     Expression,
     Filter,
@@ -220,7 +219,7 @@ class _Arrangement:
             origin=origin,
             target=target,
             target_types=self.types[target],
-            steps=walk.steps if is_forward else tuple(_turned(s) for s in walk.steps),
+            steps=walk.steps if is_forward else tuple(turned(s) for s in walk.steps),
             least_hops=walk.least_hops,
             most_hops=walk.most_hops,
             edge_variable=walk.edge_variable,
@@ -266,13 +265,3 @@ def _equal_to_constant(clause: Where) -> Iterator[Expression]:
                 yield right
         case _:
             pass
-
-
-def _turned(step: EdgeStep) -> EdgeStep:
-    match step.direction:
-        case Direction.OUT:
-            return EdgeStep(step.edge, Direction.IN)
-        case Direction.IN:
-            return EdgeStep(step.edge, Direction.OUT)
-        case Direction.BOTH:
-            return step

@@ -9,6 +9,8 @@ from omnigraph.lang.plan.ir import (
     Compare,
     CompareOp,
     CountJoin,
+    Direction,
+    EdgeStep,
     Expand,
     Filter,
     LeftJoin,
@@ -35,6 +37,7 @@ __all__ = [
     "operators",
     "outer_of",
     "relinked",
+    "turned",
     "types_bound",
 ]
 
@@ -158,6 +161,17 @@ def mentions(op: Op) -> Iterator[VariableName]:
     """The variables that the operator binds or looks at, whichever end a traversal begins at."""
     yield from needs(op)
     yield from binds(op)
+
+
+def turned(step: EdgeStep) -> EdgeStep:
+    """The same edges, walked the other way."""
+    match step.direction:
+        case Direction.OUT:
+            return EdgeStep(step.edge, Direction.IN)
+        case Direction.IN:
+            return EdgeStep(step.edge, Direction.OUT)
+        case Direction.BOTH:
+            return step
 
 
 def types_bound(clauses: Sequence[Op]) -> dict[VariableName, tuple[TypeName, ...]]:

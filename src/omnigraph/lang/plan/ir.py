@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from omnigraph.base.ids import TypeName, VariableName
 from omnigraph.lang.query.typed import (
+    MIRRORED,
     ROW,
     AggregateFunction,
     AggregateOf,
@@ -59,6 +60,7 @@ from omnigraph.lang.query.typed import (
 )
 
 __all__ = [
+    "MIRRORED",
     "ROW",
     "Aggregate",
     "AggregateFunction",

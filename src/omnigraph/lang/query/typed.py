@@ -147,6 +147,17 @@ class CompareOp(Enum):
     STARTS_WITH = "starts_with"
 
 
+MIRRORED = {
+    CompareOp.EQ: CompareOp.EQ,
+    CompareOp.NE: CompareOp.NE,
+    CompareOp.LT: CompareOp.GT,
+    CompareOp.LE: CompareOp.GE,
+    CompareOp.GT: CompareOp.LT,
+    CompareOp.GE: CompareOp.LE,
+}
+"""The comparison that means the same with its sides exchanged; the others have none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Compare:
     """A null on either side matches nothing, `!=` included."""

@@ -16,6 +16,7 @@ from omnigraph.base.ids import VariableName
 from omnigraph.base.types import ListOf, Scalar, VectorOf
 from omnigraph.lang.plan.chain import binds, chain, relinked
 from omnigraph.lang.plan.ir import (
+    MIRRORED,
     Aggregate,
     AntiJoin,
     Compare,
@@ -58,14 +59,6 @@ ORDERED: dict[CompareOp, Callable[[Any, Any], bool]] = {
     CompareOp.LE: operator.le,
     CompareOp.GT: operator.gt,
     CompareOp.GE: operator.ge,
-}
-MIRRORED = {
-    CompareOp.EQ: CompareOp.EQ,
-    CompareOp.NE: CompareOp.NE,
-    CompareOp.LT: CompareOp.GT,
-    CompareOp.LE: CompareOp.GE,
-    CompareOp.GT: CompareOp.LT,
-    CompareOp.GE: CompareOp.LE,
 }
 
 

@@ -19,6 +19,7 @@ from omnigraph.lang.plan.chain import (
     needs,
     outer_of,
     relinked,
+    turned,
     types_bound,
 )
 from omnigraph.lang.plan.ir import (
@@ -30,9 +31,7 @@ from omnigraph.lang.plan.ir import (
     Compare,
     CompareOp,
     CountJoin,
-    Direction,
     Distinct,
-    EdgeStep,
     EntityOf,
     Expand,
     Expression,
@@ -53,7 +52,7 @@ from omnigraph.lang.plan.ir import (
 from omnigraph.lang.plan.stats import SHARE_OF_BLOCK, Estimator
 from omnigraph.lang.query.uses import used_in
 
-__all__ = ["Names", "Ordered", "Types", "order_joins", "order_pattern", "turned"]
+__all__ = ["Names", "Ordered", "Types", "order_joins", "order_pattern"]
 
 # A product of rows that no edge ties together is a last resort.
 PRODUCT_PENALTY = 4
@@ -74,17 +73,6 @@ def order_pattern(op: Op, live: Names, estimator: Estimator, types: Types) -> "O
     variables of the enclosing pattern.
     """
     return _pattern(op, _Wanted(live, folds=True), estimator, types)
-
-
-def turned(step: EdgeStep) -> EdgeStep:
-    """The same edges, walked the other way."""
-    match step.direction:
-        case Direction.OUT:
-            return EdgeStep(step.edge, Direction.IN)
-        case Direction.IN:
-            return EdgeStep(step.edge, Direction.OUT)
-        case Direction.BOTH:
-            return step
 
 
 @dataclass(frozen=True, slots=True)
