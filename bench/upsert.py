@@ -60,7 +60,8 @@ def main() -> None:
 def write_people(file: Path, first: int, count: int, *, age: int) -> None:
     file.parent.mkdir(parents=True)
     number = pa.array(np.arange(first, first + count))
-    name = pc.binary_join_element_wise("Person", number.cast(pa.string()), " ")
+    # Long enough for a million rows to be too many for the driver.
+    name = pc.binary_join_element_wise("Person", *[number.cast(pa.string())] * 8, " ")
     table = pa.table([number, name, pa.repeat(pa.scalar(age, pa.int32()), count)], NAMES)
     pq.write_table(table, file, row_group_size=1_000_000)
 
