@@ -10,6 +10,7 @@ __all__ = [
     "MANIFEST",
     "RECOVERY",
     "SCHEMAS",
+    "STAGING",
     "table_path",
 ]
 
@@ -19,6 +20,7 @@ AUDIT = "_graph_commit_recoveries.lance"
 RECOVERY = "__recovery"
 LOCKS = "__locks"
 SCHEMAS = "_schemas"
+STAGING = "__staging"
 
 BLOB_MARK = {b"lance-encoding:blob": b"true"}
 """Of a column, in Arrow's metadata: Lance keeps its large values beside the file."""
