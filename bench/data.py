@@ -32,6 +32,7 @@ FIRST_NAMES = [
     "Pia",
 ]
 CITIES = 400
+ROWS_AT_A_TIME = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ SIZES = {
     "XS": Size(1_000, 24_000),
     "S": Size(10_000, 240_000),
     "M": Size(100_000, 2_400_000),
+    "L": Size(1_000_000, 24_000_000),
 }
 
 
@@ -119,6 +121,12 @@ def _follows(rng: np.random.Generator, size: Size) -> tuple[np.ndarray, np.ndarr
 
 
 def _write_lines(file: Path, parts: list[str | pa.Array]) -> None:
-    columns = [p if isinstance(p, str) else pc.cast(p, pa.string()) for p in parts]
-    lines = pc.binary_join_element_wise(*columns, "\n", "")
-    file.write_bytes(b"".join(lines.cast(pa.binary()).to_pylist()))
+    count = max(len(p) for p in parts if isinstance(p, pa.Array))
+    with file.open("wb") as out:
+        for start in range(0, count, ROWS_AT_A_TIME):
+            columns = [
+                p if isinstance(p, str) else pc.cast(p.slice(start, ROWS_AT_A_TIME), pa.string())
+                for p in parts
+            ]
+            lines = pc.binary_join_element_wise(*columns, "\n", "")
+            out.write(b"".join(lines.cast(pa.binary()).to_pylist()))

@@ -24,6 +24,11 @@ class Worker:
         theirs.close()
         self.version = str(self._answer()[1])
 
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
     def call(self, step: str, argument: Any = None) -> tuple[float, Any]:
         """The seconds that a step took, and its answer."""
         self._pipe.send((step, argument))

@@ -1,8 +1,17 @@
+from collections.abc import Iterator
+
 import pytest
 
 from omnigraph.pipeline import load
 from omnigraph.pipeline.local import InProcess
 from omnigraph.pipeline.runner import Runner
+from tests.pipeline.clusters import (
+    Driver,
+    Server,
+    cluster_environment,
+    connect_server,
+    standalone,
+)
 
 ON_SPARK = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -17,3 +26,29 @@ def runner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> R
         return InProcess()
     spark: Runner = request.getfixturevalue("spark")
     return spark
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with standalone(tmp_path_factory.mktemp("cluster")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def cluster_driver(cluster: Server) -> Iterator[Driver]:
+    driver = Driver(cluster_environment(cluster))
+    yield driver
+    driver.stop()
+
+
+@pytest.fixture(scope="session")
+def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with connect_server(tmp_path_factory.mktemp("connect")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def connect_driver(connect: Server) -> Iterator[Driver]:
+    driver = Driver(cluster_environment(connect))
+    yield driver
+    driver.stop()

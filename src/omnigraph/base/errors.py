@@ -52,6 +52,7 @@ __all__ = [
     "LanguageError",
     "LimitError",
     "LimitExceeded",
+    "LoadUnderWay",
     "MappingInvalid",
     "MergeConflicts",
     "MigrationRefused",
@@ -73,6 +74,7 @@ __all__ = [
     "SchemaVersionUnsupported",
     "SourceInvalid",
     "SparkFailed",
+    "StagedLoadMissing",
     "StorageError",
     "StorageFailed",
     "StoreUnfit",
@@ -418,6 +420,23 @@ class FileMissing(MissingError):
 
 
 @dataclass(eq=False)
+class StagedLoadMissing(MissingError):
+    """There is nothing to resume: the load ended, well or not, or never began to stage."""
+
+    code: ClassVar[str] = "not_found"
+    load_id: str
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"no load {self.load_id} waits to be resumed"
+
+    @property
+    def hint(self) -> str | None:
+        waiting = f"there is {', '.join(self.known)}; or " if self.known else ""
+        return f"{waiting}load again without resuming"
+
+
+@dataclass(eq=False)
 class DependencyMissing(MissingError):
     """A program or package that this use needs is not installed."""
 
@@ -586,6 +605,23 @@ class BranchBusy(ConflictError):
     @property
     def hint(self) -> str | None:
         return "nothing was written: retry when that writer is done"
+
+
+@dataclass(eq=False)
+class LoadUnderWay(ConflictError):
+    """A driver that seems to live is at work on the load."""
+
+    code: ClassVar[str] = "load_in_progress"
+    load_id: str
+    host: str
+    pid: int
+
+    def __str__(self) -> str:
+        return f"load {self.load_id} is under way in process {self.pid} on {self.host}"
+
+    @property
+    def hint(self) -> str | None:
+        return "wait until it is done; a driver that died is known as such after a minute"
 
 
 @dataclass(eq=False)

@@ -175,6 +175,7 @@ class Graph:
         max_errors: int | None = None,
         dry_run: bool = False,
         load_id: str | None = None,
+        resume: bool = False,
         engine: str = "auto",
         actor: str | None = None,
         message: str | None = None,
@@ -192,7 +193,8 @@ class Graph:
         `mode` is `append` (an id that is already there is an error), `merge` (a row replaces the
         one with its id, whole, or is new) or `overwrite` (replaces all rows of the types present in
         the input). `from_` makes the branch first. A `load_id` that the branch has seen makes the
-        load a repetition, which does nothing: so a load may be tried again after any failure.
+        load a repetition, which does nothing: so a load may be tried again after any failure. With
+        `resume` the load of this `load_id`, whose process died, goes on with what it had staged.
 
         One bad row fails the load, unless `on_error` is `quarantine`: then bad rows, at most
         `max_errors`, go to the directory `quarantine` with reasons, and the others are loaded. A
@@ -218,6 +220,7 @@ class Graph:
                 branch=BranchName(branch),
                 from_=BranchName(from_) if from_ is not None else None,
                 load_id=load_id,
+                resume=resume,
                 # Whoever passes a session means it to be used.
                 engine="spark" if session is not None and engine == "auto" else engine,
                 bad_rows=BadRows(on_error, quarantine, max_errors),
@@ -466,6 +469,7 @@ class Graph:
                     master=self._settings.spark_master,
                     remote=self._settings.spark_remote,
                     log=self._settings.spark_log,
+                    options=self._settings.spark_options,
                 )
             )
         return self._spark

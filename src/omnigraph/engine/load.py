@@ -8,11 +8,17 @@ what is there now; an overwrite is refused, since what it meant to replace has c
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.base.errors import ArgumentInvalid, BranchMissing, OmnigraphError
+from omnigraph.base.errors import (
+    ArgumentInvalid,
+    BranchBusy,
+    BranchMissing,
+    OmnigraphError,
+    ReadSetMoved,
+)
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.bad_rows import BadRows, opened
@@ -20,12 +26,14 @@ from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
+from omnigraph.write.recover import recover_if_idle
 from omnigraph.write.stage import Work
 from omnigraph.write.writer import OnConflict, write
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.load import LoadMode, StagedLoad
     from omnigraph.pipeline.quarantine import Quarantine
+    from omnigraph.pipeline.record import Recording
     from omnigraph.pipeline.runner import Runner
     from omnigraph.pipeline.settle import SettledLoad
     from omnigraph.pipeline.sources import PlannedInput
@@ -54,6 +62,7 @@ class Request:
     branch: BranchName
     from_: BranchName | None
     load_id: str | None
+    resume: bool
     engine: str
     bad_rows: BadRows
     is_dry_run: bool
@@ -71,9 +80,15 @@ def load(
 ) -> LoadResult:
     """Stage the input and publish it as one commit."""
     from omnigraph.pipeline.load import LoadMode
+    from omnigraph.pipeline.record import forget_record
 
     mode = _checked_mode(request)
+    if request.load_id is not None:
+        # A load of this name that died in its last step is finished first.
+        with suppress(BranchMissing):
+            recover_if_idle(store, request.branch)
     if (before := _loaded_before(store, request)) is not None:
+        forget_record(store, request.load_id or "")
         return _repetition(request, before, base_branch=None)
     tell = progress or _silent
     with _quarantine(store, request) as quarantine:
@@ -82,20 +97,25 @@ def load(
                 store, request, mode=mode, quarantine=quarantine, start_spark=start_spark, tell=tell
             )
             began = time.monotonic()
-            id_ = write(
-                store,
-                preparation.prepare,
-                branch=request.branch,
-                kind=CommitKind.LOAD,
-                actor=actor,
-                message=message,
-                extra={LOAD_ID: request.load_id} if request.load_id is not None else None,
-                unless=lambda: _loaded_before(store, request) is not None,
-                on_conflict=(
-                    OnConflict.RAISE if mode is LoadMode.OVERWRITE else OnConflict.PREPARE_AGAIN
-                ),
-                faults=faults,
-            )
+            try:
+                id_ = write(
+                    store,
+                    preparation.prepare,
+                    branch=request.branch,
+                    kind=CommitKind.LOAD,
+                    actor=actor,
+                    message=message,
+                    extra={LOAD_ID: request.load_id} if request.load_id is not None else None,
+                    unless=lambda: _loaded_before(store, request) is not None,
+                    on_conflict=(
+                        OnConflict.RAISE if mode is LoadMode.OVERWRITE else OnConflict.PREPARE_AGAIN
+                    ),
+                    faults=faults,
+                )
+            except (BranchBusy, ReadSetMoved):
+                # These say that nothing was published and nothing is left to recover.
+                preparation.clean_up(is_published=False)
+                raise
         tell("publish", 1, 1)
         preparation.clean_up(is_published=id_ is not None)
         if id_ is None and (before := _loaded_before(store, request)) is not None:
@@ -156,10 +176,22 @@ class _Preparation:
         self._clock = Phases()
         self._start_spark = start_spark
         self._runner: Runner | None = None
+        self._recording: Recording | None = None
         self._staged: StagedLoad | None = None
         self._settled: SettledLoad | None = None
 
     def prepare(self, snapshot: Snapshot) -> Work:
+        try:
+            return self._prepare(snapshot)
+        except KeyboardInterrupt:
+            self._abandon()
+            # Whoever shows it to a person has no other way to know how far it was.
+            raise KeyboardInterrupt("nothing was loaded") from None
+        except Exception:
+            self._abandon()
+            raise
+
+    def _prepare(self, snapshot: Snapshot) -> Work:
         if self._runner is None or self._staged is None:
             self._runner, self._staged = self._stage(snapshot)
         self._tell("check", 0, 1)
@@ -174,7 +206,18 @@ class _Preparation:
     def clean_up(self, *, is_published: bool) -> None:
         """Delete files that nothing will ever name, now that it is known which."""
         if self._settled is not None:
-            self._settled.discard_leftovers(is_published=is_published)
+            # Of a load that was resumed and turns out to be there, the files may be what is there.
+            is_named = is_published or self._settled.load.resumed > 0
+            self._settled.discard_leftovers(is_published=is_named)
+        if self._recording is not None:
+            self._recording.finish()
+
+    def _abandon(self) -> None:
+        """Nothing will be published: leave nothing behind that can be reached."""
+        if self._staged is not None:
+            self._staged.discard_files()
+        if self._recording is not None:
+            self._recording.abandon()
 
     def result(self, commit: Commit | None, *, seconds: float) -> LoadResult:
         settled = self._settled
@@ -203,33 +246,54 @@ class _Preparation:
             input_bytes=load.input_bytes,
             seconds={**spent, "publish": seconds - sum(spent.values())},
             tasks=len(load.tasks),
+            resumed_tasks=load.resumed,
             commit=CommitInfo.of(commit) if commit is not None else None,
         )
 
     def _stage(self, snapshot: Snapshot) -> tuple["Runner", "StagedLoad"]:
         from omnigraph.pipeline.load import stage_load
+        from omnigraph.pipeline.record import Recording
         from omnigraph.pipeline.sources import plan_pieces
 
+        request, store = self._request, self._store
+        parallelism = os.cpu_count() or 1
+        if request.resume:
+            assert request.load_id is not None, "asked for above"
+            self._recording = Recording.resume(
+                store, load_id=request.load_id, mode=request.mode, branch=request.branch
+            )
+            parallelism = self._recording.parallelism
         with self._clock.phase("read"):
             planned = plan_pieces(
-                self._request.source,
+                request.source,
                 catalog=snapshot.catalog,
-                mapping=self._request.mapping,
-                format=self._request.format,
-                parallelism=os.cpu_count() or 1,
+                mapping=request.mapping,
+                format=request.format,
+                parallelism=parallelism,
             )
         self._tell("start", 0, 0)
         with self._clock.phase("start"):
             runner = self._start(planned)
+        # A single task is done or it is not: there is nothing to account for.
+        if self._recording is None and len(planned.tasks) > 1 and not request.is_dry_run:
+            self._recording = Recording.begin(
+                store,
+                load_id=request.load_id,
+                mode=request.mode,
+                branch=request.branch,
+                base_commit=snapshot.commit.id,
+                parallelism=parallelism,
+            )
         with self._clock.phase("read"):
             staged = stage_load(
                 runner,
                 planned,
                 snapshot=snapshot,
                 mode=self._mode,
-                root=str(self._store.root),
-                now_ms=self._store.clock.now_ms(),
+                root=str(store.root),
+                now_ms=store.clock.now_ms(),
                 quarantine=self._quarantine,
+                recording=self._recording,
                 progress=self._tell,
             )
         return runner, staged
@@ -285,6 +349,9 @@ def _checked_mode(request: Request) -> "LoadMode":
         raise ArgumentInvalid(argument="engine", value=request.engine, rule=rule)
     if request.load_id == "":
         raise ArgumentInvalid(argument="load_id", value="", rule="it has at least one character")
+    if request.resume and (request.load_id is None or request.is_dry_run):
+        rule = "it is known by the load_id it was begun with, and is published"
+        raise ArgumentInvalid(argument="resume", value="True", rule=rule)
     return LoadMode.named(request.mode)
 
 
@@ -322,6 +389,7 @@ def _repetition(request: Request, before: Commit, *, base_branch: BranchName | N
         input_bytes=0,
         seconds={},
         tasks=0,
+        resumed_tasks=0,
         commit=CommitInfo.of(before),
     )
 
@@ -330,7 +398,9 @@ def _repetition(request: Request, before: Commit, *, base_branch: BranchName | N
 def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
     """Make the branch first where asked to, and take it away again if the load fails."""
     branch = request.branch
-    if request.from_ is None:
+    # The first try of a load that is resumed has made its branch.
+    is_there = request.resume and branch in {one.name for one in store.branches.list()}
+    if request.from_ is None or is_there:
         store.branches.resolve(branch)
         yield
         return

@@ -164,6 +164,8 @@ class LoadResult:
     seconds: Mapping[str, float]
     """Where the time went, phase by phase."""
     tasks: int
+    resumed_tasks: int
+    """Those that were done before: by a driver that died, or by an executor that did."""
     commit: CommitInfo | None
 
     @property

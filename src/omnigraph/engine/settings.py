@@ -1,6 +1,7 @@
 """The environment, read once and passed down as a value; no other module looks at it."""
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +18,14 @@ YES = ("1", "true", "yes", "on")
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`OMNIGRAPH_SPARK_MASTER` (default `local[*]`), `OMNIGRAPH_SPARK_REMOTE` (`sc://…`, wins),
-    `OMNIGRAPH_SPARK_LOG` (a file for Spark's own log), `XDG_CACHE_HOME` (default `~/.cache`),
+    `OMNIGRAPH_SPARK_LOG` (a file for Spark's own log), `OMNIGRAPH_SPARK_OPTIONS` (Spark's own
+    settings, `spark.name=value` separated by blanks), `XDG_CACHE_HOME` (default `~/.cache`),
     `OMNIGRAPH_TRAVERSAL_MODE` (`auto`, `indexed` or `csr`), and the variables of S3 (`AWS_…`)."""
 
     spark_master: str = "local[*]"
     spark_remote: str | None = None
     spark_log: str | None = None
+    spark_options: Mapping[str, str] = field(default_factory=dict)
     bucket_access: BucketAccess = field(default_factory=BucketAccess)
     query_memory_bytes: int = field(default_factory=lambda: _machine_memory_bytes() // 4)
     """What one query may take, unless it is told otherwise."""
@@ -37,10 +40,25 @@ class Settings:
             spark_master=environment.get("OMNIGRAPH_SPARK_MASTER") or "local[*]",
             spark_remote=environment.get("OMNIGRAPH_SPARK_REMOTE") or None,
             spark_log=environment.get("OMNIGRAPH_SPARK_LOG") or None,
+            spark_options=_spark_options(environment.get("OMNIGRAPH_SPARK_OPTIONS") or ""),
             traversal_mode=_traversal_mode(environment.get("OMNIGRAPH_TRAVERSAL_MODE") or "auto"),
             cache_directory=_cache_directory(environment),
             bucket_access=_bucket_access(environment),
         )
+
+
+def _spark_options(text: str) -> dict[str, str]:
+    """Quoted as in a shell, since values may hold blanks."""
+    argument = "OMNIGRAPH_SPARK_OPTIONS"
+    rule = "it is spark.name=value, several of them separated by blanks"
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        raise ArgumentInvalid(argument, text, rule) from None
+    options = dict(word.split("=", 1) for word in words if "=" in word)
+    if len(options) < len(words) or not all(name.startswith("spark.") for name in options):
+        raise ArgumentInvalid(argument, text, rule)
+    return options
 
 
 def _traversal_mode(name: str) -> TraversalMode:

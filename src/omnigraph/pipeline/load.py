@@ -20,6 +20,7 @@ from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.quarantine import Quarantine
+from omnigraph.pipeline.record import Recording, name_tasks, stage_task
 from omnigraph.pipeline.runner import Ran, Runner
 from omnigraph.pipeline.sources import PlannedInput
 from omnigraph.pipeline.stage import (
@@ -32,6 +33,9 @@ from omnigraph.pipeline.stage import (
     stage_pieces,
 )
 from omnigraph.store.arrow import table_schema
+from omnigraph.store.durability import Durability
+from omnigraph.store.layout import GRAPH
+from omnigraph.store.objects import objects_at
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["LoadMode", "LoadedTable", "Phases", "Progress", "StagedLoad", "TaskNote", "stage_load"]
@@ -124,6 +128,8 @@ class StagedLoad:
     """Files of the quarantine, in the order of the input."""
     input_bytes: int
     tasks: tuple[TaskNote, ...]
+    resumed: int = 0
+    """Tasks that an earlier driver, or an earlier try, had done."""
 
     def __post_init__(self) -> None:
         staged = sum(table.rows for table in self.tables.values())
@@ -153,21 +159,24 @@ def stage_load(
     root: str,
     now_ms: int,
     quarantine: Quarantine | None = None,
+    recording: Recording | None = None,
     progress: Progress | None = None,
 ) -> StagedLoad:
-    """Read, check and stage the input's rows, each by itself."""
+    """Read, check and stage the input's rows, each by itself.
+
+    With a `recording` each task is accounted for, and one that is done is not done again.
+    """
     tell = progress or (lambda phase, done, total: None)
-    tasks, size = planned.tasks, planned.size
+    size = planned.size
     uris = {e.table_key: snapshot.staging_uri(e) for e in snapshot.catalog.entities}
     keeping = _keeping(mode, runner, size, may_reject=quarantine is not None)
-    job = StageJob(snapshot.catalog, uris, snapshot.options, now_ms, keeping, quarantine)
-    tell("read", 0, size)
-    ran = runner.run(
-        tasks,
-        partial(stage_pieces, job),
-        doing="reading the input",
-        on_progress=lambda done: tell("read", size * done // len(tasks), size),
+    graph = objects_at(root, Durability.RELAXED, snapshot.options).get(GRAPH)
+    assert graph is not None, "a graph is where it was opened"
+    job = StageJob(
+        snapshot.catalog, uris, snapshot.options, root, graph, now_ms, keeping, quarantine
     )
+    tell("read", 0, size)
+    ran = _run(runner, planned, job, recording, snapshot, tell)
     load = _gather(ran, job, mode=mode, root=root, size=size)
     tell("read", size, size)
     return load
@@ -187,6 +196,29 @@ class Phases:
 
 
 # The pass over the input --------------------------------------------------------------------------
+
+
+def _run(
+    runner: Runner,
+    planned: PlannedInput,
+    job: StageJob,
+    recording: Recording | None,
+    snapshot: Snapshot,
+    tell: Progress,
+) -> list[Ran[Share]]:
+    count, size, doing = len(planned.tasks), planned.size, "reading the input"
+
+    def on_progress(done: int) -> None:
+        tell("read", size * done // count, size)
+
+    # Rows that the driver holds die with it: there is no account of those.
+    if recording is None or Keeping.HELD in job.keeping:
+        work = partial(stage_pieces, job)
+        return runner.run(planned.tasks, work, doing=doing, on_progress=on_progress)
+    tasks = name_tasks(job, planned.tasks, schema_hash=snapshot.schema_hash)
+    recording.expect(tasks)
+    named_work = partial(stage_task, job, recording.folder)
+    return runner.run(tasks, named_work, doing=doing, on_progress=on_progress)
 
 
 def _keeping(mode: LoadMode, runner: Runner, size: int, *, may_reject: bool) -> Keeping:
@@ -234,6 +266,7 @@ def _gather(
         parts=tuple(part for one in ran for part in one.result.parts),
         input_bytes=size,
         tasks=tuple(TaskNote(one.partition, one.pid) for one in ran),
+        resumed=sum(one.result.was_done for one in ran),
     )
 
 

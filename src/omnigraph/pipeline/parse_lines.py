@@ -106,16 +106,26 @@ def _lines(data: bytes) -> _Lines:
         # Not UTF-8, or a character cut in two: Arrow's functions on text may not see this.
         every = np.flatnonzero([bool(line.strip(BLANKS)) for line in data.split(b"\n")])
         return _Lines(text, every[:0], every, pa.array([], pa.string()), pa.array([], pa.string()))
-    kinds = pc.extract_regex(text, KIND)
-    is_plain = (
-        kinds.is_valid().to_numpy(zero_copy_only=False)
-        & _close(code, offsets.astype(np.int64))
-        & ~pc.match_substring_regex(text, NULL_AFTER_ROW).to_numpy(zero_copy_only=False)
-    )
+    kinds = _kinds(text)
+    is_plain = kinds.is_valid().to_numpy(zero_copy_only=False)
+    is_plain = is_plain & _close(code, offsets.astype(np.int64))
+    if b"null" in data:
+        suspect = pc.match_substring_regex(text, NULL_AFTER_ROW)
+        is_plain &= ~suspect.to_numpy(zero_copy_only=False)
     rest = np.flatnonzero(~is_plain)
     odd = [number for number in rest.tolist() if text[number].as_py().strip(BLANKS.decode())]
     members, names = (kinds.field(i).filter(pa.array(is_plain)) for i in (0, 1))
     return _Lines(text, np.flatnonzero(is_plain), np.array(odd, dtype=np.int64), members, names)
+
+
+def _kinds(text: pa.Array) -> pa.StructArray:
+    """The member that names each line's type, and the name."""
+    # Most files hold one type, as programs write it: all lines begin alike.
+    first = re.match(KIND, text[0].as_py()) if len(text) else None
+    if first is not None and pc.all(pc.starts_with(text, first[0])).as_py():
+        same = [pa.repeat(first[group], len(text)) for group in ("member", "name")]
+        return pa.StructArray.from_arrays(same, ["member", "name"])
+    return pc.extract_regex(text, KIND)
 
 
 def _close(code: np.ndarray, offsets: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The one place that talks to Spark: how a session is made, quieted, used and stopped.
+"""A Spark session as a runner: how it is used and stopped, whichever way it was begun.
 
 A process holds one Spark context at most, so `Spark.open` joins the session that is already there
 (as `getOrCreate` does) and then leaves it running when closed: whoever made a session stops it.
@@ -12,23 +12,18 @@ import contextlib
 import os
 import pickle
 import re
-import socket
-import sys
-import tempfile
 import threading
+import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from typing import IO, Any, TypeVar, cast
-from urllib.parse import urlsplit
+from typing import IO, Any, Generic, TypeVar, cast
 
 import pyarrow as pa
 
 from omnigraph.base.errors import DependencyMissing, OmnigraphError, SparkFailed
-from omnigraph.pipeline.java import find_java_home
+from omnigraph.pipeline.launch import SparkSettings, connect, first_reason, launch, open_log
 from omnigraph.pipeline.runner import Engine, Ran, runs
 
 __all__ = ["Spark", "SparkSettings"]
@@ -36,36 +31,18 @@ __all__ = ["Spark", "SparkSettings"]
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Of a remote cluster we do not ask how wide it is; this many tasks at a time are planned for.
-REMOTE_PARALLELISM = 16
+# A cluster does not say how wide it is before it has run something: at least so many tasks at a
+# time are planned for.
+CLUSTER_PARALLELISM = 16
 
-# The JVM shuffles keys; rows live in the Python workers, which need the rest of the memory.
-DRIVER_MEMORY_SHARE = 0.25
-DRIVER_MEMORY_MIB = range(1024, 8192 + 1)
-
-LOOPBACK = "127.0.0.1"
-CONNECT_PORT, CONNECT_TIMEOUT_S = 15002, 10
-
-LOG_TAIL_BYTES = 2_000
 POLL_SECONDS = 0.2
+
+# How long tasks may take to end once they are told to. A worker is killed after two seconds.
+CANCEL_S = 10.0
 RAN = pa.schema([("ran", pa.binary())])
 
 # How an error of ours travels from a task through Java and back: as a word in its message.
 ERROR_MARK = "omnigraph-error:"
-
-
-@dataclass(frozen=True, slots=True)
-class SparkSettings:
-    """Where bulk work runs. `remote` (`sc://host:port`) wins over `master`.
-
-    `log` is a file that gets what Spark prints; without it the output is dropped when all went
-    well. `options` are Spark's own settings and win over ours.
-    """
-
-    master: str = "local[*]"
-    remote: str | None = None
-    log: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
 
 
 class Spark:
@@ -92,9 +69,9 @@ class Spark:
         if SparkContext._active_spark_context is not None:
             return cls.adopt(SparkSession.builder.getOrCreate())
         if settings.remote is not None:
-            return cls(_connect(settings.remote, settings.options), is_owned=True)
-        log = _open_log(settings.log)
-        return cls(_launch(settings, environment, log), log=log, is_owned=True)
+            return cls(connect(settings.remote, settings.options), is_owned=True)
+        log = open_log(settings.log)
+        return cls(launch(settings, environment, log), log=log, is_owned=True)
 
     @classmethod
     def adopt(cls, session: Any) -> "Spark":
@@ -120,7 +97,10 @@ class Spark:
     @property
     def parallelism(self) -> int:
         context = self._context()
-        return REMOTE_PARALLELISM if context is None else int(context.defaultParallelism)
+        if context is None:
+            return CLUSTER_PARALLELISM
+        width = int(context.defaultParallelism)
+        return width if context.master.startswith("local[") else max(width, CLUSTER_PARALLELISM)
 
     def run(
         self,
@@ -133,8 +113,7 @@ class Spark:
         if not tasks:
             return []
         frame = self._frame(list(enumerate(tasks)), partial(_run_one, work), RAN)
-        with self._failures(doing), self._watch(on_progress):
-            rows = frame.collect()
+        rows = self._run(frame.collect, doing=doing, on_progress=on_progress)
         return [cast("Ran[R]", ran) for _, ran in sorted(pickle.loads(row.ran) for row in rows)]
 
     def show_as(
@@ -148,8 +127,8 @@ class Spark:
         self._frame(tasks, read, schema).createOrReplaceTempView(name)
 
     def query(self, sql: str, *, doing: str) -> list[dict[str, Any]]:
-        with self._failures(doing):
-            return [row.asDict() for row in self.session.sql(sql).collect()]
+        rows = self._run(lambda: self.session.sql(sql).collect(), doing=doing)
+        return [row.asDict() for row in rows]
 
     def run_over(
         self,
@@ -161,9 +140,12 @@ class Spark:
         tasks: int,
         doing: str,
     ) -> list[R]:
-        with self._failures(doing):
+        def answer() -> list[Any]:
             dealt = self.session.sql(sql).repartition(tasks, by).sortWithinPartitions(by, then)
-            rows = self._mapped(dealt, partial(_run_over, work, by), RAN).collect()
+            rows: list[Any] = self._mapped(dealt, partial(_run_over, work, by), RAN).collect()
+            return rows
+
+        rows = self._run(answer, doing=doing)
         return [cast("R", pickle.loads(row.ran)) for row in rows]
 
     def run_frame(
@@ -211,6 +193,51 @@ class Spark:
 
         return self.session.sparkContext if isinstance(self.session, SparkSession) else None
 
+    def _run(
+        self,
+        action: Callable[[], R],
+        *,
+        doing: str,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> R:
+        """What `action` gives. If that fails, or we are stopped, so are its tasks."""
+        context, name = self._context(), f"omnigraph-{uuid.uuid4().hex}"
+
+        def mark() -> None:
+            if context is None:
+                self.session.addTag(name)
+            else:
+                context.setJobGroup(name, doing, interruptOnCancel=True)
+
+        with self._failures(doing), _watched(context, name, on_progress):
+            # In a thread of its own: whoever stops us stops a wait, and never a call that would
+            # leave its answer in the connection for the next one to find.
+            answer = _Answer(partial(_in_turn, mark, action), is_classic=context is not None)
+            try:
+                return answer.get()
+            except BaseException:
+                self._cancel(name)
+                answer.wait(CANCEL_S)
+                raise
+
+    def _cancel(self, name: str) -> None:
+        """End the job's tasks, and wait until they have: they may be writing files."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        context = self._context()
+        # Spark may be gone altogether, and then so are its tasks.
+        with contextlib.suppress(PySparkException, Py4JError, OSError):
+            if context is None:
+                self.session.interruptTag(name)
+                return
+            context.cancelJobGroup(name)
+            tracker, deadline = context.statusTracker(), time.monotonic() + CANCEL_S
+            while any(stage.numActiveTasks for stage in _stages(tracker, name)):
+                if time.monotonic() > deadline:
+                    return
+                time.sleep(POLL_SECONDS)
+
     @contextlib.contextmanager
     def _failures(self, doing: str) -> Iterator[None]:
         """Errors of ours come back as they were; Spark's own become `SparkFailed`."""
@@ -223,154 +250,79 @@ class Spark:
             text = str(error)
             if ours := re.search(f"{ERROR_MARK}([A-Za-z0-9+/=]+)", text):
                 raise cast(OmnigraphError, pickle.loads(base64.b64decode(ours[1]))) from None
+            if missing := re.search(r"No module named '(\w+)", text):
+                reason = f"the Python of the workers has no {missing[1]}: install omnigraph there"
+                raise SparkFailed(doing=doing, reason=reason) from error
             # Anything else that Python raised in a task is a bug of ours.
             assert not isinstance(error, PythonException), text
-            raise SparkFailed(doing=doing, reason=_reason(text)) from error
-
-    @contextlib.contextmanager
-    def _watch(self, on_progress: Callable[[int], None] | None) -> Iterator[None]:
-        """Report how many tasks are done while the block runs."""
-        context = self._context()
-        if on_progress is None or context is None:
-            yield
-            return
-        group, done = str(uuid.uuid4()), threading.Event()
-        context.setJobGroup(group, "omnigraph")
-        watcher = threading.Thread(
-            target=_poll, args=(context.statusTracker(), group, done, on_progress), daemon=True
-        )
-        watcher.start()
-        try:
-            yield
-        finally:
-            done.set()
-            watcher.join()
-            context.setLocalProperty("spark.jobGroup.id", None)
-
-
-# Starting -----------------------------------------------------------------------------------------
-
-
-def _launch(settings: SparkSettings, environment: Mapping[str, str], log: IO[bytes]) -> Any:
-    from pyspark import SparkConf, SparkContext
-    from pyspark.errors import PySparkException
-    from pyspark.java_gateway import launch_gateway
-    from pyspark.sql import SparkSession
-
-    conf = SparkConf(loadDefaults=False)
-    for name, value in {**_options(settings.master), **settings.options}.items():
-        conf.set(name, value)
-    surroundings = {
-        "JAVA_HOME": str(find_java_home(environment)),
-        "PYSPARK_PYTHON": sys.executable,
-        **({"SPARK_LOCAL_IP": LOOPBACK} if _is_local(settings.master) else {}),
-    }
-    try:
-        with _environment(surroundings), warnings.catch_warnings():
-            # Lance warns of any fork; this one becomes the JVM at once.
-            warnings.filterwarnings("ignore", message="lance is not fork-safe")
-            # A stopped session leaves its JVM behind, and the next one runs in it.
-            gateway = SparkContext._gateway or launch_gateway(conf, {"stdout": log, "stderr": log})
-            return SparkSession(SparkContext(conf=conf, gateway=gateway))
-    except PySparkException as error:
-        raise SparkFailed(doing="starting", reason=_tail(log) or str(error)) from error
-
-
-def _connect(remote: str, options: Mapping[str, str]) -> Any:
-    from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
-
-    try:
-        # The client itself goes on trying for ten minutes before it says so.
-        address = urlsplit(remote)
-        server = (address.hostname or "", address.port or CONNECT_PORT)
-        socket.create_connection(server, timeout=CONNECT_TIMEOUT_S).close()
-        builder = SparkSession.builder.remote(remote)
-        for name, value in options.items():
-            builder = builder.config(name, value)
-        return builder.getOrCreate()
-    except ImportError as missing:
-        raise DependencyMissing(
-            what="a client for Spark Connect", install='pip install "pyspark[connect]"'
-        ) from missing
-    except (OSError, ValueError, PySparkException) as error:
-        raise SparkFailed(doing=f"connecting to {remote}", reason=_reason(str(error))) from error
-
-
-def _options(master: str) -> dict[str, str]:
-    options = {
-        "spark.app.name": "omnigraph",
-        "spark.master": master,
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.session.timeZone": "UTC",
-    }
-    if _is_local(master):
-        options |= {
-            "spark.driver.host": LOOPBACK,
-            "spark.driver.bindAddress": LOOPBACK,
-            "spark.driver.memory": f"{_driver_memory_mib()}m",
-            # The JVM's second compiler costs a third more processor time in the first load of a
-            # session, and pays off only where millions of keys are shuffled.
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-            # One machine: more shuffle files than cores only cost.
-            "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
-            # Workers import the package that the driver runs, installed or not.
-            "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[2]),
-        }
-    return options
-
-
-def _is_local(master: str) -> bool:
-    return master.startswith("local")
-
-
-def _driver_memory_mib() -> int:
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
-    share = int(machine * DRIVER_MEMORY_SHARE)
-    return min(max(share, DRIVER_MEMORY_MIB.start), DRIVER_MEMORY_MIB.stop - 1)
+            raise SparkFailed(doing=doing, reason=first_reason(text)) from error
 
 
 @contextlib.contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Spark takes these from the process's environment alone, at launch."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
+def _watched(
+    context: Any | None, group: str, on_progress: Callable[[int], None] | None
+) -> Iterator[None]:
+    """Report how many tasks are done while the block runs."""
+    if on_progress is None or context is None:
+        yield
+        return
+    done = threading.Event()
+    arguments = (context.statusTracker(), group, done, on_progress)
+    watcher = threading.Thread(target=_poll, args=arguments, daemon=True)
+    watcher.start()
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        done.set()
+        watcher.join()
 
 
-def _open_log(path: str | None) -> IO[bytes]:
-    return tempfile.TemporaryFile() if path is None else Path(path).open("a+b")
+class _Answer(Generic[R]):
+    """What a call gives that runs in a thread of its own."""
+
+    def __init__(self, call: Callable[[], R], *, is_classic: bool) -> None:
+        from pyspark import InheritableThread
+
+        self._call = call
+        self._given: R | None = None
+        self._error: BaseException | None = None
+        # Spark's own kind of thread keeps the caller's settings, and closes its connection.
+        kind = InheritableThread if is_classic else threading.Thread
+        self._thread = kind(target=self._run, daemon=True)
+        self._thread.start()
+
+    def get(self) -> R:
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return cast(R, self._given)
+
+    def wait(self, seconds: float) -> None:
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        try:
+            self._given = self._call()
+        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is asked for
+            self._error = error
 
 
-def _tail(log: IO[bytes]) -> str:
-    log.seek(0, os.SEEK_END)
-    log.seek(max(0, log.tell() - LOG_TAIL_BYTES))
-    return log.read().decode(errors="replace").strip()
+def _in_turn(first: Callable[[], None], then: Callable[[], R]) -> R:
+    first()
+    return then()
 
 
-def _reason(text: str) -> str:
-    """What went wrong, out of a message that goes on with Java's stack."""
-    lines = text.strip().split("\n")
-    told = next((line for line in lines if line.startswith(": ")), lines[0])
-    return re.split(r"(?:^|: )(?:[a-z]+\.)+\w+(?:Exception|Error): ", told)[-1]
+def _stages(tracker: Any, group: str) -> list[Any]:
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    return [stage for stage in stages if stage]
 
 
 def _poll(
     tracker: Any, group: str, done: threading.Event, on_progress: Callable[[int], None]
 ) -> None:
     while not done.wait(POLL_SECONDS):
-        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
-        stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
-        on_progress(sum(stage.numCompletedTasks for stage in stages if stage))
+        on_progress(sum(stage.numCompletedTasks for stage in _stages(tracker, group)))
 
 
 # Inside a task ------------------------------------------------------------------------------------

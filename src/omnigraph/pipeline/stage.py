@@ -7,6 +7,7 @@ neighbours: even of a load that will fail, rules over many rows have something t
 
 import contextlib
 import json
+import socket
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,9 @@ from omnigraph.pipeline.quarantine import Quarantine, Rejected, rejected_rows
 from omnigraph.pipeline.sources import Piece
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import discard_fragments, write_fragments, write_scratch
+from omnigraph.store.durability import Durability
+from omnigraph.store.layout import GRAPH
+from omnigraph.store.objects import objects_at
 
 __all__ = [
     "Keeping",
@@ -34,6 +38,7 @@ __all__ = [
     "StagedFile",
     "StagedTable",
     "discard",
+    "discard_tables",
     "in_input_order",
     "stage_pieces",
     "write_rows",
@@ -63,6 +68,10 @@ class StageJob:
     uris: Mapping[TableKey, str]
     options: dict[str, str] | None = field(repr=False)
     """What it takes to reach them, if they lie in a bucket: secrets too."""
+    root: str
+    """The graph's, as every worker must see it."""
+    graph: bytes
+    """What the graph says of itself there: a disk that workers do not share says otherwise."""
     now_ms: int
     keeping: Keeping = Keeping.FILES
     quarantine: Quarantine | None = None
@@ -110,13 +119,30 @@ class Share:
     tables: tuple[StagedTable, ...]
     parts: tuple[str, ...]
     """The files of the quarantine that it wrote."""
+    was_done: bool = False
+    """An earlier driver, or an earlier try, had done it."""
 
 
 def stage_pieces(job: StageJob, pieces: Sequence[Piece]) -> Share:
+    _require_graph(job)
+    tables: list[StagedTable] = []
+    try:
+        return _stage_into(tables, job, pieces)
+    except Exception:
+        discard_tables(job, tables)
+        raise
+
+
+def discard_tables(job: StageJob, tables: Iterable[StagedTable]) -> None:
+    for table in tables:
+        discard(job.uris[table.key], [file.fragment for file in table.files], job.options)
+
+
+def _stage_into(tables: list[StagedTable], job: StageJob, pieces: Sequence[Piece]) -> Share:
+    """Whatever is written is in `tables`, also if this fails."""
     read = rejected = 0
     violations = Violations()
     waiting = _Waiting(job)
-    tables: list[StagedTable] = []
     with rejected_rows(job.quarantine) as bad:
         for piece in pieces:
             for conformed in conform_piece(piece, catalog=job.catalog, now_ms=job.now_ms):
@@ -127,9 +153,22 @@ def stage_pieces(job: StageJob, pieces: Sequence[Piece]) -> Share:
                     bad.add(map(Rejected.of, conformed.bad))
                 waiting.add(piece, conformed)
                 if waiting.size >= FLUSH_BYTES:
-                    tables += waiting.flush()
+                    waiting.flush(tables)
     parts = () if bad is None else bad.parts
-    return Share(read, rejected, violations, (*tables, *waiting.flush()), parts)
+    waiting.flush(tables)
+    return Share(read, rejected, violations, tuple(tables), parts)
+
+
+def _require_graph(job: StageJob) -> None:
+    """Files written to a disk that the driver does not see would be named and never found."""
+    seen = objects_at(job.root, Durability.RELAXED, job.options).get(GRAPH)
+    if seen != job.graph:
+        reason = "there is none" if seen is None else "another graph is there"
+        raise StorageFailed(
+            doing="see the graph at",
+            path=job.root,
+            reason=f"{reason} as {socket.gethostname()} sees it; workers need shared storage",
+        )
 
 
 def write_rows(
@@ -193,12 +232,12 @@ class _Waiting:
             if typed.gives_ids:
                 self._given.add(key)
 
-    def flush(self) -> list[StagedTable]:
-        staged = [self._stage(key) for key in self._batches]
+    def flush(self, tables: list[StagedTable]) -> None:
+        for key in self._batches:
+            tables.append(self._stage(key))
         self._batches.clear()
         self._origins.clear()
         self.size = 0
-        return staged
 
     def _stage(self, key: TableKey) -> StagedTable:
         files = self._write(key)

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.base.clock import CROCKFORD, RANDOM_BITS, ULID_LETTERS
+from omnigraph.base.clock import CROCKFORD, RANDOM_BITS, ULID_LETTERS, ulid_text
 from omnigraph.lang.schema.catalog import DST, SRC, EdgeType, EntityType, NodeType
 
 __all__ = ["derive_ids", "fresh_ids", "key_columns"]
@@ -59,10 +59,15 @@ def fresh_ids(count: int, now_ms: int) -> pa.StringArray:
     low = np.uint64(first & (2**64 - 1)) + np.arange(count, dtype=np.uint64)
     carried = low < np.uint64(first & (2**64 - 1))
     high = np.uint64(first >> 64) + carried.astype(np.uint64)
-    letters = np.empty((count, ULID_LETTERS), dtype=np.uint8)
-    for position in range(ULID_LETTERS):
-        letters[:, position] = _five_bits(high, low, shift=5 * (ULID_LETTERS - 1 - position))
-    text = np.frombuffer(CROCKFORD.encode(), dtype=np.uint8)[letters]
+    # Counting changes the last few letters: the others are those of the first and of the last.
+    ends = ulid_text(first), ulid_text(first + max(count - 1, 0))
+    same = next((n for n, (a, b) in enumerate(zip(*ends, strict=True)) if a != b), ULID_LETTERS)
+    text = np.empty((count, ULID_LETTERS), dtype=np.uint8)
+    text[:, :same] = np.frombuffer(ends[0][:same].encode(), dtype=np.uint8)
+    alphabet = np.frombuffer(CROCKFORD.encode(), dtype=np.uint8)
+    for position in range(same, ULID_LETTERS):
+        letters = _five_bits(high, low, shift=5 * (ULID_LETTERS - 1 - position))
+        text[:, position] = alphabet[letters]
     offsets = np.arange(count + 1, dtype=np.int32) * ULID_LETTERS
     return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(text))
 

@@ -102,6 +102,7 @@ def load_json(result: "LoadResult") -> dict[str, Any]:
         "engine": result.engine,
         "load_id": result.load_id,
         "is_repeat": result.is_repeat,
+        "resumed_tasks": result.resumed_tasks,
         "commit": commit_json(result.commit) if result.commit else None,
     }
 

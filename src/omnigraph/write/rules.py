@@ -40,8 +40,11 @@ from omnigraph.lang.schema.catalog import (
 from omnigraph.store.identity import derive_ids, key_columns
 
 __all__ = [
+    "CLAIMS",
     "CLASHES",
     "DANGLING",
+    "ENDS",
+    "IDS",
     "RELATIONS",
     "TALLY",
     "Breach",

@@ -6,12 +6,14 @@ Names are relative to the root of the graph and use `/`, as objects do.
 import json
 import uuid
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from urllib.parse import quote
 
 import lance
 import pyarrow as pa
 from lance.file import LanceFileReader, LanceFileWriter
 
+from omnigraph.base.errors import StorageFailed
 from omnigraph.store.datasets.lance_values import (
     STORAGE_VERSION,
     failures,
@@ -150,7 +152,25 @@ def write_files(
             data_storage_version=STORAGE_VERSION,
             storage_options=options,
         )
-    return [text_of(fragment) for fragment in written]
+    fragments = [text_of(fragment) for fragment in written]
+    try:
+        _require_whole(uri, fragments)
+    except StorageFailed:
+        discard_fragments(uri, fragments, options=options)
+        raise
+    return fragments
+
+
+def _require_whole(uri: str, fragments: Sequence[str]) -> None:
+    """Where a disk runs full at a file's last bytes, Lance takes a short write for a whole one."""
+    if "://" in uri:
+        return  # a bucket takes an object whole or not at all
+    for fragment in fragments:
+        for file in json.loads(fragment)["files"]:
+            size, expected = Path(uri, "data", file["path"]).stat().st_size, file["file_size_bytes"]
+            if size != expected:
+                reason = f"{file['path']} has {size:,} of {expected:,} bytes: is the disk full?"
+                raise StorageFailed(doing="write rows to", path=uri, reason=reason)
 
 
 # Names -------------------------------------------------------------------------------------------

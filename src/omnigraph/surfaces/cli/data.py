@@ -82,6 +82,10 @@ def load(
         str | None,
         typer.Option("--load-id", help="Load only if no load of this name is on the branch."),
     ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option("--resume", help="Go on with the load of this name, whose process died."),
+    ] = None,
     format_: Annotated[
         str | None,
         typer.Option("--format", help="What the files are: jsonl, csv or parquet."),
@@ -133,7 +137,8 @@ def load(
             quarantine=quarantine,
             max_errors=max_errors,
             dry_run=dry_run,
-            load_id=load_id,
+            load_id=resume or load_id,
+            resume=resume is not None,
             engine=engine,
             actor=actor,
             message=message,

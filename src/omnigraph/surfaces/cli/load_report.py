@@ -20,6 +20,8 @@ def say_loaded(result: "LoadResult") -> None:
         return
     for name, count in (*result.nodes.items(), *result.edges.items()):
         say(f"  {name}: {count:,}")
+    if result.resumed_tasks:
+        say(f"  {result.resumed_tasks:,} of {result.tasks:,} tasks had been done before")
     if result.violations is not None:
         print_rejected(result.violations)
         would_be = "would be " * result.dry_run

@@ -13,6 +13,8 @@ from omnigraph.surfaces.cli import blob, data, export, history, language, mainta
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.wire import EXIT_ERROR, exit_code
 
+UNKNOWN_HOW_FAR = "interrupted: what had not been committed was not written"
+
 app = typer.Typer(
     name="omnigraph",
     help="A typed property graph with branches, commits and Spark-sized loads.",
@@ -69,9 +71,11 @@ def main() -> None:
         else:
             say(error.render())
         sys.exit(exit_code(error))
-    except KeyboardInterrupt:
-        say("interrupted: what had not been committed was not written")
-        sys.exit(130)
+    except SystemExit as leaving:
+        # Typer makes a silent exit of Ctrl-C.
+        if (stopped := _interruption(leaving)) is not None:
+            say(f"interrupted: {stopped}" if stopped.args else UNKNOWN_HOW_FAR)
+        raise
     except BrokenPipeError:
         # The reader of our output (head, less) has gone; there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -79,6 +83,13 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - the outermost surface: a bug of ours ends here
         _report_bug(error)
         sys.exit(EXIT_ERROR)
+
+
+def _interruption(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The Ctrl-C that led to an error, if one did."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _report_bug(error: Exception) -> None:

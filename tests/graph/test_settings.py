@@ -1,0 +1,29 @@
+import pytest
+
+from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.engine.settings import Settings
+
+
+def spark_options(text: str) -> dict[str, str]:
+    return dict(Settings.from_environment({"OMNIGRAPH_SPARK_OPTIONS": text}).spark_options)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("", {}),
+        ("spark.cores.max=8", {"spark.cores.max": "8"}),
+        (
+            "spark.executor.memory=4g  'spark.driver.extraJavaOptions=-Xss4m -Da=b'",
+            {"spark.executor.memory": "4g", "spark.driver.extraJavaOptions": "-Xss4m -Da=b"},
+        ),
+    ],
+)
+def test_settings_of_spark_are_written_as_in_a_shell(text: str, options: dict[str, str]) -> None:
+    assert spark_options(text) == options
+
+
+@pytest.mark.parametrize("text", ["spark.cores.max", "cores=8", "spark.a=1 b", "spark.a='1"])
+def test_what_is_no_setting_of_spark_is_refused(text: str) -> None:
+    with pytest.raises(ArgumentInvalid, match="OMNIGRAPH_SPARK_OPTIONS"):
+        spark_options(text)

@@ -1,0 +1,244 @@
+"""Real Spark servers on loopback, and a driver that uses them from a process of its own.
+
+A process holds one Spark session, and that of a test run is local: so a cluster's driver is another
+process, which loads what it is told to by way of the public `Graph`.
+"""
+
+import multiprocessing
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyspark
+
+from omnigraph.base.errors import OmnigraphError
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.results import LoadResult
+from omnigraph.pipeline.java import find_java_home
+
+T = TypeVar("T")
+
+REPOSITORY = Path(__file__).parents[2]
+
+# The second compiler and the parallel collector pay off in programs that run for longer than these.
+QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+START_S = 60
+RUNS = "CoarseGrainedExecutorBackend"
+
+# Small tables: two parts of a shuffle are enough, and a heartbeat tells early of what has died.
+SMALL = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.executor.memory": "512m",
+    "spark.executor.extraJavaOptions": QUICK_START,
+    "spark.driver.memory": "512m",
+    "spark.driver.extraJavaOptions": QUICK_START,
+    "spark.driver.host": "127.0.0.1",
+}
+
+
+@dataclass
+class Server:
+    """Processes on this machine that together are a place to run Spark."""
+
+    url: str
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def executors(self) -> list[int]:
+        """The processes that run tasks for a driver now."""
+        servers = {process.pid for process in self.processes}
+        return [
+            pid for pid, parent, words in _processes() if parent in servers and "Coarse" in words
+        ]
+
+
+@contextmanager
+def standalone(place: Path) -> Iterator[Server]:
+    """A master and two workers of one core each."""
+    with _stopped_at_the_end() as processes:
+        master = "org.apache.spark.deploy.master.Master --host 127.0.0.1 --port 0 --webui-port 0"
+        log = _spark("spark-class", master.split(), place / "master.log", processes)
+        url = _told(log, r"Starting Spark master at (spark://\S+)", processes)
+        logs = []
+        for number in (1, 2):
+            worker = (
+                "org.apache.spark.deploy.worker.Worker --host 127.0.0.1 -c 1 -m 1g --webui-port 0 "
+                f"--work-dir {place / f'work{number}'} {url}"
+            )
+            log = place / f"worker{number}.log"
+            logs.append(_spark("spark-class", worker.split(), log, processes))
+        for log in logs:
+            _told(log, r"(Successfully registered)", processes)
+        yield Server(url, processes)
+
+
+@contextmanager
+def connect_server(place: Path) -> Iterator[Server]:
+    """A Spark Connect server that runs tasks on this machine."""
+    options = {
+        **SMALL,
+        "spark.ui.enabled": "false",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
+    }
+    arguments = [
+        "--class=org.apache.spark.sql.connect.service.SparkConnectServer",
+        "--master=local[2,2]",
+        *(f"--conf={name}={value}" for name, value in options.items()),
+        "spark-internal",
+    ]
+    with _stopped_at_the_end() as processes:
+        log = _spark("spark-submit", arguments, place / "connect.log", processes)
+        address = _told(log, r"Spark Connect server started at: (\S+:\d+)", processes)
+        yield Server(f"sc://127.0.0.1:{address.rpartition(':')[2]}", processes)
+
+
+def _spark(
+    program: str, arguments: list[str], log: Path, processes: list[subprocess.Popen[bytes]]
+) -> Path:
+    home = Path(pyspark.__file__).parent
+    with log.open("wb") as output:
+        processes.append(
+            subprocess.Popen(
+                [home / "bin" / program, *arguments],
+                env={**os.environ, **_surroundings(), "SPARK_HOME": str(home)},
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        )
+    return log
+
+
+def _surroundings() -> dict[str, str]:
+    return {
+        "JAVA_HOME": str(find_java_home(os.environ)),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": f"{REPOSITORY / 'src'}{os.pathsep}{REPOSITORY}",
+        "SPARK_DAEMON_JAVA_OPTS": QUICK_START,
+        "SPARK_DAEMON_MEMORY": "512m",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+
+
+def _told(log: Path, pattern: str, processes: list[subprocess.Popen[bytes]]) -> str:
+    """What a server's log says once it is up."""
+    deadline = time.monotonic() + START_S
+    while (found := re.search(pattern, log.read_text(errors="replace"))) is None:
+        is_alive = all(process.poll() is None for process in processes)
+        assert is_alive and time.monotonic() < deadline, log.read_text(errors="replace")[-2000:]
+        time.sleep(0.05)
+    return found[1]
+
+
+@contextmanager
+def _stopped_at_the_end() -> Iterator[list[subprocess.Popen[bytes]]]:
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        yield processes
+    finally:
+        # A worker starts executors, and they Python: each server leads a session of its own.
+        for process in reversed(processes):
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def ancestors(pid: int) -> list[int]:
+    """Who started a process, who started that, and so on."""
+    parents = {one: parent for one, parent, _ in _processes()}
+    found = []
+    while (pid := parents.get(pid, 0)) > 1:
+        found.append(pid)
+    return found
+
+
+def _processes() -> Iterator[tuple[int, int, str]]:
+    """Every process of the machine, with its parent and its command line."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                status = (entry / "stat").read_text()
+                words = (entry / "cmdline").read_text().replace("\0", " ")
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            yield int(entry.name), int(status.rpartition(")")[2].split()[1]), words
+
+
+# A driver in a process of its own -----------------------------------------------------------------
+
+
+class Driver:
+    """Runs functions, one after the other, in one process that keeps its Spark session."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(dict(environment), theirs))
+        self._process.start()
+        theirs.close()
+
+    def start(self, work: Callable[..., T], *arguments: Any, **options: Any) -> None:
+        self._pipe.send((work, arguments, options))
+
+    def answer(self) -> Any:
+        """What the work that was started gave; its error is raised here."""
+        is_error, answer = self._pipe.recv()
+        if is_error:
+            raise answer
+        return answer
+
+    def run(self, work: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        self.start(work, *arguments, **options)
+        answer: T = self.answer()
+        return answer
+
+    def stop(self) -> None:
+        self._pipe.close()
+        self._process.join(30)
+        self._process.kill()
+        self._process.join()
+
+
+def cluster_environment(server: Server) -> dict[str, str]:
+    """What a driver of that server finds in its environment, and needs no more."""
+    if server.url.startswith("sc://"):
+        return {"OMNIGRAPH_SPARK_REMOTE": server.url}
+    options = " ".join(f"'{name}={value}'" for name, value in SMALL.items())
+    return {
+        "OMNIGRAPH_SPARK_MASTER": server.url,
+        "OMNIGRAPH_SPARK_OPTIONS": options,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+
+
+def load_there(uri: str, source: Any, **options: Any) -> LoadResult:
+    """Inside a driver. The handle stays open, and with it the session that the next load joins."""
+    graph = Graph.open(uri)
+    HELD.append(graph)
+    return graph.load(source, engine="spark", **options)
+
+
+HELD: list[Graph] = []
+
+
+def _serve(environment: Mapping[str, str], pipe: Connection) -> None:
+    os.environ.update(environment)
+    while True:
+        try:
+            work, arguments, options = pipe.recv()
+        except EOFError:
+            break
+        try:
+            pipe.send((False, work(*arguments, **options)))
+        except OmnigraphError as error:
+            pipe.send((True, error))
+    for graph in HELD:
+        graph.close()

@@ -1,0 +1,241 @@
+"""What goes wrong while a load runs, and that it leaves exact rows or none."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from omnigraph.base.errors import StorageFailed
+from omnigraph.engine.graph import Graph
+from omnigraph.pipeline.runner import Ran
+from omnigraph.pipeline.session import Spark, SparkSettings
+from omnigraph.pipeline.sources.pieces import LineRange
+from omnigraph.pipeline.stage import Keeping, StageJob, stage_pieces
+from omnigraph.store.layout import GRAPH, STAGING
+from tests.pipeline.clusters import Driver, Server, cluster_environment, load_there
+from tests.pipeline.test_resume import make_tasks_small
+from tests.pipeline.world import edge, node, text
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+SCHEMA = """
+node Person { name: String @key  about: String? }
+edge Knows: Person -> Person
+"""
+
+
+class Place:
+    def __init__(self, place: Path, *, people: int) -> None:
+        self.people = people
+        self.source = place / "in.jsonl"
+        names = [f"p{n}" for n in range(people)]
+        # Nothing that Lance could make small.
+        rows = [node("Person", name=name, about=os.urandom(100).hex()) for name in names]
+        self.source.write_text(text([*rows, *(edge("Knows", name, "p0") for name in names)]))
+        self.uri = str(place / "graph")
+        self.graph = Graph.init(self.uri, SCHEMA)
+
+    def assert_whole(self) -> None:
+        snapshot = self.graph.snapshot()
+        for entity in snapshot.catalog.entities:
+            ids = snapshot.dataset(entity).scan(["id"])["id"].to_pylist()
+            assert len(ids) == len(set(ids)) == self.people
+
+    def assert_untouched(self) -> None:
+        assert [commit.kind for commit in self.graph.commits()] == ["init"]
+        assert self.records() == []
+
+    def files(self) -> set[str]:
+        return {file.name for file in Path(self.uri).glob("*/*/data/*.lance")}
+
+    def records(self) -> list[Path]:
+        return [*Path(self.uri, STAGING).rglob("*.json")]
+
+    def wait_for_a_task(self) -> None:
+        deadline = time.monotonic() + 60
+        while len(self.records()) < 2:
+            assert time.monotonic() < deadline, "no task was ever done"
+            time.sleep(0.01)
+
+
+# Tasks and their processes ------------------------------------------------------------------------
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_a_worker_that_dies_with_its_files_written_costs_no_row(
+    spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, marker = Place(tmp_path, people=300), str(tmp_path / "stumbled")
+    make_tasks_small(monkeypatch)
+
+    def stumble(work: Callable[[T], R], task: T) -> R:
+        done = work(task)
+        try:
+            os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return done
+        os._exit(9)
+
+    class Stumbling(Spark):
+        def run(self, tasks: Sequence[T], work: Callable[[T], R], **options: Any) -> list[Ran[R]]:
+            return super().run(tasks, partial(stumble, work), **options)
+
+    result = place.graph.load(
+        place.source, mode="append", spark=Stumbling(spark.session, is_owned=False)
+    )
+    assert Path(marker).exists()
+    assert result.resumed_tasks == 1
+    place.assert_whole()
+    named = len(place.graph.snapshot().dataset(place.graph.catalog.nodes[0]).fragment_ids) + len(
+        place.graph.snapshot().dataset(place.graph.catalog.edges[0]).fragment_ids
+    )
+    assert len(place.files()) == named, "the second try wrote nothing"
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_an_executor_killed_in_a_load_costs_no_row(
+    cluster: Server, cluster_driver: Driver, tmp_path: Path
+) -> None:
+    place = Place(tmp_path, people=20_000)
+    cluster_driver.start(load_there, place.uri, str(place.source), mode="append")
+    place.wait_for_a_task()
+    os.kill(cluster.executors()[0], signal.SIGKILL)
+    assert cluster_driver.answer().total_entities == 2 * place.people
+    place.assert_whole()
+    assert place.records() == []
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_workers_that_see_another_disk_are_named_and_write_nothing(
+    cluster_driver: Driver, tmp_path: Path
+) -> None:
+    place = Place(tmp_path, people=3)
+    with pytest.raises(StorageFailed, match="shared storage") as caught:
+        cluster_driver.run(stage_elsewhere, place.uri, str(place.source))
+    assert os.uname().nodename in caught.value.reason
+    assert "elsewhere" in caught.value.path
+    assert place.files() == set()
+
+
+def stage_elsewhere(uri: str, source: str) -> None:
+    """Inside a driver: tasks that see nothing where the driver sees the graph."""
+    snapshot = Graph.open(uri).snapshot()
+    job = StageJob(
+        catalog=snapshot.catalog,
+        uris={e.table_key: snapshot.staging_uri(e) for e in snapshot.catalog.entities},
+        options=None,
+        root=f"{uri}/elsewhere",
+        graph=Path(uri, GRAPH).read_bytes(),
+        now_ms=0,
+        keeping=Keeping.FILES,
+    )
+    size = Path(source).stat().st_size
+    pieces = [(LineRange(source, source, 0, size),)]
+    Spark.open(SparkSettings()).run(pieces, partial(stage_pieces, job), doing="staging")
+
+
+@pytest.mark.parametrize(
+    ("file_bytes", "reason"),
+    [
+        (2_000, "File too large"),
+        # Only the last bytes don't fit, which Lance does not notice.
+        (3_500, "is the disk full"),
+    ],
+)
+def test_a_disk_that_is_full_fails_the_load_and_nothing_stays(
+    tmp_path: Path, file_bytes: int, reason: str
+) -> None:
+    place = Place(tmp_path, people=600)
+    driver = Driver({})
+    try:
+        with pytest.raises(StorageFailed, match=reason):
+            driver.run(load_on_a_small_disk, place.uri, str(place.source), file_bytes)
+    finally:
+        driver.stop()
+    assert place.files() == set()
+    place.assert_untouched()
+    place.graph.load(place.source, mode="append", engine="local")
+    place.assert_whole()
+
+
+def load_on_a_small_disk(uri: str, source: str, file_bytes: int) -> None:
+    """Inside a driver: no file may grow beyond a few kilobytes."""
+    make_tasks_small(pytest.MonkeyPatch())
+    graph = Graph.open(uri)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, resource.RLIM_INFINITY))
+    graph.load(source, mode="append", engine="local")
+
+
+# Ctrl-C -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_an_interrupted_job_ends_its_tasks_and_leaves_the_session(
+    spark: Spark, tmp_path: Path
+) -> None:
+    def sleep_and_tell(number: int) -> None:
+        (tmp_path / f"began-{number}").touch()
+        time.sleep(8)
+        (tmp_path / f"ended-{number}").touch()
+
+    def interrupt() -> None:
+        while not list(tmp_path.glob("began-*")):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        spark.run([1, 2, 3, 4], sleep_and_tell, doing="sleeping")
+    assert [one.result for one in spark.run([-1, -2], abs, doing="counting")] == [1, 2]
+    assert not list(tmp_path.glob("ended-*"))
+    assert len(list(tmp_path.glob("began-*"))) <= 2, "those that waited were not begun"
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("where", ["here", "connect"])
+def test_ctrl_c_ends_a_load_in_one_line_and_leaves_nothing(
+    request: pytest.FixtureRequest, tmp_path: Path, where: str
+) -> None:
+    place = Place(tmp_path, people=60_000)
+    server = request.getfixturevalue("connect") if where == "connect" else None
+    environment = cluster_environment(server) if server is not None else {}
+    command = f"-m omnigraph load --mode append --data {place.source} {place.uri}"
+    load = subprocess.Popen(
+        [sys.executable, *command.split()],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    place.wait_for_a_task()
+    written = {file for record in place.records() for file in files_told_by(record)}
+    load.send_signal(signal.SIGINT)
+    out, told = load.communicate(timeout=60)
+    assert load.returncode == 130
+    assert out == ""
+    assert told.splitlines()[-1] == "interrupted: nothing was loaded"
+    assert "Traceback" not in told
+    assert written and not written & place.files()
+    place.assert_untouched()
+
+
+def files_told_by(record: Path) -> Iterator[str]:
+    for table in json.loads(record.read_text()).get("tables", ()):
+        for staged in table["files"]:
+            yield from (file["path"] for file in json.loads(staged["fragment"])["files"])
