@@ -30,6 +30,7 @@ SAMPLES: dict[str, Any] = {
     "tables": ("node:Person",),
     "known": ("main",),
     "limit": 3,
+    "max_errors": 3,
     "found": 4,
     "supported": 1,
     "waited_s": 2.5,

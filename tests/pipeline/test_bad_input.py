@@ -20,7 +20,7 @@ from omnigraph.base.errors import (
     StorageFailed,
     Unsupported,
 )
-from omnigraph.pipeline.sources import is_spark_frame, lines, plan_pieces
+from omnigraph.pipeline.sources import lines, plan_pieces
 from tests.pipeline.forms import bad_rows, conform_all, rows_by_type
 from tests.pipeline.world import CATALOG, person, text
 
@@ -275,11 +275,6 @@ def test_half_a_character_or_no_number_in_a_dict_is_a_bad_row() -> None:
         (2, "type"),
     ]
     assert len(rows_by_type(blocks)["Person"]) == 1
-
-
-def test_only_frames_of_spark_are_frames_of_spark() -> None:
-    assert not is_spark_frame(pa.table({}))
-    assert not is_spark_frame([ADA])
 
 
 @pytest.mark.parametrize("name", ["Person.parquet", "Person.csv", "in.jsonl"])

@@ -10,9 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from omnigraph.base.errors import ConstraintViolated, InputUnreadable, SourceInvalid
+from omnigraph.base.errors import (
+    ArgumentInvalid,
+    ConstraintViolated,
+    InputUnreadable,
+    SourceInvalid,
+)
 from omnigraph.engine.graph import Graph
 from omnigraph.pipeline.runner import Runner
+from omnigraph.pipeline.session import Spark
 from omnigraph.pipeline.sources import plan
 from tests.pipeline.loads import World
 
@@ -114,3 +120,29 @@ def test_a_mapping_and_a_format_reach_the_files(graph: Graph, tmp_path: Path) ->
         tmp_path / "data", mode="append", mapping=rule, format="csv", engine="local"
     )
     assert result.nodes == {"Person": 1}
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_frames_of_spark_load_with_their_own_session(
+    graph: Graph, spark: Spark, tmp_path: Path
+) -> None:
+    people = spark.session.createDataFrame(
+        [(f"p{n}", n) for n in range(100)], "email string, age int"
+    )
+    knows = spark.session.createDataFrame([("p1", "p2")], "from string, to string")
+    frames = {"Person": people.repartition(3, "age"), "Knows": knows}
+    result = graph.load(frames, mode="append", spark=spark)
+    assert (result.nodes, result.edges, result.engine) == ({"Person": 100}, {"Knows": 1}, "spark")
+    nameless = knows.selectExpr("`from` AS mail", "11 AS age")
+    rule = {"node": "Person", "properties": {"email": "mail"}}
+    assert graph.load(nameless, mode="merge", mapping=rule, spark=spark).updated == 1
+    found = graph.query("query q() { match { $p: Person { age: 11 } } return { $p.email } }")
+    assert sorted(row["p.email"] for row in found) == ["p1", "p11"]
+    with pytest.raises(ConstraintViolated, match=r"Knows:1: .*no such Person"):
+        graph.load(
+            {"Knows": knows.selectExpr("'nobody' AS `from`", "`to`")}, mode="append", spark=spark
+        )
+    with pytest.raises(ArgumentInvalid, match="only Spark frames"):
+        graph.load({"Person": people, "Knows": KNOWS}, mode="append", spark=spark)
+    assert list((tmp_path / "g.omni" / "__staging").rglob("*.lance")) == []

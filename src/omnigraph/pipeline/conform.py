@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from omnigraph.base.violations import Violation, Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
-from omnigraph.pipeline.feed import Feed
 from omnigraph.pipeline.parse_lines import parse_lines
 from omnigraph.pipeline.parse_table import Cells, parse_batch, parse_cells
 from omnigraph.pipeline.parsed import Parsed
@@ -32,6 +31,7 @@ from omnigraph.pipeline.sources.pieces import (
     LineRange,
     LinesFile,
     RowGroups,
+    ScratchRows,
 )
 from omnigraph.write.validate import Checked, check_rows
 
@@ -39,7 +39,6 @@ __all__ = [
     "BadRow",
     "Conformed",
     "TypedRows",
-    "conform_batch",
     "conform_piece",
 ]
 
@@ -95,14 +94,6 @@ def conform_piece(piece: Piece, *, catalog: Catalog, now_ms: int) -> Iterator[Co
         yield _conform(parsed, first=first, place=place, catalog=catalog, now_ms=now_ms)
 
 
-def conform_batch(
-    batch: pa.RecordBatch, *, feed: Feed, place: Place, catalog: Catalog, now_ms: int
-) -> Conformed:
-    """Rows of a typed table that is no piece: a batch of a Spark frame."""
-    parsed = parse_batch(batch, feed=feed, catalog=catalog)
-    return _conform(parsed, first=0, place=place, catalog=catalog, now_ms=now_ms)
-
-
 def _parsed(piece: Piece, catalog: Catalog) -> Iterator[tuple[int, Parsed]]:
     """Blocks of the piece before their rows are checked, and the number of the first in each."""
     match piece:
@@ -112,9 +103,9 @@ def _parsed(piece: Piece, catalog: Catalog) -> Iterator[tuple[int, Parsed]]:
         case CsvRange(table=layout, feed=feed) | CsvFile(table=layout, feed=feed):
             for records in record_blocks(piece):
                 yield records.first, parse_cells(Cells(records, layout, feed), catalog=catalog)
-        case RowGroups(feed=feed) | LanceRows(feed=feed) | InlineTable(feed=feed):
+        case RowGroups() | LanceRows() | InlineTable() | ScratchRows():
             for first, batch in table_batches(piece):
-                yield first, parse_batch(batch, feed=feed, catalog=catalog)
+                yield first, parse_batch(batch, feed=piece.feed, catalog=catalog)
 
 
 def _conform(

@@ -28,7 +28,7 @@ from omnigraph.base.errors import (
 from omnigraph.base.ids import BranchName, TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.pipeline.sources import Piece
-from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable
+from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, ScratchRows
 from omnigraph.pipeline.stage import (
     Origin,
     Share,
@@ -294,6 +294,8 @@ def stage_task(job: StageJob, folder: str, task: NamedTask) -> Share:
 
 def _identity(piece: Piece) -> str:
     match piece:
+        case ScratchRows():
+            return repr(piece)
         case InlineLines() | InlineTable():
             return f"{piece!r} {hashlib.sha256(piece.data).hexdigest()}"
         case _:

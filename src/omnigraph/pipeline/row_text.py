@@ -22,6 +22,7 @@ from omnigraph.pipeline.sources.pieces import (
     LinesFile,
     Piece,
     RowGroups,
+    ScratchRows,
 )
 
 __all__ = ["rows_as_text"]
@@ -47,7 +48,7 @@ def _texts(piece: Piece) -> Iterator[tuple[int, int, Callable[[int], str]]]:
         case CsvRange(table=layout, feed=feed) | CsvFile(table=layout, feed=feed):
             for records in record_blocks(piece):
                 yield records.first, len(records.ends), Cells(records, layout, feed).text
-        case RowGroups() | LanceRows() | InlineTable():
+        case RowGroups() | LanceRows() | InlineTable() | ScratchRows():
             for first, batch in table_batches(piece):
                 yield first, batch.num_rows, partial(row_as_text, batch)
 

@@ -148,6 +148,21 @@ class Spark:
         rows = self._run(answer, doing=doing)
         return [cast("R", pickle.loads(row.ran)) for row in rows]
 
+    def run_frame(
+        self, frame: Any, work: Callable[[Iterator[pa.RecordBatch]], R], *, doing: str
+    ) -> list[R]:
+        """Run `work` once over each partition of a frame; the results come in their order."""
+        with self._failures(doing):
+            rows = self._mapped(frame, partial(_run_partition, work), RAN).collect()
+        return [cast("R", result) for _, result in sorted(pickle.loads(row.ran) for row in rows)]
+
+    def schema_of(self, frame: Any) -> pa.Schema:
+        """The types that a frame's batches will have."""
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        with self._failures("looking at a frame"):
+            return to_arrow_schema(frame.schema)
+
     def forget(self, name: str) -> None:
         self.session.catalog.dropTempView(name)
 
@@ -342,6 +357,16 @@ def _run_one(work: Callable[[T], R], numbered: tuple[int, T]) -> Iterator[pa.Rec
     assert context is not None, "runs inside a task"
     ran = Ran(result=work(task), partition=context.partitionId(), pid=os.getpid())
     yield _pickled((number, ran))
+
+
+def _run_partition(
+    work: Callable[[Iterator[pa.RecordBatch]], R], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None, "runs inside a task"
+    yield _pickled((context.partitionId(), work(batches)))
 
 
 def _run_over(

@@ -6,7 +6,6 @@ rounded to a float first, so 2^53 + 1 differs from 2^53. Texts compare by code p
 byte order of UTF-8.
 """
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from omnigraph.lang.plan.ir import MIRRORED, CompareOp
+from omnigraph.lang.plan.ir import MIRRORED, OPERATORS, CompareOp
 
 __all__ = [
     "Keys",
@@ -34,15 +33,6 @@ Values: TypeAlias = pa.Array | pa.Scalar
 Numbers = NDArray[Any]
 
 MS_PER_DAY = 86_400_000
-
-ON_NUMBERS: dict[CompareOp, Callable[[Any, Any], Any]] = {
-    CompareOp.EQ: operator.eq,
-    CompareOp.NE: operator.ne,
-    CompareOp.LT: operator.lt,
-    CompareOp.LE: operator.le,
-    CompareOp.GT: operator.gt,
-    CompareOp.GE: operator.ge,
-}
 
 ON_TEXT: dict[CompareOp, Callable[[Any, Any], Any]] = {
     CompareOp.EQ: pc.equal,
@@ -204,7 +194,7 @@ def _numbers(array: pa.Array, *, like: pa.DataType) -> tuple[Numbers, Mask | Non
 def _compare_exactly(op: CompareOp, left: Numbers, right: Numbers) -> Mask:
     is_left_float, is_right_float = left.dtype.kind == "f", right.dtype.kind == "f"
     if is_left_float == is_right_float:
-        holds: Mask = ON_NUMBERS[op](left, right)
+        holds: Mask = OPERATORS[op](left, right)
         return holds
     if is_left_float:
         return _compare_exactly(MIRRORED[op], right, left)
@@ -216,14 +206,14 @@ def _compare_integers_with_floats(op: CompareOp, left: Numbers, right: Numbers) 
     # Where it equals the float, the float is whole and the integers decide.
     left, right = np.broadcast_arrays(left, right)
     near = left.astype(np.float64)
-    holds: Mask = ON_NUMBERS[op](near, right)
+    holds: Mask = OPERATORS[op](near, right)
     (tied,) = np.nonzero(near == right)
     limit = float(np.iinfo(left.dtype).max) if left.dtype.itemsize == 8 else np.inf
     # The greatest integer rounds up to a float that no integer of the type equals.
     is_beyond = right[tied] >= limit
-    holds[tied[is_beyond]] = ON_NUMBERS[op](0, 1)
+    holds[tied[is_beyond]] = OPERATORS[op](0, 1)
     tied = tied[~is_beyond]
-    holds[tied] = ON_NUMBERS[op](left[tied], right[tied].astype(left.dtype))
+    holds[tied] = OPERATORS[op](left[tied], right[tied].astype(left.dtype))
     return holds
 
 

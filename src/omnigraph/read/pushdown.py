@@ -6,9 +6,8 @@ rows that come. No text of a user ever becomes part of an expression's text.
 """
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 from omnigraph.base.types import ListOf, Value
 from omnigraph.lang.plan.ir import (
     MIRRORED,
+    OPERATORS,
     Compare,
     CompareOp,
     IdentityOf,
@@ -35,15 +35,6 @@ from omnigraph.store.arrow import arrow_type, table_schema
 from omnigraph.store.datasets import VALUES_IN_PREDICATE
 
 __all__ = ["pushed"]
-
-COMPARISONS: dict[CompareOp, Callable[[Any, Any], Any]] = {
-    CompareOp.EQ: operator.eq,
-    CompareOp.NE: operator.ne,
-    CompareOp.LT: operator.lt,
-    CompareOp.LE: operator.le,
-    CompareOp.GT: operator.gt,
-    CompareOp.GE: operator.ge,
-}
 
 # No row lacks an id. (Lance takes no expression without a column.)
 NOTHING = pc.field(ID).is_null()
@@ -91,11 +82,11 @@ def _comparison(
 ) -> pc.Expression | None:
     if not value.is_valid:
         return NOTHING
-    if op not in COMPARISONS:
+    if op not in OPERATORS:
         return None
     column = column_of(field, entity)
     fitted = _fitted(value, table_schema(entity).field(column).type)
-    return None if fitted is None else COMPARISONS[op](pc.field(column), fitted)
+    return None if fitted is None else OPERATORS[op](pc.field(column), fitted)
 
 
 def _membership(

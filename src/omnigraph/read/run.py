@@ -113,7 +113,7 @@ def _shaped(op: Op, demand: Demand, context: Context) -> Frame:
         case Limit(source=source, count=count, offset=offset):
             frame = _answer(source, demand, context)
             first = frame.count if count is None else min(frame.count, offset + count)
-            if offset or first < frame.count:
+            if not isinstance(source, Sort) and (offset or first < frame.count):
                 frame = foremost(frame, first, context)
             return _limited(frame, count, offset)
         case Sort():

@@ -10,6 +10,7 @@ __all__ = [
     "MANIFEST",
     "RECOVERY",
     "SCHEMAS",
+    "STAGING",
     "table_path",
 ]
 
@@ -20,6 +21,7 @@ RECOVERY = "__recovery"
 STAGING = "__staging"
 LOCKS = "__locks"
 SCHEMAS = "_schemas"
+STAGING = "__staging"
 
 BLOB_MARK = {b"lance-encoding:blob": b"true"}
 """Of a column, in Arrow's metadata: Lance keeps its large values beside the file."""

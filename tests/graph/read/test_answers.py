@@ -166,3 +166,8 @@ def test_a_count_beyond_64_bits_is_refused(town: Town) -> None:
 def test_search_and_ranking_are_refused_as_not_built(town: Town, query: str) -> None:
     with pytest.raises(Unsupported):
         town.ask(query)
+
+
+def test_an_offset_by_itself_keeps_the_order(town: Town) -> None:
+    asked = "match { $p: Person } return { $p.email } order { $p.email desc } offset 2"
+    assert town.ask(asked) == ["cat", "bob", "ann"]

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from omnigraph.base.ids import TypeName, VariableName
 from omnigraph.lang.query.typed import (
     MIRRORED,
+    OPERATORS,
     ROW,
     AggregateFunction,
     AggregateOf,
@@ -61,6 +62,7 @@ from omnigraph.lang.query.typed import (
 
 __all__ = [
     "MIRRORED",
+    "OPERATORS",
     "ROW",
     "Aggregate",
     "AggregateFunction",

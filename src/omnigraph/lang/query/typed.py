@@ -6,8 +6,11 @@ A pattern is still a *set* of clauses: the order in which they were written mean
 beside `Best`.
 """
 
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from omnigraph.base.ids import TypeName, VariableName
 from omnigraph.base.types import Scalar, Value, ValueType
@@ -146,6 +149,16 @@ class CompareOp(Enum):
     CONTAINS = "contains"
     STARTS_WITH = "starts_with"
 
+
+OPERATORS: Mapping[CompareOp, Callable[[Any, Any], Any]] = {
+    CompareOp.EQ: operator.eq,
+    CompareOp.NE: operator.ne,
+    CompareOp.LT: operator.lt,
+    CompareOp.LE: operator.le,
+    CompareOp.GT: operator.gt,
+    CompareOp.GE: operator.ge,
+}
+"""What each means for numbers, columns of them, and whatever else compares as Python does."""
 
 MIRRORED = {
     CompareOp.EQ: CompareOp.EQ,

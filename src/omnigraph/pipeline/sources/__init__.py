@@ -1,16 +1,17 @@
 """Sources of a load: files, frames and rows, as pieces that tasks read on their own."""
 
-from omnigraph.pipeline.sources.given import is_spark_frame
+from omnigraph.pipeline.sources.landed import LandedFrames, land_frames, spark_frames
 from omnigraph.pipeline.sources.pieces import Piece
-from omnigraph.pipeline.sources.plan import PlannedInput, feed_of_frame, plan_pieces
+from omnigraph.pipeline.sources.plan import PlannedInput, plan_pieces
 from omnigraph.pipeline.sources.reading import Place, place_in
 
 __all__ = [
+    "LandedFrames",
     "Piece",
     "Place",
     "PlannedInput",
-    "feed_of_frame",
-    "is_spark_frame",
+    "land_frames",
     "place_in",
     "plan_pieces",
+    "spark_frames",
 ]

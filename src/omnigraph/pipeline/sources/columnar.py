@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from omnigraph.base.errors import FileMissing, SourceInvalid
 from omnigraph.pipeline.feed import Feed
-from omnigraph.pipeline.sources.pieces import InlineTable, LanceRows, RowGroups
-from omnigraph.store.datasets import open_at
+from omnigraph.pipeline.sources.pieces import InlineTable, LanceRows, RowGroups, ScratchRows
+from omnigraph.store.datasets import fragment_batches, open_at
 
 __all__ = [
     "inline_pieces",
@@ -29,7 +29,7 @@ BATCH_ROWS = 1 << 15
 
 
 def table_batches(
-    piece: RowGroups | LanceRows | InlineTable,
+    piece: RowGroups | LanceRows | InlineTable | ScratchRows,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows in order, and the number within the piece of the first in each batch."""
     first = 0
@@ -79,7 +79,9 @@ def inline_pieces(
         yield InlineTable(name, first_row, sink.getvalue().to_pybytes(), feed)
 
 
-def _batches(piece: RowGroups | LanceRows | InlineTable) -> Iterator[pa.RecordBatch]:
+def _batches(
+    piece: RowGroups | LanceRows | InlineTable | ScratchRows,
+) -> Iterator[pa.RecordBatch]:
     columns = list(piece.feed.columns)
     match piece:
         case RowGroups(path=path, groups=groups):
@@ -90,6 +92,10 @@ def _batches(piece: RowGroups | LanceRows | InlineTable) -> Iterator[pa.RecordBa
             yield from dataset.batches(columns, fragment_ids=fragments, batch_rows=BATCH_ROWS)
         case InlineTable(data=data):
             yield from pa.ipc.open_stream(pa.py_buffer(data))
+        case ScratchRows(uri=uri, fragment=fragment, options=options):
+            yield from fragment_batches(
+                uri, fragment, columns, batch_rows=BATCH_ROWS, options=options
+            )
 
 
 def _gathered(

@@ -15,14 +15,9 @@ from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.errors import ArgumentInvalid, SourceInvalid
 from omnigraph.pipeline.sources.pieces import InlineLines
 
-__all__ = ["as_table", "inline_lines", "is_frame", "is_spark_frame", "lines_of_rows"]
+__all__ = ["as_table", "inline_lines", "is_frame", "lines_of_rows"]
 
 CUT_BYTES = 16 << 20
-
-
-def is_spark_frame(source: object) -> bool:
-    """Whether it is a DataFrame of Spark, which is no list of pieces: its rows are elsewhere."""
-    return type(source).__module__.startswith("pyspark.")
 
 
 def is_frame(source: object) -> bool:

@@ -20,6 +20,7 @@ __all__ = [
     "LinesPiece",
     "Piece",
     "RowGroups",
+    "ScratchRows",
     "TextTable",
 ]
 
@@ -138,5 +139,19 @@ class InlineTable:
         return len(self.data)
 
 
+@dataclass(frozen=True, slots=True)
+class ScratchRows:
+    """Rows of a Spark frame, in a file that one of its own tasks has written."""
+
+    file: str
+    uri: str
+    options: dict[str, str] | None = field(repr=False, hash=False)
+    """What it takes to reach it, if it lies in a bucket: secrets too."""
+    fragment: str
+    size: int
+    first_row: int
+    feed: Feed
+
+
 LinesPiece = LineRange | LinesFile | InlineLines
-Piece = LinesPiece | CsvRange | CsvFile | RowGroups | LanceRows | InlineTable
+Piece = LinesPiece | CsvRange | CsvFile | RowGroups | LanceRows | InlineTable | ScratchRows

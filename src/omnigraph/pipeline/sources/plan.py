@@ -31,14 +31,21 @@ from omnigraph.pipeline.sources.given import (
     as_table,
     inline_lines,
     is_frame,
-    is_spark_frame,
     lines_of_rows,
 )
+from omnigraph.pipeline.sources.landed import FRAME, LandedFrames
 from omnigraph.pipeline.sources.lines import BLOCK_BYTES
-from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, LineRange, LinesFile, Piece
+from omnigraph.pipeline.sources.pieces import (
+    InlineLines,
+    InlineTable,
+    LineRange,
+    LinesFile,
+    Piece,
+    ScratchRows,
+)
 from omnigraph.pipeline.sources.streams import is_packed, size_of
 
-__all__ = ["PlannedInput", "feed_of_frame", "pack", "plan_pieces"]
+__all__ = ["PlannedInput", "pack", "plan_pieces"]
 
 # A task's input: large enough for files worth having, small enough to show progress and to give
 # every core something to do.
@@ -72,7 +79,10 @@ def plan_pieces(
     """
     form, tables = Form.named(format), _Tables(catalog, read_mapping(mapping, catalog))
     paths, source = _paths(source)
-    if paths is not None:
+    pieces: list[Piece]
+    if isinstance(source, LandedFrames):
+        pieces = list(_pieces_of_landed(source, tables))
+    elif paths is not None:
         pieces = list(_pieces_of_files(find_files(paths, form=form), tables, parallelism))
     else:
         if form not in (None, Form.JSONL):
@@ -81,14 +91,8 @@ def plan_pieces(
         pieces = list(_pieces_in_memory(source, tables))
     size = sum(piece.size for piece in pieces)
     tasks = pack(pieces, task_bytes=_task_bytes(size, parallelism))
-    return PlannedInput(tasks, size, is_in_memory=paths is None)
-
-
-def feed_of_frame(
-    name: str, schema: pa.Schema, *, catalog: Catalog, mapping: GivenMapping = None
-) -> Feed:
-    """How a frame that is not read here feeds its type."""
-    return _Tables(catalog, read_mapping(mapping, catalog)).typed(name, schema, names=(name,))
+    is_in_memory = paths is None and not isinstance(source, LandedFrames)
+    return PlannedInput(tasks, size, is_in_memory)
 
 
 def pack(pieces: Iterable[Piece], *, task_bytes: int) -> list[tuple[Piece, ...]]:
@@ -119,6 +123,15 @@ class _Tables:
 
     def feed(self, table: str, columns: Sequence[str], names: Sequence[str]) -> Feed:
         return feed_for(table, columns, rules=self.rules, catalog=self.catalog, names=names)
+
+    def require_rules(self) -> None:
+        """A frame that came without a name needs a rule to say what it is."""
+        if not self.rules:
+            raise SourceInvalid(
+                file=FRAME,
+                reason="which type its rows are is not said",
+                advice='give it by its type, {"Person": frame}, or with a mapping',
+            )
 
     def typed(self, table: str, schema: pa.Schema, names: Sequence[str]) -> Feed:
         feed = self.feed(table, schema.names, names)
@@ -203,8 +216,6 @@ def _line_pieces(file: InputFile, *, cut_bytes: int) -> Iterator[LineRange | Lin
 
 
 def _pieces_in_memory(source: Any, tables: _Tables) -> Iterator[InlineLines | InlineTable]:
-    if is_spark_frame(source):
-        raise Unsupported(what="a Spark frame here", instead="give it to a load on Spark")
     if isinstance(source, bytes | bytearray | memoryview):
         yield from inline_lines("bytes", bytes(source))
     elif hasattr(source, "read") and not is_frame(source):
@@ -212,13 +223,8 @@ def _pieces_in_memory(source: Any, tables: _Tables) -> Iterator[InlineLines | In
         name = "stdin" if source is sys.stdin.buffer else str(getattr(source, "name", "file"))
         yield from inline_lines(name, data.encode() if isinstance(data, str) else bytes(data))
     elif is_frame(source):
-        if not tables.rules:
-            raise SourceInvalid(
-                file="frame",
-                reason="which type its rows are is not said",
-                advice='give it by its type, {"Person": frame}, or with a mapping',
-            )
-        yield from _frame_pieces("frame", source, tables)
+        tables.require_rules()
+        yield from _frame_pieces(FRAME, source, tables)
     elif isinstance(source, Mapping):
         yield from _frames_by_name(source, tables)
     elif isinstance(source, Iterable):
@@ -226,6 +232,19 @@ def _pieces_in_memory(source: Any, tables: _Tables) -> Iterator[InlineLines | In
     else:
         rule = "it is a path, bytes, an open file, rows as dicts, or a frame"
         raise ArgumentInvalid(argument="source", value=type(source).__name__, rule=rule)
+
+
+def _pieces_of_landed(landed: LandedFrames, tables: _Tables) -> Iterator[ScratchRows]:
+    for frame in landed.frames:
+        if frame.name == FRAME:
+            tables.require_rules()
+        feed = tables.typed(frame.name, frame.schema, names=(frame.name,))
+        first_row = 0
+        for file in frame.files:
+            yield ScratchRows(
+                frame.name, landed.uri, landed.options, file.fragment, file.size, first_row, feed
+            )
+            first_row += file.rows
 
 
 def _frames_by_name(frames: Mapping[object, Any], tables: _Tables) -> Iterator[InlineTable]:

@@ -17,6 +17,7 @@ from omnigraph.pipeline.sources.pieces import (
     LinesFile,
     Piece,
     RowGroups,
+    ScratchRows,
 )
 
 __all__ = ["Place", "place_in"]
@@ -38,5 +39,5 @@ def place_in(piece: Piece) -> Place:
             return lambda number: (piece.file, int(lines()[number]))
         case LinesFile():
             return lambda number: (piece.file, number + 1)
-        case InlineLines() | RowGroups() | LanceRows() | InlineTable():
+        case InlineLines() | RowGroups() | LanceRows() | InlineTable() | ScratchRows():
             return lambda number: (piece.file, piece.first_row + number + 1)

@@ -22,5 +22,9 @@ def scan(frame: Frame, op: NodeScan, demand: Demand, context: Context) -> Frame:
         return frame.only(demand.live).bind(op.variable, Binding.none(space))
     rows = frame.count * space.size
     context.budget.admit(rows=rows, columns=frame.columns + 1, step=step, beside=frame)
+    if frame.count == 1:
+        # All of the table, once: what is asked of its key next need not look at every row.
+        once = frame.only(demand.live).take(np.zeros(space.size, dtype=np.int64))
+        return once.bind(op.variable, Binding(space, None))
     repeated = frame.only(demand.live).take(np.repeat(np.arange(frame.count), space.size))
     return repeated.bind(op.variable, Binding(space, np.tile(np.arange(space.size), frame.count)))

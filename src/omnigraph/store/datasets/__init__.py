@@ -14,6 +14,7 @@ Four things a newcomer would get wrong:
 from omnigraph.store.datasets.collection import SEGMENTS_PER_INDEX, Datasets, EditCounts
 from omnigraph.store.datasets.files import (
     discard_fragments,
+    fragment_batches,
     read_fragment_columns,
     write_fragments,
     write_scratch,
@@ -45,6 +46,7 @@ __all__ = [
     "RowSet",
     "VersionNote",
     "discard_fragments",
+    "fragment_batches",
     "open_at",
     "read_fragment_columns",
     "row_set",

@@ -35,7 +35,13 @@ from omnigraph.store.transactions import (
     Update,
 )
 
-__all__ = ["discard_fragments", "read_fragment_columns", "write_fragments", "write_scratch"]
+__all__ = [
+    "discard_fragments",
+    "fragment_batches",
+    "read_fragment_columns",
+    "write_fragments",
+    "write_scratch",
+]
 
 
 def read_fragment_columns(
@@ -55,6 +61,22 @@ def read_fragment_columns(
     if parts:
         return pa.concat_tables(parts).select(wanted)
     return open_handle(uri, options=options).schema.empty_table().select(wanted)
+
+
+def fragment_batches(
+    uri: str,
+    fragment: str,
+    columns: Sequence[str],
+    *,
+    batch_rows: int,
+    options: dict[str, str] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of such a file in order, not all in memory at once."""
+    with failures("read rows of", uri):
+        for file in json.loads(fragment)["files"]:
+            reader = LanceFileReader(f"{uri}/data/{file['path']}", options, columns=list(columns))
+            for batch in reader.read_all(batch_size=batch_rows).to_batches():
+                yield batch.select(list(columns))
 
 
 def write_fragments(

@@ -7,16 +7,15 @@ known here, and a number that a property may only hold rounded (F32) is not reas
 """
 
 import itertools
-import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from omnigraph.base.ids import VariableName
 from omnigraph.base.types import ListOf, Scalar, VectorOf
 from omnigraph.lang.plan.chain import binds, chain, relinked
 from omnigraph.lang.plan.ir import (
     MIRRORED,
+    OPERATORS,
     Aggregate,
     AntiJoin,
     Compare,
@@ -51,15 +50,6 @@ __all__ = ["fold_constants"]
 
 Because = tuple[Predicate, ...]
 Names = frozenset[VariableName]
-
-ORDERED: dict[CompareOp, Callable[[Any, Any], bool]] = {
-    CompareOp.EQ: operator.eq,
-    CompareOp.NE: operator.ne,
-    CompareOp.LT: operator.lt,
-    CompareOp.LE: operator.le,
-    CompareOp.GT: operator.gt,
-    CompareOp.GE: operator.ge,
-}
 
 
 def fold_constants(plan: Project, estimator: Estimator) -> Project:
@@ -205,8 +195,8 @@ def _compared(op: CompareOp, left: Literal, right: Literal) -> bool | None:
         return None
     if type(one) is not type(other) and not (_is_number(one) and _is_number(other)):
         return None
-    if op in ORDERED:
-        return ORDERED[op](one, other)
+    if op in OPERATORS:
+        return bool(OPERATORS[op](one, other))
     assert isinstance(one, str) and isinstance(other, str), "only texts have parts"
     return other in one if op is CompareOp.CONTAINS else one.startswith(other)
 

@@ -1,0 +1,116 @@
+"""Frames of Spark, made into files that a load can read.
+
+The rows of a Spark frame are wherever Spark has them, and asking for them twice may give others. So
+the frame's own tasks write them down, once; from there on they are pieces of a table like any
+other, which can be read again to name a row. The files are nobody's data: who lands frames removes
+them.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.store.datasets import write_scratch
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.session import Spark
+
+__all__ = ["FRAME", "LandedFrames", "land_frames", "spark_frames"]
+
+FRAME = "frame"
+"""What a frame is called that came without a name."""
+
+# Arrow bytes of a file. A task writes as many as it takes, and each is a piece of its own.
+FILE_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LandedFile:
+    fragment: str
+    size: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class LandedFrame:
+    name: str
+    schema: pa.Schema
+    files: tuple[LandedFile, ...]
+    """In the order of the frame's partitions."""
+
+
+@dataclass(frozen=True)
+class LandedFrames:
+    uri: str
+    options: dict[str, str] | None = field(repr=False)
+    frames: tuple[LandedFrame, ...]
+
+
+def spark_frames(source: object) -> dict[str, Any]:
+    """The Spark frames that a source is made of, by name; none if it is anything else."""
+    if _is_spark_frame(source):
+        return {FRAME: source}
+    if not isinstance(source, Mapping) or not any(map(_is_spark_frame, source.values())):
+        return {}
+    for name, frame in source.items():
+        if not isinstance(name, str) or not _is_spark_frame(frame):
+            rule = "beside a Spark frame there are only Spark frames, by the names of their types"
+            raise ArgumentInvalid(argument="source", value=str(name), rule=rule)
+    return dict(source)
+
+
+def land_frames(
+    spark: "Spark", frames: Mapping[str, Any], *, uri: str, options: dict[str, str] | None
+) -> LandedFrames:
+    """Have each frame's own tasks write its rows to files under `uri`."""
+    landed = [
+        LandedFrame(name, spark.schema_of(frame), _land(spark, frame, uri, options))
+        for name, frame in frames.items()
+    ]
+    return LandedFrames(uri, options, tuple(landed))
+
+
+def _is_spark_frame(source: object) -> bool:
+    # By the module, so that a load without Spark does not import it.
+    return type(source).__module__.startswith("pyspark.")
+
+
+def _land(
+    spark: "Spark", frame: Any, uri: str, options: dict[str, str] | None
+) -> tuple[LandedFile, ...]:
+    write = partial(_write, uri, options)
+    return tuple(
+        file for files in spark.run_frame(frame, write, doing="reading a frame") for file in files
+    )
+
+
+def _write(
+    uri: str, options: dict[str, str] | None, batches: Iterator[pa.RecordBatch]
+) -> list[LandedFile]:
+    """Inside a task of the frame: its partition as files."""
+    return [
+        LandedFile(
+            write_scratch(uri, iter(group), group[0].schema, options=options),
+            size=sum(batch.nbytes for batch in group),
+            rows=sum(batch.num_rows for batch in group),
+        )
+        for group in _groups(batches)
+    ]
+
+
+def _groups(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    group: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        if batch.num_rows:
+            group.append(batch)
+            size += batch.nbytes
+        if size >= FILE_BYTES:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
