@@ -23,7 +23,9 @@ import pyspark
 from omnigraph.base.errors import OmnigraphError
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.results import LoadResult
+from omnigraph.engine.settings import Settings
 from omnigraph.pipeline.java import find_java_home
+from omnigraph.pipeline.session import Spark, SparkSettings
 
 T = TypeVar("T")
 
@@ -224,6 +226,14 @@ def load_there(uri: str, source: Any, **options: Any) -> LoadResult:
     graph = Graph.open(uri)
     HELD.append(graph)
     return graph.load(source, engine="spark", **options)
+
+
+def spark_there() -> Spark:
+    """Inside a driver: its session, begun now if no load has yet."""
+    found = Settings.from_environment()
+    return Spark.open(
+        SparkSettings(found.spark_master, found.spark_remote, options=found.spark_options)
+    )
 
 
 HELD: list[Graph] = []

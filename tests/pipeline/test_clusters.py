@@ -14,13 +14,13 @@ import pytest
 from omnigraph.base.errors import OmnigraphError
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.results import LoadResult
-from omnigraph.pipeline.session import Spark, SparkSettings
 from omnigraph.store.arrow import table_schema
 from tests.pipeline.clusters import (
     Driver,
     Server,
     ancestors,
     load_there,
+    spark_there,
 )
 from tests.pipeline.world import edge, node, text
 
@@ -130,15 +130,15 @@ def set_aside(directory: Path) -> list[str]:
 
 
 def test_tasks_run_on_both_workers(cluster: Server, cluster_driver: Driver) -> None:
-    executors = set(cluster.executors())
-    assert len(executors) == 2
-    assert set(cluster_driver.run(ancestors_of_tasks)) & executors == executors
+    deadline = time.monotonic() + 60
+    # One of them may just be starting.
+    while len({*cluster_driver.run(ancestors_of_tasks)} & {*cluster.executors()}) < 2:
+        assert time.monotonic() < deadline, "one of the workers does nothing"
 
 
 def ancestors_of_tasks() -> list[int]:
     """Inside a driver: the processes that started those of some tasks."""
-    spark = Spark.open(SparkSettings())
-    ran = spark.run(range(8), ancestors_here, doing="looking")
+    ran = spark_there().run(range(8), ancestors_here, doing="looking")
     return [pid for one in ran for pid in one.result]
 
 

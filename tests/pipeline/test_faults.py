@@ -18,11 +18,17 @@ import pytest
 from omnigraph.base.errors import StorageFailed
 from omnigraph.engine.graph import Graph
 from omnigraph.pipeline.runner import Ran
-from omnigraph.pipeline.session import Spark, SparkSettings
+from omnigraph.pipeline.session import Spark
 from omnigraph.pipeline.sources.pieces import LineRange
 from omnigraph.pipeline.stage import Keeping, StageJob, stage_pieces
 from omnigraph.store.layout import GRAPH, STAGING
-from tests.pipeline.clusters import Driver, Server, cluster_environment, load_there
+from tests.pipeline.clusters import (
+    Driver,
+    Server,
+    cluster_environment,
+    load_there,
+    spark_there,
+)
 from tests.pipeline.test_resume import make_tasks_small
 from tests.pipeline.world import edge, node, text
 
@@ -145,7 +151,7 @@ def stage_elsewhere(uri: str, source: str) -> None:
     )
     size = Path(source).stat().st_size
     pieces = [(LineRange(source, source, 0, size),)]
-    Spark.open(SparkSettings()).run(pieces, partial(stage_pieces, job), doing="staging")
+    spark_there().run(pieces, partial(stage_pieces, job), doing="staging")
 
 
 @pytest.mark.parametrize(
