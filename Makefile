@@ -7,7 +7,7 @@ PYTHON ?= python3
 WORKERS ?= 2
 # Passed on to the program: make bench ONLY=run ARGS="--help"
 ARGS ?=
-ONLY ?= languages commits changes run queries load
+ONLY ?= languages commits changes run queries load upsert
 
 BIN := .venv/bin
 READY := .venv/.ready

@@ -2,6 +2,7 @@
 
     python bench/load.py                      sizes S and M
     python bench/load.py --size L             a million people, 24 million follows
+    python bench/load.py --format parquet     the same rows as tables
 
 The peer reads the same file with DuckDB and writes the same columns with Lance, in one process, in
 one go, without a check: the least that a load could cost. Ours runs on local Spark in the memory
@@ -28,6 +29,10 @@ SCHEMA = """
 node Person { number: I64 @key  name: String  age: I32  city: String }
 edge Follows: Person -> Person
 """
+FORMATS = ("ndjson", "parquet")
+Files = tuple[Path, Path]
+"""Of the people, and of who follows whom."""
+
 ROUNDS = {"XS": 3, "S": 3, "M": 3, "L": 1}
 OURS, PEER = "omnigraph", "duckdb to lance"
 
@@ -35,20 +40,21 @@ OURS, PEER = "omnigraph", "duckdb to lance"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--size", default="S,M", help=f"some of {', '.join(SIZES)}")
+    parser.add_argument("--format", choices=FORMATS, default="ndjson")
     parser.add_argument("--rounds", type=int, help="instead of what suits the size")
     parser.add_argument("--heap", default="2g", help="memory of Spark's JVM")
     parser.add_argument("--directory", type=Path, default=Path(tempfile.gettempdir()) / "ogbench")
     chosen = parser.parse_args()
     place = chosen.directory / "load"
-    warm_up = make("XS", chosen.directory)
+    warm_up = files_of(make("XS", chosen.directory), chosen.format)
     workers = [
         Worker(OURS, start_ours, place / "ours", warm_up, chosen.heap),
-        Worker(PEER, start_peer, place / "peer"),
+        Worker(PEER, start_peer, place / "peer", chosen.format),
     ]
     try:
         for size in chosen.size.split(","):
-            data = make(size, chosen.directory)
-            report(size, measure(workers, data, chosen.rounds or ROUNDS[size]))
+            files = files_of(make(size, chosen.directory), chosen.format)
+            report(size, measure(workers, files, chosen.rounds or ROUNDS[size]))
     finally:
         for worker in workers:
             worker.stop()
@@ -59,12 +65,26 @@ Figures = dict[str, dict[str, list[float]]]
 """What was measured in every round, by system and name."""
 
 
-def measure(workers: Sequence[Worker], data: Data, rounds: int) -> Figures:
+def files_of(data: Data, form: str) -> Files:
+    """The people and who follows whom, in a format; tables are made once and kept."""
+    if form == "ndjson":
+        return data.people_file, data.follows_file
+    import duckdb
+
+    files = tuple(data.people_file.with_name(f"{name}.parquet") for name in ("Person", "Follows"))
+    if not files[1].exists():
+        for file, rows in zip(files, (PEOPLE_LINES, FOLLOWS_LINES), strict=True):
+            source = data.people_file if rows is PEOPLE_LINES else data.follows_file
+            duckdb.sql(f"COPY ({rows.format(file=source)}) TO '{file}' (FORMAT parquet)")
+    return files[0], files[1]
+
+
+def measure(workers: Sequence[Worker], files: Files, rounds: int) -> Figures:
     figures: Figures = {worker.name: {} for worker in workers}
     for _ in range(rounds):
         for worker in workers:
             with Watch(worker.pid) as watch:
-                seconds, phases = worker.call("load", data)
+                seconds, phases = worker.call("load", files)
             found = {"clock": seconds, "processor": watch.cpu_s, "memory": watch.peak_bytes}
             for name, value in (found | phases).items():
                 figures[worker.name].setdefault(name, []).append(value)
@@ -92,17 +112,16 @@ def report(size: str, figures: Figures) -> None:
 # Inside the workers -------------------------------------------------------------------------------
 
 
-def start_ours(place: Path, warm_up: Data, heap: str) -> tuple[str, Steps]:
+def start_ours(place: Path, warm_up: Files, heap: str) -> tuple[str, Steps]:
     import omnigraph
     from omnigraph import Graph
     from omnigraph.pipeline.session import Spark, SparkSettings
 
     spark = Spark.open(SparkSettings(options={"spark.driver.memory": heap}))
 
-    def load(data: Data) -> dict[str, float]:
+    def load(files: Files) -> dict[str, float]:
         shutil.rmtree(place, ignore_errors=True)
         with Graph.init(str(place), SCHEMA) as graph:
-            files = [str(data.people_file), str(data.follows_file)]
             result = graph.load(files, mode="append", engine="spark", spark=spark)
         return {name: s for name, s in result.seconds.items() if name != "start"}
 
@@ -110,33 +129,43 @@ def start_ours(place: Path, warm_up: Data, heap: str) -> tuple[str, Steps]:
     return omnigraph.__version__, {"load": load}
 
 
-# What our tables hold: keys as text, and an id of 26 characters for an edge without one.
-PEOPLE = """
-SELECT CAST(data.number AS VARCHAR) AS id, data.number, data.name, data.age, data.city
+PEOPLE_LINES = """
+SELECT data.number, data.name, data.age, data.city
 FROM read_json('{file}', format = 'newline_delimited', columns = {{
     'data': 'STRUCT(number BIGINT, name VARCHAR, age INTEGER, city VARCHAR)'}})
 """
-FOLLOWS = """
-SELECT lpad(CAST(row_number() OVER () AS VARCHAR), 26, '0') AS id,
-       CAST("from" AS VARCHAR) AS src, CAST("to" AS VARCHAR) AS dst
+FOLLOWS_LINES = """
+SELECT "from", "to"
 FROM read_json('{file}', format = 'newline_delimited', columns = {{
     'from': 'BIGINT', 'to': 'BIGINT'}})
 """
 
 
-def start_peer(place: Path) -> tuple[str, Steps]:
+# What our tables hold: keys as text, and an id of 26 characters for an edge without one.
+PEOPLE = "SELECT CAST(number AS VARCHAR) AS id, * FROM ({rows})"
+FOLLOWS = """
+SELECT lpad(CAST(row_number() OVER () AS VARCHAR), 26, '0') AS id,
+       CAST("from" AS VARCHAR) AS src, CAST("to" AS VARCHAR) AS dst
+FROM ({rows})
+"""
+TABLE = "SELECT * FROM read_parquet('{file}')"
+
+
+def start_peer(place: Path, form: str) -> tuple[str, Steps]:
     import duckdb
     import lance
 
-    def load(data: Data) -> dict[str, float]:
+    def load(files: Files) -> dict[str, float]:
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-        for name, statement, file in (
-            ("people", PEOPLE, data.people_file),
-            ("follows", FOLLOWS, data.follows_file),
+        is_table = form == "parquet"
+        for name, statement, lines, file in (
+            ("people", PEOPLE, PEOPLE_LINES, files[0]),
+            ("follows", FOLLOWS, FOLLOWS_LINES, files[1]),
         ):
-            rows = duckdb.sql(statement.format(file=file)).to_arrow_reader(100_000)
-            lance.write_dataset(rows, str(place / name), data_storage_version="2.2")
+            rows = (TABLE if is_table else lines).format(file=file)
+            reader = duckdb.sql(statement.format(rows=rows)).to_arrow_reader(100_000)
+            lance.write_dataset(reader, str(place / name), data_storage_version="2.2")
         return {}
 
     return duckdb.__version__, {"load": load}

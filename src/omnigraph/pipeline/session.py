@@ -152,8 +152,8 @@ class Spark:
         self, frame: Any, work: Callable[[Iterator[pa.RecordBatch]], R], *, doing: str
     ) -> list[R]:
         """Run `work` once over each partition of a frame; the results come in their order."""
-        with self._failures(doing):
-            rows = self._mapped(frame, partial(_run_partition, work), RAN).collect()
+        mapped = self._mapped(frame, partial(_run_partition, work), RAN)
+        rows = self._run(mapped.collect, doing=doing)
         return [cast("R", result) for _, result in sorted(pickle.loads(row.ran) for row in rows)]
 
     def schema_of(self, frame: Any) -> pa.Schema:
