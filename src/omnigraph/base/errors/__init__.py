@@ -1,0 +1,141 @@
+"""The one error tree. Its branches are named by what the caller can do.
+
+    OmnigraphError
+    ├── InputError      fix it          parse_error type_error param_error schema_error
+    │                                   constraint_violation invalid_argument migration_unsupported
+    │                                   range_not_satisfiable
+    ├── MissingError    check the name  not_found
+    ├── DeniedError     ask             policy_denied unauthorized
+    ├── ConflictError   re-read, retry  version_conflict read_set_conflict precondition_failed
+    │                                   key_conflict branch_exists branch_in_use already_initialized
+    │                                   merge_conflicts target_exists
+    ├── StorageError    look before you retry: the outcome may be unknown   storage_error
+    │                                   store_unfit
+    ├── LimitError      ask for less    resource_limit
+    └── RecoveryError   an operator decides   recovery_required schema_version_unsupported
+
+A leaf has a stable `code`, typed fields and a sentence. Match the type or the code, never the
+text. A bug of ours is an `AssertionError`, not one of these.
+"""
+
+from omnigraph.base.errors.conflicts import (
+    AlreadyInitialized,
+    BranchBusy,
+    BranchExists,
+    BranchHasChildren,
+    FenceLost,
+    HeadMoved,
+    KeyTaken,
+    LoadUnderWay,
+    MergeConflicts,
+    PreconditionFailed,
+    ReadSetMoved,
+    TargetTaken,
+)
+from omnigraph.base.errors.data import (
+    ArgumentInvalid,
+    ConstraintViolated,
+    InputUnreadable,
+    MappingInvalid,
+    MigrationRefused,
+    RangeOutside,
+    RejectedTooMany,
+    SourceInvalid,
+    Unsupported,
+)
+from omnigraph.base.errors.language import (
+    Diagnostic,
+    LanguageError,
+    ParameterInvalid,
+    ParseFailed,
+    SchemaInvalid,
+    TypeCheckFailed,
+)
+from omnigraph.base.errors.missing import (
+    BlobMissing,
+    BranchMissing,
+    CommitMissing,
+    DependencyMissing,
+    EntityMissing,
+    FileMissing,
+    GraphMissing,
+    MomentMissing,
+    NameMissing,
+    QueryMissing,
+    StagedLoadMissing,
+)
+from omnigraph.base.errors.storage import (
+    LimitExceeded,
+    QueryCancelled,
+    RecoveryRequired,
+    SchemaVersionUnsupported,
+    SparkFailed,
+    StorageFailed,
+    StoreUnfit,
+)
+from omnigraph.base.errors.tree import (
+    ConflictError,
+    DeniedError,
+    InputError,
+    LimitError,
+    MissingError,
+    OmnigraphError,
+    RecoveryError,
+    StorageError,
+)
+
+__all__ = [
+    "AlreadyInitialized",
+    "ArgumentInvalid",
+    "BlobMissing",
+    "BranchBusy",
+    "BranchExists",
+    "BranchHasChildren",
+    "BranchMissing",
+    "CommitMissing",
+    "ConflictError",
+    "ConstraintViolated",
+    "DeniedError",
+    "DependencyMissing",
+    "Diagnostic",
+    "EntityMissing",
+    "FenceLost",
+    "FileMissing",
+    "GraphMissing",
+    "HeadMoved",
+    "InputError",
+    "InputUnreadable",
+    "KeyTaken",
+    "LanguageError",
+    "LimitError",
+    "LimitExceeded",
+    "LoadUnderWay",
+    "MappingInvalid",
+    "MergeConflicts",
+    "MigrationRefused",
+    "MissingError",
+    "MomentMissing",
+    "NameMissing",
+    "OmnigraphError",
+    "ParameterInvalid",
+    "ParseFailed",
+    "PreconditionFailed",
+    "QueryCancelled",
+    "QueryMissing",
+    "RangeOutside",
+    "ReadSetMoved",
+    "RecoveryError",
+    "RecoveryRequired",
+    "RejectedTooMany",
+    "SchemaInvalid",
+    "SchemaVersionUnsupported",
+    "SourceInvalid",
+    "SparkFailed",
+    "StagedLoadMissing",
+    "StorageError",
+    "StorageFailed",
+    "StoreUnfit",
+    "TargetTaken",
+    "TypeCheckFailed",
+    "Unsupported",
+]

@@ -1,0 +1,208 @@
+"""Someone or something was there first: read again, then retry."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from omnigraph.base.errors.tree import ConflictError
+from omnigraph.base.ids import BranchName, CommitId
+from omnigraph.base.violations import Violations
+
+__all__ = [
+    "AlreadyInitialized",
+    "BranchBusy",
+    "BranchExists",
+    "BranchHasChildren",
+    "FenceLost",
+    "HeadMoved",
+    "KeyTaken",
+    "LoadUnderWay",
+    "MergeConflicts",
+    "PreconditionFailed",
+    "ReadSetMoved",
+    "TargetTaken",
+]
+
+
+@dataclass(eq=False)
+class AlreadyInitialized(ConflictError):
+    code: ClassVar[str] = "already_initialized"
+    uri: str
+
+    def __str__(self) -> str:
+        return f"{self.uri} already holds a graph or other files"
+
+    @property
+    def hint(self) -> str | None:
+        return "open it, or choose an empty place"
+
+
+@dataclass(eq=False)
+class TargetTaken(ConflictError):
+    """Something is already where an export would write."""
+
+    code: ClassVar[str] = "target_exists"
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.path} is already there"
+
+    @property
+    def hint(self) -> str | None:
+        return "choose another place; --force (overwrite=True) replaces a file or an earlier export"
+
+
+@dataclass(eq=False)
+class BranchExists(ConflictError):
+    code: ClassVar[str] = "branch_exists"
+    branch: BranchName
+    existing: BranchName
+
+    def __str__(self) -> str:
+        if self.branch == self.existing:
+            return f"branch {self.branch} already exists"
+        return f"branch {self.branch} overlaps {self.existing}: one is a path-prefix of the other"
+
+
+@dataclass(eq=False)
+class BranchBusy(ConflictError):
+    """Another writer held the branch for as long as this one was willing to wait."""
+
+    code: ClassVar[str] = "branch_in_use"
+    branch: str
+    holder: str
+    waited_s: float
+
+    def __str__(self) -> str:
+        return f"branch {self.branch} is held by {self.holder}; waited {self.waited_s:g} s"
+
+    @property
+    def hint(self) -> str | None:
+        return "nothing was written: retry when that writer is done"
+
+
+@dataclass(eq=False)
+class LoadUnderWay(ConflictError):
+    """A driver that seems to live is at work on the load."""
+
+    code: ClassVar[str] = "load_in_progress"
+    load_id: str
+    host: str
+    pid: int
+
+    def __str__(self) -> str:
+        return f"load {self.load_id} is under way in process {self.pid} on {self.host}"
+
+    @property
+    def hint(self) -> str | None:
+        return "wait until it is done; a driver that died is known as such after a minute"
+
+
+@dataclass(eq=False)
+class FenceLost(ConflictError):
+    """This writer stood still for so long that another one took its branch over."""
+
+    code: ClassVar[str] = "branch_in_use"
+    branch: str
+    holder: str
+
+    def __str__(self) -> str:
+        return f"branch {self.branch} was taken over by {self.holder} while this write stood still"
+
+    @property
+    def hint(self) -> str | None:
+        return "nothing was written: read again and retry"
+
+
+@dataclass(eq=False)
+class BranchHasChildren(ConflictError):
+    """Branches were made from this one, and read what it wrote."""
+
+    code: ClassVar[str] = "branch_in_use"
+    branch: BranchName
+    children: tuple[BranchName, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"branch {self.branch} can't go before those made from it: {', '.join(self.children)}"
+        )
+
+    @property
+    def hint(self) -> str | None:
+        return "delete those first"
+
+
+@dataclass(eq=False)
+class HeadMoved(ConflictError):
+    """Another writer published to this branch between our read and our swap."""
+
+    code: ClassVar[str] = "version_conflict"
+    branch: BranchName
+    expected: CommitId | None
+    actual: CommitId | None
+
+    def __str__(self) -> str:
+        return f"branch {self.branch} moved: expected {self.expected}, found {self.actual}"
+
+    @property
+    def hint(self) -> str | None:
+        return "nothing was written: read again and retry"
+
+
+@dataclass(eq=False)
+class ReadSetMoved(ConflictError):
+    """Another writer changed a table this write had read, before it could arm."""
+
+    code: ClassVar[str] = "read_set_conflict"
+    branch: BranchName
+    tables: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.tables)} changed on branch {self.branch} while this write ran"
+
+    @property
+    def hint(self) -> str | None:
+        return "nothing was written: read again and retry"
+
+
+@dataclass(eq=False)
+class PreconditionFailed(ConflictError):
+    code: ClassVar[str] = "precondition_failed"
+    branch: BranchName
+    expected: CommitId
+    actual: CommitId
+
+    def __str__(self) -> str:
+        return f"branch {self.branch} is at {self.actual}, not at {self.expected} as asked"
+
+
+@dataclass(eq=False)
+class KeyTaken(ConflictError):
+    """A strict insert met rows that are already there."""
+
+    code: ClassVar[str] = "key_conflict"
+    violations: Violations
+
+    def __str__(self) -> str:
+        return self.violations.sentence
+
+    @property
+    def hint(self) -> str | None:
+        return "nothing was written: load with mode merge to replace rows, or drop them"
+
+    @property
+    def details(self) -> dict[str, Any]:
+        return self.violations.to_json()
+
+
+@dataclass(eq=False)
+class MergeConflicts(ConflictError):
+    """Both sides changed the same things. Nothing was merged."""
+
+    code: ClassVar[str] = "merge_conflicts"
+    source: BranchName
+    target: BranchName
+    conflicts: tuple[dict[str, str], ...]
+
+    def __str__(self) -> str:
+        count = len(self.conflicts)
+        return f"{count} conflict{'s' * (count != 1)} between {self.source} and {self.target}"

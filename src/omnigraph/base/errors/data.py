@@ -1,0 +1,166 @@
+"""Errors in data and arguments: fix them and try again."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from omnigraph.base.errors.tree import InputError
+from omnigraph.base.violations import Violations
+
+__all__ = [
+    "ArgumentInvalid",
+    "ConstraintViolated",
+    "InputUnreadable",
+    "MappingInvalid",
+    "MigrationRefused",
+    "RangeOutside",
+    "RejectedTooMany",
+    "SourceInvalid",
+    "Unsupported",
+]
+
+
+@dataclass(eq=False)
+class ConstraintViolated(InputError):
+    """Rows break rules of the schema. Nothing was written."""
+
+    code: ClassVar[str] = "constraint_violation"
+    violations: Violations
+
+    def __str__(self) -> str:
+        return self.violations.sentence
+
+    @property
+    def hint(self) -> str | None:
+        return "nothing was written: correct the rows listed and try again"
+
+    @property
+    def details(self) -> dict[str, Any]:
+        return self.violations.to_json()
+
+    def render(self) -> str:
+        return f"error: {self.violations.report}\n  hint: {self.hint}"
+
+
+@dataclass(eq=False)
+class RejectedTooMany(ConstraintViolated):
+    """A load would set aside more rows than it was allowed to. Nothing was written."""
+
+    max_errors: int
+
+    @property
+    def hint(self) -> str | None:
+        return (
+            f"nothing was written: more than {self.max_errors:,} rows would be rejected; "
+            "correct the rows, or allow more with max_errors"
+        )
+
+
+class InputUnreadable(ConstraintViolated):
+    """Lines of the input are not what a load can read (broken JSON, no known envelope)."""
+
+    code: ClassVar[str] = "parse_error"
+
+
+@dataclass(eq=False)
+class SourceInvalid(InputError):
+    """A file or frame can't be loaded as a whole: it is damaged, or its columns don't fit."""
+
+    code: ClassVar[str] = "parse_error"
+    file: str
+    reason: str
+    column: str | None = None
+    advice: str | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.file}, column {self.column}" if self.column is not None else self.file
+        return f"{where}: {self.reason}"
+
+    @property
+    def hint(self) -> str | None:
+        return self.advice
+
+
+@dataclass(eq=False)
+class MappingInvalid(InputError):
+    """A mapping of columns can't be used: it names what is not there, or can't be read."""
+
+    code: ClassVar[str] = "invalid_argument"
+    place: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason}"
+
+
+@dataclass(eq=False)
+class ArgumentInvalid(InputError):
+    """A call's argument can't be used: a bad branch name, an unknown mode."""
+
+    code: ClassVar[str] = "invalid_argument"
+    argument: str
+    value: str
+    rule: str
+
+    def __str__(self) -> str:
+        return f"{self.argument} {self.value!r} can't be used: {self.rule}"
+
+
+@dataclass(eq=False)
+class Unsupported(InputError):
+    """A thing the language or an option can say, and this version can't do."""
+
+    code: ClassVar[str] = "invalid_argument"
+    what: str
+    instead: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.what} is not supported by this version"
+
+    @property
+    def hint(self) -> str | None:
+        return self.instead
+
+
+@dataclass(eq=False)
+class RangeOutside(InputError):
+    """Bytes were asked for that a blob does not have."""
+
+    code: ClassVar[str] = "range_not_satisfiable"
+    start: int
+    end: int
+    size: int
+
+    def __str__(self) -> str:
+        return f"bytes {self.start} to {self.end} are not within a blob of {self.size} bytes"
+
+    @property
+    def hint(self) -> str | None:
+        return "a range begins at 0 or later and ends at the size or before"
+
+
+@dataclass(eq=False)
+class MigrationRefused(InputError):
+    """A schema can't follow the accepted one. Nothing was touched.
+
+    `refusals` holds `code` (OG-…), `name`, `message` and `hint` of each reason.
+    """
+
+    code: ClassVar[str] = "migration_unsupported"
+    refusals: tuple[dict[str, str], ...]
+
+    def __str__(self) -> str:
+        first, more = self.refusals[0], len(self.refusals) - 1
+        return f"{first['code']}: {first['message']}" + (f" (and {more} more)" if more else "")
+
+    @property
+    def hint(self) -> str | None:
+        return self.refusals[0]["hint"]
+
+    @property
+    def details(self) -> dict[str, Any]:
+        return {"code": self.refusals[0]["code"], "refusals": list(self.refusals)}
+
+    def render(self) -> str:
+        return "\n".join(
+            f"error[{r['code']}]: {r['message']}\n  hint: {r['hint']}" for r in self.refusals
+        )

@@ -1,0 +1,170 @@
+"""Names that nothing answers to."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from omnigraph.base.errors.tree import MissingError
+from omnigraph.base.ids import BranchName
+from omnigraph.base.nearest import nearest
+
+__all__ = [
+    "BlobMissing",
+    "BranchMissing",
+    "CommitMissing",
+    "DependencyMissing",
+    "EntityMissing",
+    "FileMissing",
+    "GraphMissing",
+    "MomentMissing",
+    "NameMissing",
+    "QueryMissing",
+    "StagedLoadMissing",
+]
+
+
+@dataclass(eq=False)
+class GraphMissing(MissingError):
+    uri: str
+
+    def __str__(self) -> str:
+        return f"no graph at {self.uri}"
+
+    @property
+    def hint(self) -> str | None:
+        return f"check the path, or make one: omnigraph init --schema schema.pg {self.uri}"
+
+
+@dataclass(eq=False)
+class FileMissing(MissingError):
+    path: str
+
+    def __str__(self) -> str:
+        return f"no file at {self.path}"
+
+
+@dataclass(eq=False)
+class StagedLoadMissing(MissingError):
+    """There is nothing to resume: the load ended, well or not, or never began to stage."""
+
+    code: ClassVar[str] = "not_found"
+    load_id: str
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"no load {self.load_id} waits to be resumed"
+
+    @property
+    def hint(self) -> str | None:
+        waiting = f"there is {', '.join(self.known)}; or " if self.known else ""
+        return f"{waiting}load again without resuming"
+
+
+@dataclass(eq=False)
+class DependencyMissing(MissingError):
+    """A program or package that this use needs is not installed."""
+
+    what: str
+    install: str
+
+    def __str__(self) -> str:
+        return f"{self.what} is not installed"
+
+    @property
+    def hint(self) -> str | None:
+        return self.install
+
+
+@dataclass(eq=False)
+class BranchMissing(MissingError):
+    branch: BranchName
+    known: tuple[BranchName, ...] = ()
+
+    def __str__(self) -> str:
+        return f"no branch named {self.branch}"
+
+    @property
+    def hint(self) -> str | None:
+        return f"branches here: {', '.join(self.known[:8])}" if self.known else None
+
+
+@dataclass(eq=False)
+class CommitMissing(MissingError):
+    commit: str
+
+    def __str__(self) -> str:
+        return f"no commit {self.commit} in this graph"
+
+    @property
+    def hint(self) -> str | None:
+        return "list them: omnigraph commit list"
+
+
+@dataclass(eq=False)
+class MomentMissing(MissingError):
+    """A branch has no commit as old as that."""
+
+    moment: str
+    branch: BranchName
+
+    def __str__(self) -> str:
+        return f"branch {self.branch} had no commit at {self.moment}"
+
+    @property
+    def hint(self) -> str | None:
+        return f"list them: omnigraph commit list --branch {self.branch}"
+
+
+@dataclass(eq=False)
+class QueryMissing(MissingError):
+    """`name` is None where a file holds several queries and none was asked for."""
+
+    name: str | None
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if self.name is None:
+            return f"the source holds {len(self.known)} queries and none was named"
+        return f"no query named {self.name}"
+
+    @property
+    def hint(self) -> str | None:
+        return f"queries here: {', '.join(self.known[:12])}" if self.known else None
+
+
+@dataclass(eq=False)
+class NameMissing(MissingError):
+    """The schema has no such thing. `what` says which: "node type", "property of Person"."""
+
+    what: str
+    name: str
+    known: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"no {self.what} named {self.name}"
+
+    @property
+    def hint(self) -> str | None:
+        if near := nearest(self.name, self.known):
+            return f"did you mean {near}?"
+        return f"there are {', '.join(self.known[:12])}" if self.known else None
+
+
+@dataclass(eq=False)
+class EntityMissing(MissingError):
+    type_name: str
+    entity_id: str
+
+    def __str__(self) -> str:
+        return f"no {self.type_name} has the id {self.entity_id}"
+
+
+@dataclass(eq=False)
+class BlobMissing(MissingError):
+    """The entity is there and its blob is null: not even empty."""
+
+    type_name: str
+    entity_id: str
+    property: str
+
+    def __str__(self) -> str:
+        return f"{self.type_name} {self.entity_id} has no {self.property}: it is null"

@@ -1,0 +1,110 @@
+"""The ground that a graph stands on: storage, limits, and what only an operator can decide."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from omnigraph.base.errors.tree import LimitError, RecoveryError, StorageError
+
+__all__ = [
+    "LimitExceeded",
+    "QueryCancelled",
+    "RecoveryRequired",
+    "SchemaVersionUnsupported",
+    "SparkFailed",
+    "StorageFailed",
+    "StoreUnfit",
+]
+
+
+@dataclass(eq=False)
+class StorageFailed(StorageError):
+    code: ClassVar[str] = "storage_error"
+    doing: str
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.doing} {self.path} failed: {self.reason}"
+
+
+@dataclass(eq=False)
+class StoreUnfit(StorageError):
+    """The place can't keep writers apart, so nothing is written there at all."""
+
+    code: ClassVar[str] = "store_unfit"
+    place: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.place} can't be written safely: {self.reason}"
+
+    @property
+    def hint(self) -> str | None:
+        return "nothing was written: use another store; reading works"
+
+
+@dataclass(eq=False)
+class SparkFailed(StorageError):
+    """Spark itself failed: it could not start, or lost a worker. No work of ours was at fault."""
+
+    code: ClassVar[str] = "storage_error"
+    doing: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"Spark failed while {self.doing}: {self.reason}"
+
+    @property
+    def hint(self) -> str | None:
+        return "Spark's own log says more: name a file for it in OMNIGRAPH_SPARK_LOG"
+
+
+@dataclass(eq=False)
+class LimitExceeded(LimitError):
+    code: ClassVar[str] = "resource_limit"
+    what: str
+    limit: int
+    found: int | None = None
+
+    def __str__(self) -> str:
+        found = f" ({self.found:,})" if self.found is not None else ""
+        return f"{self.what}{found} exceeds the limit of {self.limit:,}"
+
+
+@dataclass(eq=False)
+class QueryCancelled(LimitError):
+    """Whoever asked took the question back."""
+
+    code: ClassVar[str] = "cancelled"
+    step: str
+
+    def __str__(self) -> str:
+        return f"the query was cancelled at `{self.step}`"
+
+
+@dataclass(eq=False)
+class RecoveryRequired(RecoveryError):
+    code: ClassVar[str] = "recovery_required"
+    sidecar: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"an unfinished write can't be healed by itself: {self.reason} ({self.sidecar})"
+
+    @property
+    def hint(self) -> str | None:
+        return "reads still work; keep a copy of the graph before anything is removed by hand"
+
+
+@dataclass(eq=False)
+class SchemaVersionUnsupported(RecoveryError):
+    code: ClassVar[str] = "schema_version_unsupported"
+    found: int
+    supported: int
+
+    def __str__(self) -> str:
+        return f"this graph has storage version {self.found}; this omnigraph knows {self.supported}"
+
+    @property
+    def hint(self) -> str | None:
+        return "upgrade omnigraph first"
