@@ -1,8 +1,10 @@
 """Rows mean the same in every form, however the input is cut."""
 
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import lance
 import pyarrow as pa
@@ -139,6 +141,18 @@ def test_a_typed_column_of_another_make_gives_the_same_value(column: str, values
     (found,) = rows_by_type(conform_all({"person": pa.table(row)}))["Person"]
     value = found[column]
     assert (str(value) if column in ("born", "seen") else value) == VALUES[column]
+
+
+@pytest.mark.parametrize("zone", [None, "Asia/Tokyo"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_a_time_of_day_is_no_date(unit: str, zone: str | None) -> None:
+    midnight = datetime(2020, 2, 1, tzinfo=ZoneInfo(zone) if zone else None)
+    times = pa.array([midnight, midnight.replace(hour=10), None], pa.timestamp(unit, zone))
+    people = {"email": [f"{n}@x" for n in range(3)], "name": ["a", "b", "c"], "born": times}
+    blocks = conform_all({"Person": pa.table(people)})
+    assert [str(row["born"]) for row in rows_by_type(blocks)["Person"]] == ["2020-02-01", "None"]
+    (bad,) = bad_rows(blocks)
+    assert (bad.number, bad.reasons[0].kind, bad.reasons[0].property_name) == (1, "type", "born")
 
 
 def test_times_before_1970_are_cut_to_milliseconds_downwards_in_every_form() -> None:

@@ -100,7 +100,7 @@ class Violations:
     @property
     def report(self) -> str:
         """Every kind with its count, and the examples of each, for a terminal."""
-        lines = [f"{self.total:,} row{'s' * (self.total != 1)} can't be accepted"]
+        lines = [f"{self.total:,} violation{'s' * (self.total != 1)} of the rules"]
         for (kind, type_name, prop), count in sorted(self.counts.items(), key=str):
             where = ".".join(part for part in (type_name, prop) if part)
             lines.append(f"  {kind}{f' {where}' if where else ''}: {count:,}")

@@ -157,6 +157,10 @@ def _envelope_problems(
             for end in ("from", "to"):
                 if not _can_be_an_end(value := envelope.get(end)):
                     message = f'{entity.name}: "{end}" is {_shown(value)}, which names no node'
+                    if isinstance(value, list):
+                        message += (
+                            ' (an id made of several keys is text, such as "[\\"a\\",\\"b\\"]")'
+                        )
                     yield _broken("type", entity, end, message)
 
 

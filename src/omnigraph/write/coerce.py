@@ -56,6 +56,8 @@ def coerce(column: pa.Array, type_: ValueType) -> Coerced:
             return _integers(column, type_)
         case Scalar.F32 | Scalar.F64:
             return _only(column.cast(arrow_type(type_), safe=False), pc.is_finite)
+        case Scalar.DATE if pa.types.is_timestamp(column.type):
+            return _midnights(column)
         case Scalar.DATE:
             return _each(column, _dates)
         case Scalar.DATETIME:
@@ -137,8 +139,15 @@ def _each(column: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> Coerced:
     return Coerced(pa.concat_arrays(halve(column, 0)), np.array(misfits, dtype=np.int64))
 
 
+def _midnights(column: pa.Array) -> Coerced:
+    """A timestamp is a date at midnight only, by the clock of its own zone."""
+    local = column if column.type.tz is None else pc.local_timestamp(column)
+    # Arrow's own cast would drop the time of day in silence.
+    checked = _only(local, lambda times: pc.equal(times, pc.floor_temporal(times, unit="day")))
+    return Coerced(checked.values.cast(arrow_type(Scalar.DATE)), checked.misfits)
+
+
 def _dates(column: pa.Array) -> pa.Array:
-    """A timestamp is a date at midnight only; Arrow's cast refuses any other."""
     return column.cast(arrow_type(Scalar.DATE))
 
 

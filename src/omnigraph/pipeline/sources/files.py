@@ -110,7 +110,7 @@ def _files_in(directory: Path, form: Form | None) -> Iterator[InputFile]:
         elif path.suffix in OTHER_DATA_SUFFIXES:
             raise _unreadable(path)
     if not wanted:
-        raise FileMissing(path=str(directory / "*.jsonl"))
+        raise FileMissing(path=str(directory / "*.{jsonl,csv,parquet}"))
     yield from wanted
 
 
