@@ -82,6 +82,7 @@ def test_processes_that_mutate_one_branch_lose_nothing(
     assert sum(won) == 1
     assert sorted(row["name"] for row in everyone) == sorted([*names, *met, rival])
     sightings = graph.query(QUERIES, "sightings").to_pylist()
-    assert sorted((row["p"], row["q"]) for row in sightings) == [(n, m) for n in names for m in met]
+    seen = sorted((row["p"], row["q"]) for row in sightings)
+    assert seen == sorted((name, other) for name in names for other in met)
     values = {row["name"]: row["value"] for row in graph.query(QUERIES, "tallies")}
     assert values == {"shared": writers * rounds, **dict.fromkeys(names, rounds)}
