@@ -10,6 +10,7 @@ import pytest
 from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.errors import ConstraintViolated
 from omnigraph.base.ids import MAIN
+from omnigraph.pipeline import matching
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.session import Spark
 from omnigraph.pipeline.sources import plan as plan_module
@@ -212,10 +213,12 @@ def test_a_merge_is_settled_again_by_what_is_there_now(world: World) -> None:
     assert {name: after[name][:2] for name in after} == {n: before[n][:2] for n in before}
 
 
+@pytest.mark.parametrize("ids_in_a_worker", [0, 10_000])
 def test_any_merges_leave_what_a_dictionary_would_hold(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, ids_in_a_worker: int
 ) -> None:
     monkeypatch.setattr(plan_module, "LEAST_TASK_BYTES", 2_000)
+    monkeypatch.setattr(matching, "IDS_IN_A_WORKER", ids_in_a_worker)
     chance = random.Random(7)
     world.load(YORK)
     model: dict[str, str | None] = {}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from omnigraph.base.errors import FileMissing
 from omnigraph.pipeline.runner import Runner, runs
+from omnigraph.pipeline.session import Spark
 from tests.pipeline.conftest import ON_SPARK
 
 NUMBERS = pa.schema([("n", pa.int64())])
@@ -39,6 +40,31 @@ def test_sql_sees_the_rows_of_all_tasks_until_they_are_forgotten(runner: Runner)
     assert runner.query("SELECT max(n) AS n FROM numbers", doing="looking") == [{"n": 3}]
     runner.forget("numbers")
     runner.forget("none")
+
+
+@pytest.mark.parametrize("runner", [pytest.param("spark", marks=ON_SPARK)], indirect=True)
+def test_spark_never_takes_the_rows_of_tasks_to_be_few(runner: Runner) -> None:
+    assert isinstance(runner, Spark)
+    show(runner, "some", [1, 2])
+    show(runner, "others", [2, 3])
+    matched = "SELECT some.n FROM some JOIN (SELECT n FROM others GROUP BY n) AS o ON o.n = some.n"
+    loose = "SELECT n FROM some WHERE NOT EXISTS (SELECT 1 FROM others WHERE others.n = some.n)"
+    bounded = (
+        "SELECT /*+ BROADCAST(b) */ n FROM some JOIN (VALUES (2)) AS b(n) USING (n)"
+    )
+    plans = {sql: plan_of(runner, sql) for sql in (matched, loose, bounded)}
+    answers = {sql: runner.query(sql, doing="matching") for sql in plans}
+    runner.forget("some")
+    runner.forget("others")
+    assert all("Broadcast" not in plans[sql] for sql in (matched, loose)), plans
+    assert "BroadcastHashJoin" in plans[bounded]
+    assert answers == {matched: [{"n": 2}], loose: [{"n": 1}], bounded: [{"n": 2}]}
+
+
+def plan_of(spark: Spark, sql: str) -> str:
+    [row] = spark.query(f"EXPLAIN {sql}", doing="looking")
+    plan: str = row["plan"]
+    return plan
 
 
 @EITHER

@@ -52,6 +52,7 @@ __all__ = [
     "check_sets",
     "committed_rows",
     "find_at_fault",
+    "ids_at",
     "is_broken",
 ]
 
@@ -280,7 +281,7 @@ def _read_keys(clues: Clues, wanted: Sequence[Wanted]) -> Iterator[pa.RecordBatc
             kind = reading.rule.node.id
             if kind in clues.ids:
                 if kind not in ids:
-                    ids[kind] = _ids_at(clues.ids[kind])
+                    ids[kind] = ids_at(clues.ids[kind])
                 loose = pc.invert(pc.is_in(rows[reading.columns[0]], value_set=ids[kind]))
                 rows, places = rows.filter(loose), places[np.asarray(loose)]
         said = extract_at(reading, rows, places, each=clues.each)
@@ -290,7 +291,8 @@ def _read_keys(clues: Clues, wanted: Sequence[Wanted]) -> Iterator[pa.RecordBatc
         yield from said.combine_chunks().to_batches()
 
 
-def _ids_at(sources: Sequence[KeySource]) -> pa.Array:
+def ids_at(sources: Sequence[KeySource]) -> pa.Array:
+    """The ids of all these rows."""
     parts = [_read((ID,), source)[0][ID] for source in sources]
     chunks = [chunk for part in parts for chunk in part.chunks]
     return pa.chunked_array(chunks, pa.string()).combine_chunks()

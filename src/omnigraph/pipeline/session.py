@@ -123,8 +123,9 @@ class Spark:
         read: Callable[[T], Iterator[pa.RecordBatch]],
         schema: pa.Schema,
     ) -> None:
-        # The rows are made when a query asks for them, and again for each query that does.
-        self._frame(tasks, read, schema).createOrReplaceTempView(name)
+        # The rows are made when a query asks for them, and again for each query that does. Spark
+        # takes them to be as few as the tasks, and would send all of them to every worker.
+        self._frame(tasks, read, schema).hint("merge").createOrReplaceTempView(name)
 
     def query(self, sql: str, *, doing: str) -> list[dict[str, Any]]:
         rows = self._run(lambda: self.session.sql(sql).collect(), doing=doing)

@@ -5,7 +5,7 @@ quicker the same load is settled again, and only what the others have touched is
 that breaks a rule raises, and leaves at most files that nothing names.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,8 +15,9 @@ from omnigraph.base.errors import ConstraintViolated, KeyTaken, OmnigraphError
 from omnigraph.base.ids import TableKey
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.pipeline.check import KeySource, StagedRows, check_sets, committed_rows
-from omnigraph.pipeline.load import LoadedTable, LoadMode, StagedLoad
+from omnigraph.pipeline.load import LoadMode, StagedLoad
 from omnigraph.pipeline.locate import Locator
+from omnigraph.pipeline.matching import staged_rows
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.stage import Keeping
 from omnigraph.pipeline.upsert import Upserted, upsert
@@ -28,9 +29,7 @@ from omnigraph.write.check import Arriving, Judgement, judge
 from omnigraph.write.rules import Breach, Part, Reading, Touch, plan_readings, report
 from omnigraph.write.stage import StagedFiles, StagedFragments
 
-__all__ = ["NO_PLACES", "Image", "SettledLoad", "last_of_each", "settle_load", "staged_rows"]
-
-NO_PLACES = np.empty(0, dtype=np.int64)
+__all__ = ["Image", "SettledLoad", "last_of_each", "settle_load"]
 
 Place = Callable[[EntityType, int], int]
 """The place among all rows of a type of the one at a place among those that were judged."""
@@ -136,15 +135,6 @@ def _compare(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> Judgement:
         emptied=frozenset(load.tables) if is_overwrite else frozenset(),
     )
     return image.judge(runner, touch)
-
-
-def staged_rows(table: LoadedTable, *, out: np.ndarray = NO_PLACES) -> Iterator[StagedRows]:
-    """Where the keys of the rows are read; those at the places in `out`, sorted, do not count."""
-    first = 0
-    for file in table.files:
-        start, end = np.searchsorted(out, [first, first + file.rows])
-        yield StagedRows(table.uri, table.options, file.fragment, file.rows, first, out[start:end])
-        first += file.rows
 
 
 # Merge --------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ left stays as it is in the graph. Nothing is written here: see `takeout`.
 """
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -20,7 +20,6 @@ from omnigraph.base.violations import UNREADABLE, Violations
 from omnigraph.lang.schema.catalog import ID
 from omnigraph.pipeline.check import (
     Sources,
-    StagedRows,
     check_sets,
     committed_rows,
     find_at_fault,
@@ -28,9 +27,9 @@ from omnigraph.pipeline.check import (
 )
 from omnigraph.pipeline.load import LoadedTable, LoadMode, StagedLoad
 from omnigraph.pipeline.locate import Locator
+from omnigraph.pipeline.matching import NO_PLACES, show_incoming, show_present, staged_rows
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.settle import NO_PLACES, Image, last_of_each, staged_rows
-from omnigraph.pipeline.upsert import INCOMING, PRESENT, present_rows
+from omnigraph.pipeline.settle import Image, last_of_each
 from omnigraph.store.datasets import RowSet, row_set
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.blame import certain
@@ -252,9 +251,10 @@ def _find_matches(
     unique = uuid.uuid4().hex
     names = {"incoming": f"sifted_{unique}", "present": f"held_{unique}"}
     hands = runner.parallelism
-    runner.show_as(names["incoming"], [*staged_rows(table, out=out)], _ids, INCOMING)
+    incoming = [*staged_rows(table, out=out)]
+    show_incoming(runner, names["incoming"], incoming)
     present = committed_rows(load.root, snapshot.options, snapshot.dataset(table.entity))
-    runner.show_as(names["present"], present, present_rows, PRESENT)
+    show_present(runner, names["present"], present, incoming=incoming)
     try:
         superseded, replaced = (
             runner.run_over(
@@ -276,11 +276,6 @@ def _find_matches(
         superseded=np.sort(np.concatenate([NO_PLACES, *superseded])),
         replaced=row_set(row_ids) if len(row_ids) else None,
     )
-
-
-def _ids(rows: StagedRows) -> Iterator[pa.RecordBatch]:
-    ids, places = rows.read([ID])
-    yield from pa.table([ids[ID], places], schema=INCOMING).combine_chunks().to_batches()
 
 
 def _numbers(hand: int, rows: pa.Table) -> np.ndarray:

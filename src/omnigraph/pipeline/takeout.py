@@ -16,10 +16,10 @@ from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType, NodeType
 from omnigraph.pipeline.load import LoadedTable, LoadMode, StagedLoad
 from omnigraph.pipeline.locate import row_numbers, whereabouts
+from omnigraph.pipeline.matching import NO_PLACES
 from omnigraph.pipeline.quarantine import Quarantine, Rejected, rejected_rows
 from omnigraph.pipeline.row_text import rows_as_text
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.settle import NO_PLACES
 from omnigraph.pipeline.sift import Faults, Out, places_of
 from omnigraph.pipeline.sources import Piece, place_in
 from omnigraph.pipeline.stage import StagedFile, discard, write_rows

@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.lang.schema.catalog import ID, EntityType
-from omnigraph.pipeline.check import CommittedRows, StagedRows, committed_rows
+from omnigraph.pipeline.check import StagedRows, committed_rows
 from omnigraph.pipeline.load import LoadedTable, StagedLoad
+from omnigraph.pipeline.matching import show_incoming, show_present
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.stage import StagedFile, discard
 from omnigraph.read.diff import differing
@@ -35,13 +36,10 @@ from omnigraph.store.datasets import (
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.stage import Replacement
 
-__all__ = ["INCOMING", "PRESENT", "Upserted", "present_rows", "upsert"]
+__all__ = ["Upserted", "upsert"]
 
 # The number of a scratch file is in the upper half of a place, that of the row in the lower.
 FILE = 1 << 32
-
-INCOMING = pa.schema([("term", pa.string()), ("place", pa.int64())])
-PRESENT = pa.schema([("term", pa.string()), ("row_id", pa.int64()), ("address", pa.int64())])
 
 # The last row of each id, and the row that it finds there, if any.
 MATCHES = """
@@ -148,10 +146,13 @@ def upsert(runner: Runner, load: StagedLoad, table: LoadedTable, snapshot: Snaps
     # Views are the session's, which others may share: the names are ours alone.
     unique = uuid.uuid4().hex
     incoming, present = f"incoming_{unique}", f"present_{unique}"
-    numbered = list(enumerate(table.files))
-    runner.show_as(incoming, numbered, partial(_incoming, job), INCOMING)
-    pieces = committed_rows(load.root, snapshot.options, dataset)
-    runner.show_as(present, pieces, present_rows, PRESENT)
+    rows = [
+        StagedRows(table.uri, table.options, file.fragment, file.rows, number * FILE)
+        for number, file in enumerate(table.files)
+    ]
+    show_incoming(runner, incoming, rows)
+    committed = committed_rows(load.root, snapshot.options, dataset)
+    show_present(runner, present, committed, incoming=rows)
     try:
         parts = runner.run_over(
             MATCHES.format(file=FILE, incoming=incoming, present=present),
@@ -168,22 +169,6 @@ def upsert(runner: Runner, load: StagedLoad, table: LoadedTable, snapshot: Snaps
 
 
 # Inside a task ------------------------------------------------------------------------------------
-
-
-def _incoming(job: UpsertJob, numbered: tuple[int, StagedFile]) -> Iterator[pa.RecordBatch]:
-    number, file = numbered
-    rows = read_fragment_columns(job.uri, [file.fragment], [ID], options=job.options)
-    places = np.arange(number * FILE, number * FILE + rows.num_rows, dtype=np.int64)
-    yield from pa.table([rows[ID], places], schema=INCOMING).combine_chunks().to_batches()
-
-
-def present_rows(piece: CommittedRows) -> Iterator[pa.RecordBatch]:
-    rows = piece.open().scan(
-        [ID], with_row_id=True, with_row_address=True, fragment_ids=piece.fragment_ids
-    )
-    # Spark has no unsigned numbers; neither of these reaches the upper half.
-    numbers = [rows[name].cast(pa.int64()) for name in ("_rowid", "_rowaddr")]
-    yield from pa.table([rows[ID], *numbers], schema=PRESENT).combine_chunks().to_batches()
 
 
 def _write_changes(job: UpsertJob, scratch: int, matches: pa.Table) -> Written:

@@ -57,7 +57,7 @@ WHERE NOT EXISTS (SELECT 1 FROM ids WHERE ids.kind = ends.kind AND ids.term = en
 """
 
 TOO_MANY = """
-SELECT degrees.rule AS rule, term, most, sum(edges) AS found
+SELECT /*+ BROADCAST(bounds) */ degrees.rule AS rule, term, most, sum(edges) AS found
 FROM degrees JOIN (VALUES {bounds}) AS bounds(rule, least, most) ON bounds.rule = degrees.rule
 GROUP BY degrees.rule, term, most
 HAVING sum(edges) > most
@@ -78,7 +78,7 @@ SELECT rule, term, place, place AS other, found, 0 AS held, 1 AS total FROM (
 """
 
 TOO_FEW = """
-SELECT degrees.rule AS rule, term, sum(edges) AS found
+SELECT /*+ BROADCAST(bounds) */ degrees.rule AS rule, term, sum(edges) AS found
 FROM degrees JOIN (VALUES {bounds}) AS bounds(rule, least, most) ON bounds.rule = degrees.rule
 GROUP BY degrees.rule, term, least
 HAVING sum(edges) < least AND sum(sources) > 0

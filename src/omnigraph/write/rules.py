@@ -108,7 +108,8 @@ GROUP BY rule, term
 """
 
 CROWDED = """
-SELECT degrees.rule AS rule, term, max(place) AS place, max(source_place) AS other,
+SELECT /*+ BROADCAST(bounds) */
+       degrees.rule AS rule, term, max(place) AS place, max(source_place) AS other,
        sum(edges) AS found, 0 AS held, 1 AS hits
 FROM degrees JOIN (VALUES {bounds}) AS bounds(rule, least, most) ON bounds.rule = degrees.rule
 GROUP BY degrees.rule, term, least, most

@@ -1,0 +1,81 @@
+"""Rows that come and rows that are there, shown to SQL by id: what a large merge has to match.
+
+A table is larger than what is merged into it, so tasks that can hold the incoming ids leave out
+whatever has none of them before anything is sent around.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.lang.schema.catalog import ID
+from omnigraph.pipeline.check import (
+    IDS_IN_A_WORKER,
+    TASKS_PER_CORE,
+    CommittedRows,
+    StagedRows,
+    ids_at,
+)
+from omnigraph.pipeline.load import LoadedTable
+from omnigraph.pipeline.runner import Runner
+
+__all__ = ["NO_PLACES", "show_incoming", "show_present", "staged_rows"]
+
+NO_PLACES = np.empty(0, dtype=np.int64)
+
+INCOMING = pa.schema([("term", pa.string()), ("place", pa.int64())])
+PRESENT = pa.schema([("term", pa.string()), ("row_id", pa.int64()), ("address", pa.int64())])
+
+
+def staged_rows(table: LoadedTable, *, out: np.ndarray = NO_PLACES) -> Iterator[StagedRows]:
+    """Where the keys of the rows are read; those at the places in `out`, sorted, do not count."""
+    first = 0
+    for file in table.files:
+        start, end = np.searchsorted(out, [first, first + file.rows])
+        yield StagedRows(table.uri, table.options, file.fragment, file.rows, first, out[start:end])
+        first += file.rows
+
+
+def show_incoming(runner: Runner, name: str, rows: Sequence[StagedRows]) -> None:
+    """Let SQL see the id (`term`) and the place of rows that come."""
+    runner.show_as(name, rows, _incoming, INCOMING)
+
+
+def show_present(
+    runner: Runner, name: str, rows: Sequence[CommittedRows], *, incoming: Sequence[StagedRows]
+) -> None:
+    """Let SQL see the id (`term`), row id and address of rows that are there.
+
+    Rows with the id of an incoming one are all among them; others may be.
+    """
+    hands = min(len(rows), TASKS_PER_CORE * runner.parallelism)
+    dealt = [tuple(rows[hand::hands]) for hand in range(hands)]
+    is_known_to_all = sum(source.row_count for source in incoming) <= IDS_IN_A_WORKER
+    ids = tuple(incoming) if is_known_to_all else None
+    runner.show_as(name, dealt, partial(_present, ids), PRESENT)
+
+
+# Inside a task ------------------------------------------------------------------------------------
+
+
+def _incoming(rows: StagedRows) -> Iterator[pa.RecordBatch]:
+    ids, places = rows.read([ID])
+    yield from pa.table([ids[ID], places], schema=INCOMING).combine_chunks().to_batches()
+
+
+def _present(
+    incoming: Sequence[StagedRows] | None, pieces: Sequence[CommittedRows]
+) -> Iterator[pa.RecordBatch]:
+    ids = None if incoming is None else ids_at(incoming)
+    for piece in pieces:
+        rows = piece.open().scan(
+            [ID], with_row_id=True, with_row_address=True, fragment_ids=piece.fragment_ids
+        )
+        if ids is not None:
+            rows = rows.filter(pc.is_in(rows[ID], value_set=ids))
+        # Spark has no unsigned numbers; neither of these reaches the upper half.
+        numbers = [rows[name].cast(pa.int64()) for name in ("_rowid", "_rowaddr")]
+        yield from pa.table([rows[ID], *numbers], schema=PRESENT).combine_chunks().to_batches()
