@@ -49,9 +49,7 @@ def test_spark_never_takes_the_rows_of_tasks_to_be_few(runner: Runner) -> None:
     show(runner, "others", [2, 3])
     matched = "SELECT some.n FROM some JOIN (SELECT n FROM others GROUP BY n) AS o ON o.n = some.n"
     loose = "SELECT n FROM some WHERE NOT EXISTS (SELECT 1 FROM others WHERE others.n = some.n)"
-    bounded = (
-        "SELECT /*+ BROADCAST(b) */ n FROM some JOIN (VALUES (2)) AS b(n) USING (n)"
-    )
+    bounded = "SELECT /*+ BROADCAST(b) */ n FROM some JOIN (VALUES (2)) AS b(n) USING (n)"
     plans = {sql: plan_of(runner, sql) for sql in (matched, loose, bounded)}
     answers = {sql: runner.query(sql, doing="matching") for sql in plans}
     runner.forget("some")

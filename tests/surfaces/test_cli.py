@@ -1,12 +1,14 @@
 """The command line: answers on standard output, words on standard error, exit codes that mean."""
 
 import io
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from omnigraph.surfaces.cli.options import spark_settings
 from tests.graph.people import QUERIES, SCHEMA, write_ndjson
 from tests.surfaces.cli import CommandLine
 
@@ -55,6 +57,57 @@ def test_rows_come_in_the_format_asked_for(
 ) -> None:
     answer = omnigraph("query", "everyone", "-q", "people.gq", "--store", store, "--format", style)
     assert answer.out == printed
+
+
+def test_a_program_hears_of_a_loads_progress_as_events(store: str, omnigraph: CommandLine) -> None:
+    write_ndjson(Path("bob.jsonl"), [{"type": "Person", "data": {"email": "bob@x", "name": "Bob"}}])
+    load = ("load", "--data", "bob.jsonl", "--mode", "merge", "--engine", "local", store)
+    told = omnigraph(*load, "--json")
+    events = [json.loads(line) for line in told.err.splitlines()]
+    assert told.json["read"] == 1
+    assert {event["event"] for event in events} == {"progress"}
+    size = Path("bob.jsonl").stat().st_size
+    done = [(event["phase"], event["done"], event["total"]) for event in events]
+    assert done[0] == ("start", 0, 0)
+    assert list(dict.fromkeys(one for one in done if one[1] == one[2] > 0)) == [
+        ("read", size, size),
+        ("check", 1, 1),
+        ("publish", 1, 1),
+    ]
+    assert omnigraph(*load, "--json", "--quiet").err == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "told"),
+    [
+        (["--remote", "sc://127.0.0.1:1"], {}, "connecting to sc://127.0.0.1:1"),
+        ([], {"OMNIGRAPH_SPARK_REMOTE": "sc://127.0.0.1:1"}, "connecting to sc://127.0.0.1:1"),
+        (["--master", "local[1]", "--remote", "sc://127.0.0.1:1"], {}, "--master or --remote"),
+    ],
+)
+def test_where_spark_runs_is_said_by_options_or_by_the_environment(
+    store: str,
+    omnigraph: CommandLine,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    environment: dict[str, str],
+    told: str,
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
+    write_ndjson(Path("bob.jsonl"), [{"type": "Person", "data": {"email": "bob@x", "name": "Bob"}}])
+    refused = omnigraph("load", "--data", "bob.jsonl", "--mode", "merge", *options, store)
+    assert refused.exit_code != 0
+    assert told in refused.err
+
+
+def test_a_master_on_the_command_line_wins_over_a_server_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_SPARK_REMOTE", "sc://127.0.0.1:1")
+    chosen = spark_settings("spark://host:7077", None)
+    assert (chosen.spark_master, chosen.spark_remote) == ("spark://host:7077", None)
 
 
 def test_a_load_says_what_it_did_and_does_it_once(store: str, omnigraph: CommandLine) -> None:

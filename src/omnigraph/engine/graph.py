@@ -116,11 +116,15 @@ class Graph:
         *,
         read_only: bool = False,
         durability: str = "fsync",
+        settings: Settings | None = None,
         clock: Clock | None = None,
         faults: Faults = NEVER,
     ) -> "Graph":
-        """Open a graph; unless `read_only`, finish or undo first what a crash left."""
-        settings = Settings.from_environment()
+        """Open a graph; unless `read_only`, finish or undo first what a crash left.
+
+        Without `settings` those of the environment hold.
+        """
+        settings = settings or Settings.from_environment()
         store = GraphStore.open(
             uri,
             clock=clock or SystemClock(),

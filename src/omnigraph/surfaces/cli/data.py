@@ -27,6 +27,7 @@ from omnigraph.surfaces.cli.options import (
     open_graph,
     parameters,
     query_source,
+    spark_settings,
 )
 from omnigraph.surfaces.cli.output import Format, print_json, print_rows, say
 from omnigraph.surfaces.cli.progress import load_progress
@@ -112,6 +113,13 @@ def load(
     engine: Annotated[
         str, typer.Option("--engine", help="auto, spark, or local: here, without Java.")
     ] = "auto",
+    master: Annotated[
+        str | None,
+        typer.Option("--master", help="Where Spark runs: local[*], spark://host:7077, …"),
+    ] = None,
+    remote: Annotated[
+        str | None, typer.Option("--remote", help="A Spark Connect server: sc://host:15002.")
+    ] = None,
     actor: ActorOption = None,
     message: MessageOption = None,
     as_json: JsonOption = False,
@@ -121,11 +129,10 @@ def load(
 
     Example: omnigraph load --data people.jsonl --mode append ./people.omni
     """
-    graph = open_graph(one_uri(uri, store))
-    is_silent = quiet or as_json
-    if not is_silent:
+    graph = open_graph(one_uri(uri, store), settings=spark_settings(master, remote))
+    if not (quiet or as_json):
         say(f"loading into {graph.uri}, branch {branch}")
-    with load_progress(is_silent=is_silent) as progress:
+    with load_progress(is_silent=quiet, as_json=as_json) as progress:
         result = graph.load(
             data,
             mode=mode,

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,7 @@ from omnigraph.engine.text import QUERY, read_bytes, read_source
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
+    from omnigraph.engine.settings import Settings
 
 StoreOption = Annotated[str, typer.Option("--store", "--uri", help="The graph: a path or URI.")]
 UriArgument = Annotated[str | None, typer.Argument(help="The graph: a path or URI.")]
@@ -42,10 +44,22 @@ ParamsFileOption = Annotated[
 ]
 
 
-def open_graph(uri: str, *, read_only: bool = False) -> "Graph":
+def open_graph(uri: str, *, read_only: bool = False, settings: "Settings | None" = None) -> "Graph":
     from omnigraph.engine.graph import Graph
 
-    return Graph.open(uri, read_only=read_only)
+    return Graph.open(uri, read_only=read_only, settings=settings)
+
+
+def spark_settings(master: str | None, remote: str | None) -> "Settings":
+    """The environment's settings, but for where Spark runs, if that is said here."""
+    from omnigraph.engine.settings import Settings
+
+    if master is not None and remote is not None:
+        raise typer.BadParameter("Spark runs in one place: give --master or --remote, not both")
+    settings = Settings.from_environment()
+    if master is not None:
+        return replace(settings, spark_master=master, spark_remote=None)
+    return settings if remote is None else replace(settings, spark_remote=remote)
 
 
 def one_uri(argument: str | None, option: str | None) -> str:

@@ -1,5 +1,6 @@
-"""A load's progress: a bar on a terminal, plain lines elsewhere, silence when asked."""
+"""A load's progress: bars on a terminal, plain lines elsewhere, events for a program."""
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,9 +14,11 @@ Progress = Callable[[str, int, int], None]
 
 
 @contextmanager
-def load_progress(*, is_silent: bool) -> Iterator[Progress]:
+def load_progress(*, is_silent: bool, as_json: bool) -> Iterator[Progress]:
     if is_silent:
         yield _ignore
+    elif as_json:
+        yield _tell_event
     elif sys.stderr.isatty():
         with _bars() as progress:
             yield progress
@@ -25,6 +28,11 @@ def load_progress(*, is_silent: bool) -> Iterator[Progress]:
 
 def _ignore(phase: str, done: int, total: int) -> None:
     pass
+
+
+def _tell_event(phase: str, done: int, total: int) -> None:
+    # Standard output belongs to the one document that is the answer.
+    say(json.dumps({"event": "progress", "phase": phase, "done": done, "total": total}))
 
 
 class _PhaseLines:
@@ -42,9 +50,24 @@ class _PhaseLines:
 @contextmanager
 def _bars() -> Iterator[Progress]:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskID,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("  {task.description:<8}"), BarColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("  {task.description:<8}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         tasks: dict[str, TaskID] = {}
 
