@@ -33,6 +33,24 @@ def test_the_page_runs_as_it_stands(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    run_page(page, tmp_path, monkeypatch, capsys)
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+@pytest.mark.usefixtures("spark")
+def test_the_page_about_streams_runs_as_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_page("streaming.md", tmp_path, monkeypatch, capsys)
+
+
+def run_page(
+    page: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     omnigraph = CommandLine(monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     text = (PAGES / page).read_text()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import STAGING
 
@@ -24,6 +25,9 @@ def readable(
     if not frames:
         yield source, spark
         return
+    if any(frame.isStreaming for frame in frames.values()):
+        rule = "it is a stream, which has no end to load: Graph.stream takes it"
+        raise ArgumentInvalid(argument="source", value=", ".join(frames), rule=rule)
     session = spark if spark is not None else next(iter(frames.values())).sparkSession
     folder = f"{STAGING}/{store.clock.ulid()}"
     try:

@@ -12,7 +12,7 @@ themselves; readers never wait.
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,7 @@ from omnigraph.engine.results import (
     QueryResult,
 )
 from omnigraph.engine.settings import Settings
+from omnigraph.engine.stream import stream
 from omnigraph.engine.text import QUERY, SCHEMA, Text, as_source
 from omnigraph.engine.travel import Moment, commit_at
 from omnigraph.lang.schema.catalog import Catalog
@@ -56,6 +57,7 @@ from omnigraph.write.sidecar import drop_orphans
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.session import Spark
+    from omnigraph.pipeline.streaming import Stream
 
 __all__ = ["Graph"]
 
@@ -246,6 +248,48 @@ class Graph:
                 progress=progress,
                 faults=self._faults,
             )
+
+    def stream(
+        self,
+        source: object,
+        *,
+        mode: str,
+        checkpoint: str | os.PathLike[str],
+        branch: str = MAIN,
+        mapping: GivenMapping = None,
+        on_error: str = "fail",
+        quarantine: str | os.PathLike[str] | None = None,
+        max_errors: int | None = None,
+        trigger: Mapping[str, Any] | None = None,
+        output_mode: str = "append",
+        actor: str | None = None,
+        message: str | None = None,
+        on_batch: Callable[[LoadResult], None] | None = None,
+    ) -> "Stream":
+        """Begin to load a stream of Spark's: every micro-batch is one commit, exactly once.
+
+        `source` is a streaming frame with its `mapping`, or the name of its type and the frame.
+        `checkpoint` is the directory in which Spark keeps how far the stream is: begun again with
+        it, the stream goes on where it was. `mode`, `on_error` and `max_errors` are as in `load`
+        and hold for each micro-batch; each has a directory of its own in `quarantine`. `trigger`
+        and `output_mode` are Spark's. `on_batch` hears what became of each micro-batch.
+        """
+        self._check_writable()
+        return stream(
+            self._store,
+            source,
+            self.load,
+            mode=mode,
+            checkpoint=checkpoint,
+            branch=BranchName(branch),
+            mapping=mapping,
+            bad_rows=BadRows(on_error, quarantine, max_errors),
+            trigger=trigger or {},
+            output_mode=output_mode,
+            actor=actor,
+            message=message,
+            on_batch=on_batch,
+        )
 
     def query(
         self,

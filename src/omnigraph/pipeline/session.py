@@ -161,7 +161,7 @@ class Spark:
         """The types that a frame's batches will have."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        with self._failures("looking at a frame"):
+        with self.failures("looking at a frame"):
             return to_arrow_schema(frame.schema)
 
     def forget(self, name: str) -> None:
@@ -210,7 +210,7 @@ class Spark:
             else:
                 context.setJobGroup(name, doing, interruptOnCancel=True)
 
-        with self._failures(doing), _watched(context, name, on_progress):
+        with self.failures(doing), _watched(context, name, on_progress):
             # In a thread of its own: whoever stops us stops a wait, and never a call that would
             # leave its answer in the connection for the next one to find.
             answer = _Answer(partial(_in_turn, mark, action), is_classic=context is not None)
@@ -240,7 +240,7 @@ class Spark:
                 time.sleep(POLL_SECONDS)
 
     @contextlib.contextmanager
-    def _failures(self, doing: str) -> Iterator[None]:
+    def failures(self, doing: str) -> Iterator[None]:
         """Errors of ours come back as they were; Spark's own become `SparkFailed`."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException, PythonException

@@ -2,7 +2,7 @@
 
 from omnigraph.pipeline.sources.landed import LandedFrames, land_frames, spark_frames
 from omnigraph.pipeline.sources.pieces import Piece
-from omnigraph.pipeline.sources.plan import PlannedInput, plan_pieces
+from omnigraph.pipeline.sources.plan import PlannedInput, check_frame, plan_pieces
 from omnigraph.pipeline.sources.reading import Place, place_in
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Piece",
     "Place",
     "PlannedInput",
+    "check_frame",
     "land_frames",
     "place_in",
     "plan_pieces",

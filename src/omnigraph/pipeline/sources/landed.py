@@ -19,7 +19,7 @@ from omnigraph.store.datasets import write_scratch
 if TYPE_CHECKING:
     from omnigraph.pipeline.session import Spark
 
-__all__ = ["FRAME", "LandedFrames", "land_frames", "spark_frames"]
+__all__ = ["FRAME", "LandedFrame", "LandedFrames", "land_frames", "spark_frames"]
 
 FRAME = "frame"
 """What a frame is called that came without a name."""

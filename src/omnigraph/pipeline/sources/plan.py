@@ -33,7 +33,7 @@ from omnigraph.pipeline.sources.given import (
     is_frame,
     lines_of_rows,
 )
-from omnigraph.pipeline.sources.landed import FRAME, LandedFrames
+from omnigraph.pipeline.sources.landed import FRAME, LandedFrame, LandedFrames
 from omnigraph.pipeline.sources.lines import BLOCK_BYTES
 from omnigraph.pipeline.sources.pieces import (
     InlineLines,
@@ -45,7 +45,7 @@ from omnigraph.pipeline.sources.pieces import (
 )
 from omnigraph.pipeline.sources.streams import is_packed, size_of
 
-__all__ = ["PlannedInput", "pack", "plan_pieces"]
+__all__ = ["PlannedInput", "check_frame", "pack", "plan_pieces"]
 
 # A task's input: large enough for files worth having, small enough to show progress and to give
 # every core something to do.
@@ -93,6 +93,15 @@ def plan_pieces(
     tasks = pack(pieces, task_bytes=_task_bytes(size, parallelism))
     is_in_memory = paths is None and not isinstance(source, LandedFrames)
     return PlannedInput(tasks, size, is_in_memory)
+
+
+def check_frame(
+    name: str, schema: pa.Schema, *, catalog: Catalog, mapping: GivenMapping = None
+) -> None:
+    """Raise what would be wrong with a frame of this name and these columns, whatever its rows."""
+    tables = _Tables(catalog, read_mapping(mapping, catalog))
+    without_rows = LandedFrames("", None, (LandedFrame(name, schema, ()),))
+    assert not [*_pieces_of_landed(without_rows, tables)]
 
 
 def pack(pieces: Iterable[Piece], *, task_bytes: int) -> list[tuple[Piece, ...]]:

@@ -64,7 +64,7 @@ class _Tour:
         began = time.monotonic()
         with (
             resources.as_file(self._sample / "packages.jsonl") as data,
-            load_progress(is_silent=False) as progress,
+            load_progress(as_json=False, is_silent=False) as progress,
         ):
             result = graph.load(
                 str(data), mode="overwrite", message="Debian's Python packages", progress=progress
