@@ -2,10 +2,12 @@
 
 import gzip
 import io
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -52,6 +54,7 @@ SOURCES: dict[str, Any] = {
     "an open file": lambda _: io.BytesIO(LINES),
     "tables": lambda _: {"Person": PEOPLE, "Knows": KNOWS},
     "pandas": lambda _: {"Person": PEOPLE.to_pandas(), "knows": pd.DataFrame(KNOWS.to_pydict())},
+    "Polars": lambda _: {"Person": pl.DataFrame(PEOPLE), "Knows": pl.DataFrame(KNOWS)},
     "batches": lambda _: {"Person": PEOPLE.to_reader(), "Knows": KNOWS.to_batches()[0]},
     "a directory": directory,
 }
@@ -73,6 +76,44 @@ def test_any_source_loads_as_one_commit(graph: Graph, tmp_path: Path, kind: str)
         "query q() { match { $p: Person  $p knows $q } return { $p.email, $q.email } }"
     )
     assert [tuple(row.values()) for row in found.to_pylist()] == [("a", "b")]
+
+
+EVERY_TYPE = """
+node Thing {
+    name: String @key  color: enum(red, blue)?  size: enum(s, m)?  count: U32?  weight: F64?
+    made: Date?  seen: DateTime?  is_new: Bool?  tags: [String]?  place: Vector(2)?  data: Blob?
+}
+"""
+
+
+def test_a_polars_frame_gives_every_type(tmp_path: Path) -> None:
+    kinds = {
+        "color": pl.Categorical,
+        "size": pl.Enum(["s", "m"]),
+        "count": pl.UInt32,
+        "place": pl.Array(pl.Float32, 2),
+    }
+    rows: dict[str, list[Any]] = {
+        "name": ["a", "b"],
+        "color": ["red", None],
+        "size": ["m", None],
+        "count": [3, None],
+        "weight": [1.5, None],
+        "made": [date(2020, 2, 29), None],
+        "seen": [datetime(2020, 2, 29, 12, tzinfo=UTC), None],
+        "is_new": [True, None],
+        "tags": [["x", ""], None],
+        "place": [[0.5, 2.0], None],
+        "data": [b"hi", None],
+    }
+    graph = Graph.init(str(tmp_path / "g"), EVERY_TYPE)
+    frame = pl.DataFrame({name: pl.Series(v, dtype=kinds.get(name)) for name, v in rows.items()})
+    assert graph.load({"Thing": frame}, mode="append").nodes == {"Thing": 2}
+    wanted = [name for name in rows if name != "data"]
+    returned = ", ".join(f"$t.{name} as {name}" for name in wanted)
+    found = graph.query(f"query q() {{ match {{ $t: Thing }} return {{ {returned} }} }}")
+    assert found.to_pylist() == [{name: rows[name][row] for name in wanted} for row in (0, 1)]
+    assert graph.blob("node", "Thing", "a", "data").read() == b"hi"
 
 
 def test_one_large_csv_is_read_by_many_tasks_and_its_lines_are_named(
