@@ -87,7 +87,7 @@ node Thing {
 
 
 def test_a_polars_frame_gives_every_type(tmp_path: Path) -> None:
-    kinds = {
+    kinds: dict[str, Any] = {
         "color": pl.Categorical,
         "size": pl.Enum(["s", "m"]),
         "count": pl.UInt32,
