@@ -107,6 +107,38 @@ def test_ids_come_from_the_id_column_unless_that_is_a_property() -> None:
     assert (row["id"], "a property" in row.values()) == ("1", True)
 
 
+@pytest.mark.parametrize(
+    ("ids", "loaded", "rejected"),
+    [
+        (pa.array([1.5, 2.0, None]), ["2"], [0]),
+        (pa.array([float("nan"), 1e300, 3.0]), ["3"], [0, 1]),
+        (pa.array([2**64 - 1, 0, None], pa.uint64()), [f"{2**64 - 1}", "0"], []),
+        (pa.array([-1, 2**63 - 1, None]), ["-1", f"{2**63 - 1}"], []),
+    ],
+    ids=["a fraction", "no number", "large", "whole"],
+)
+def test_an_id_that_is_no_whole_number_rejects_its_row(
+    ids: pa.Array, loaded: list[str], rejected: list[int]
+) -> None:
+    notes = pa.table({"id": ids, "text": ["a", "b", "c"]})
+    blocks = conform_all({"Note": notes})
+    found = rows_by_type(blocks).get("Note", [])
+    assert [row["id"] for row in found if row["id"] is not None] == loaded
+    bad = bad_rows(blocks)
+    assert [row.number for row in bad] == rejected
+    assert {(r.kind, r.property_name) for row in bad for r in row.reasons} <= {("type", "id")}
+    assert len(found) + len(bad) == 3
+
+
+def test_an_id_that_does_not_fit_is_not_passed_over_beside_a_key() -> None:
+    cities = pa.table({"code": [1, 2], "key": [1.5, 2.0]})
+    blocks = conform_all(cities, mapping={"node": "City", "id": "key"})
+    assert [row.reasons[0].message for row in bad_rows(blocks)] == [
+        'City: "id" is 1.5, which can\'t be an id: text or a whole number'
+    ]
+    assert [row["id"] for row in rows_by_type(blocks)["City"]] == ["2"]
+
+
 WRONG: list[tuple[str, Any, str]] = [
     ("an unknown type", {"node": "Persn"}, r"mapping: .*no node type Persn.*did you mean Person"),
     ("an edge as a node", {"node": "Knows"}, "no node type Knows"),
