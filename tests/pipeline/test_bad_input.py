@@ -206,6 +206,25 @@ def test_files_of_a_directory_named_like_a_type_are_of_that_type(tmp_path: Path)
     assert [row["name"] for row in found] == ["0", "1", "2"]
 
 
+@pytest.mark.parametrize("name", ["Person.CSV", "PERSON.Tsv.GZ", "in.JSONL.Zst", "Person.PARQUET"])
+def test_the_case_of_a_suffix_makes_no_difference(tmp_path: Path, name: str) -> None:
+    delimiter = b"\t" if "Tsv" in name else b","
+    data = text([ADA]).encode() if "JSONL" in name else b"email,name\nada@x.org,ada\n"
+    data = data if "JSONL" in name else data.replace(b",", delimiter)
+    match name.rpartition(".")[2]:
+        case "GZ":
+            data = gzip.compress(data)
+        case "Zst":
+            data = pa.compress(data, codec="zstd", asbytes=True)
+        case _:
+            pass
+    _written(tmp_path / name, data)
+    if name.endswith("PARQUET"):
+        pq.write_table(pa.table({"email": ["ada@x.org"], "name": ["ada"]}), tmp_path / name)
+    (found,) = rows_by_type(conform_all(tmp_path))["Person"]
+    assert (found["email"], found["name"]) == ("ada@x.org", "ada")
+
+
 def test_a_format_says_what_files_are_whose_names_do_not(tmp_path: Path) -> None:
     (tmp_path / "Person").mkdir()
     _written(tmp_path / "Person" / "part-0000", b"email,name\na@x,a\n")
@@ -222,6 +241,8 @@ WRONG_SOURCES: list[tuple[str, Any, type[OmnigraphError], str]] = [
     ("a number", 5, ArgumentInvalid, "int"),
     ("a set in a row", [{"type": "Note", "data": {"text": {1}}}], ArgumentInvalid, "row 1.*set"),
     ("a list for a row", [ADA, [1]], ArgumentInvalid, "row 2.*list"),
+    ("nothing for the first row", [None, ADA], ArgumentInvalid, "row 1.*NoneType"),
+    ("nothing for a row", iter([ADA, None]), ArgumentInvalid, "row 2.*NoneType"),
     ("a row where paths are", ["a.jsonl", ADA], ArgumentInvalid, "the others are paths"),
     ("a row that is not in a list", ADA, ArgumentInvalid, "put rows into a list"),
     ("a frame of no type", pa.table({"a": [1]}), SourceInvalid, "which type"),

@@ -129,7 +129,7 @@ def read_header(piece: Reads) -> tuple[TextTable | None, int]:
     """The columns that the first record names, and how many bytes it takes; None if none is."""
     head = _head(piece)
     body = head.removeprefix(BYTE_ORDER_MARK)
-    delimiter = "\t" if ".tsv" in Path(piece.path).suffixes else ","
+    delimiter = "\t" if ".tsv" in Path(piece.path.lower()).suffixes else ","
     records = _records(body, delimiter, first=0, first_line=0)
     named = np.flatnonzero(~records.is_blank)
     if not len(body) or not len(named):

@@ -24,6 +24,7 @@ __all__ = [
     "naming",
     "opened",
     "size_of",
+    "suffix_of",
     "unpacked_chunks",
 ]
 
@@ -44,8 +45,13 @@ class Readable(Protocol):
     def read(self, size: int = -1, /) -> bytes: ...
 
 
+def suffix_of(path: str | Path) -> str:
+    """What the name ends in, whatever its case: `.csv` of `Person.CSV`."""
+    return Path(path).suffix.lower()
+
+
 def is_packed(path: str) -> bool:
-    return Path(path).suffix in PACKED_SUFFIXES
+    return suffix_of(path) in PACKED_SUFFIXES
 
 
 @contextlib.contextmanager
@@ -74,7 +80,7 @@ def size_of(file: Reads) -> int:
 def unpacked_chunks(piece: Reads) -> Iterator[bytes]:
     """What a compressed file holds, in order."""
     with opened(piece) as file:
-        stream = _unpacking(file, Path(piece.path).suffix)
+        stream = _unpacking(file, suffix_of(piece.path))
         while True:
             try:
                 chunk = stream.read(CHUNK_BYTES)
