@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -142,6 +143,44 @@ def test_a_bad_row_of_a_table_is_named_by_its_row_and_given_as_json(
     assert [(r.kind, r.property_name) for r in bad.reasons] == [expected]
     assert [r.line for r in bad.reasons] == [3 if "csv" in form else 2]
     assert json.loads(bad.text)["email"] == "b@x"
+
+
+NO_TEXT_IN_A_LIST = pa.ListArray.from_arrays(
+    pa.array([0, 1, 3, 3]), pa.array([b"a", b"b", b"\xff"]).view(pa.string())
+)
+ODD_COLUMNS: list[tuple[str, str, pa.Array]] = [
+    ("a time too late", "seen", pa.array([0, 2**62, None], pa.timestamp("ms"))),
+    ("a time too early", "seen", pa.array([0, -(2**62), None], pa.timestamp("us", "UTC"))),
+    ("a day too late", "born", pa.array([0, 2**31 - 1, None], pa.int32()).view(pa.date32())),
+    ("a time of day", "born", pa.array([0, 1, None], pa.timestamp("ns"))),
+    ("a time too late for a day", "born", pa.array([0, 2**62, None], pa.timestamp("ms"))),
+    ("no UTF-8", "nick", pa.array([b"a", b"\xff", None]).view(pa.string())),
+    ("no UTF-8 in a list", "tags", NO_TEXT_IN_A_LIST),
+    ("no UTF-8 for a day", "born", pa.array([None, b"\xff", None], pa.binary()).view(pa.string())),
+    ("no UTF-8 in a key", "email", pa.array([b"a@x", b"\xff@x", b"c@x"]).view(pa.string())),
+]
+
+
+@pytest.mark.parametrize("form", ["parquet", "table", "run-end encoded"])
+@pytest.mark.parametrize(
+    ("name", "column"), [case[1:] for case in ODD_COLUMNS], ids=[case[0] for case in ODD_COLUMNS]
+)
+def test_a_value_that_nobody_could_read_back_is_a_bad_row(
+    tmp_path: Path, form: str, name: str, column: pa.Array
+) -> None:
+    table = pa.table({"email": ["a@x", "b@x", "c@x"], "name": ["a", "b", "c"]})
+    if form == "run-end encoded":
+        column = pc.run_end_encode(column)
+    columns = dict(zip(table.column_names, table.columns, strict=True)) | {name: column}
+    source: Any = {"Person": pa.table(columns)}
+    if form == "parquet":
+        pq.write_table(source["Person"], tmp_path / "Person.parquet")
+        source = str(tmp_path / "Person.parquet")
+    blocks = conform_all(source)
+    (bad,) = bad_rows(blocks)
+    assert [(r.kind, r.property_name, r.line) for r in bad.reasons] == [("type", name, 2)]
+    assert json.loads(bad.text)["name"] == "b"
+    assert [row["name"] for row in rows_by_type(blocks)["Person"]] == ["a", "c"]
 
 
 def _csv_of(table: pa.Table, path: Path) -> Path:

@@ -211,3 +211,21 @@ def test_a_parquet_file_whose_name_is_not_utf8_is_refused(graph: Graph, tmp_path
     (tmp_path / f"{ODD_NAME}.parquet").touch()
     with pytest.raises(Unsupported, match=r"caf.*\.parquet"):
         graph.load(tmp_path / f"{ODD_NAME}.parquet", mode="append", engine="local")
+
+
+def test_the_first_and_the_last_moment_are_loaded_read_and_exported(tmp_path: Path) -> None:
+    (tmp_path / "g.pg").write_text("node At { on: Date @key  at: DateTime }")
+    days = [date(1, 1, 1), date(9999, 12, 31)]
+    moments = [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999000, UTC)]
+    source: Any = {"At": pa.table({"on": days, "at": pa.array(moments, pa.timestamp("us", "UTC"))})}
+    for name in ("one.omni", "two.omni"):
+        graph = Graph.init(str(tmp_path / name), tmp_path / "g.pg")
+        graph.load(source, mode="append", engine="local")
+        found = graph.query(
+            "query q() { match { $a: At } return { $a.on, $a.at } order { $a.on } }"
+        )
+        assert [[*row.values()] for row in found.to_pylist()] == [
+            [day, moment] for day, moment in zip(days, moments, strict=True)
+        ]
+        graph.export(tmp_path / f"{name}.jsonl")
+        source = tmp_path / f"{name}.jsonl"

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.blob_text import text_from_blob
-from omnigraph.base.types import EnumOf, Scalar, ValueType
+from omnigraph.base.types import EnumOf, Scalar
 from omnigraph.base.violations import Violation
 from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.feed import Feed, key_types
@@ -23,8 +23,9 @@ from omnigraph.pipeline.parsed import Parsed, ParsedRows, Rejections
 from omnigraph.pipeline.sources.delimited import Records
 from omnigraph.pipeline.sources.pieces import TextTable
 from omnigraph.store.identity import derive_ids
-from omnigraph.write.arriving import arriving_array, plain_type
+from omnigraph.write.arriving import arriving_array, as_plain, plain_type
 from omnigraph.write.coerce import Coerced, coerce
+from omnigraph.write.readable import clipped, readable
 from omnigraph.write.validate import Rows, key_of
 
 __all__ = ["Cells", "parse_batch", "parse_cells", "row_as_text"]
@@ -62,7 +63,7 @@ def parse_cells(cells: Cells, *, catalog: Catalog) -> Parsed:
 
 def row_as_text(table: pa.RecordBatch | pa.Table, row: int) -> str:
     """The row as a JSON object, by the names of its columns."""
-    (cells,) = table.slice(row, 1).to_pylist()
+    cells = {name: readable(table[name][row]) for name in table.schema.names}
     return json.dumps(cells, default=_plain, ensure_ascii=False)
 
 
@@ -129,13 +130,10 @@ def _rows(
     for member, named, violation in _named(table, feed, entity, catalog):
         names[member] = named.values
         _reject(rejections, numbers, named.misfits, violation)
-    if rejections:
-        kept = ~np.isin(numbers, list(rejections))
-        mask = pa.array(kept)
-        table = table.filter(mask)
-        names = {member: column.filter(mask) for member, column in names.items()}
-        numbers = numbers[kept]
     rows = _columns(table, feed, entity, names)
+    if rejections:
+        kept = np.flatnonzero(~np.isin(numbers, list(rejections)))
+        rows, numbers = rows.take(kept), numbers[kept]
     return ((ParsedRows(entity, numbers, rows),) if rows.count else ()), rejections
 
 
@@ -143,7 +141,7 @@ def _columns(
     table: pa.RecordBatch | pa.Table, feed: Feed, entity: EntityType, names: dict[str, pa.Array]
 ) -> Rows:
     properties = {
-        name: _arriving(_one(table[column]), entity.by_name[name].type)
+        name: as_plain(_one(table[column]), entity.by_name[name].type)
         for name, column in feed.properties
     }
     for name, value in feed.constants:
@@ -157,15 +155,6 @@ def _columns(
         sources=names.get("from"),
         targets=names.get("to"),
     )
-
-
-def _arriving(column: pa.Array, type_: ValueType) -> pa.Array:
-    """The column in one of the forms that `coerce` takes."""
-    if pa.types.is_string(column.type):
-        return column
-    plain = plain_type(type_, column.type)
-    assert plain is not None, "types were looked at when the pieces were planned"
-    return column if column.type == plain else column.cast(plain)
 
 
 def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -194,20 +183,20 @@ def _named(
 
 def _ids(column: pa.Array) -> Coerced:
     if plain_type(Scalar.STRING, column.type) is not None:
-        return coerce(_arriving(column, Scalar.STRING), Scalar.STRING)
+        return coerce(as_plain(column, Scalar.STRING), Scalar.STRING)
     whole = Scalar.U64 if pa.types.is_uint64(column.type) else Scalar.I64
-    numbers = coerce(_arriving(column, whole), whole)
+    numbers = coerce(as_plain(column, whole), whole)
     return Coerced(numbers.values.cast(pa.string()), numbers.misfits)
 
 
 def _end(node: NodeType, columns: list[pa.Array]) -> Coerced:
     """The references that the columns make."""
     if len(columns) == 1 and _names_nodes(node, columns[0].type):
-        return coerce(_arriving(columns[0], Scalar.STRING), Scalar.STRING)
+        return coerce(as_plain(columns[0], Scalar.STRING), Scalar.STRING)
     keys: dict[str, pa.Array] = {}
     misfits = np.empty(0, dtype=np.int64)
     for name, type_, column in zip(node.key, key_types(node), columns, strict=True):
-        coerced = coerce(_arriving(column, type_), type_)
+        coerced = coerce(as_plain(column, type_), type_)
         keys[node.by_name[name].column] = coerced.values
         misfits = np.union1d(misfits, coerced.misfits)
     return Coerced(derive_ids(node, keys), misfits)
@@ -225,7 +214,7 @@ def _misfit(
     entity: EntityType, member: str, given: list[pa.Array], expected: str
 ) -> Callable[[int], Violation]:
     def violation(row: int) -> Violation:
-        shown = ", ".join(repr(column[row].as_py()) for column in given)
+        shown = ", ".join(clipped(repr(readable(column[row]))) for column in given)
         message = f'{entity.name}: "{member}" is {shown}, which can\'t be {expected}'
         return Violation(kind="type", message=message, type_name=entity.name, property_name=member)
 
