@@ -93,7 +93,9 @@ def test_a_packed_line_without_end_is_refused(
 
 
 @pytest.mark.parametrize("name", ["Person.csv.gz", "in.jsonl.gz", "Person.tsv.zst", "in.jsonl.zst"])
-@pytest.mark.parametrize("damage", ["cut short", "garbled", "not packed at all", "more behind it"])
+@pytest.mark.parametrize(
+    "damage", ["cut short", "garbled", "not packed at all", "more behind it", "no bytes"]
+)
 def test_a_damaged_archive_is_an_error_that_names_the_file(
     tmp_path: Path, name: str, damage: str
 ) -> None:
@@ -107,6 +109,7 @@ def test_a_damaged_archive_is_an_error_that_names_the_file(
         "garbled": packed[:16] + bytes(64) + packed[80:],
         "not packed at all": b"type,data\n",
         "more behind it": packed + b"more",
+        "no bytes": b"",
     }[damage]
     with pytest.raises(SourceInvalid, match=f"{name}.*damaged or cut short"):
         conform_all(_written(tmp_path / name, broken))
