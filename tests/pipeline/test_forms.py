@@ -67,7 +67,7 @@ def cut_to(patch: pytest.MonkeyPatch, size: int) -> None:
         patch.setattr(plan, name, size)
     patch.setattr(given_module, "CUT_BYTES", size)
     patch.setattr(lines, "BLOCK_BYTES", size)
-    patch.setattr(delimited, "BLOCK_BYTES", size)
+    patch.setattr(delimited, "RECORDS_BYTES", size)
     patch.setattr(delimited, "CHUNK_BYTES", size)
     patch.setattr(streams, "CHUNK_BYTES", size)
     patch.setattr(columnar, "BATCH_ROWS", 1 + size // 64)

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -313,3 +315,24 @@ def test_one_report_tells_of_rows_alone_and_together(held: Held, size: str) -> N
         held.load([*lines[2:], '{"type": "City", "data": {}}'], "append")
     found = [(v.kind, v.line) for v in other.value.violations.examples]
     assert found == [("key", 2), ("endpoint", 3), ("required", 4)]
+
+
+REPORTED = """
+import sys
+from omnigraph.pipeline.quarantine import open_quarantine
+open_quarantine(sys.argv[1], max_errors=1).settle([], {"file": "Ünfug"})
+"""
+
+
+def test_a_report_is_utf8_whatever_the_machine_writes_otherwise(tmp_path: Path) -> None:
+    refusing = "error::EncodingWarning:omnigraph.pipeline.quarantine"
+    strictly = ("-X", "warn_default_encoding", "-W", refusing)
+    ran = subprocess.run(
+        [sys.executable, *strictly, "-c", REPORTED, str(tmp_path / "aside")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    (report,) = tmp_path.glob("aside.partial-*/report.json")
+    assert json.loads(report.read_bytes())["file"] == "Ünfug"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-__all__ = ["nearest"]
+__all__ = ["nearest", "suggestion"]
 
 # A name is compared with at most so many others: a suggestion is worth milliseconds, not seconds.
 MAX_COMPARED = 1000
@@ -20,6 +20,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     scored = ((_slips(folded, k.casefold(), allowed), k) for k in fitting[:MAX_COMPARED])
     slips, best = min(scored, default=(allowed + 1, ""))
     return best if slips <= allowed and best != name else None
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """To be put behind a message: ` (did you mean …?)`, or nothing."""
+    near = nearest(name, known)
+    return f" (did you mean {near}?)" if near else ""
 
 
 def _slips(a: str, b: str, most: int) -> int:

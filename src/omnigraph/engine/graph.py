@@ -20,11 +20,12 @@ from omnigraph.base.clock import Clock, SystemClock
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import MAIN, BranchName, CommitId
+from omnigraph.base.progress import Progress
 from omnigraph.engine.bad_rows import BadRows
 from omnigraph.engine.blob import Blob, find_blob
 from omnigraph.engine.export import Target, export
 from omnigraph.engine.frames import readable
-from omnigraph.engine.load import GivenMapping, Progress, Request, load, rehearse
+from omnigraph.engine.load import Request, load, rehearse
 from omnigraph.engine.maintain import index_infos, optimize
 from omnigraph.engine.merge import merge
 from omnigraph.engine.query import PlanCache, ask, explain_plan
@@ -44,6 +45,7 @@ from omnigraph.engine.stream import stream
 from omnigraph.engine.text import QUERY, SCHEMA, Text, as_source
 from omnigraph.engine.travel import Moment, commit_at
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.pipeline.mapping import GivenMapping
 from omnigraph.read.context import Budget
 from omnigraph.read.topology.cache import RuntimeCache
 from omnigraph.read.topology.disk import DiskCache

@@ -7,10 +7,10 @@ what is there now; an overwrite is refused, since what it meant to replace has c
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from omnigraph.base.errors import (
     ArgumentInvalid,
@@ -21,8 +21,10 @@ from omnigraph.base.errors import (
 )
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
+from omnigraph.base.progress import Progress
 from omnigraph.engine.bad_rows import BadRows, opened
 from omnigraph.engine.results import CommitInfo, LoadResult
+from omnigraph.pipeline.mapping import GivenMapping
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
@@ -38,12 +40,8 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.settle import SettledLoad
     from omnigraph.pipeline.sources import PlannedInput
 
-__all__ = ["GivenMapping", "Progress", "Request", "load", "rehearse"]
+__all__ = ["Request", "load", "rehearse"]
 
-GivenMapping = Mapping[str, Any] | str | os.PathLike[str] | None
-"""Which columns feed what: rules, or the YAML file that holds them."""
-Progress = Callable[[str, int, int], None]
-"""Hears the phase, how much of it is done, and out of how much."""
 
 ENGINES = ("auto", "spark", "local")
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.bad_rows import BadRows
-from omnigraph.engine.load import GivenMapping
 from omnigraph.engine.results import LoadResult
+from omnigraph.pipeline.mapping import GivenMapping
 from omnigraph.store.graph_store import GraphStore
 
 if TYPE_CHECKING:

@@ -60,7 +60,7 @@ __all__ = [
 ROWS_AT_A_TIME = 1_000_000
 
 # A few tasks for each core even out those that take longer.
-TASKS_PER_CORE = 2
+CHECKS_PER_CORE = 2
 
 # A set of so many ids takes a few hundred megabytes in each worker.
 IDS_IN_A_WORKER = 4_000_000
@@ -180,7 +180,7 @@ def _shown(
     # Views are the session's, which others may share: the names are ours alone.
     views = {name: f"{name}_{uuid.uuid4().hex}" for name in RELATIONS}
     for name, schema in RELATIONS.items():
-        tasks = _deal(wanted[name], hands=TASKS_PER_CORE * runner.parallelism)
+        tasks = _deal(wanted[name], hands=CHECKS_PER_CORE * runner.parallelism)
         runner.show_as(views[name], tasks, partial(_read_keys, clues), schema)
     names = ", ".join(f"{name} AS (SELECT * FROM {view})" for name, view in views.items())
 
@@ -241,7 +241,7 @@ def _repeated_claims(runner: Runner, claims: Sequence[Wanted]) -> NDArray[np.uin
     if rows <= FEW_CLAIMS:
         return None
     buckets = max(runner.parallelism, math.ceil(rows / ROWS_AT_A_TIME))
-    tasks = _deal(claims, hands=TASKS_PER_CORE * runner.parallelism)
+    tasks = _deal(claims, hands=CHECKS_PER_CORE * runner.parallelism)
     view = f"hashes_{uuid.uuid4().hex}"
     probe = hashed(pa.array([PROBE]), rule=0)[0]
     runner.show_as(view, tasks, partial(_hash_claims, buckets, int(probe)), HASHES)
@@ -251,7 +251,7 @@ def _repeated_claims(runner: Runner, claims: Sequence[Wanted]) -> NDArray[np.uin
             _repeated,
             by="bucket",
             then="bucket",
-            tasks=min(buckets, TASKS_PER_CORE * runner.parallelism),
+            tasks=min(buckets, CHECKS_PER_CORE * runner.parallelism),
             doing=DOING,
         )
     finally:

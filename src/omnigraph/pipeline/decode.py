@@ -5,11 +5,11 @@ only lines that could not be read that way. What the fast way accepts must come 
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.base.nearest import nearest
+from omnigraph.base.nearest import suggestion
 from omnigraph.base.types import INTEGER_RANGES, Scalar
 from omnigraph.base.violations import Violation
 from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
@@ -122,7 +122,7 @@ def _entity(envelope: dict[str, Any], catalog: Catalog) -> EntityType:
         what, known = "edge", catalog.edge_by_name.keys()
     if found is None:
         raise _NoRow(
-            "envelope", f"the schema has no {what} type {_clipped(name)}{_suggestion(name, known)}"
+            "envelope", f"the schema has no {what} type {_clipped(name)}{suggestion(name, known)}"
         )
     return found
 
@@ -185,7 +185,7 @@ def _data_problems(entity: EntityType, data: dict[str, Any]) -> Iterator[Violati
                     "type", entity, name, f"{entity.name}.{name} is {found}, not {expected}"
                 )
         elif name != ID:
-            near = _suggestion(name, entity.by_name)
+            near = suggestion(name, entity.by_name)
             message = f"{entity.name} has no property {_clipped(name)}{near}"
             yield _broken("type", entity, _clipped(name), message)
 
@@ -195,11 +195,6 @@ def _data_problems(entity: EntityType, data: dict[str, Any]) -> Iterator[Violati
 
 def _broken(kind: str, entity: EntityType, name: str, message: str) -> Violation:
     return Violation(kind=kind, message=message, type_name=entity.name, property_name=name)
-
-
-def _suggestion(name: str, known: Iterable[str]) -> str:
-    near = nearest(name, known)
-    return f" (did you mean {near}?)" if near else ""
 
 
 def _shown(value: object) -> str:

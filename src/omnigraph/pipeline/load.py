@@ -7,7 +7,7 @@ One pass over the input: each task reads its pieces, turns them into checked row
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.ids import TableKey
+from omnigraph.base.progress import Progress
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.quarantine import Quarantine
@@ -38,10 +39,7 @@ from omnigraph.store.layout import GRAPH
 from omnigraph.store.objects import objects_at
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["LoadMode", "LoadedTable", "Phases", "Progress", "StagedLoad", "TaskNote", "stage_load"]
-
-Progress = Callable[[str, int, int], None]
-"""Hears the phase (`read`, `check`), how much of it is done, and out of how much."""
+__all__ = ["LoadMode", "LoadedTable", "Phases", "StagedLoad", "TaskNote", "stage_load"]
 
 # Up to here the driver holds the rows, and looks up what they are about instead of reading whole
 # columns. At this size (half a million rows) both ways take about as much processor time in one

@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from omnigraph.base.errors import FileMissing, MappingInvalid, SourceInvalid, StorageFailed
-from omnigraph.base.nearest import nearest
+from omnigraph.base.nearest import suggestion
 from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.feed import Feed
 from omnigraph.write.arriving import expectation, fits_json
@@ -92,7 +92,9 @@ class _RuleText:
 
     def rule(self, pattern: str, catalog: Catalog) -> Rule:
         if not PurePath(pattern).parts:
-            raise self._wrong("a rule is for the tables of a name or pattern, and this one is empty")
+            raise self._wrong(
+                "a rule is for the tables of a name or pattern, and this one is empty"
+            )
         if not isinstance(self.content, Mapping):
             raise self._wrong("a rule is a set of words such as node: Person")
         is_edge = "edge" in self.content
@@ -102,7 +104,7 @@ class _RuleText:
         for word in self.content:
             if word not in words:
                 raise self._wrong(
-                    f"{word} is no word of a rule{_suggestion(str(word), words)}; "
+                    f"{word} is no word of a rule{suggestion(str(word), words)}; "
                     f"it may have {', '.join(words)}"
                 )
         entity = self._entity("edge" if is_edge else "node", catalog)
@@ -129,7 +131,7 @@ class _RuleText:
         for entity in known:
             if entity.name.casefold() == name.casefold():
                 return entity
-        near = _suggestion(name, (entity.name for entity in known))
+        near = suggestion(name, (entity.name for entity in known))
         raise self._wrong(f"the schema has no {word} type {name}{near}")
 
     def _end(self, word: str, node: NodeType) -> tuple[str, ...]:
@@ -158,7 +160,7 @@ class _RuleText:
 
     def _check_property(self, entity: EntityType, name: str) -> None:
         if name not in entity.by_name:
-            near = _suggestion(name, entity.by_name)
+            near = suggestion(name, entity.by_name)
             raise self._wrong(f"{entity.name} has no property {name}{near}")
 
     def _members(self, word: str) -> dict[str, Any]:
@@ -263,7 +265,7 @@ class _Columns:
         ids = () if rule.id is None else (rule.id,)
         for column in (*ids, *rule.source, *rule.target, *(c for _, c in rule.properties)):
             if column not in self.columns:
-                near = _suggestion(column, self.columns)
+                near = suggestion(column, self.columns)
                 raise MappingInvalid(
                     place=rule.place, reason=f"{self.table} has no column {column}{near}"
                 )
@@ -284,7 +286,7 @@ class _Columns:
         for column in self.columns:
             if column in taken or any(fnmatchcase(column, name) for name in rule.ignore):
                 continue
-            near = _suggestion(column, rule.entity.by_name)
+            near = suggestion(column, rule.entity.by_name)
             raise SourceInvalid(
                 file=self.table,
                 column=column,
@@ -298,7 +300,7 @@ def _type_of_table(table: str, names: Sequence[str], catalog: Catalog) -> Entity
         found = [e for e in catalog.entities if e.name.casefold() == name.casefold()]
         if len(found) == 1:
             return found[0]
-    near = _suggestion(names[0], (e.name for e in catalog.entities)) if names else ""
+    near = suggestion(names[0], (e.name for e in catalog.entities)) if names else ""
     raise SourceInvalid(
         file=table,
         reason=f"it is not named like a type of the schema{near}, and no rule is for it",
@@ -308,8 +310,3 @@ def _type_of_table(table: str, names: Sequence[str], catalog: Catalog) -> Entity
 
 def _matches(table: str, pattern: str) -> bool:
     return table == pattern or PurePath(table).match(pattern)
-
-
-def _suggestion(name: str, known: Iterable[str]) -> str:
-    near = nearest(name, known)
-    return f" (did you mean {near}?)" if near else ""

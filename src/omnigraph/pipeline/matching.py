@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import ID
 from omnigraph.pipeline.check import (
+    CHECKS_PER_CORE,
     IDS_IN_A_WORKER,
-    TASKS_PER_CORE,
     CommittedRows,
     StagedRows,
     ids_at,
@@ -51,7 +51,7 @@ def show_present(
 
     Rows with the id of an incoming one are all among them; others may be.
     """
-    hands = min(len(rows), TASKS_PER_CORE * runner.parallelism)
+    hands = min(len(rows), CHECKS_PER_CORE * runner.parallelism)
     dealt = [tuple(rows[hand::hands]) for hand in range(hands)]
     is_known_to_all = sum(source.row_count for source in incoming) <= IDS_IN_A_WORKER
     ids = tuple(incoming) if is_known_to_all else None

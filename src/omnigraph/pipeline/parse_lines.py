@@ -20,7 +20,7 @@ import pyarrow.json as pj
 from omnigraph.base.types import Scalar
 from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.decode import Row, decode
-from omnigraph.pipeline.parsed import Parsed, ParsedRows, Rejections
+from omnigraph.pipeline.parsed import Parsed, ParsedRows, Rejections, one_array
 from omnigraph.write.arriving import arriving_array, arriving_type
 from omnigraph.write.validate import Rows
 
@@ -161,7 +161,7 @@ def _parse(entity: EntityType, lines: pa.Array, catalog: Catalog) -> Rows | None
         return None
     if table.num_rows != len(lines):
         return None
-    return _rows_of(entity, {name: _one(table[name]) for name in table.column_names})
+    return _rows_of(entity, {name: one_array(table[name]) for name in table.column_names})
 
 
 def _line_schema(entity: EntityType, sample: str, catalog: Catalog) -> pa.Schema | None:
@@ -235,11 +235,6 @@ def _rows_of(entity: EntityType, columns: dict[str, pa.Array]) -> Rows | None:
         sources=columns.get("from"),
         targets=columns.get("to"),
     )
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    assert column.num_chunks == 1, "one block gives one chunk"
-    return column.chunk(0)
 
 
 # The careful way ----------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ the exception: several columns or a key of any type must become one id first.
 """
 
 import csv
-import datetime
 import io
 import json
 from collections.abc import Callable, Iterator
@@ -14,13 +13,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.types import EnumOf, Scalar
 from omnigraph.base.violations import Violation
 from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.feed import Feed, key_types
-from omnigraph.pipeline.parsed import Parsed, ParsedRows, Rejections
+from omnigraph.pipeline.parsed import Parsed, ParsedRows, Rejections, one_array
 from omnigraph.pipeline.sources.delimited import Records
+from omnigraph.pipeline.sources.given import json_value
 from omnigraph.pipeline.sources.pieces import TextTable
 from omnigraph.store.identity import derive_ids
 from omnigraph.write.arriving import arriving_array, as_plain, plain_type
@@ -64,7 +63,7 @@ def parse_cells(cells: Cells, *, catalog: Catalog) -> Parsed:
 def row_as_text(table: pa.RecordBatch | pa.Table, row: int) -> str:
     """The row as a JSON object, by the names of its columns."""
     cells = {name: readable(table[name][row]) for name in table.schema.names}
-    return json.dumps(cells, default=_plain, ensure_ascii=False)
+    return json.dumps(cells, default=json_value, ensure_ascii=False)
 
 
 def _record_as_text(raw: bytes, layout: TextTable) -> str:
@@ -72,16 +71,6 @@ def _record_as_text(raw: bytes, layout: TextTable) -> str:
     text = raw.decode(errors="replace")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=layout.delimiter)
     return json.dumps(next(reader, []), ensure_ascii=False)
-
-
-def _plain(value: object) -> object:
-    match value:
-        case bytes():
-            return text_from_blob(value)
-        case datetime.date() | datetime.time():
-            return value.isoformat()
-        case _:
-            return str(value)
 
 
 # Records that are no rows -------------------------------------------------------------------------
@@ -141,7 +130,7 @@ def _columns(
     table: pa.RecordBatch | pa.Table, feed: Feed, entity: EntityType, names: dict[str, pa.Array]
 ) -> Rows:
     properties = {
-        name: as_plain(_one(table[column]), entity.by_name[name].type)
+        name: as_plain(one_array(table[column]), entity.by_name[name].type)
         for name, column in feed.properties
     }
     for name, value in feed.constants:
@@ -157,10 +146,6 @@ def _columns(
     )
 
 
-def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
 # Ids and ends ------------------------------------------------------------------------------------
 
 
@@ -169,7 +154,7 @@ def _named(
 ) -> Iterator[tuple[str, Coerced, Callable[[int], Violation]]]:
     """Each member that names a node or an edge: its ids, and what to say where a row gives none."""
     if feed.id is not None:
-        given = [_one(table[feed.id])]
+        given = [one_array(table[feed.id])]
         yield ID, _ids(given[0]), _misfit(entity, ID, given, "an id: text or a whole number")
     if isinstance(entity, EdgeType):
         for end, columns, name in (
@@ -177,7 +162,7 @@ def _named(
             ("to", feed.target, entity.target),
         ):
             node = catalog.node_by_name[name]
-            given = [_one(table[column]) for column in columns]
+            given = [one_array(table[column]) for column in columns]
             yield end, _end(node, given), _misfit(entity, end, given, key_of(node))
 
 

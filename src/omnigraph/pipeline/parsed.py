@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from omnigraph.base.violations import Violation
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.write.validate import Rows
 
-__all__ = ["Parsed", "ParsedRows", "Rejections"]
+__all__ = ["Parsed", "ParsedRows", "Rejections", "one_array"]
 
 Rejections = dict[int, tuple[Violation, ...]]
 """By number: what is no row at all, and why."""
@@ -37,3 +38,10 @@ class Parsed:
     def __post_init__(self) -> None:
         rows = sum(group.rows.count for group in self.groups)
         assert self.count == rows + len(self.rejections), "everything is a row or is rejected"
+
+
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The column in one piece; Arrow would copy it where it is that already."""
+    if isinstance(column, pa.ChunkedArray):
+        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return column

@@ -60,7 +60,8 @@ class Quarantine:
                 # Of a task that Spark ran twice.
                 stray.unlink()
             document = {**report, "files": list(names.values())}
-            (place / REPORT).write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+            text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+            (place / REPORT).write_text(text, encoding="utf-8")
 
     def keep(self) -> str:
         """Give the directory its name; where it has been taken meanwhile, one that begins so."""

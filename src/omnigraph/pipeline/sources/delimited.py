@@ -38,7 +38,7 @@ NEWLINE, RETURN, QUOTE = 10, 13, 34
 HEADER_BYTES = CHUNK_BYTES
 
 # Of a compressed file. Arrow parses a block at once, at a few times its size.
-BLOCK_BYTES = 8 << 20
+RECORDS_BYTES = 8 << 20
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def record_blocks(piece: CsvRange | CsvFile) -> Iterator[Records]:
             line = _head(piece)[:header_bytes].count(b"\n")
             chunks = _without(unpacked_chunks(piece), header_bytes)
     delimiter, first = piece.table.delimiter, 0
-    for block in _blocks(chunks, delimiter, piece.file, block_bytes=BLOCK_BYTES):
+    for block in _blocks(chunks, delimiter, piece.file, block_bytes=RECORDS_BYTES):
         records = _records(block, delimiter, first=first, first_line=line)
         yield records
         first += len(records.ends)

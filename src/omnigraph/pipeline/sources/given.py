@@ -15,7 +15,7 @@ from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.errors import ArgumentInvalid, SourceInvalid
 from omnigraph.pipeline.sources.pieces import InlineLines
 
-__all__ = ["as_table", "inline_lines", "is_frame", "lines_of_rows"]
+__all__ = ["as_table", "inline_lines", "is_frame", "json_value", "lines_of_rows"]
 
 CUT_BYTES = 16 << 20
 
@@ -76,13 +76,13 @@ def _line(number: int, row: object) -> str:
     if not isinstance(row, Mapping):
         raise _no_row(number, f"is a {type(row).__name__}, not a dict")
     try:
-        text = json.dumps(dict(row), default=_plain, ensure_ascii=False)
+        text = json.dumps(dict(row), default=json_value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise _no_row(number, f"can't be written as JSON: {error}") from error
     return f"{text}\n"
 
 
-def _plain(value: object) -> object:
+def json_value(value: object) -> object:
     """What JSON has no word for, as a load reads it."""
     match value:
         case bytes() | bytearray() | memoryview():

@@ -2,15 +2,13 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
+from omnigraph.base.progress import Progress
 from omnigraph.surfaces.cli.output import say
 
-__all__ = ["Progress", "load_progress"]
-
-Progress = Callable[[str, int, int], None]
-"""Called with a phase, how much of it is done, and how much there is (0: unknown)."""
+__all__ = ["load_progress"]
 
 
 @contextmanager

@@ -1,0 +1,8 @@
+"""How whoever waits for a load hears how far it is."""
+
+from collections.abc import Callable
+
+__all__ = ["Progress"]
+
+Progress = Callable[[str, int, int], None]
+"""Called with a phase, how much of it is done, and how much there is (0: unknown)."""
