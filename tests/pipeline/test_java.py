@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.base.errors import DependencyMissing
+from omnigraph.base.errors import DependencyMissing, StorageFailed
 from omnigraph.pipeline.java import find_java_home
 
 ASK = """
@@ -54,6 +54,13 @@ def test_without_any_java_the_error_says_what_to_install(
     with pytest.raises(DependencyMissing, match="Java 17") as caught:
         find_java_home({"PATH": str(tmp_path)})
     assert "omnigraph[spark]" in (caught.value.hint or "")
+
+
+def test_a_cache_that_can_not_be_written_is_a_typed_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    environment = {"PATH": "", "XDG_CACHE_HOME": str(tmp_path / "file")}
+    with pytest.raises(StorageFailed, match="XDG_CACHE_HOME"):
+        find_java_home(environment)
 
 
 def test_a_machine_without_java_starts_the_wheels_own(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import lance
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -229,3 +230,48 @@ def test_the_first_and_the_last_moment_are_loaded_read_and_exported(tmp_path: Pa
         ]
         graph.export(tmp_path / f"{name}.jsonl")
         source = tmp_path / f"{name}.jsonl"
+
+
+TICKS = pa.table({"a": [1, 2, 3], "b": ["x", "y", "z"]})
+CONSTANT = {"node": "Tick", "constants": {"what": "x"}, "ignore": ["*"]}
+
+
+@pytest.fixture
+def ticks(tmp_path: Path) -> Graph:
+    (tmp_path / "t.pg").write_text("node Tick { what: String }")
+    return Graph.init(str(tmp_path / "t.omni"), tmp_path / "t.pg")
+
+
+@pytest.mark.parametrize("form", ["table", "parquet", "csv", "lance"])
+def test_a_table_may_feed_constants_alone(ticks: Graph, tmp_path: Path, form: str) -> None:
+    source: Any = tmp_path / f"ticks.{form}"
+    match form:
+        case "table":
+            source = TICKS
+        case "parquet":
+            pq.write_table(TICKS, source)
+        case "lance":
+            lance.write_dataset(TICKS, source)
+        case _:
+            source.write_text("a,b\n1,x\n2,y\n3,z\n")
+    done = ticks.load(source, mode="append", mapping=CONSTANT, engine="local")
+    assert done.nodes == {"Tick": 3}
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_a_frame_of_spark_may_feed_constants_alone(ticks: Graph, spark: Spark) -> None:
+    frame = spark.session.createDataFrame(TICKS.to_pylist(), "a int, b string")
+    done = ticks.load(frame, mode="append", mapping=CONSTANT, spark=spark)
+    assert done.nodes == {"Tick": 3}
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_of_spark_only_frames_with_columns_are_loaded(graph: Graph, spark: Spark) -> None:
+    for source in (spark.session, {"Person": spark.session}):
+        with pytest.raises(ArgumentInvalid, match=r"SparkSession|Person"):
+            graph.load(source, mode="append")
+    for empty in (spark.session.range(4).select(), pa.table({})):
+        with pytest.raises(SourceInvalid, match="it has no columns"):
+            graph.load({"Person": empty}, mode="append", spark=spark)

@@ -1,13 +1,18 @@
+import json
 import math
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from omnigraph.base.errors import FileMissing, SparkFailed
+from omnigraph.pipeline.launch import connect
 from omnigraph.pipeline.session import Spark, SparkSettings
 from omnigraph.pipeline.sources.lines import lines_before
 from omnigraph.pipeline.sources.pieces import LineRange
@@ -36,6 +41,61 @@ def test_an_error_of_ours_comes_back_from_a_task_as_it_was(spark: Spark) -> None
 def test_a_bug_in_a_task_is_an_assertion_that_shows_where(spark: Spark) -> None:
     with pytest.raises(AssertionError, match="TypeError"):
         spark.run(["text"], math.sqrt, doing="counting")  # type: ignore[arg-type]
+
+
+class NotForWorkers:
+    """Something that a worker can't make sense of, as another version's might be."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return math.sqrt, ("text",)
+
+
+def out_of_memory(_: object) -> None:
+    raise MemoryError("no room")
+
+
+def count(batches: Iterator[pa.RecordBatch]) -> int:
+    return sum(batch.num_rows for batch in batches)
+
+
+def failing_udf(session: Any) -> Any:
+    from pyspark.sql import functions
+
+    return session.range(4).select(functions.udf(lambda i: i // 0, "int")("id"))
+
+
+FAILURES: dict[str, tuple[Callable[[Spark], Any], str]] = {
+    "a function of the frame": (
+        lambda spark: spark.run_frame(failing_udf(spark.session), count, doing="reading"),
+        "ZeroDivisionError: integer division or modulo by zero",
+    ),
+    "an expression of the frame": (
+        lambda spark: spark.run_frame(
+            spark.session.range(4).selectExpr("1 / (id - id)"), count, doing="reading"
+        ),
+        "Division by zero",
+    ),
+    "another version": (
+        lambda spark: spark.run([NotForWorkers()], abs, doing="reading"),  # type: ignore[arg-type]
+        "TypeError: must be real number",
+    ),
+    "no memory": (
+        lambda spark: spark.run([1], out_of_memory, doing="reading"),
+        "MemoryError: no room",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FAILURES)
+def test_what_is_no_work_of_ours_is_a_failure_of_spark_told_in_one_line(
+    spark: Spark, what: str
+) -> None:
+    work, reason = FAILURES[what]
+    with pytest.raises(SparkFailed) as caught:
+        work(spark)
+    assert str(caught.value).startswith("Spark failed while reading: ")
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_worker_that_dies_is_a_failure_of_spark_told_in_one_line(spark: Spark) -> None:
@@ -67,6 +127,53 @@ def test_a_server_that_does_not_answer_is_a_failure_of_spark(remote: str) -> Non
     )
     assert ran.stdout.startswith(f"Spark failed while connecting to {remote}: ")
 
+
+@pytest.mark.parametrize(
+    "remote",
+    [
+        "sc://127.0.0.1:1/;token=SECRET;user_id=SECRET",
+        "sc://SECRET:SECRET@127.0.0.1:1",
+        "sc://127.0.0.1:1/;SECRET",
+        "nonsense;token=SECRET",
+    ],
+)
+def test_a_token_is_not_shown(remote: str) -> None:
+    with pytest.raises(SparkFailed) as caught:
+        connect(remote, {})
+    assert "SECRET" not in caught.value.render() + str(caught.value.to_json())
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        ({"master": "nonsense"}, "Spark failed while starting: Master must"),
+        ({"master": "local[x]"}, "Spark failed while starting: Could not parse Master URL"),
+        ({"log": "/proc/none/spark.log"}, "write /proc/none/spark.log failed"),
+    ],
+    ids=["a master of no kind", "a master that can't be", "a log that can't be written"],
+)
+def test_a_session_that_can_not_begin_says_why_in_one_line(
+    settings: dict[str, str], error: str
+) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", REFUSED, json.dumps(settings)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert (ran.stderr, ran.stdout.count("\n")) == ("", 1)
+    assert ran.stdout.startswith(error)
+
+
+REFUSED = """
+import json, sys
+from omnigraph.base.errors import OmnigraphError
+from omnigraph.pipeline.session import Spark, SparkSettings
+try:
+    Spark.open(SparkSettings(**json.loads(sys.argv[1])))
+except OmnigraphError as error:
+    print(error)
+"""
 
 UNREACHABLE = """
 import sys

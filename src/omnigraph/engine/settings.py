@@ -23,9 +23,10 @@ class Settings:
     `OMNIGRAPH_TRAVERSAL_MODE` (`auto`, `indexed` or `csr`), and the variables of S3 (`AWS_…`)."""
 
     spark_master: str = "local[*]"
-    spark_remote: str | None = None
+    spark_remote: str | None = field(default=None, repr=False)
+    """It may hold a token."""
     spark_log: str | None = None
-    spark_options: Mapping[str, str] = field(default_factory=dict)
+    spark_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     bucket_access: BucketAccess = field(default_factory=BucketAccess)
     query_memory_bytes: int = field(default_factory=lambda: _machine_memory_bytes() // 4)
     """What one query may take, unless it is told otherwise."""
@@ -48,16 +49,19 @@ class Settings:
 
 
 def _spark_options(text: str) -> dict[str, str]:
-    """Quoted as in a shell, since values may hold blanks."""
+    """Quoted as in a shell, since values may hold blanks. Values may be secret: none is shown."""
     argument = "OMNIGRAPH_SPARK_OPTIONS"
     rule = "it is spark.name=value, several of them separated by blanks"
     try:
         words = shlex.split(text)
     except ValueError:
-        raise ArgumentInvalid(argument, text, rule) from None
-    options = dict(word.split("=", 1) for word in words if "=" in word)
-    if len(options) < len(words) or not all(name.startswith("spark.") for name in options):
-        raise ArgumentInvalid(argument, text, rule)
+        raise ArgumentInvalid(argument, "…", "a quote or an escape in it has no end") from None
+    options: dict[str, str] = {}
+    for word in words:
+        name, is_given, value = word.partition("=")
+        if not is_given or not name.startswith("spark."):
+            raise ArgumentInvalid(argument, name, rule)
+        options[name] = value
     return options
 
 

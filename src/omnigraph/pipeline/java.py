@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from omnigraph.base.errors import DependencyMissing
+from omnigraph.base.errors import DependencyMissing, StorageFailed
 
 __all__ = ["JAVA_AT_LEAST", "find_java_home"]
 
@@ -97,11 +97,19 @@ def _wrapped(runtime: Path, *, cache: Path) -> Path:
     java = home / "bin" / "java"
     if java.is_file():
         return home
-    java.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _write_program(java, script)
+    except OSError as error:
+        reason = f"{error.strerror}; name another directory in XDG_CACHE_HOME, or set JAVA_HOME"
+        raise StorageFailed(doing="write", path=str(java), reason=reason) from error
+    return home
+
+
+def _write_program(path: Path, script: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     # Complete before it has its name: another process may look for it at any moment.
-    descriptor, draft = tempfile.mkstemp(dir=java.parent)
-    with os.fdopen(descriptor, "w") as file:
+    descriptor, draft = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(script)
     Path(draft).chmod(0o755)
-    Path(draft).replace(java)
-    return home
+    Path(draft).replace(path)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from omnigraph.base.errors import DependencyMissing, SparkFailed
+from omnigraph.base.errors import DependencyMissing, SparkFailed, StorageFailed
 from omnigraph.pipeline.java import find_java_home
 
 __all__ = ["SparkSettings", "connect", "first_reason", "launch", "open_log"]
@@ -47,12 +47,13 @@ class SparkSettings:
     """
 
     master: str = "local[*]"
-    remote: str | None = None
+    remote: str | None = field(default=None, repr=False)
     log: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def launch(settings: SparkSettings, environment: Mapping[str, str], log: IO[bytes]) -> Any:
+    from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
@@ -74,8 +75,11 @@ def launch(settings: SparkSettings, environment: Mapping[str, str], log: IO[byte
             gateway = SparkContext._gateway or launch_gateway(conf, {"stdout": log, "stderr": log})
             with _own_interrupts():
                 return SparkSession(SparkContext(conf=conf, gateway=gateway))
+    # Java's own errors come as they are before there is a session.
+    except Py4JError as error:
+        raise SparkFailed(doing="starting", reason=first_reason(str(error))) from error
     except PySparkException as error:
-        raise SparkFailed(doing="starting", reason=_tail(log) or str(error)) from error
+        raise SparkFailed(doing="starting", reason=_last_words(log) or str(error)) from error
 
 
 def connect(remote: str, options: Mapping[str, str]) -> Any:
@@ -96,9 +100,19 @@ def connect(remote: str, options: Mapping[str, str]) -> Any:
             what="a client for Spark Connect", install='pip install "omnigraph[spark]"'
         ) from missing
     except (OSError, ValueError, PySparkException) as error:
-        raise SparkFailed(
-            doing=f"connecting to {remote}", reason=first_reason(str(error))
-        ) from error
+        server_name, reason = _without_secrets(remote, first_reason(str(error)))
+        raise SparkFailed(doing=f"connecting to {server_name}", reason=reason) from error
+
+
+def _without_secrets(remote: str, reason: str) -> tuple[str, str]:
+    """Where the server is, and the reason, neither with what else the address says: tokens."""
+    scheme, mark, rest = remote.rpartition("://")
+    names = re.split(r"[/;?#]", rest)
+    user, _, host = names[0].rpartition("@")
+    for secret in (user, *(name.rpartition("=")[2] for name in names[1:])):
+        if secret:
+            reason = reason.replace(secret, "…")
+    return f"{scheme}{mark}{host}", reason
 
 
 def _python(master: str, environment: Mapping[str, str]) -> dict[str, str]:
@@ -172,17 +186,29 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def open_log(path: str | None) -> IO[bytes]:
-    return tempfile.TemporaryFile() if path is None else Path(path).open("a+b")
+    if path is None:
+        return tempfile.TemporaryFile()
+    try:
+        return Path(path).open("a+b")
+    except (OSError, ValueError) as error:
+        raise StorageFailed(doing="write", path=path, reason=str(error)) from error
 
 
-def _tail(log: IO[bytes]) -> str:
+def _last_words(log: IO[bytes]) -> str:
+    """What ended a Java that never came up; all that it said last where that is not told."""
     log.seek(0, os.SEEK_END)
     log.seek(max(0, log.tell() - LOG_TAIL_BYTES))
-    return log.read().decode(errors="replace").strip()
+    tail = log.read().decode(errors="replace").strip()
+    thrown = re.findall(r'^Exception in thread "[^"]*" (.*)', tail, re.MULTILINE)
+    return first_reason(thrown[-1]) if thrown else tail
 
 
 def first_reason(text: str) -> str:
-    """What went wrong, out of a message that goes on with Java's stack."""
-    lines = text.strip().split("\n")
-    told = next((line for line in lines if line.startswith(": ")), lines[0])
+    """What went wrong, out of a message that goes on with Java's stack or begins with Python's."""
+    before, trace, raised = text.strip().rpartition("Traceback (most recent call last):\n")
+    lines = raised.split("\n")
+    if trace:
+        told = next((line for line in lines if line[:1].strip()), before)
+    else:
+        told = next((line for line in lines if line.startswith(": ")), lines[0])
     return re.split(r"(?:^|: )(?:[a-z]+\.)+\w+(?:Exception|Error): ", told)[-1]

@@ -41,8 +41,13 @@ POLL_SECONDS = 0.2
 CANCEL_S = 10.0
 RAN = pa.schema([("ran", pa.binary())])
 
-# How an error of ours travels from a task through Java and back: as a word in its message.
+# How an error of ours travels from a task through Java and back: as a word in its message. A bug of
+# ours has a mark too, since other people's code and other people's machines fail in the same way.
 ERROR_MARK = "omnigraph-error:"
+BUG_MARK = "omnigraph-bug"
+
+# What a worker says that knows the package and not what was sent to it.
+OTHER_VERSION = re.compile(r"Can't get attribute '\w+' on <module 'omnigraph\b")
 
 
 class Spark:
@@ -243,7 +248,7 @@ class Spark:
     def failures(self, doing: str) -> Iterator[None]:
         """Errors of ours come back as they were; Spark's own become `SparkFailed`."""
         from py4j.protocol import Py4JError
-        from pyspark.errors import PySparkException, PythonException
+        from pyspark.errors import PySparkException
 
         try:
             yield
@@ -254,8 +259,10 @@ class Spark:
             if missing := re.search(r"No module named '(\w+)", text):
                 reason = f"the Python of the workers has no {missing[1]}: install omnigraph there"
                 raise SparkFailed(doing=doing, reason=reason) from error
-            # Anything else that Python raised in a task is a bug of ours.
-            assert not isinstance(error, PythonException), text
+            if OTHER_VERSION.search(text):
+                reason = "the workers have another version of omnigraph: install this one there"
+                raise SparkFailed(doing=doing, reason=reason) from error
+            assert BUG_MARK not in text, text
             raise SparkFailed(doing=doing, reason=first_reason(text)) from error
 
 
@@ -333,11 +340,27 @@ def _task_body(
     body: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
+    failed: list[Exception] = []
     try:
-        yield from body(batches)
+        yield from body(_noting(batches, failed))
     except OmnigraphError as error:
         text = base64.b64encode(pickle.dumps(error)).decode()
         raise RuntimeError(f"{ERROR_MARK}{text}") from error
+    except MemoryError:
+        raise
+    except Exception as error:
+        if error not in failed:
+            error.add_note(BUG_MARK)
+        raise
+
+
+def _noting(batches: Iterator[pa.RecordBatch], failed: list[Exception]) -> Iterator[pa.RecordBatch]:
+    """The rows as they come. What goes wrong in bringing them is noted: it is no bug of ours."""
+    try:
+        yield from batches
+    except Exception as error:
+        failed.append(error)
+        raise
 
 
 def _read_tasks(

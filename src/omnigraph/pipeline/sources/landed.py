@@ -54,6 +54,9 @@ def spark_frames(source: object) -> dict[str, Any]:
     """The Spark frames that a source is made of, by name; none if it is anything else."""
     if _is_spark_frame(source):
         return {FRAME: source}
+    if _is_sparks(source):
+        rule = "of what Spark has, its frames are loaded (pandas on Spark gives one: to_spark())"
+        raise ArgumentInvalid(argument="source", value=type(source).__name__, rule=rule)
     if not isinstance(source, Mapping) or not any(map(_is_spark_frame, source.values())):
         return {}
     for name, frame in source.items():
@@ -75,7 +78,14 @@ def land_frames(
 
 
 def _is_spark_frame(source: object) -> bool:
-    # By the module, so that a load without Spark does not import it.
+    # By its name, so that a load without Spark does not import it.
+    return any(
+        (kind.__module__, kind.__name__) == ("pyspark.sql.dataframe", "DataFrame")
+        for kind in type(source).__mro__
+    )
+
+
+def _is_sparks(source: object) -> bool:
     return type(source).__module__.startswith("pyspark.")
 
 

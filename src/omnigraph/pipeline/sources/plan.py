@@ -33,7 +33,7 @@ from omnigraph.pipeline.sources.given import (
     is_frame,
     lines_of_rows,
 )
-from omnigraph.pipeline.sources.landed import FRAME, LandedFrame, LandedFrames
+from omnigraph.pipeline.sources.landed import FRAME, LandedFrames
 from omnigraph.pipeline.sources.lines import BLOCK_BYTES
 from omnigraph.pipeline.sources.pieces import (
     InlineLines,
@@ -100,8 +100,7 @@ def check_frame(
 ) -> None:
     """Raise what would be wrong with a frame of this name and these columns, whatever its rows."""
     tables = _Tables(catalog, read_mapping(mapping, catalog))
-    without_rows = LandedFrames("", None, (LandedFrame(name, schema, ()),))
-    assert not [*_pieces_of_landed(without_rows, tables)]
+    _feed_of_landed(name, schema, tables)
 
 
 def pack(pieces: Iterable[Piece], *, task_bytes: int) -> list[tuple[Piece, ...]]:
@@ -143,6 +142,9 @@ class _Tables:
             )
 
     def typed(self, table: str, schema: pa.Schema, names: Sequence[str]) -> Feed:
+        # Without any, how many rows there are is not told either.
+        if not schema.names:
+            raise SourceInvalid(file=table, reason="it has no columns")
         feed = self.feed(table, schema.names, names)
         check_types(feed, schema, file=table, catalog=self.catalog)
         return feed
@@ -245,15 +247,19 @@ def _pieces_in_memory(source: Any, tables: _Tables) -> Iterator[InlineLines | In
 
 def _pieces_of_landed(landed: LandedFrames, tables: _Tables) -> Iterator[ScratchRows]:
     for frame in landed.frames:
-        if frame.name == FRAME:
-            tables.require_rules()
-        feed = tables.typed(frame.name, frame.schema, names=(frame.name,))
+        feed = _feed_of_landed(frame.name, frame.schema, tables)
         first_row = 0
         for file in frame.files:
             yield ScratchRows(
                 frame.name, landed.uri, landed.options, file.fragment, file.size, first_row, feed
             )
             first_row += file.rows
+
+
+def _feed_of_landed(name: str, schema: pa.Schema, tables: _Tables) -> Feed:
+    if name == FRAME:
+        tables.require_rules()
+    return tables.typed(name, schema, names=(name,))
 
 
 def _frames_by_name(frames: Mapping[object, Any], tables: _Tables) -> Iterator[InlineTable]:

@@ -72,9 +72,11 @@ def fragment_batches(
     options: dict[str, str] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of such a file in order, not all in memory at once."""
+    # Lance reads no rows without columns.
+    read = list(columns) or None
     with failures("read rows of", uri):
         for file in json.loads(fragment)["files"]:
-            reader = LanceFileReader(f"{uri}/data/{file['path']}", options, columns=list(columns))
+            reader = LanceFileReader(f"{uri}/data/{file['path']}", options, columns=read)
             for batch in reader.read_all(batch_size=batch_rows).to_batches():
                 yield batch.select(list(columns))
 
