@@ -3,7 +3,7 @@
 import gzip
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -279,6 +279,31 @@ def test_a_format_says_what_files_are_whose_names_do_not(tmp_path: Path) -> None
         conform_all(tmp_path, format="parquet")
 
 
+class Gives:
+    """An open file that does not keep what it promises."""
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
+
+    def read(self) -> Any:
+        if isinstance(self.given, Exception):
+            raise self.given
+        return self.given
+
+
+class Raises:
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        raise TypeError
+
+
+def broken_reader() -> pa.RecordBatchReader:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"email": ["a@x"]})
+        raise OSError("the disk is gone")
+
+    return pa.RecordBatchReader.from_batches(pa.schema({"email": pa.string()}), batches())
+
+
 WRONG_SOURCES: list[tuple[str, Any, type[OmnigraphError], str]] = [
     ("a number", 5, ArgumentInvalid, "int"),
     ("a set in a row", [{"type": "Note", "data": {"text": {1}}}], ArgumentInvalid, "row 1.*set"),
@@ -287,6 +312,13 @@ WRONG_SOURCES: list[tuple[str, Any, type[OmnigraphError], str]] = [
     ("nothing for a row", iter([ADA, None]), ArgumentInvalid, "row 2.*NoneType"),
     ("a row where paths are", ["a.jsonl", ADA], ArgumentInvalid, "the others are paths"),
     ("a row that is not in a list", ADA, ArgumentInvalid, "put rows into a list"),
+    ("a file of numbers", Gives(5), ArgumentInvalid, "text or bytes, and this one a int"),
+    ("a file of nothing", Gives(None), ArgumentInvalid, "text or bytes, and this one a NoneType"),
+    ("a closed file", Gives(ValueError("closed")), SourceInvalid, "can't be read .closed"),
+    ("a file that fails", Gives(OSError("gone")), SourceInvalid, "can't be read .gone"),
+    ("a frame that fails", {"Person": Raises()}, SourceInvalid, "Person: it is no table"),
+    ("a frame that fails later", {"Person": broken_reader()}, SourceInvalid, "the disk is gone"),
+    ("a frame of no columns", {"Person": pa.table({})}, SourceInvalid, "it has no columns"),
     ("a frame of no type", pa.table({"a": [1]}), SourceInvalid, "which type"),
     ("a frame of an unknown type", {"Persn": pa.table({"a": [1]})}, SourceInvalid, "mean Person"),
 ]

@@ -11,6 +11,7 @@ from tests.surfaces.cli import Answer, CommandLine
 
 PAGE = (Path(__file__).parents[2] / "docs/user/data-quality.md").read_text()
 BLOCKS = re.findall(r"```sh\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
+(PROGRAM,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 LOAD = ("load", "--data", "people.jsonl", "--mode", "append", "--engine", "local")
 QUARANTINE = ("--on-error", "quarantine", "--quarantine", "bad")
 
@@ -40,8 +41,19 @@ def test_the_page_about_bad_rows_does_what_it_says(omnigraph: CommandLine) -> No
     rejected = "".join(part.read_text() for part in Path("bad").glob("*.jsonl"))
     (shown,) = re.findall(r'```json\n(\{"file".*?\n)```', PAGE)
     assert shown in rejected
-    (program,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    exec(program, {})
+    exec(PROGRAM, {})
+
+
+@pytest.mark.usefixtures("files")
+def test_the_program_of_the_page_reads_rows_with_other_ends_of_lines(
+    omnigraph: CommandLine,
+) -> None:
+    with Path("people.jsonl").open("a", encoding="utf-8", newline="") as lines:
+        lines.write('{"type":"Person","data":{"name":"A\u2028B\u0085C","age":-1}}\n')
+        lines.write('{"type":\r"Person",\r"data":{}}\n')
+    omnigraph("init", "--schema", "schema.pg", "people.omni")
+    assert omnigraph(*LOAD, *QUARANTINE, "people.omni").exit_code == 0
+    exec(PROGRAM, {})
 
 
 @pytest.mark.usefixtures("files")

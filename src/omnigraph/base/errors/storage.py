@@ -45,7 +45,8 @@ class StoreUnfit(StorageError):
 
 @dataclass(eq=False)
 class SparkFailed(StorageError):
-    """Spark itself failed: it could not start, or lost a worker. No work of ours was at fault."""
+    """Spark could not start, lost a worker, or ran something that failed, such as a function of a
+    frame. No work of ours was at fault."""
 
     code: ClassVar[str] = "storage_error"
     doing: str

@@ -6,6 +6,7 @@ of these libraries is imported for a load that doesn't use it.
 
 import datetime
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.errors import ArgumentInvalid, SourceInvalid
 from omnigraph.pipeline.sources.pieces import InlineLines
 
-__all__ = ["as_table", "inline_lines", "is_frame", "json_value", "lines_of_rows"]
+__all__ = ["as_table", "inline_lines", "is_frame", "json_value", "lines_of_file", "lines_of_rows"]
 
 CUT_BYTES = 16 << 20
 
@@ -38,8 +39,10 @@ def as_table(name: str, frame: Any) -> pa.Table:
         if _is_pandas(frame):
             return pa.Table.from_pandas(frame, preserve_index=False)
         return pa.RecordBatchReader.from_stream(frame).read_all()
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        reason = f"it is no table of plain columns ({str(error).splitlines()[0]})"
+    # An OSError is how Arrow tells what went wrong behind its stream interface.
+    except (pa.ArrowException, OSError, TypeError, ValueError) as error:
+        told = re.split(r"\n|\. Detail: ", str(error))[0]
+        reason = f"it is no table of plain columns ({told})"
         raise SourceInvalid(file=name, reason=reason) from error
 
 
@@ -51,6 +54,21 @@ def inline_lines(name: str, data: bytes) -> Iterator[InlineLines]:
         yield InlineLines(name, line, data[start:end])
         line += data.count(b"\n", start, end)
         start = end
+
+
+def lines_of_file(name: str, file: Any) -> Iterator[InlineLines]:
+    """NDJSON that an open file gives, as text or bytes."""
+    try:
+        data = file.read()
+    # Closed, not open for reading, or text that is in another encoding.
+    except (OSError, ValueError) as error:
+        raise SourceInvalid(file=name, reason=f"it can't be read ({error})") from error
+    if isinstance(data, str):
+        data = _encoded([data])
+    if not isinstance(data, bytes | bytearray | memoryview):
+        rule = f"an open file gives text or bytes, and this one a {type(data).__name__}"
+        raise ArgumentInvalid(argument="source", value=name, rule=rule)
+    yield from inline_lines(name, bytes(data))
 
 
 def lines_of_rows(name: str, rows: Iterable[object]) -> Iterator[InlineLines]:

@@ -31,6 +31,7 @@ from omnigraph.pipeline.sources.given import (
     as_table,
     inline_lines,
     is_frame,
+    lines_of_file,
     lines_of_rows,
 )
 from omnigraph.pipeline.sources.landed import FRAME, LandedFrames
@@ -230,9 +231,8 @@ def _pieces_in_memory(source: Any, tables: _Tables) -> Iterator[InlineLines | In
     if isinstance(source, bytes | bytearray | memoryview):
         yield from inline_lines("bytes", bytes(source))
     elif hasattr(source, "read") and not is_frame(source):
-        data = source.read()
         name = "stdin" if source is sys.stdin.buffer else str(getattr(source, "name", "file"))
-        yield from inline_lines(name, data.encode() if isinstance(data, str) else bytes(data))
+        yield from lines_of_file(name, source)
     elif is_frame(source):
         tables.require_rules()
         yield from _frame_pieces(FRAME, source, tables)
