@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import threading
+import time
 from collections.abc import Iterator
 from multiprocessing import get_context
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 
 from omnigraph.base.errors import (
     ArgumentInvalid,
+    BranchExists,
     ConstraintViolated,
     LoadUnderWay,
     StagedLoadMissing,
@@ -20,7 +23,6 @@ from omnigraph.base.errors import (
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.graph import Graph
 from omnigraph.pipeline import load as load_module
-from omnigraph.pipeline import record as record_module
 from omnigraph.pipeline.record import name_tasks, stage_task
 from omnigraph.pipeline.sources import plan as plan_module
 from omnigraph.pipeline.sources.pieces import LineRange
@@ -82,6 +84,12 @@ class Place:
             assert sorted(names) == [f"p{n:04}" for n in range(COUNT)]
             assert snapshot.dataset(knows).scan(["src", "dst"]).num_rows == COUNT
         assert self.staged() == []
+
+    def move_driver(self, *, began_ms: int) -> None:
+        """As if the load's driver ran on another machine and were silent from some moment on."""
+        record = max(Path(self.uri, STAGING).glob("x.*.json"))
+        told = json.loads(record.read_text())
+        record.write_text(json.dumps({**told, "host": "elsewhere", "began_ms": began_ms}))
 
     def staged(self) -> list[str]:
         return [str(file) for file in Path(self.uri, STAGING).rglob("*.json")]
@@ -215,16 +223,155 @@ def test_a_load_is_resumed_as_it_was_begun(place: Place) -> None:
 
 def test_a_load_whose_driver_may_live_is_left_alone(place: Place) -> None:
     place.killed(READ)
-    [record] = [file for file in place.staged() if file.endswith("/x.json")]
-    told = json.loads(Path(record).read_text())
-    Path(record).write_text(json.dumps({**told, "host": "elsewhere"}))
+    place.move_driver(began_ms=time.time_ns() // 1_000_000)
     for resume in (True, False):
         with pytest.raises(LoadUnderWay, match="elsewhere"):
             place.load(resume=resume)
-    long_ago = told["heartbeat_ms"] - int(record_module.SILENCE_S * 1000) - 60_000
-    Path(record).write_text(json.dumps({**told, "host": "elsewhere", "heartbeat_ms": long_ago}))
+    place.move_driver(began_ms=0)
     assert place.load(resume=True).resumed_tasks
     place.assert_loaded_once()
+
+
+class Paused:
+    """A load in a thread of its own, that waits when it is ready to be published."""
+
+    def __init__(self, place: Place, **options: Any) -> None:
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self._ready, self._go = threading.Event(), threading.Event()
+        self._failure: BaseException | None = None
+        arguments = {"progress": self._pause, **options}
+        self._thread = threading.Thread(target=self._load, args=(place, arguments))
+        self._thread.start()
+        assert self._ready.wait(60)
+
+    def go_on(self, failure: BaseException | None = None) -> None:
+        self._failure = failure
+        self._go.set()
+        self._thread.join()
+
+    def _load(self, place: Place, arguments: dict[str, Any]) -> None:
+        try:
+            self.result = place.load(**arguments)
+        except BaseException as error:  # noqa: BLE001 - the test looks at it
+            self.error = error
+            self._ready.set()
+
+    def _pause(self, phase: str, done: int, total: int) -> None:
+        if phase == "publish" and not done:
+            self._ready.set()
+            assert self._go.wait(60)
+            if self._failure is not None:
+                raise self._failure
+
+
+def test_a_driver_that_runs_here_is_alive_however_silent(place: Place) -> None:
+    first = Paused(place)
+    [record] = Path(place.uri, STAGING).glob("x.*.json")
+    record.write_text(json.dumps({**json.loads(record.read_text()), "began_ms": 0}))
+    for resume in (True, False):
+        with pytest.raises(LoadUnderWay, match=str(os.getpid())):
+            place.load(resume=resume)
+    first.go_on()
+    assert first.error is None
+    place.assert_loaded_once()
+
+
+def test_a_driver_that_was_taken_for_dead_finds_its_load_done(place: Place) -> None:
+    first = Paused(place)
+    place.move_driver(began_ms=0)
+    second = place.load(resume=True)
+    assert second.resumed_tasks == second.tasks
+    first.go_on()
+    assert first.error is None
+    assert (first.result.is_repeat, first.result.commit) == (True, second.commit)
+    place.assert_loaded_once()
+
+
+def test_a_driver_that_was_taken_for_dead_and_gives_up_takes_nothing_away(place: Place) -> None:
+    first = Paused(place)
+    place.move_driver(began_ms=0)
+    second = Paused(place, resume=True)
+    first.go_on(KeyboardInterrupt())
+    assert isinstance(first.error, KeyboardInterrupt)
+    second.go_on()
+    assert second.error is None
+    place.assert_loaded_once()
+
+
+def test_who_gives_up_what_another_may_publish_takes_nothing_away(place: Place) -> None:
+    first = Paused(place)
+    place.move_driver(began_ms=0)
+    second = Paused(place, resume=True)
+    second.go_on(KeyboardInterrupt())
+    assert isinstance(second.error, KeyboardInterrupt)
+    first.go_on()
+    assert first.error is None
+    place.assert_loaded_once()
+
+
+def test_a_load_is_resumed_by_one_driver_only(place: Place) -> None:
+    place.killed(READ)
+    first = Paused(place, resume=True)
+    with pytest.raises(LoadUnderWay):
+        place.load(resume=True)
+    first.go_on()
+    assert first.result.resumed_tasks
+    place.assert_loaded_once()
+
+
+class DiskFull:
+    """A disk that is full when a step of the write is reached."""
+
+    def __init__(self, point: Failpoint) -> None:
+        self._point: Failpoint | None = point
+
+    def reach(self, point: Failpoint) -> None:
+        if point is self._point:
+            self._point = None
+            raise StorageFailed(doing="write", path="somewhere", reason="no space left")
+
+
+@pytest.mark.parametrize("load_id", ["x", None])
+@pytest.mark.parametrize("point", Failpoint)
+def test_a_load_whose_write_fails_can_be_repeated_at_once(
+    place: Place, point: Failpoint, load_id: str | None
+) -> None:
+    before = place.files()
+    failing = Graph.open(place.uri, faults=DiskFull(point))
+    is_published = point in (Failpoint.AFTER_PUBLISH, Failpoint.AFTER_DISARM)
+    # Once a dataset has moved, recovery finishes the load behind our back.
+    is_healed = point in (Failpoint.AFTER_LAND_1, Failpoint.AFTER_LAND_ALL)
+    if is_healed:
+        failing.load(place.source, mode="append", engine="local", load_id=load_id)
+    else:
+        with pytest.raises(StorageFailed, match="no space left"):
+            failing.load(place.source, mode="append", engine="local", load_id=load_id)
+    if point is Failpoint.AFTER_STAGE:
+        assert place.files() == before
+    if load_id is not None:
+        assert place.load().is_repeat == (is_published or is_healed)
+    elif not (is_published or is_healed):
+        place.load(load_id=None)
+    place.assert_loaded_once()
+
+
+def test_a_branch_made_for_a_load_that_died_is_taken_by_its_repetition(place: Place) -> None:
+    place.killed(READ, branch="draft", from_="main")
+    result = place.load(branch="draft", from_="main")
+    assert (result.resumed_tasks, result.total_entities) == (0, len(ROWS))
+    other = {"branch": "draft", "from_": "main", "load_id": "y"}
+    with pytest.raises(BranchExists):
+        place.load(**other)
+
+
+def test_a_small_load_with_a_name_may_die_on_a_branch_of_its_own(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    place.source.write_text(text(ROWS[:3]))
+    place.killed(Failpoint.AFTER_STAGE.value, branch="draft", from_="main")
+    assert place.load(branch="draft", from_="main", resume=True).total_entities == 3
 
 
 def test_a_branch_made_for_a_load_is_there_when_it_is_resumed(place: Place) -> None:
@@ -249,6 +396,6 @@ def test_a_task_that_ends_after_its_load_leaves_nothing(place: Place) -> None:
     file, size = str(place.source), place.source.stat().st_size
     tasks = name_tasks(job, [(LineRange(file, file, 0, size),)], schema_hash=snapshot.schema_hash)
     with pytest.raises(StorageFailed, match="given up"):
-        stage_task(job, f"{STAGING}/x", tasks[0])
+        stage_task(job, f"{STAGING}/x", f"{STAGING}/x.0.json", tasks[0])
     assert place.files() == set()
     assert place.staged() == []

@@ -18,15 +18,17 @@ from omnigraph.base.errors import (
     BranchMissing,
     OmnigraphError,
     ReadSetMoved,
+    StorageFailed,
 )
 from omnigraph.base.failpoints import Faults
-from omnigraph.base.ids import BranchName
+from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.engine.bad_rows import BadRows, opened
 from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.recover import recover_if_idle
+from omnigraph.write.sidecar import has_sidecars
 from omnigraph.write.stage import Work
 from omnigraph.write.writer import OnConflict, write
 
@@ -116,10 +118,14 @@ def load(
                 # These say that nothing was published and nothing is left to recover.
                 preparation.clean_up(is_published=False)
                 raise
+            except (OmnigraphError, KeyboardInterrupt):
+                preparation.leave()
+                raise
         tell("publish", 1, 1)
-        preparation.clean_up(is_published=id_ is not None)
         if id_ is None and (before := _loaded_before(store, request)) is not None:
+            preparation.step_aside()
             return _repetition(request, before, base_branch=request.from_)
+        preparation.clean_up(is_published=id_ is not None)
         commit = store.commit(id_) if id_ is not None else None
         return preparation.result(commit, seconds=time.monotonic() - began)
 
@@ -177,6 +183,7 @@ class _Preparation:
         self._start_spark = start_spark
         self._runner: Runner | None = None
         self._recording: Recording | None = None
+        self._seen: CommitId | None = None
         self._staged: StagedLoad | None = None
         self._settled: SettledLoad | None = None
 
@@ -192,12 +199,12 @@ class _Preparation:
             raise
 
     def _prepare(self, snapshot: Snapshot) -> Work:
+        self._seen = snapshot.commit.id
         if self._runner is None or self._staged is None:
             self._runner, self._staged = self._stage(snapshot)
         self._tell("check", 0, 1)
         with self._clock.phase("check"):
             self._settled = self._settle(self._runner, self._staged, snapshot)
-            self._staged = self._settled.load
         self._tell("check", 1, 1)
         if not self._request.is_dry_run:
             self._tell("publish", 0, 1)
@@ -206,14 +213,37 @@ class _Preparation:
     def clean_up(self, *, is_published: bool) -> None:
         """Delete files that nothing will ever name, now that it is known which."""
         if self._settled is not None:
-            # Of a load that was resumed and turns out to be there, the files may be what is there.
-            is_named = is_published or self._settled.load.resumed > 0
-            self._settled.discard_leftovers(is_published=is_named)
+            self._settled.discard_leftovers(is_published=is_published)
         if self._recording is not None:
             self._recording.finish()
 
+    def step_aside(self) -> None:
+        """Someone else has published this load, perhaps with the files that we have staged."""
+        if self._settled is not None:
+            self._settled.discard_upserts()
+        if self._recording is not None:
+            self._recording.step_aside()
+
+    def leave(self) -> None:
+        """The load has failed: leave nothing behind, unless it is or may yet be published."""
+        with suppress(StorageFailed):
+            if self._is_unpublished():
+                self._abandon()
+                return
+        if self._recording is not None:
+            self._recording.let_go()
+
+    def _is_unpublished(self) -> bool:
+        """Whether nothing has happened since we prepared, and recovery has nothing to finish."""
+        branch = self._request.branch
+        if has_sidecars(self._store, self._store.branches.resolve(branch)):
+            return False
+        return self._store.snapshot(branch).commit.id == self._seen
+
     def _abandon(self) -> None:
         """Nothing will be published: leave nothing behind that can be reached."""
+        if self._settled is not None:
+            self._settled.discard_upserts()
         if self._staged is not None:
             self._staged.discard_files()
         if self._recording is not None:
@@ -274,8 +304,9 @@ class _Preparation:
         self._tell("start", 0, 0)
         with self._clock.phase("start"):
             runner = self._start(planned)
-        # A single task is done or it is not: there is nothing to account for.
-        if self._recording is None and len(planned.tasks) > 1 and not request.is_dry_run:
+        # A single task is done or it is not. A load with a name may have to be found again.
+        is_recorded = len(planned.tasks) > 1 or request.load_id is not None
+        if self._recording is None and is_recorded and not request.is_dry_run:
             self._recording = Recording.begin(
                 store,
                 load_id=request.load_id,
@@ -312,6 +343,7 @@ class _Preparation:
         from omnigraph.pipeline.settle import settle_load
 
         load = accept_load(runner, staged, snapshot, quarantine=self._quarantine)
+        self._staged = load
         before = self._settled
         if before is not None and before.load is not load:
             before.discard_upserts()
@@ -398,9 +430,7 @@ def _repetition(request: Request, before: Commit, *, base_branch: BranchName | N
 def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
     """Make the branch first where asked to, and take it away again if the load fails."""
     branch = request.branch
-    # The first try of a load that is resumed has made its branch.
-    is_there = request.resume and branch in {one.name for one in store.branches.list()}
-    if request.from_ is None or is_there:
+    if request.from_ is None or _was_made_for_this(store, request):
         store.branches.resolve(branch)
         yield
         return
@@ -410,6 +440,17 @@ def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
     except (OmnigraphError, KeyboardInterrupt):
         store.delete_branch(branch)
         raise
+
+
+def _was_made_for_this(store: GraphStore, request: Request) -> bool:
+    """Whether an earlier try, of which there is a record, has made the branch."""
+    from omnigraph.pipeline.record import find_record
+
+    if request.load_id is None:
+        return False
+    record = find_record(store.objects, request.load_id)
+    is_same = record is not None and record.branch == request.branch
+    return is_same and request.branch in {one.name for one in store.branches.list()}
 
 
 def _quarantine(store: GraphStore, request: Request) -> AbstractContextManager["Quarantine | None"]:

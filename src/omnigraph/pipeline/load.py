@@ -8,7 +8,7 @@ One pass over the input: each task reads its pieces, turns them into checked row
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 
@@ -130,6 +130,8 @@ class StagedLoad:
     tasks: tuple[TaskNote, ...]
     resumed: int = 0
     """Tasks that an earlier driver, or an earlier try, had done."""
+    is_ours: Callable[[], bool] = lambda: True
+    """Whether nobody else can publish its files; from the first time it is asked."""
 
     def __post_init__(self) -> None:
         staged = sum(table.rows for table in self.tables.values())
@@ -146,8 +148,10 @@ class StagedLoad:
         return self.mode is LoadMode.MERGE or not any(file.is_scratch for file in files)
 
     def discard_files(self) -> None:
-        for table in self.tables.values():
-            table.discard_files()
+        """Delete what is staged, if that is ours to do."""
+        if self.is_ours():
+            for table in self.tables.values():
+                table.discard_files()
 
 
 def stage_load(
@@ -178,6 +182,8 @@ def stage_load(
     tell("read", 0, size)
     ran = _run(runner, planned, job, recording, snapshot, tell)
     load = _gather(ran, job, mode=mode, root=root, size=size)
+    if recording is not None:
+        load = replace(load, is_ours=recording.disown)
     tell("read", size, size)
     return load
 
@@ -211,13 +217,12 @@ def _run(
     def on_progress(done: int) -> None:
         tell("read", size * done // count, size)
 
-    # Rows that the driver holds die with it: there is no account of those.
-    if recording is None or Keeping.HELD in job.keeping:
+    if recording is None:
         work = partial(stage_pieces, job)
         return runner.run(planned.tasks, work, doing=doing, on_progress=on_progress)
     tasks = name_tasks(job, planned.tasks, schema_hash=snapshot.schema_hash)
     recording.expect(tasks)
-    named_work = partial(stage_task, job, recording.folder)
+    named_work = partial(stage_task, job, recording.folder, recording.name)
     return runner.run(tasks, named_work, doing=doing, on_progress=on_progress)
 
 
