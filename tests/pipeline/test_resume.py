@@ -1,5 +1,6 @@
 """Loads whose driver dies, and what the next one makes of what is left."""
 
+import gzip
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ from omnigraph.base.errors import (
     BranchExists,
     ConstraintViolated,
     LoadUnderWay,
+    SourceInvalid,
     StagedLoadMissing,
     StorageFailed,
 )
@@ -92,7 +94,7 @@ class Place:
         record.write_text(json.dumps({**told, "host": "elsewhere", "began_ms": began_ms}))
 
     def staged(self) -> list[str]:
-        return [str(file) for file in Path(self.uri, STAGING).rglob("*.json")]
+        return [str(file) for file in Path(self.uri, STAGING).rglob("*")]
 
     def files(self) -> set[Path]:
         return set(Path(self.uri).glob("*/*/data/*.lance"))
@@ -131,7 +133,8 @@ def load_and_die(uri: str, source: str, how: str, **options: Any) -> None:
 def test_a_load_killed_while_it_reads_goes_on_where_it_was(place: Place) -> None:
     place.killed(READ)
     assert place.graph.commits()[0].kind == "init"
-    done = len(place.staged()) - 1
+    # Beside them are the record of the load and the folder that they are in.
+    done = len(place.staged()) - 2
     garble_first_line(place.source)
     result = place.load(resume=True)
     assert result.resumed_tasks == done > result.tasks / 2
@@ -188,6 +191,23 @@ def test_a_refused_load_leaves_neither_files_nor_a_record(place: Place) -> None:
     place.source.write_text(text([*ROWS, edge("Knows", "p0000", "nobody")]))
     with pytest.raises(ConstraintViolated):
         place.load()
+    assert place.files() == before
+    assert place.staged() == []
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+@pytest.mark.parametrize("mode", ["append", "merge"])
+def test_a_load_that_can_not_read_all_its_input_leaves_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch, mode: str, is_small: bool
+) -> None:
+    if is_small:
+        monkeypatch.setattr(load_module, "SMALL_BYTES", 10**9)
+    before = place.files()
+    packed = gzip.compress(text(ROWS).encode())
+    broken = place.source.with_name("late.jsonl.gz")
+    broken.write_bytes(packed[:-9])
+    with pytest.raises(SourceInvalid, match="cut short"):
+        place.graph.load([place.source, broken], mode=mode, engine="local")
     assert place.files() == before
     assert place.staged() == []
 

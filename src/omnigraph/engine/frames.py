@@ -44,3 +44,4 @@ def readable(
         # All of it: a task that was run twice has left files that nobody knows of.
         for name in list(store.objects.walk(folder)):
             store.objects.delete(name)
+        store.objects.forget_folder(folder)

@@ -12,10 +12,12 @@ import os
 import re
 import socket
 import threading
+import weakref
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -101,8 +103,12 @@ class LoadRecord:
         """Whether its driver has run here and has ended, or has let go of it."""
         if self.is_over or self.has_left:
             return True
-        is_ours = (self.host, self.boot) == (socket.gethostname(), _boot())
-        return is_ours and _started(self.pid) != self.started
+        if not self._is_from_here():
+            return False
+        if self.pid == os.getpid():
+            # A load that ended in some way that nobody foresaw is not under way either.
+            return all(thread.name != self.owner for thread in threading.enumerate())
+        return _started(self.pid) != self.started
 
     def require_dead(self, objects: Objects, now_ms: int) -> None:
         """Raise if its driver may still be at work. One that runs here is, however silent."""
@@ -110,8 +116,11 @@ class LoadRecord:
             return
         beat = objects.get(self.heartbeat)
         is_silent = now_ms - (self.began_ms if beat is None else int(beat)) > SILENCE_S * 1000
-        if not is_silent or (self.host, self.boot) == (socket.gethostname(), _boot()):
+        if not is_silent or self._is_from_here():
             raise LoadUnderWay(load_id=self.load_id, host=self.host, pid=self.pid)
+
+    def _is_from_here(self) -> bool:
+        return (self.host, self.boot) == (socket.gethostname(), _boot())
 
     def taken_over(self, *, owner: str, now_ms: int) -> "LoadRecord":
         return replace(
@@ -144,8 +153,10 @@ class Recording:
         self._expected: frozenset[str] = frozenset()
         self._end: _End | None = None
         self._over = threading.Event()
-        self._beat = threading.Thread(target=self._keep_alive, daemon=True)
+        beat = partial(_keep_alive, store, record.heartbeat, self._over)
+        self._beat = threading.Thread(target=beat, name=record.owner, daemon=True)
         self._beat.start()
+        weakref.finalize(self, _fall_silent, self._beat, self._over)
 
     @classmethod
     def begin(
@@ -280,15 +291,21 @@ class Recording:
         return self._end
 
     def _stop(self) -> None:
-        self._over.set()
+        _fall_silent(self._beat, self._over)
         self._beat.join()
 
-    def _keep_alive(self) -> None:
-        while not self._over.wait(HEARTBEAT_S):
-            # A store that fails now and then costs a heartbeat, not the load.
-            with suppress(StorageFailed):
-                beat = str(self._store.clock.now_ms()).encode()
-                self._store.objects.put(self._record.heartbeat, beat)
+
+def _fall_silent(beat: threading.Thread, over: threading.Event) -> None:
+    # By its name others see that the load is under way, and it may be a while until it ends.
+    beat.name = "over"
+    over.set()
+
+
+def _keep_alive(store: GraphStore, heartbeat: str, over: threading.Event) -> None:
+    while not over.wait(HEARTBEAT_S):
+        # A store that fails now and then costs a heartbeat, not the load.
+        with suppress(StorageFailed):
+            store.objects.put(heartbeat, str(store.clock.now_ms()).encode())
 
 
 def forget_record(store: GraphStore, load_id: str) -> None:
@@ -362,6 +379,7 @@ def _forget_tasks(store: GraphStore, load_id: str, *, keep: Collection[str] | No
                 fragments = [file["fragment"] for file in table["files"]]
                 discard(table["uri"], fragments, store.datasets.options)
         objects.delete(name)
+    objects.forget_folder(_folder(load_id))
 
 
 def _is_unpublished(store: GraphStore, record: LoadRecord) -> bool:
@@ -445,6 +463,7 @@ def stage_task(job: StageJob, folder: str, record: str, task: NamedTask) -> Shar
         objects.put(name, _told(share, task.pieces, job.uris))
         if not objects.exists(record):
             objects.delete(name)
+            objects.forget_folder(folder)
             raise StorageFailed(doing="stage", path=folder, reason="the load was given up")
     except StorageFailed:
         discard_tables(job, share.tables)

@@ -7,7 +7,7 @@ An object is written whole or not at all, and once `put` returns it survives a p
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -46,6 +46,10 @@ class Objects(Protocol):
 
     def delete(self, name: str) -> None:
         """Gone afterwards, whether it was there or not."""
+        ...
+
+    def forget_folder(self, folder: str) -> None:
+        """Leave no trace of a folder in which nothing is left; one with objects in it stays."""
         ...
 
     def sync(self, names: Iterable[str]) -> None:
@@ -130,6 +134,13 @@ class DiskObjects:
     def delete(self, name: str) -> None:
         with _failures("delete", name):
             (self._root / name).unlink(missing_ok=True)
+
+    def forget_folder(self, folder: str) -> None:
+        below = sorted(self._root.joinpath(folder).rglob("*/"), reverse=True)
+        for directory in (*below, self._root / folder):
+            # It is not there, or something is in it.
+            with suppress(OSError):
+                directory.rmdir()
 
     def sync(self, names: Iterable[str]) -> None:
         self._disk.sync(self._root / name for name in names)
