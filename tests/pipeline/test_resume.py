@@ -95,7 +95,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-READ = "read"
+PARSE = "parse"
 
 
 class KillAt:
@@ -111,7 +111,7 @@ def load_and_die(uri: str, source: str, how: str, **options: Any) -> None:
     """In a process of its own: killed in the middle of the input, or at a step of the write."""
 
     def progress(phase: str, done: int, total: int) -> None:
-        if how == phase == READ and done > total / 2:
+        if how == phase == PARSE and done > total / 2:
             os.kill(os.getpid(), signal.SIGKILL)
 
     make_tasks_small(pytest.MonkeyPatch())
@@ -121,7 +121,7 @@ def load_and_die(uri: str, source: str, how: str, **options: Any) -> None:
 
 
 def test_a_load_killed_while_it_reads_goes_on_where_it_was(place: Place) -> None:
-    place.killed(READ)
+    place.killed(PARSE)
     assert place.graph.commits()[0].kind == "init"
     done = len(place.staged()) - 1
     garble_first_line(place.source)
@@ -140,7 +140,7 @@ def garble_first_line(file: Path) -> None:
 
 
 def test_what_has_changed_since_is_read_again(place: Place) -> None:
-    place.killed(READ)
+    place.killed(PARSE)
     rows = [node("Person", name="p0000", age=89), *ROWS[1:]]
     place.source.write_text(text(rows))
     result = place.load(resume=True)
@@ -153,16 +153,19 @@ def test_what_has_changed_since_is_read_again(place: Place) -> None:
 
 
 @pytest.mark.parametrize("resume", [False, True])
-@pytest.mark.parametrize("point", [READ, *(point.value for point in Failpoint)])
+@pytest.mark.parametrize("point", [PARSE, *(point.value for point in Failpoint)])
 def test_wherever_a_driver_dies_the_load_can_be_done_again(
     place: Place, point: str, resume: bool
 ) -> None:
     place.killed(point)
     # Once a dataset has moved, the load of the dead is finished and not done again.
-    is_finished = point not in (READ, Failpoint.AFTER_STAGE.value, Failpoint.AFTER_ARM.value)
+    is_finished = point not in (PARSE, Failpoint.AFTER_STAGE.value, Failpoint.AFTER_ARM.value)
     result = place.load(resume=resume)
     assert result.is_repeat == is_finished
     assert (result.resumed_tasks > 0) == (resume and not is_finished)
+    if not is_finished:
+        was_written_now = result.resumed_tasks < result.tasks
+        assert (result.seconds["write"] > 0) == was_written_now
     place.assert_loaded_once()
 
 
@@ -188,7 +191,7 @@ def test_an_interrupted_load_leaves_neither_files_nor_a_record(place: Place) -> 
     before = place.files()
 
     def stop(phase: str, done: int, total: int) -> None:
-        if phase == READ and done > total / 2:
+        if phase == PARSE and done > total / 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt, match="nothing was loaded"):
@@ -200,7 +203,7 @@ def test_an_interrupted_load_leaves_neither_files_nor_a_record(place: Place) -> 
 
 
 def test_a_load_is_resumed_as_it_was_begun(place: Place) -> None:
-    place.killed(READ)
+    place.killed(PARSE)
     with pytest.raises(ArgumentInvalid, match="mode"):
         place.load(mode="overwrite", resume=True)
     place.graph.branch_create("draft")
@@ -214,7 +217,7 @@ def test_a_load_is_resumed_as_it_was_begun(place: Place) -> None:
 
 
 def test_a_load_whose_driver_may_live_is_left_alone(place: Place) -> None:
-    place.killed(READ)
+    place.killed(PARSE)
     [record] = [file for file in place.staged() if file.endswith("/x.json")]
     told = json.loads(Path(record).read_text())
     Path(record).write_text(json.dumps({**told, "host": "elsewhere"}))
@@ -228,7 +231,7 @@ def test_a_load_whose_driver_may_live_is_left_alone(place: Place) -> None:
 
 
 def test_a_branch_made_for_a_load_is_there_when_it_is_resumed(place: Place) -> None:
-    place.killed(READ, branch="draft", from_="main")
+    place.killed(PARSE, branch="draft", from_="main")
     result = place.load(branch="draft", from_="main", resume=True)
     assert result.resumed_tasks
     assert result.total_entities == len(ROWS)

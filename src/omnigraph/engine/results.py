@@ -162,7 +162,12 @@ class LoadResult:
     updated: int
     input_bytes: int
     seconds: Mapping[str, float]
-    """Where the time went, phase by phase."""
+    """Where the time went: `start` (Spark), `parse`, `write`, `check`, `publish`.
+
+    Tasks parse and write by turns, many at once: the clock of both together is split in the
+    proportion of the seconds that the tasks spent. What a merge changes is written later, in
+    `check` if it is large and in `publish` if it is small.
+    """
     tasks: int
     resumed_tasks: int
     """Those that were done before: by a driver that died, or by an executor that did."""

@@ -103,6 +103,7 @@ def load_json(result: "LoadResult") -> dict[str, Any]:
         "load_id": result.load_id,
         "is_repeat": result.is_repeat,
         "resumed_tasks": result.resumed_tasks,
+        "seconds": {phase: round(spent, 3) for phase, spent in result.seconds.items()},
         "commit": commit_json(result.commit) if result.commit else None,
     }
 
