@@ -52,7 +52,14 @@ class Server:
     """Processes on this machine that together are a place to run Spark."""
 
     url: str
+    place: Path
+    """Where it keeps what it prints."""
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def logs(self) -> str:
+        """All that was printed: by the servers, by executors, and by the drivers' Spark."""
+        files = [*self.place.glob("*.log"), *self.place.glob("work*/*/*/std*")]
+        return "".join(file.read_text(errors="replace") for file in files)
 
     def executors(self) -> list[int]:
         """The processes that run tasks for a driver now."""
@@ -79,7 +86,7 @@ def standalone(place: Path) -> Iterator[Server]:
             logs.append(_spark("spark-class", worker.split(), log, processes))
         for log in logs:
             _told(log, r"(Successfully registered)", processes)
-        yield Server(url, processes)
+        yield Server(url, place, processes)
 
 
 @contextmanager
@@ -100,7 +107,7 @@ def connect_server(place: Path) -> Iterator[Server]:
     with _stopped_at_the_end() as processes:
         log = _spark("spark-submit", arguments, place / "connect.log", processes)
         address = _told(log, r"Spark Connect server started at: (\S+:\d+)", processes)
-        yield Server(f"sc://127.0.0.1:{address.rpartition(':')[2]}", processes)
+        yield Server(f"sc://127.0.0.1:{address.rpartition(':')[2]}", place, processes)
 
 
 def _spark(
@@ -217,6 +224,7 @@ def cluster_environment(server: Server) -> dict[str, str]:
     return {
         "OMNIGRAPH_SPARK_MASTER": server.url,
         "OMNIGRAPH_SPARK_OPTIONS": options,
+        "OMNIGRAPH_SPARK_LOG": str(server.place / "driver.log"),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
 
