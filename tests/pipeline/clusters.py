@@ -46,6 +46,15 @@ SMALL = {
     "spark.driver.host": "127.0.0.1",
 }
 
+# A task that takes far longer than others is run a second time, and what is slow may end by itself.
+IMPATIENT = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "100ms",
+    "spark.speculation.minTaskRuntime": "1s",
+    "spark.speculation.quantile": "0.5",
+    "spark.python.task.killTimeout": "20s",
+}
+
 
 @dataclass
 class Server:
@@ -71,7 +80,7 @@ class Server:
 
 @contextmanager
 def standalone(place: Path) -> Iterator[Server]:
-    """A master and two workers of one core each."""
+    """A master and two workers of one core each, on hosts that Spark takes for two machines."""
     with _stopped_at_the_end() as processes:
         master = "org.apache.spark.deploy.master.Master --host 127.0.0.1 --port 0 --webui-port 0"
         log = _spark("spark-class", master.split(), place / "master.log", processes)
@@ -79,8 +88,8 @@ def standalone(place: Path) -> Iterator[Server]:
         logs = []
         for number in (1, 2):
             worker = (
-                "org.apache.spark.deploy.worker.Worker --host 127.0.0.1 -c 1 -m 1g --webui-port 0 "
-                f"--work-dir {place / f'work{number}'} {url}"
+                f"org.apache.spark.deploy.worker.Worker --host 127.0.0.{number} --webui-port 0 "
+                f"-c 1 -m 1g --work-dir {place / f'work{number}'} {url}"
             )
             log = place / f"worker{number}.log"
             logs.append(_spark("spark-class", worker.split(), log, processes))
@@ -220,7 +229,7 @@ def cluster_environment(server: Server) -> dict[str, str]:
     """What a driver of that server finds in its environment, and needs no more."""
     if server.url.startswith("sc://"):
         return {"OMNIGRAPH_SPARK_REMOTE": server.url}
-    options = " ".join(f"'{name}={value}'" for name, value in SMALL.items())
+    options = " ".join(f"'{name}={value}'" for name, value in (SMALL | IMPATIENT).items())
     return {
         "OMNIGRAPH_SPARK_MASTER": server.url,
         "OMNIGRAPH_SPARK_OPTIONS": options,

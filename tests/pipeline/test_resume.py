@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,11 @@ from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.graph import Graph
 from omnigraph.pipeline import load as load_module
 from omnigraph.pipeline import record as record_module
-from omnigraph.pipeline.record import name_tasks, stage_task
+from omnigraph.pipeline.record import NamedTask, name_tasks, stage_task
+from omnigraph.pipeline.sources import Piece
 from omnigraph.pipeline.sources import plan as plan_module
 from omnigraph.pipeline.sources.pieces import LineRange
-from omnigraph.pipeline.stage import StageJob
+from omnigraph.pipeline.stage import Share, StageJob, stage_pieces
 from omnigraph.store.layout import GRAPH, STAGING
 from tests.pipeline.world import edge, node, text
 
@@ -96,6 +97,7 @@ def place(tmp_path: Path) -> Place:
 
 
 PARSE = "parse"
+FOLDER = f"{STAGING}/x"
 
 
 class KillAt:
@@ -240,6 +242,34 @@ def test_a_branch_made_for_a_load_is_there_when_it_is_resumed(place: Place) -> N
 
 def test_a_task_that_ends_after_its_load_leaves_nothing(place: Place) -> None:
     """On a cluster a task may outlive the load that was given up."""
+    job, task = whole_input(place)
+    with pytest.raises(StorageFailed, match="given up"):
+        stage_task(job, FOLDER, task)
+    assert place.files() == set()
+    assert place.staged() == []
+
+
+def test_of_two_copies_of_a_task_the_later_one_leaves_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, task = whole_input(place)
+    place.graph._store.objects.put(f"{FOLDER}.json", b"a load under way")
+    first: list[Share] = []
+
+    def overtaken(job: StageJob, pieces: Sequence[Piece]) -> Share:
+        share = stage_pieces(job, pieces)
+        monkeypatch.undo()
+        first.append(stage_task(job, FOLDER, task))
+        return share
+
+    monkeypatch.setattr(record_module, "stage_pieces", overtaken)
+    late = stage_task(job, FOLDER, task)
+    assert [late.tables] == [share.tables for share in first]
+    assert (late.was_done, late.read) == (True, len(ROWS))
+    assert len(place.files()) == sum(len(table.files) for table in late.tables)
+
+
+def whole_input(place: Place) -> tuple[StageJob, NamedTask]:
     snapshot = place.graph.snapshot()
     job = StageJob(
         catalog=snapshot.catalog,
@@ -251,7 +281,4 @@ def test_a_task_that_ends_after_its_load_leaves_nothing(place: Place) -> None:
     )
     file, size = str(place.source), place.source.stat().st_size
     tasks = name_tasks(job, [(LineRange(file, file, 0, size),)], schema_hash=snapshot.schema_hash)
-    with pytest.raises(StorageFailed, match="given up"):
-        stage_task(job, f"{STAGING}/x", tasks[0])
-    assert place.files() == set()
-    assert place.staged() == []
+    return job, tasks[0]

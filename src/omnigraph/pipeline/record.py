@@ -273,7 +273,11 @@ def name_tasks(
 
 
 def stage_task(job: StageJob, folder: str, task: NamedTask) -> Share:
-    """Inside a task: stage its pieces, unless that has been done before."""
+    """Inside a task: stage its pieces, unless that has been done before.
+
+    Spark may run two copies of a task at once. The first one to say that it is done has done it;
+    the other throws its own files away.
+    """
     objects = objects_at(job.root, Durability.FSYNC, job.options)
     name = f"{folder}/{task.name}.json"
     if (done := objects.get(name)) is not None:
@@ -281,15 +285,22 @@ def stage_task(job: StageJob, folder: str, task: NamedTask) -> Share:
     share = stage_pieces(job, task.pieces)
     if share.violations:
         return share
+    told = _told(share, task.pieces, job.uris)
     try:
-        objects.put(name, _told(share, task.pieces, job.uris))
-        if not objects.exists(f"{folder}.json"):
-            objects.delete(name)
+        # A bucket may keep the object and lose the answer: what is there tells whose it is.
+        is_ours = objects.put_if_absent(name, told)
+        done = told if is_ours else objects.get(name)
+        if done is None or not objects.exists(f"{folder}.json"):
+            if done == told:
+                objects.delete(name)
             raise StorageFailed(doing="stage", path=folder, reason="the load was given up")
     except StorageFailed:
         discard_tables(job, share.tables)
         raise
-    return share
+    if done == told:
+        return share
+    discard_tables(job, share.tables)
+    return _share(done, task.pieces)
 
 
 def _identity(piece: Piece) -> str:
