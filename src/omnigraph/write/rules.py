@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import EXAMPLES_PER_KIND, Violation, Violations
+from omnigraph.base.words import amount
 from omnigraph.lang.schema.catalog import (
     DST,
     ID,
@@ -426,7 +427,7 @@ def breach_of(rule: Rule, row: Mapping[str, Any]) -> Breach:
             bounds = edge.cardinality
             allowed = f"{bounds.least}..{'*' if bounds.most is None else bounds.most}"
             message = (
-                f"{source.name} {term!r} would have {found} {edge.name} edges, "
+                f"{source.name} {term!r} would have {amount(found, f'{edge.name} edge')}, "
                 f"and {allowed} are allowed"
             )
             violation = Violation("cardinality", message, edge.name, None, term)

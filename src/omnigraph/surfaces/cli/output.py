@@ -12,6 +12,8 @@ from datetime import date
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.base.words import amount
+
 if TYPE_CHECKING:
     from omnigraph.engine.results import QueryResult
 
@@ -57,7 +59,7 @@ def print_rows(result: "QueryResult", style: Format) -> None:
                 sys.stdout.writelines(f"{name}: {_cell(value)}\n" for name, value in row.items())
         case Format.TABLE | Format.JSON:
             print_table(result.columns, (row.values() for row in result))
-            say(f"{len(result):,} row{'s' * (len(result) != 1)}")
+            say(amount(len(result), "row"))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
