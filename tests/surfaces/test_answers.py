@@ -1,10 +1,14 @@
 """How the command line's answers read."""
 
+import json
+import re
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import omnigraph as package
+from omnigraph.engine.graph import Graph
 from tests.surfaces.cli import CommandLine
 
 SCHEMA = """
@@ -48,3 +52,42 @@ def test_one_of_a_thing_is_not_told_as_many(store: str, omnigraph: CommandLine) 
     assert omnigraph("lint", "g.gq", "--store", store).err.endswith(
         "\n0 errors, 1 warning in 1 file\n"
     )
+
+
+def test_a_fraction_of_32_bits_is_shown_in_as_few_digits_as_it_takes(
+    tmp_path: Path, omnigraph: CommandLine
+) -> None:
+    schema = "node Height { of: String @key  metres: F32  marks: [F32]  at: Vector(2) }"
+    row = {"of": "ada", "metres": 1.65, "marks": [0.1, 1e-10], "at": [0.1, 16777216.0]}
+    uri, again = str(tmp_path / "g"), str(tmp_path / "again")
+    Graph.init(uri, schema).load([{"type": "Height", "data": row}], mode="append")
+    fields = "$h.metres as metres, $h.marks as marks, $h.at as at"
+    ask = ("query", "-e", f"query q() {{ match {{ $h: Height }} return {{ {fields} }} }}")
+    shown = {name: row[name] for name in ("metres", "marks", "at")}
+
+    def asked(*options: str) -> str:
+        return omnigraph(*ask, "--store", uri, *options).out
+
+    assert json.loads(asked("--json"))["rows"] == [shown]
+    assert json.loads(asked("--format", "jsonl")) == shown
+    for style in ("table", "csv", "kv"):
+        found = re.findall(r"[0-9.e+-]*[0-9][0-9.e+-]*", asked("--format", style))
+        assert found == ["1.65", "0.1", "1e-10", "0.1", "16777216.0"]
+    page = Graph.open(uri).query(ask[-1])._repr_html_()
+    assert "<td>1.65</td><td>[0.1, 1e-10]</td>" in page
+    # Whoever computes gets what is there, and what was exported comes back as it was.
+    omnigraph("export", str(tmp_path / "all.jsonl"), "--store", uri)
+    assert '"metres":1.65' in (tmp_path / "all.jsonl").read_text()
+    Graph.init(again, schema).load(tmp_path / "all.jsonl", mode="append", engine="local")
+    tables = [Graph.open(place).query(ask[-1]).to_arrow() for place in (uri, again)]
+    assert tables[0] == tables[1]
+    assert tables[0].schema.field("metres").type == pa.float32()
+
+
+def test_a_fraction_of_32_bits_is_short_in_a_complaint_too(
+    tmp_path: Path, omnigraph: CommandLine
+) -> None:
+    Graph.init(str(tmp_path / "g"), "node Height { metres: F32  @range(metres, 0..1) }")
+    add = "query add() { insert Height { metres: 1.65 } }"
+    refused = omnigraph("mutate", "-e", add, "--store", str(tmp_path / "g"))
+    assert "Height.metres is 1.65, outside 0..1" in refused.err

@@ -1,7 +1,7 @@
 """What the engine hands back: values that know their commit, and Arrow under the rows."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -87,6 +87,12 @@ class QueryResult:
         rows: list[dict[str, Any]] = self.table.to_pylist()
         return rows
 
+    def readable(self) -> "QueryResult":
+        """The rows as text shows them: an F32 becomes the F64 of as few digits as it takes."""
+        from omnigraph.store.readable import readable
+
+        return replace(self, table=readable(self.table))
+
     def to_pandas(self) -> "pandas.DataFrame":
         return self.table.to_pandas()
 
@@ -113,7 +119,8 @@ class QueryResult:
 
     def _repr_html_(self) -> str:
         """A table of the first rows, for a notebook."""
-        return html_table(self.columns, self.table.slice(0, ROWS_SHOWN).to_pylist(), len(self))
+        shown = replace(self, table=self.table.slice(0, ROWS_SHOWN)).readable()
+        return html_table(self.columns, shown.to_pylist(), len(self))
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ def query_json(result: "QueryResult", *, branch: str | None) -> dict[str, Any]:
         "target": {"branch": branch, "snapshot": None if branch else result.graph_commit_id},
         "row_count": len(result),
         "columns": result.columns,
-        "rows": result.to_pylist(),
+        "rows": result.readable().to_pylist(),
         "graph_commit_id": result.graph_commit_id,
     }
 

@@ -168,7 +168,7 @@ class _Tour:
         )
         spent_ms = (time.monotonic() - began) * 1000
         if len(result):
-            rows = result.to_arrow().slice(0, limit_rows).to_pylist()
+            rows = result.readable().to_arrow().slice(0, limit_rows).to_pylist()
             print_table(result.columns, (row.values() for row in rows))
         _note(f"{amount(len(result), 'row')} in {spent_ms:.0f} ms")
 

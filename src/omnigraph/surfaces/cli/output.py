@@ -45,6 +45,7 @@ def say(text: str) -> None:
 
 def print_rows(result: "QueryResult", style: Format) -> None:
     """A query's rows in any format but JSON's single document, which wraps them in more."""
+    result = result.readable()
     match style:
         case Format.JSONL:
             for row in result:
