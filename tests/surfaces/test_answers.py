@@ -91,3 +91,18 @@ def test_a_fraction_of_32_bits_is_short_in_a_complaint_too(
     add = "query add() { insert Height { metres: 1.65 } }"
     refused = omnigraph("mutate", "-e", add, "--store", str(tmp_path / "g"))
     assert "Height.metres is 1.65, outside 0..1" in refused.err
+
+
+def test_a_node_that_is_missing_is_named_by_the_parts_of_its_key(
+    tmp_path: Path, omnigraph: CommandLine
+) -> None:
+    schema = "node Flight { carrier: String  number: I64  @key(carrier, number) }"
+    Graph.init(str(tmp_path / "g"), f"{schema}\nedge Feeds: Flight -> Flight @card(0..1)")
+    flight = '{"type": "Flight", "data": {"carrier": "LH", "number": 400}}\n'
+    edge = '{"edge": "Feeds", "from": "[\\"LH\\",\\"400\\"]", "to": "[\\"BA\\",\\"12\\"]"}\n'
+    (tmp_path / "in.jsonl").write_text(flight * 2 + edge * 2)
+    load = ("load", "--data", str(tmp_path / "in.jsonl"), "--mode", "append", "--engine", "local")
+    told = omnigraph(*load, "--store", str(tmp_path / "g")).err
+    assert "Flight (carrier: 'LH', number: 400) comes 2 times" in told
+    assert "\"to\" is (carrier: 'BA', number: 12), and there is no such Flight" in told
+    assert "Flight (carrier: 'LH', number: 400) would have 2 Feeds edges" in told
