@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,12 @@ from omnigraph.base.errors import (
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.graph import Graph
 from omnigraph.pipeline import load as load_module
-from omnigraph.pipeline.record import name_tasks, stage_task
+from omnigraph.pipeline import record as record_module
+from omnigraph.pipeline.record import NamedTask, name_tasks, stage_task
+from omnigraph.pipeline.sources import Piece
 from omnigraph.pipeline.sources import plan as plan_module
 from omnigraph.pipeline.sources.pieces import LineRange
-from omnigraph.pipeline.stage import StageJob
+from omnigraph.pipeline.stage import Share, StageJob, stage_pieces
 from omnigraph.store.layout import GRAPH, STAGING
 from tests.pipeline.world import edge, node, text
 
@@ -105,7 +107,8 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-READ = "read"
+PARSE = "parse"
+FOLDER, RECORD = f"{STAGING}/x", f"{STAGING}/x.0.json"
 
 
 class KillAt:
@@ -121,7 +124,7 @@ def load_and_die(uri: str, source: str, how: str, **options: Any) -> None:
     """In a process of its own: killed in the middle of the input, or at a step of the write."""
 
     def progress(phase: str, done: int, total: int) -> None:
-        if how == phase == READ and done > total / 2:
+        if how == phase == PARSE and done > total / 2:
             os.kill(os.getpid(), signal.SIGKILL)
 
     make_tasks_small(pytest.MonkeyPatch())
@@ -131,7 +134,7 @@ def load_and_die(uri: str, source: str, how: str, **options: Any) -> None:
 
 
 def test_a_load_killed_while_it_reads_goes_on_where_it_was(place: Place) -> None:
-    place.killed(READ)
+    place.killed(PARSE)
     assert place.graph.commits()[0].kind == "init"
     # Beside them are the record of the load and the folder that they are in.
     done = len(place.staged()) - 2
@@ -151,7 +154,7 @@ def garble_first_line(file: Path) -> None:
 
 
 def test_what_has_changed_since_is_read_again(place: Place) -> None:
-    place.killed(READ)
+    place.killed(PARSE)
     rows = [node("Person", name="p0000", age=89), *ROWS[1:]]
     place.source.write_text(text(rows))
     result = place.load(resume=True)
@@ -164,16 +167,19 @@ def test_what_has_changed_since_is_read_again(place: Place) -> None:
 
 
 @pytest.mark.parametrize("resume", [False, True])
-@pytest.mark.parametrize("point", [READ, *(point.value for point in Failpoint)])
+@pytest.mark.parametrize("point", [PARSE, *(point.value for point in Failpoint)])
 def test_wherever_a_driver_dies_the_load_can_be_done_again(
     place: Place, point: str, resume: bool
 ) -> None:
     place.killed(point)
     # Once a dataset has moved, the load of the dead is finished and not done again.
-    is_finished = point not in (READ, Failpoint.AFTER_STAGE.value, Failpoint.AFTER_ARM.value)
+    is_finished = point not in (PARSE, Failpoint.AFTER_STAGE.value, Failpoint.AFTER_ARM.value)
     result = place.load(resume=resume)
     assert result.is_repeat == is_finished
     assert (result.resumed_tasks > 0) == (resume and not is_finished)
+    if not is_finished:
+        was_written_now = result.resumed_tasks < result.tasks
+        assert (result.seconds["write"] > 0) == was_written_now
     place.assert_loaded_once()
 
 
@@ -216,7 +222,7 @@ def test_an_interrupted_load_leaves_neither_files_nor_a_record(place: Place) -> 
     before = place.files()
 
     def stop(phase: str, done: int, total: int) -> None:
-        if phase == READ and done > total / 2:
+        if phase == PARSE and done > total / 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt, match="nothing was loaded"):
@@ -228,7 +234,7 @@ def test_an_interrupted_load_leaves_neither_files_nor_a_record(place: Place) -> 
 
 
 def test_a_load_is_resumed_as_it_was_begun(place: Place) -> None:
-    place.killed(READ)
+    place.killed(PARSE)
     with pytest.raises(ArgumentInvalid, match="mode"):
         place.load(mode="overwrite", resume=True)
     place.graph.branch_create("draft")
@@ -242,7 +248,7 @@ def test_a_load_is_resumed_as_it_was_begun(place: Place) -> None:
 
 
 def test_a_load_whose_driver_may_live_is_left_alone(place: Place) -> None:
-    place.killed(READ)
+    place.killed(PARSE)
     place.move_driver(began_ms=time.time_ns() // 1_000_000)
     for resume in (True, False):
         with pytest.raises(LoadUnderWay, match="elsewhere"):
@@ -331,7 +337,7 @@ def test_who_gives_up_what_another_may_publish_takes_nothing_away(place: Place) 
 
 
 def test_a_load_is_resumed_by_one_driver_only(place: Place) -> None:
-    place.killed(READ)
+    place.killed(PARSE)
     first = Paused(place, resume=True)
     with pytest.raises(LoadUnderWay):
         place.load(resume=True)
@@ -377,7 +383,7 @@ def test_a_load_whose_write_fails_can_be_repeated_at_once(
 
 
 def test_a_branch_made_for_a_load_that_died_is_taken_by_its_repetition(place: Place) -> None:
-    place.killed(READ, branch="draft", from_="main")
+    place.killed(PARSE, branch="draft", from_="main")
     result = place.load(branch="draft", from_="main")
     assert (result.resumed_tasks, result.total_entities) == (0, len(ROWS))
     other = {"branch": "draft", "from_": "main", "load_id": "y"}
@@ -395,7 +401,7 @@ def test_a_small_load_with_a_name_may_die_on_a_branch_of_its_own(
 
 
 def test_a_branch_made_for_a_load_is_there_when_it_is_resumed(place: Place) -> None:
-    place.killed(READ, branch="draft", from_="main")
+    place.killed(PARSE, branch="draft", from_="main")
     result = place.load(branch="draft", from_="main", resume=True)
     assert result.resumed_tasks
     assert result.total_entities == len(ROWS)
@@ -404,6 +410,34 @@ def test_a_branch_made_for_a_load_is_there_when_it_is_resumed(place: Place) -> N
 
 def test_a_task_that_ends_after_its_load_leaves_nothing(place: Place) -> None:
     """On a cluster a task may outlive the load that was given up."""
+    job, task = whole_input(place)
+    with pytest.raises(StorageFailed, match="given up"):
+        stage_task(job, FOLDER, RECORD, task)
+    assert place.files() == set()
+    assert place.staged() == []
+
+
+def test_of_two_copies_of_a_task_the_later_one_leaves_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, task = whole_input(place)
+    place.graph._store.objects.put(RECORD, b"a load under way")
+    first: list[Share] = []
+
+    def overtaken(job: StageJob, pieces: Sequence[Piece]) -> Share:
+        share = stage_pieces(job, pieces)
+        monkeypatch.undo()
+        first.append(stage_task(job, FOLDER, RECORD, task))
+        return share
+
+    monkeypatch.setattr(record_module, "stage_pieces", overtaken)
+    late = stage_task(job, FOLDER, RECORD, task)
+    assert [late.tables] == [share.tables for share in first]
+    assert (late.was_done, late.read) == (True, len(ROWS))
+    assert len(place.files()) == sum(len(table.files) for table in late.tables)
+
+
+def whole_input(place: Place) -> tuple[StageJob, NamedTask]:
     snapshot = place.graph.snapshot()
     job = StageJob(
         catalog=snapshot.catalog,
@@ -415,7 +449,4 @@ def test_a_task_that_ends_after_its_load_leaves_nothing(place: Place) -> None:
     )
     file, size = str(place.source), place.source.stat().st_size
     tasks = name_tasks(job, [(LineRange(file, file, 0, size),)], schema_hash=snapshot.schema_hash)
-    with pytest.raises(StorageFailed, match="given up"):
-        stage_task(job, f"{STAGING}/x", f"{STAGING}/x.0.json", tasks[0])
-    assert place.files() == set()
-    assert place.staged() == []
+    return job, tasks[0]

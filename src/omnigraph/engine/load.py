@@ -45,7 +45,10 @@ __all__ = ["GivenMapping", "Progress", "Request", "load", "rehearse"]
 GivenMapping = Mapping[str, Any] | str | os.PathLike[str] | None
 """Which columns feed what: rules, or the YAML file that holds them."""
 Progress = Callable[[str, int, int], None]
-"""Hears the phase, how much of it is done, and out of how much."""
+"""Hears the phase, how much of it is done, and out of how much.
+
+The phases are `start`, `parse` (in which files are written too), `check` and `publish`.
+"""
 
 ENGINES = ("auto", "spark", "local")
 
@@ -293,7 +296,7 @@ class _Preparation:
                 store, load_id=request.load_id, mode=request.mode, branch=request.branch
             )
             parallelism = self._recording.parallelism
-        with self._clock.phase("read"):
+        with self._clock.phase("parse"):
             planned = plan_pieces(
                 request.source,
                 catalog=snapshot.catalog,
@@ -315,18 +318,18 @@ class _Preparation:
                 base_commit=snapshot.commit.id,
                 parallelism=parallelism,
             )
-        with self._clock.phase("read"):
-            staged = stage_load(
-                runner,
-                planned,
-                snapshot=snapshot,
-                mode=self._mode,
-                root=str(store.root),
-                now_ms=store.clock.now_ms(),
-                quarantine=self._quarantine,
-                recording=self._recording,
-                progress=self._tell,
-            )
+        staged = stage_load(
+            runner,
+            planned,
+            snapshot=snapshot,
+            mode=self._mode,
+            root=str(store.root),
+            now_ms=store.clock.now_ms(),
+            quarantine=self._quarantine,
+            recording=self._recording,
+            progress=self._tell,
+        )
+        self._clock.add(staged.seconds)
         return runner, staged
 
     def _start(self, planned: "PlannedInput") -> "Runner":

@@ -41,7 +41,7 @@ from omnigraph.store.snapshot import Snapshot
 __all__ = ["LoadMode", "LoadedTable", "Phases", "Progress", "StagedLoad", "TaskNote", "stage_load"]
 
 Progress = Callable[[str, int, int], None]
-"""Hears the phase (`read`, `check`), how much of it is done, and out of how much."""
+"""Hears the phase (`parse`: files are written in it too), how much is done, and out of how much."""
 
 # Up to here the driver holds the rows, and looks up what they are about instead of reading whole
 # columns. At this size (half a million rows) both ways take about as much processor time in one
@@ -128,6 +128,8 @@ class StagedLoad:
     """Files of the quarantine, in the order of the input."""
     input_bytes: int
     tasks: tuple[TaskNote, ...]
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """How long it took to `parse` the input and to `write` the files."""
     resumed: int = 0
     """Tasks that an earlier driver, or an earlier try, had done."""
     is_ours: Callable[[], bool] = lambda: True
@@ -179,26 +181,31 @@ def stage_load(
     job = StageJob(
         snapshot.catalog, uris, snapshot.options, root, graph, now_ms, keeping, quarantine
     )
-    tell("read", 0, size)
+    tell("parse", 0, size)
+    began = time.monotonic()
     ran = _run(runner, planned, job, recording, snapshot, tell)
     load = _gather(ran, job, mode=mode, root=root, size=size)
     if recording is not None:
         load = replace(load, is_ours=recording.disown)
-    tell("read", size, size)
-    return load
+    tell("parse", size, size)
+    return replace(load, seconds=_split(ran, clock_s=time.monotonic() - began))
 
 
 class Phases:
     """How long each phase took, all its turns together."""
 
     def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
+        self.seconds = dict.fromkeys(("start", "parse", "write", "check"), 0.0)
 
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[None]:
         start = time.monotonic()
         yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - start
+        self.add({name: time.monotonic() - start})
+
+    def add(self, seconds: Mapping[str, float]) -> None:
+        for name, spent in seconds.items():
+            self.seconds[name] += spent
 
 
 # The pass over the input --------------------------------------------------------------------------
@@ -215,7 +222,7 @@ def _run(
     count, size, doing = len(planned.tasks), planned.size, "reading the input"
 
     def on_progress(done: int) -> None:
-        tell("read", size * done // count, size)
+        tell("parse", size * done // count, size)
 
     if recording is None:
         work = partial(stage_pieces, job)
@@ -237,6 +244,17 @@ def _keeping(mode: LoadMode, runner: Runner, size: int, *, may_reject: bool) -> 
             return Keeping.FILES | Keeping.HELD
         case LoadMode.APPEND | LoadMode.OVERWRITE:
             return Keeping.FILES
+
+
+def _split(ran: Sequence[Ran[Share]], *, clock_s: float) -> dict[str, float]:
+    """The clock of the pass, split as its tasks spent their time.
+
+    They parse and write by turns, many at once, so neither phase has a clock of its own. Tasks
+    that were done before spent none.
+    """
+    took_s = sum(one.result.took_s for one in ran)
+    write_s = sum(one.result.write_s for one in ran) * clock_s / took_s if took_s else 0.0
+    return {"parse": clock_s - write_s, "write": write_s}
 
 
 def _gather(

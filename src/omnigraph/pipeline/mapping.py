@@ -17,6 +17,7 @@ from typing import Any
 
 from omnigraph.base.errors import FileMissing, MappingInvalid, SourceInvalid, StorageFailed
 from omnigraph.base.nearest import nearest
+from omnigraph.base.words import amount
 from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.feed import Feed
 from omnigraph.write.arriving import expectation, fits_json
@@ -130,10 +131,12 @@ class _RuleText:
         raise self._wrong(f"the schema has no {word} type {name}{near}")
 
     def _end(self, word: str, node: NodeType) -> tuple[str, ...]:
+        """One column by its name holds ids, or keys of one property; a list has the whole key."""
         columns = tuple(self._text(word, item) for item in self._list(word))
-        if len(columns) > 1 and len(columns) != len(node.key):
+        is_key = isinstance(self.content.get(word), list | tuple)
+        if columns and is_key and len(columns) != max(1, len(node.key)):
             key = f"the key of {node.name} has {len(node.key)} ({', '.join(node.key)})"
-            raise self._wrong(f"{word} names {len(columns)} columns; {key}")
+            raise self._wrong(f"{word} names {amount(len(columns), 'column')}; {key}")
         return columns
 
     def _properties(self, entity: EntityType) -> Iterable[tuple[str, str]]:

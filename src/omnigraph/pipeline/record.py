@@ -449,7 +449,9 @@ def name_tasks(
 def stage_task(job: StageJob, folder: str, record: str, task: NamedTask) -> Share:
     """Inside a task: stage its pieces, unless that has been done before.
 
-    What is done is written down in `folder`, as long as the load's `record` is there.
+    What is done is written down in `folder`, as long as the load's `record` is there. Spark may run
+    two copies of a task at once. The first one to say that it is done has done it; the other throws
+    its own files away.
     """
     objects = objects_at(job.root, Durability.FSYNC, job.options)
     name = f"{folder}/{task.name}.json"
@@ -459,16 +461,32 @@ def stage_task(job: StageJob, folder: str, record: str, task: NamedTask) -> Shar
     share = stage_pieces(job, task.pieces)
     if share.violations:
         return share
+    told = _told(share, task.pieces, job.uris)
     try:
-        objects.put(name, _told(share, task.pieces, job.uris))
-        if not objects.exists(record):
-            objects.delete(name)
-            objects.forget_folder(folder)
+        done = _put_first(objects, name, told, job)
+        if done is None or not objects.exists(record):
+            if done == told:
+                objects.delete(name)
+                objects.forget_folder(folder)
             raise StorageFailed(doing="stage", path=folder, reason="the load was given up")
     except StorageFailed:
         discard_tables(job, share.tables)
         raise
-    return share
+    if done == told:
+        return share
+    discard_tables(job, share.tables)
+    return _share(done, task.pieces)
+
+
+def _put_first(objects: Objects, name: str, told: bytes, job: StageJob) -> bytes | None:
+    """What is written down of the task: ours, unless another copy of it was quicker."""
+    if Keeping.HELD in job.keeping:
+        # The rows of this copy are on their way to the driver, and its files go with them.
+        objects.put(name, told)
+        return told
+    # A bucket may keep the object and lose the answer: what is there tells whose it is.
+    is_ours = objects.put_if_absent(name, told)
+    return told if is_ours else objects.get(name)
 
 
 def _identity(piece: Piece) -> str:

@@ -8,9 +8,10 @@ neighbours: even of a load that will fail, rules over many rows have something t
 import contextlib
 import json
 import socket
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Flag, auto
 
 import numpy as np
@@ -121,16 +122,21 @@ class Share:
     """The files of the quarantine that it wrote."""
     was_done: bool = False
     """An earlier driver, or an earlier try, had done it."""
+    took_s: float = 0.0
+    write_s: float = 0.0
+    """Of those seconds, the ones in which files were written."""
 
 
 def stage_pieces(job: StageJob, pieces: Sequence[Piece]) -> Share:
+    began = time.perf_counter()
     _require_graph(job)
     tables: list[StagedTable] = []
     try:
-        return _stage_into(tables, job, pieces)
+        share = _stage_into(tables, job, pieces)
     except Exception:
         discard_tables(job, tables)
         raise
+    return replace(share, took_s=time.perf_counter() - began)
 
 
 def discard_tables(job: StageJob, tables: Iterable[StagedTable]) -> None:
@@ -156,7 +162,7 @@ def _stage_into(tables: list[StagedTable], job: StageJob, pieces: Sequence[Piece
                     waiting.flush(tables)
     parts = () if bad is None else bad.parts
     waiting.flush(tables)
-    return Share(read, rejected, violations, tuple(tables), parts)
+    return Share(read, rejected, violations, tuple(tables), parts, write_s=waiting.write_s)
 
 
 def _require_graph(job: StageJob) -> None:
@@ -221,6 +227,7 @@ class _Waiting:
         self._entities: dict[TableKey, EntityType] = {}
         self._given: set[TableKey] = set()
         self.size = 0
+        self.write_s = 0.0
 
     def add(self, piece: Piece, conformed: Conformed) -> None:
         for typed in in_input_order(conformed.rows):
@@ -233,11 +240,13 @@ class _Waiting:
                 self._given.add(key)
 
     def flush(self, tables: list[StagedTable]) -> None:
+        began = time.perf_counter()
         for key in self._batches:
             tables.append(self._stage(key))
         self._batches.clear()
         self._origins.clear()
         self.size = 0
+        self.write_s += time.perf_counter() - began
 
     def _stage(self, key: TableKey) -> StagedTable:
         files = self._write(key)

@@ -49,7 +49,10 @@ class Objects(Protocol):
         ...
 
     def forget_folder(self, folder: str) -> None:
-        """Leave no trace of a folder in which nothing is left; one with objects in it stays."""
+        """Leave no trace of a folder without objects; one that has some stays.
+
+        Objects that someone is about to write into it are not written.
+        """
         ...
 
     def sync(self, names: Iterable[str]) -> None:
@@ -136,11 +139,14 @@ class DiskObjects:
             (self._root / name).unlink(missing_ok=True)
 
     def forget_folder(self, folder: str) -> None:
-        below = sorted(self._root.joinpath(folder).rglob("*/"), reverse=True)
-        for directory in (*below, self._root / folder):
-            # It is not there, or something is in it.
+        place = self._root / folder
+        if any(self.walk(folder)):
+            return
+        for path in sorted(place.rglob("*"), reverse=True):
             with suppress(OSError):
-                directory.rmdir()
+                path.rmdir() if path.is_dir() else path.unlink()
+        with suppress(OSError):
+            place.rmdir()
 
     def sync(self, names: Iterable[str]) -> None:
         self._disk.sync(self._root / name for name in names)

@@ -31,6 +31,7 @@ from omnigraph.lang.schema.catalog import (
 )
 from omnigraph.store.arrow import arrow_type, table_schema
 from omnigraph.store.identity import derive_ids, fresh_ids
+from omnigraph.store.readable import readable_values
 from omnigraph.write.arriving import expectation
 from omnigraph.write.coerce import Coerced, coerce
 
@@ -370,5 +371,5 @@ def _rows_without(findings: list[Finding], count: int) -> np.ndarray:
 
 
 def _shown(column: pa.Array, row: int) -> str:
-    text = repr(column[row].as_py())
+    text = repr(readable_values(column.slice(row, 1))[0].as_py())
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
