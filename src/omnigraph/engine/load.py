@@ -8,7 +8,7 @@ what is there now; an overwrite is refused, since what it meant to replace has c
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from omnigraph.base.errors import (
 )
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
-from omnigraph.engine.bad_rows import BadRows, opened
+from omnigraph.engine.bad_rows import BadRows, open_for
 from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
@@ -80,7 +80,6 @@ def load(
 ) -> LoadResult:
     """Stage the input and publish it as one commit."""
     from omnigraph.pipeline.load import LoadMode
-    from omnigraph.pipeline.record import forget_record
 
     mode = _checked_mode(request)
     if request.load_id is not None:
@@ -88,40 +87,41 @@ def load(
         with suppress(BranchMissing):
             recover_if_idle(store, request.branch)
     if (before := _loaded_before(store, request)) is not None:
-        forget_record(store, request.load_id or "")
-        return _repetition(request, before, base_branch=None)
+        return _finished(store, request, before, base_branch=None)
     tell = progress or _silent
-    with _quarantine(store, request) as quarantine:
-        with _made_for_this(store, request):
-            preparation = _Preparation(
-                store, request, mode=mode, quarantine=quarantine, start_spark=start_spark, tell=tell
+    with _made_for_this(store, request):
+        preparation = _Preparation(store, request, mode=mode, start_spark=start_spark, tell=tell)
+        began = time.monotonic()
+        try:
+            id_ = write(
+                store,
+                preparation.prepare,
+                branch=request.branch,
+                kind=CommitKind.LOAD,
+                actor=actor,
+                message=message,
+                extra={LOAD_ID: request.load_id} if request.load_id is not None else None,
+                unless=lambda: _loaded_before(store, request) is not None,
+                on_conflict=(
+                    OnConflict.RAISE if mode is LoadMode.OVERWRITE else OnConflict.PREPARE_AGAIN
+                ),
+                faults=faults,
             )
-            began = time.monotonic()
-            try:
-                id_ = write(
-                    store,
-                    preparation.prepare,
-                    branch=request.branch,
-                    kind=CommitKind.LOAD,
-                    actor=actor,
-                    message=message,
-                    extra={LOAD_ID: request.load_id} if request.load_id is not None else None,
-                    unless=lambda: _loaded_before(store, request) is not None,
-                    on_conflict=(
-                        OnConflict.RAISE if mode is LoadMode.OVERWRITE else OnConflict.PREPARE_AGAIN
-                    ),
-                    faults=faults,
-                )
-            except (BranchBusy, ReadSetMoved):
-                # These say that nothing was published and nothing is left to recover.
-                preparation.clean_up(is_published=False)
-                raise
-        tell("publish", 1, 1)
-        preparation.clean_up(is_published=id_ is not None)
-        if id_ is None and (before := _loaded_before(store, request)) is not None:
-            return _repetition(request, before, base_branch=request.from_)
-        commit = store.commit(id_) if id_ is not None else None
-        return preparation.result(commit, seconds=time.monotonic() - began)
+        except (BranchBusy, ReadSetMoved):
+            # These say that nothing was published and nothing is left to recover.
+            preparation.clean_up(is_published=False)
+            raise
+        except OmnigraphError:
+            preparation.leave()
+            raise
+    tell("publish", 1, 1)
+    if id_ is None and (before := _loaded_before(store, request)) is not None:
+        preparation.clean_up(is_published=False)
+        return _finished(store, request, before, base_branch=request.from_)
+    commit = store.commit(id_) if id_ is not None else None
+    result = preparation.result(commit, seconds=time.monotonic() - began)
+    preparation.clean_up(is_published=id_ is not None)
+    return result
 
 
 def rehearse(
@@ -134,23 +134,18 @@ def rehearse(
     """Do everything that a load does but publish, and say what would have become of the input."""
     mode = _checked_mode(request)
     if (before := _loaded_before(store, request)) is not None:
-        return _repetition(request, before, base_branch=None)
+        return _repetition(request, before, base_branch=None, quarantine=None)
     if request.from_ is not None:
         store.branches.check_new(request.branch)
     snapshot = store.snapshot(request.from_ or request.branch)
-    with _quarantine(store, request) as quarantine:
-        preparation = _Preparation(
-            store,
-            request,
-            mode=mode,
-            quarantine=quarantine,
-            start_spark=start_spark,
-            tell=progress or _silent,
-        )
-        began = time.monotonic()
-        preparation.prepare(snapshot)
-        preparation.clean_up(is_published=False)
-        return preparation.result(None, seconds=time.monotonic() - began)
+    preparation = _Preparation(
+        store, request, mode=mode, start_spark=start_spark, tell=progress or _silent
+    )
+    began = time.monotonic()
+    preparation.prepare(snapshot)
+    result = preparation.result(None, seconds=time.monotonic() - began)
+    preparation.clean_up(is_published=False)
+    return result
 
 
 class _Preparation:
@@ -162,7 +157,6 @@ class _Preparation:
         request: Request,
         *,
         mode: "LoadMode",
-        quarantine: "Quarantine | None",
         start_spark: Callable[[], "Runner"],
         tell: Progress,
     ) -> None:
@@ -171,11 +165,11 @@ class _Preparation:
         self._store = store
         self._request = request
         self._mode = mode
-        self._quarantine = quarantine
         self._tell = tell
         self._clock = Phases()
         self._start_spark = start_spark
         self._runner: Runner | None = None
+        self._quarantine: Quarantine | None = None
         self._recording: Recording | None = None
         self._staged: StagedLoad | None = None
         self._settled: SettledLoad | None = None
@@ -209,17 +203,27 @@ class _Preparation:
             # Of a load that was resumed and turns out to be there, the files may be what is there.
             is_named = is_published or self._settled.load.resumed > 0
             self._settled.discard_leftovers(is_published=is_named)
+        if self._quarantine is not None:
+            self._quarantine.drop()
         if self._recording is not None:
             self._recording.finish()
+
+    def leave(self) -> None:
+        """Whether it was published is not known: the next load of this name finds out."""
+        if self._recording is not None:
+            self._recording.leave()
 
     def _abandon(self) -> None:
         """Nothing will be published: leave nothing behind that can be reached."""
         if self._staged is not None:
             self._staged.discard_files()
+        if self._quarantine is not None:
+            self._quarantine.drop()
         if self._recording is not None:
             self._recording.abandon()
 
     def result(self, commit: Commit | None, *, seconds: float) -> LoadResult:
+        """What has become of the input; rejected rows are now where they were asked for."""
         settled = self._settled
         assert settled is not None and self._runner is not None, "it was prepared"
         load = settled.load
@@ -257,10 +261,15 @@ class _Preparation:
 
         request, store = self._request, self._store
         parallelism = os.cpu_count() or 1
+        self._quarantine = _quarantine(store, request)
         if request.resume:
             assert request.load_id is not None, "asked for above"
             self._recording = Recording.resume(
-                store, load_id=request.load_id, mode=request.mode, branch=request.branch
+                store,
+                load_id=request.load_id,
+                mode=request.mode,
+                branch=request.branch,
+                quarantine=self._quarantine,
             )
             parallelism = self._recording.parallelism
         with self._clock.phase("read"):
@@ -274,8 +283,7 @@ class _Preparation:
         self._tell("start", 0, 0)
         with self._clock.phase("start"):
             runner = self._start(planned)
-        # A single task is done or it is not: there is nothing to account for.
-        if self._recording is None and len(planned.tasks) > 1 and not request.is_dry_run:
+        if self._recording is None and self._is_accounted_for(planned):
             self._recording = Recording.begin(
                 store,
                 load_id=request.load_id,
@@ -283,6 +291,7 @@ class _Preparation:
                 branch=request.branch,
                 base_commit=snapshot.commit.id,
                 parallelism=parallelism,
+                quarantine=self._quarantine,
             )
         with self._clock.phase("read"):
             staged = stage_load(
@@ -297,6 +306,11 @@ class _Preparation:
                 progress=self._tell,
             )
         return runner, staged
+
+    def _is_accounted_for(self, planned: "PlannedInput") -> bool:
+        """A single task is done or it is not; but its quarantine may be left to be named."""
+        is_left = self._quarantine is not None and self._request.load_id is not None
+        return (len(planned.tasks) > 1 or is_left) and not self._request.is_dry_run
 
     def _start(self, planned: "PlannedInput") -> "Runner":
         from omnigraph.pipeline.local import InProcess
@@ -368,7 +382,19 @@ def _loaded_before(store: GraphStore, request: Request) -> Commit | None:
         return None
 
 
-def _repetition(request: Request, before: Commit, *, base_branch: BranchName | None) -> LoadResult:
+def _finished(
+    store: GraphStore, request: Request, before: Commit, *, base_branch: BranchName | None
+) -> LoadResult:
+    """The answer of a load that is there already, whose driver may have died before it was over."""
+    from omnigraph.pipeline.record import conclude
+
+    kept = conclude(store, request.load_id or "")
+    return _repetition(request, before, base_branch=base_branch, quarantine=kept)
+
+
+def _repetition(
+    request: Request, before: Commit, *, base_branch: BranchName | None, quarantine: str | None
+) -> LoadResult:
     return LoadResult(
         branch=request.branch,
         base_branch=base_branch,
@@ -380,7 +406,7 @@ def _repetition(request: Request, before: Commit, *, base_branch: BranchName | N
         read=0,
         rejected=0,
         violations=None,
-        quarantine=None,
+        quarantine=quarantine,
         nodes={},
         edges={},
         superseded=0,
@@ -412,12 +438,12 @@ def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
         raise
 
 
-def _quarantine(store: GraphStore, request: Request) -> AbstractContextManager["Quarantine | None"]:
+def _quarantine(store: GraphStore, request: Request) -> "Quarantine | None":
     source = request.source
     if not isinstance(source, str | os.PathLike):
         named = source if isinstance(source, list | tuple) else ()
         source = next((one for one in named if isinstance(one, str | os.PathLike)), "rows")
-    return opened(request.bad_rows, source=os.fspath(source), unique=store.clock.ulid())
+    return open_for(request.bad_rows, source=os.fspath(source), unique=store.clock.ulid())
 
 
 def _silent(phase: str, done: int, total: int) -> None:

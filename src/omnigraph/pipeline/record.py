@@ -4,6 +4,10 @@ A task leaves a small object when its files are written, in the graph's own stor
 not matter which machine it ran on. Whoever runs the task again (Spark, after an executor was lost;
 another driver, after the first one died) finds the object and takes its word instead of reading the
 input. A task is known by all that its files depend on, so what has changed is another task.
+
+An account is worth what it names: rows that were rejected lie in parts of the quarantine, which the
+next driver takes over, and files may have been written again without rows that turned out wrong. If
+one of them is gone the task is done again.
 """
 
 import hashlib
@@ -26,7 +30,8 @@ from omnigraph.base.errors import (
     StorageFailed,
 )
 from omnigraph.base.ids import BranchName, TableKey
-from omnigraph.base.violations import Violations
+from omnigraph.base.violations import Violation, Violations
+from omnigraph.pipeline.quarantine import Quarantine
 from omnigraph.pipeline.sources import Piece
 from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, ScratchRows
 from omnigraph.pipeline.stage import (
@@ -39,13 +44,14 @@ from omnigraph.pipeline.stage import (
     discard_tables,
     stage_pieces,
 )
+from omnigraph.store.datasets import has_fragments
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import STAGING
 from omnigraph.store.objects import Objects, objects_at
 from omnigraph.write.sidecar import has_sidecars
 
-__all__ = ["NamedTask", "Recording", "forget_record", "name_tasks", "stage_task"]
+__all__ = ["NamedTask", "Recording", "conclude", "name_tasks", "stage_task"]
 
 # How often a driver says that it lives, and after how long without a word it is taken for dead.
 HEARTBEAT_S = 10.0
@@ -67,6 +73,7 @@ class LoadRecord:
     host: str
     pid: int
     heartbeat_ms: int
+    quarantine: Quarantine | None = None
 
     def is_alive(self, now_ms: int) -> bool:
         """Whether its driver may still be at work."""
@@ -99,6 +106,7 @@ class Recording:
         branch: BranchName,
         base_commit: str,
         parallelism: int,
+        quarantine: Quarantine | None,
     ) -> "Recording":
         """Start afresh: what an earlier driver left under this name is thrown away."""
         record = LoadRecord(
@@ -111,6 +119,7 @@ class Recording:
             host=socket.gethostname(),
             pid=os.getpid(),
             heartbeat_ms=store.clock.now_ms(),
+            quarantine=quarantine,
         )
         recording = cls(store, record)
         if load_id is not None:
@@ -119,12 +128,20 @@ class Recording:
                 before.require_dead(store.clock.now_ms())
             is_unpublished = before is not None and _is_unpublished(store, before)
             recording._forget_tasks(keep=() if is_unpublished else None)
+            if before is not None and before.quarantine is not None and is_unpublished:
+                before.quarantine.drop()
         recording._start()
         return recording
 
     @classmethod
     def resume(
-        cls, store: GraphStore, *, load_id: str, mode: str, branch: BranchName
+        cls,
+        store: GraphStore,
+        *,
+        load_id: str,
+        mode: str,
+        branch: BranchName,
+        quarantine: Quarantine | None,
     ) -> "Recording":
         """Go on where an earlier driver died."""
         before = find_record(store.objects, load_id)
@@ -141,8 +158,18 @@ class Recording:
             if value != expected:
                 rule = f"the load that is resumed has {expected}"
                 raise ArgumentInvalid(argument=argument, value=value, rule=rule)
-        now_ms = store.clock.now_ms()
-        signed = replace(before, host=socket.gethostname(), pid=os.getpid(), heartbeat_ms=now_ms)
+        if before.quarantine is not None:
+            if quarantine is not None:
+                quarantine.take_over(before.quarantine)
+            else:
+                before.quarantine.drop()
+        signed = replace(
+            before,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            heartbeat_ms=store.clock.now_ms(),
+            quarantine=quarantine,
+        )
         recording = cls(store, signed)
         recording._start()
         return recording
@@ -168,13 +195,24 @@ class Recording:
         """The load has failed: whatever its tasks have written goes with its record."""
         self._close(keep=())
 
+    def leave(self) -> None:
+        """What has become of the load is not known: whoever comes next finds out."""
+        if not self._over.is_set():
+            self._stop()
+            self._record = replace(self._record, heartbeat_ms=0)
+            with suppress(StorageFailed):
+                self._put()
+
     def _start(self) -> None:
         self._put()
         self._beat.start()
 
-    def _close(self, *, keep: Collection[str]) -> None:
+    def _stop(self) -> None:
         self._over.set()
         self._beat.join()
+
+    def _close(self, *, keep: Collection[str]) -> None:
+        self._stop()
         # What can't be deleted now is found by the next load of this name, or by a clean-up. The
         # record goes first: a task that is still at work looks for it when it is done.
         with suppress(StorageFailed):
@@ -204,17 +242,25 @@ class Recording:
                 self._put()
 
 
-def forget_record(store: GraphStore, load_id: str) -> None:
-    """Delete what a driver left that died when its load was done: all but the files."""
+def conclude(store: GraphStore, load_id: str) -> str | None:
+    """Finish for a driver that died when its load was published: name its quarantine, and delete
+    all that it left but the files."""
     record = find_record(store.objects, load_id)
-    if record is not None and not record.is_alive(store.clock.now_ms()):
-        store.objects.delete(_name(load_id))
-        Recording(store, record)._forget_tasks(keep=None)
+    if record is None or record.is_alive(store.clock.now_ms()):
+        return None
+    kept = record.quarantine.keep_if_settled() if record.quarantine is not None else None
+    store.objects.delete(_name(load_id))
+    Recording(store, record)._forget_tasks(keep=None)
+    return kept
 
 
 def find_record(objects: Objects, load_id: str) -> LoadRecord | None:
     data = objects.get(_name(load_id))
-    return None if data is None else LoadRecord(**json.loads(data))
+    if data is None:
+        return None
+    told = json.loads(data)
+    quarantine = told.get("quarantine")
+    return LoadRecord(**{**told, "quarantine": quarantine and Quarantine(**quarantine)})
 
 
 def staged_loads(objects: Objects) -> tuple[str, ...]:
@@ -277,9 +323,13 @@ def stage_task(job: StageJob, folder: str, task: NamedTask) -> Share:
     objects = objects_at(job.root, Durability.FSYNC, job.options)
     name = f"{folder}/{task.name}.json"
     if (done := objects.get(name)) is not None:
-        return _share(done, task.pieces)
+        share = _share(done, task.pieces)
+        if _is_there(job, share):
+            return share
+        discard_tables(job, share.tables)
     share = stage_pieces(job, task.pieces)
-    if share.violations:
+    if share.rejected > (job.quarantine.max_errors if job.quarantine is not None else 0):
+        # The load will fail, and not all that is wrong was written down.
         return share
     try:
         objects.put(name, _told(share, task.pieces, job.uris))
@@ -290,6 +340,17 @@ def stage_task(job: StageJob, folder: str, task: NamedTask) -> Share:
         discard_tables(job, share.tables)
         raise
     return share
+
+
+def _is_there(job: StageJob, share: Share) -> bool:
+    """Whether all that an account names is still there."""
+    parts_are = not share.parts or (job.quarantine is not None and job.quarantine.has(share.parts))
+    return parts_are and all(
+        has_fragments(
+            job.uris[table.key], [file.fragment for file in table.files], options=job.options
+        )
+        for table in share.tables
+    )
 
 
 def _identity(piece: Piece) -> str:
@@ -317,7 +378,15 @@ def _told(share: Share, pieces: Sequence[Piece], uris: Mapping[TableKey, str]) -
         }
         for table in share.tables
     ]
-    return json.dumps({"read": share.read, "tables": tables}).encode()
+    told = {
+        "read": share.read,
+        "rejected": share.rejected,
+        "counts": [[*about, count] for about, count in share.violations.counts.items()],
+        "examples": [asdict(violation) for violation in share.violations.examples],
+        "parts": share.parts,
+        "tables": tables,
+    }
+    return json.dumps(told).encode()
 
 
 def _share(data: bytes, pieces: Sequence[Piece]) -> Share:
@@ -332,4 +401,14 @@ def _share(data: bytes, pieces: Sequence[Piece]) -> Share:
         )
         for table in told["tables"]
     )
-    return Share(told["read"], 0, Violations(), tables, parts=(), was_done=True)
+    return Share(
+        read=told["read"],
+        rejected=told["rejected"],
+        violations=Violations(
+            {(kind, type_, name): count for kind, type_, name, count in told["counts"]},
+            [Violation(**example) for example in told["examples"]],
+        ),
+        tables=tables,
+        parts=tuple(told["parts"]),
+        was_done=True,
+    )
