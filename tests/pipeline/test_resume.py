@@ -21,7 +21,7 @@ from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.graph import Graph
 from omnigraph.pipeline import load as load_module
 from omnigraph.pipeline import record as record_module
-from omnigraph.pipeline.record import name_tasks, stage_task
+from omnigraph.pipeline.account import name_tasks, stage_task
 from omnigraph.pipeline.sources import plan as plan_module
 from omnigraph.pipeline.sources.pieces import LineRange
 from omnigraph.pipeline.stage import StageJob

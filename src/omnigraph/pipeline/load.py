@@ -19,8 +19,9 @@ from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
+from omnigraph.pipeline.account import name_tasks, stage_task
 from omnigraph.pipeline.quarantine import Quarantine
-from omnigraph.pipeline.record import Recording, name_tasks, stage_task
+from omnigraph.pipeline.record import Recording
 from omnigraph.pipeline.runner import Ran, Runner
 from omnigraph.pipeline.sources import PlannedInput
 from omnigraph.pipeline.stage import (
