@@ -18,8 +18,8 @@ import pytest
 from omnigraph.base.errors import StorageFailed
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.results import LoadResult
-from omnigraph.pipeline import record as record_module
-from omnigraph.pipeline.record import NamedTask
+from omnigraph.pipeline import account as account_module
+from omnigraph.pipeline.account import NamedTask
 from omnigraph.pipeline.runner import Ran
 from omnigraph.pipeline.session import Spark
 from omnigraph.pipeline.sources import Piece
@@ -178,7 +178,7 @@ def overtaken_once(work: "partial[R]", marker: str, task: NamedTask) -> R:
         return share
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record_module, "stage_pieces", stage_and_wait)
+        patch.setattr(account_module, "stage_pieces", stage_and_wait)
         done = work(task)
     Path(marker).with_suffix(".late").touch()
     return done

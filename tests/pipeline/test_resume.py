@@ -24,9 +24,9 @@ from omnigraph.base.errors import (
 )
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.graph import Graph
+from omnigraph.pipeline import account as account_module
 from omnigraph.pipeline import load as load_module
-from omnigraph.pipeline import record as record_module
-from omnigraph.pipeline.record import NamedTask, name_tasks, stage_task
+from omnigraph.pipeline.account import NamedTask, name_tasks, stage_task
 from omnigraph.pipeline.sources import Piece
 from omnigraph.pipeline.sources import plan as plan_module
 from omnigraph.pipeline.sources.pieces import LineRange
@@ -430,7 +430,7 @@ def test_of_two_copies_of_a_task_the_later_one_leaves_nothing(
         first.append(stage_task(job, FOLDER, RECORD, task))
         return share
 
-    monkeypatch.setattr(record_module, "stage_pieces", overtaken)
+    monkeypatch.setattr(account_module, "stage_pieces", overtaken)
     late = stage_task(job, FOLDER, RECORD, task)
     assert [late.tables] == [share.tables for share in first]
     assert (late.was_done, late.read) == (True, len(ROWS))

@@ -8,7 +8,7 @@ what is there now; an overwrite is refused, since what it meant to replace has c
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from omnigraph.base.errors import (
 )
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName, CommitId
-from omnigraph.engine.bad_rows import BadRows, opened
+from omnigraph.engine.bad_rows import BadRows, open_for
 from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
@@ -85,7 +85,6 @@ def load(
 ) -> LoadResult:
     """Stage the input and publish it as one commit."""
     from omnigraph.pipeline.load import LoadMode
-    from omnigraph.pipeline.record import forget_record
 
     mode = _checked_mode(request)
     if request.load_id is not None:
@@ -93,44 +92,41 @@ def load(
         with suppress(BranchMissing):
             recover_if_idle(store, request.branch)
     if (before := _loaded_before(store, request)) is not None:
-        forget_record(store, request.load_id or "")
-        return _repetition(request, before, base_branch=None)
+        return _finished(store, request, before, base_branch=None)
     tell = progress or _silent
-    with _quarantine(store, request) as quarantine:
-        with _made_for_this(store, request):
-            preparation = _Preparation(
-                store, request, mode=mode, quarantine=quarantine, start_spark=start_spark, tell=tell
+    with _made_for_this(store, request):
+        preparation = _Preparation(store, request, mode=mode, start_spark=start_spark, tell=tell)
+        began = time.monotonic()
+        try:
+            id_ = write(
+                store,
+                preparation.prepare,
+                branch=request.branch,
+                kind=CommitKind.LOAD,
+                actor=actor,
+                message=message,
+                extra={LOAD_ID: request.load_id} if request.load_id is not None else None,
+                unless=lambda: _loaded_before(store, request) is not None,
+                on_conflict=(
+                    OnConflict.RAISE if mode is LoadMode.OVERWRITE else OnConflict.PREPARE_AGAIN
+                ),
+                faults=faults,
             )
-            began = time.monotonic()
-            try:
-                id_ = write(
-                    store,
-                    preparation.prepare,
-                    branch=request.branch,
-                    kind=CommitKind.LOAD,
-                    actor=actor,
-                    message=message,
-                    extra={LOAD_ID: request.load_id} if request.load_id is not None else None,
-                    unless=lambda: _loaded_before(store, request) is not None,
-                    on_conflict=(
-                        OnConflict.RAISE if mode is LoadMode.OVERWRITE else OnConflict.PREPARE_AGAIN
-                    ),
-                    faults=faults,
-                )
-            except (BranchBusy, ReadSetMoved):
-                # These say that nothing was published and nothing is left to recover.
-                preparation.clean_up(is_published=False)
-                raise
-            except (OmnigraphError, KeyboardInterrupt):
-                preparation.leave()
-                raise
-        tell("publish", 1, 1)
-        if id_ is None and (before := _loaded_before(store, request)) is not None:
-            preparation.step_aside()
-            return _repetition(request, before, base_branch=request.from_)
-        preparation.clean_up(is_published=id_ is not None)
-        commit = store.commit(id_) if id_ is not None else None
-        return preparation.result(commit, seconds=time.monotonic() - began)
+        except (BranchBusy, ReadSetMoved):
+            # These say that nothing was published and nothing is left to recover.
+            preparation.clean_up(is_published=False)
+            raise
+        except (OmnigraphError, KeyboardInterrupt):
+            preparation.leave()
+            raise
+    tell("publish", 1, 1)
+    if id_ is None and (before := _loaded_before(store, request)) is not None:
+        preparation.step_aside()
+        return _finished(store, request, before, base_branch=request.from_)
+    commit = store.commit(id_) if id_ is not None else None
+    result = preparation.result(commit, seconds=time.monotonic() - began)
+    preparation.clean_up(is_published=id_ is not None)
+    return result
 
 
 def rehearse(
@@ -143,23 +139,18 @@ def rehearse(
     """Do everything that a load does but publish, and say what would have become of the input."""
     mode = _checked_mode(request)
     if (before := _loaded_before(store, request)) is not None:
-        return _repetition(request, before, base_branch=None)
+        return _repetition(request, before, base_branch=None, quarantine=None)
     if request.from_ is not None:
         store.branches.check_new(request.branch)
     snapshot = store.snapshot(request.from_ or request.branch)
-    with _quarantine(store, request) as quarantine:
-        preparation = _Preparation(
-            store,
-            request,
-            mode=mode,
-            quarantine=quarantine,
-            start_spark=start_spark,
-            tell=progress or _silent,
-        )
-        began = time.monotonic()
-        preparation.prepare(snapshot)
-        preparation.clean_up(is_published=False)
-        return preparation.result(None, seconds=time.monotonic() - began)
+    preparation = _Preparation(
+        store, request, mode=mode, start_spark=start_spark, tell=progress or _silent
+    )
+    began = time.monotonic()
+    preparation.prepare(snapshot)
+    result = preparation.result(None, seconds=time.monotonic() - began)
+    preparation.clean_up(is_published=False)
+    return result
 
 
 class _Preparation:
@@ -171,7 +162,6 @@ class _Preparation:
         request: Request,
         *,
         mode: "LoadMode",
-        quarantine: "Quarantine | None",
         start_spark: Callable[[], "Runner"],
         tell: Progress,
     ) -> None:
@@ -180,11 +170,11 @@ class _Preparation:
         self._store = store
         self._request = request
         self._mode = mode
-        self._quarantine = quarantine
         self._tell = tell
         self._clock = Phases()
         self._start_spark = start_spark
         self._runner: Runner | None = None
+        self._quarantine: Quarantine | None = None
         self._recording: Recording | None = None
         self._seen: CommitId | None = None
         self._staged: StagedLoad | None = None
@@ -217,6 +207,8 @@ class _Preparation:
         """Delete files that nothing will ever name, now that it is known which."""
         if self._settled is not None:
             self._settled.discard_leftovers(is_published=is_published)
+        if self._quarantine is not None:
+            self._quarantine.drop()
         if self._recording is not None:
             self._recording.finish()
 
@@ -224,6 +216,8 @@ class _Preparation:
         """Someone else has published this load, perhaps with the files that we have staged."""
         if self._settled is not None:
             self._settled.discard_upserts()
+        if self._quarantine is not None:
+            self._quarantine.drop()
         if self._recording is not None:
             self._recording.step_aside()
 
@@ -249,10 +243,13 @@ class _Preparation:
             self._settled.discard_upserts()
         if self._staged is not None:
             self._staged.discard_files()
+        if self._quarantine is not None:
+            self._quarantine.drop()
         if self._recording is not None:
             self._recording.abandon()
 
     def result(self, commit: Commit | None, *, seconds: float) -> LoadResult:
+        """What has become of the input; rejected rows are now where they were asked for."""
         settled = self._settled
         assert settled is not None and self._runner is not None, "it was prepared"
         load = settled.load
@@ -290,10 +287,15 @@ class _Preparation:
 
         request, store = self._request, self._store
         parallelism = os.cpu_count() or 1
+        self._quarantine = _quarantine(store, request)
         if request.resume:
             assert request.load_id is not None, "asked for above"
             self._recording = Recording.resume(
-                store, load_id=request.load_id, mode=request.mode, branch=request.branch
+                store,
+                load_id=request.load_id,
+                mode=request.mode,
+                branch=request.branch,
+                quarantine=self._quarantine,
             )
             parallelism = self._recording.parallelism
         with self._clock.phase("parse"):
@@ -317,6 +319,7 @@ class _Preparation:
                 branch=request.branch,
                 base_commit=snapshot.commit.id,
                 parallelism=parallelism,
+                quarantine=self._quarantine,
             )
         staged = stage_load(
             runner,
@@ -403,7 +406,19 @@ def _loaded_before(store: GraphStore, request: Request) -> Commit | None:
         return None
 
 
-def _repetition(request: Request, before: Commit, *, base_branch: BranchName | None) -> LoadResult:
+def _finished(
+    store: GraphStore, request: Request, before: Commit, *, base_branch: BranchName | None
+) -> LoadResult:
+    """The answer of a load that is there already, whose driver may have died before it was over."""
+    from omnigraph.pipeline.record import conclude
+
+    kept = conclude(store, request.load_id or "")
+    return _repetition(request, before, base_branch=base_branch, quarantine=kept)
+
+
+def _repetition(
+    request: Request, before: Commit, *, base_branch: BranchName | None, quarantine: str | None
+) -> LoadResult:
     return LoadResult(
         branch=request.branch,
         base_branch=base_branch,
@@ -415,7 +430,7 @@ def _repetition(request: Request, before: Commit, *, base_branch: BranchName | N
         read=0,
         rejected=0,
         violations=None,
-        quarantine=None,
+        quarantine=quarantine,
         nodes={},
         edges={},
         superseded=0,
@@ -456,12 +471,12 @@ def _was_made_for_this(store: GraphStore, request: Request) -> bool:
     return is_same and request.branch in {one.name for one in store.branches.list()}
 
 
-def _quarantine(store: GraphStore, request: Request) -> AbstractContextManager["Quarantine | None"]:
+def _quarantine(store: GraphStore, request: Request) -> "Quarantine | None":
     source = request.source
     if not isinstance(source, str | os.PathLike):
         named = source if isinstance(source, list | tuple) else ()
         source = next((one for one in named if isinstance(one, str | os.PathLike)), "rows")
-    return opened(request.bad_rows, source=os.fspath(source), unique=store.clock.ulid())
+    return open_for(request.bad_rows, source=os.fspath(source), unique=store.clock.ulid())
 
 
 def _silent(phase: str, done: int, total: int) -> None:

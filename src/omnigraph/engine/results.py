@@ -159,7 +159,7 @@ class LoadResult:
     violations: Violations | None
     """What is wrong with the rejected rows."""
     quarantine: str | None
-    """The directory of the rejected rows, if there are any."""
+    """The directory of the rejected rows, if there are any; of a repeat, if it got its name now."""
     nodes: Mapping[str, int]
     """Nodes loaded, by type: new, replaced, or equal to what was there."""
     edges: Mapping[str, int]

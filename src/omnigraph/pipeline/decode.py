@@ -179,7 +179,7 @@ def _data_problems(entity: EntityType, data: dict[str, Any]) -> Iterator[Violati
     for name, value in data.items():
         property_ = entity.by_name.get(name)
         if property_ is not None:
-            if value is not None and not fits_json(value, property_.type):
+            if value is not None and not fits_json(_without_nulls(value), property_.type):
                 found, expected = _shown(value), expectation(property_.type)
                 yield _broken(
                     "type", entity, name, f"{entity.name}.{name} is {found}, not {expected}"
@@ -188,6 +188,11 @@ def _data_problems(entity: EntityType, data: dict[str, Any]) -> Iterator[Violati
             near = _suggestion(name, entity.by_name)
             message = f"{entity.name} has no property {_clipped(name)}{near}"
             yield _broken("type", entity, _clipped(name), message)
+
+
+def _without_nulls(value: object) -> object:
+    """A list's items; that none of them is null is a rule for rows."""
+    return [item for item in value if item is not None] if isinstance(value, list) else value
 
 
 # Messages -----------------------------------------------------------------------------------------

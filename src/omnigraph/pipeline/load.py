@@ -19,8 +19,9 @@ from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
+from omnigraph.pipeline.account import name_tasks, stage_task
 from omnigraph.pipeline.quarantine import Quarantine
-from omnigraph.pipeline.record import Recording, name_tasks, stage_task
+from omnigraph.pipeline.record import Recording
 from omnigraph.pipeline.runner import Ran, Runner
 from omnigraph.pipeline.sources import PlannedInput
 from omnigraph.pipeline.stage import (
@@ -132,6 +133,8 @@ class StagedLoad:
     """How long it took to `parse` the input and to `write` the files."""
     resumed: int = 0
     """Tasks that an earlier driver, or an earlier try, had done."""
+    spare: tuple[LoadedTable, ...] = ()
+    """Files that are no longer part of it, and that an account of a task may still name."""
     is_ours: Callable[[], bool] = lambda: True
     """Whether nobody else can publish its files; from the first time it is asked."""
 
@@ -152,7 +155,12 @@ class StagedLoad:
     def discard_files(self) -> None:
         """Delete what is staged, if that is ours to do."""
         if self.is_ours():
-            for table in self.tables.values():
+            for table in (*self.tables.values(), *self.spare):
+                table.discard_files()
+
+    def discard_spare(self) -> None:
+        if self.spare and self.is_ours():
+            for table in self.spare:
                 table.discard_files()
 
 

@@ -1,19 +1,22 @@
-"""The record of a load under way: which of its tasks are done, and where their files lie.
+"""The record of a load under way: who drives it, what it is, and where its tasks leave accounts.
 
-A task leaves a small object when its files are written, in the graph's own storage, so that it does
-not matter which machine it ran on. Whoever runs the task again (Spark, after an executor was lost;
-another driver, after the first one died) finds the object and takes its word instead of reading the
-input. A task is known by all that its files depend on, so what has changed is another task.
+It lies in the graph's own storage for as long as the load lasts. If the driver dies the record
+outlives it: another driver resumes the load from there, or finds that it was published and only
+finishes what was left to be done.
+
+A load belongs to one driver at a time. Each that goes on with it takes the next turn, by an object
+that only one can make. A driver on another machine is taken for dead when it has been silent for
+long, and may yet wake: so who has lost the load deletes nothing, and who has taken it deletes
+nothing that the other might publish.
 """
 
-import hashlib
 import json
 import os
 import re
 import socket
 import threading
 import weakref
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
@@ -25,33 +28,20 @@ from urllib.parse import quote
 from omnigraph.base.errors import (
     ArgumentInvalid,
     BranchMissing,
-    FileMissing,
     LoadUnderWay,
     StagedLoadMissing,
     StorageFailed,
 )
-from omnigraph.base.ids import BranchName, TableKey
-from omnigraph.base.violations import Violations
-from omnigraph.pipeline.sources import Piece
-from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, ScratchRows
-from omnigraph.pipeline.stage import (
-    Keeping,
-    Origin,
-    Share,
-    StagedFile,
-    StagedTable,
-    StageJob,
-    discard,
-    discard_tables,
-    stage_pieces,
-)
-from omnigraph.store.durability import Durability
+from omnigraph.base.ids import BranchName
+from omnigraph.pipeline.account import NamedTask
+from omnigraph.pipeline.quarantine import Quarantine
+from omnigraph.pipeline.stage import discard
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import STAGING
-from omnigraph.store.objects import Objects, objects_at
+from omnigraph.store.objects import Objects
 from omnigraph.write.sidecar import has_sidecars
 
-__all__ = ["NamedTask", "Recording", "forget_record", "name_tasks", "stage_task"]
+__all__ = ["Recording", "conclude", "find_record"]
 
 # How often a driver says that it lives, and after how long without a word it is taken for dead.
 HEARTBEAT_S = 10.0
@@ -81,6 +71,7 @@ class LoadRecord:
     started: str
     """With the process id it tells a process from all others that the machine has run."""
     began_ms: int
+    quarantine: Quarantine | None = None
     others_may_live: bool = False
     """An earlier driver was taken for dead because it was silent, and may yet publish."""
     has_left: bool = False
@@ -168,6 +159,7 @@ class Recording:
         branch: BranchName,
         base_commit: str,
         parallelism: int,
+        quarantine: Quarantine | None,
     ) -> "Recording":
         """Start afresh: what an earlier driver left under this name is thrown away."""
         now_ms = store.clock.now_ms()
@@ -181,6 +173,7 @@ class Recording:
             base_commit=base_commit,
             parallelism=parallelism,
             began_ms=now_ms,
+            quarantine=quarantine,
             **_this_process(),
         )
         before = None if load_id is None else find_record(store.objects, record.load_id)
@@ -192,11 +185,19 @@ class Recording:
         if before is not None:
             may_go = not record.others_may_live and _is_unpublished(store, before)
             _forget_tasks(store, record.load_id, keep=() if may_go else None)
+            if may_go and before.quarantine is not None:
+                before.quarantine.drop()
         return recording
 
     @classmethod
     def resume(
-        cls, store: GraphStore, *, load_id: str, mode: str, branch: BranchName
+        cls,
+        store: GraphStore,
+        *,
+        load_id: str,
+        mode: str,
+        branch: BranchName,
+        quarantine: Quarantine | None,
     ) -> "Recording":
         """Go on where an earlier driver died."""
         before, now_ms = find_record(store.objects, load_id), store.clock.now_ms()
@@ -214,7 +215,13 @@ class Recording:
                 rule = f"the load that is resumed has {expected}"
                 raise ArgumentInvalid(argument=argument, value=value, rule=rule)
         taken = before.taken_over(owner=store.clock.ulid(), now_ms=now_ms)
-        return cls(store, _claimed(store.objects, taken, before))
+        taken = replace(taken, quarantine=quarantine)
+        recording = cls(store, _claimed(store.objects, taken, before))
+        if before.quarantine is not None and quarantine is not None:
+            quarantine.take_over(before.quarantine)
+        if before.quarantine is not None and not taken.others_may_live:
+            before.quarantine.drop()
+        return recording
 
     @property
     def parallelism(self) -> int:
@@ -230,7 +237,7 @@ class Recording:
         """Of the object that is there as long as the load is not given up."""
         return self._record.name
 
-    def expect(self, tasks: Collection["NamedTask"]) -> None:
+    def expect(self, tasks: Collection[NamedTask]) -> None:
         """The tasks of this run; an earlier one, of an input that has changed, had others too."""
         self._expected = frozenset(task.name for task in tasks)
 
@@ -308,12 +315,16 @@ def _keep_alive(store: GraphStore, heartbeat: str, over: threading.Event) -> Non
             store.objects.put(heartbeat, str(store.clock.now_ms()).encode())
 
 
-def forget_record(store: GraphStore, load_id: str) -> None:
-    """Delete what a driver left that died when its load was done: all but the files."""
+def conclude(store: GraphStore, load_id: str) -> str | None:
+    """Finish for a driver that died when its load was published: name its quarantine, and delete
+    all that it left but the files."""
     record = find_record(store.objects, load_id)
-    if record is not None and record.is_surely_dead():
-        _forget_tasks(store, load_id, keep=None)
-        _forget_turns(store.objects, load_id)
+    if record is None or not record.is_surely_dead():
+        return None
+    kept = record.quarantine.keep_if_settled() if record.quarantine is not None else None
+    _forget_tasks(store, load_id, keep=None)
+    _forget_turns(store.objects, load_id)
+    return kept
 
 
 def find_record(objects: Objects, load_id: str) -> LoadRecord | None:
@@ -348,7 +359,11 @@ def _is_there(objects: Objects, record: LoadRecord) -> bool:
 
 def _record_at(objects: Objects, name: str) -> LoadRecord | None:
     data = objects.get(name)
-    return None if data is None else LoadRecord(**json.loads(data))
+    if data is None:
+        return None
+    told = json.loads(data)
+    quarantine = told["quarantine"]
+    return LoadRecord(**{**told, "quarantine": quarantine and Quarantine(**quarantine)})
 
 
 def _folder(load_id: str) -> str:
@@ -420,113 +435,3 @@ def _started(pid: int) -> str | None:
     except PermissionError:
         pass
     return ""
-
-
-# Tasks --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class NamedTask:
-    name: str
-    pieces: tuple[Piece, ...]
-
-
-def name_tasks(
-    job: StageJob, tasks: Sequence[tuple[Piece, ...]], *, schema_hash: str
-) -> list[NamedTask]:
-    """Tasks by all that their files depend on: the input, the schema, where the files go."""
-    is_quarantined = job.quarantine is not None
-    about = repr((schema_hash, sorted(job.uris.items()), job.keeping.value, is_quarantined))
-    named = []
-    for pieces in tasks:
-        told = hashlib.sha256(about.encode())
-        for piece in pieces:
-            told.update(_identity(piece).encode())
-        named.append(NamedTask(told.hexdigest(), pieces))
-    return named
-
-
-def stage_task(job: StageJob, folder: str, record: str, task: NamedTask) -> Share:
-    """Inside a task: stage its pieces, unless that has been done before.
-
-    What is done is written down in `folder`, as long as the load's `record` is there. Spark may run
-    two copies of a task at once. The first one to say that it is done has done it; the other throws
-    its own files away.
-    """
-    objects = objects_at(job.root, Durability.FSYNC, job.options)
-    name = f"{folder}/{task.name}.json"
-    # Rows that the driver holds die with it: there is an account of their files alone.
-    if Keeping.HELD not in job.keeping and (done := objects.get(name)) is not None:
-        return _share(done, task.pieces)
-    share = stage_pieces(job, task.pieces)
-    if share.violations:
-        return share
-    told = _told(share, task.pieces, job.uris)
-    try:
-        done = _put_first(objects, name, told, job)
-        if done is None or not objects.exists(record):
-            if done == told:
-                objects.delete(name)
-                objects.forget_folder(folder)
-            raise StorageFailed(doing="stage", path=folder, reason="the load was given up")
-    except StorageFailed:
-        discard_tables(job, share.tables)
-        raise
-    if done == told:
-        return share
-    discard_tables(job, share.tables)
-    return _share(done, task.pieces)
-
-
-def _put_first(objects: Objects, name: str, told: bytes, job: StageJob) -> bytes | None:
-    """What is written down of the task: ours, unless another copy of it was quicker."""
-    if Keeping.HELD in job.keeping:
-        # The rows of this copy are on their way to the driver, and its files go with them.
-        objects.put(name, told)
-        return told
-    # A bucket may keep the object and lose the answer: what is there tells whose it is.
-    is_ours = objects.put_if_absent(name, told)
-    return told if is_ours else objects.get(name)
-
-
-def _identity(piece: Piece) -> str:
-    match piece:
-        case ScratchRows():
-            return repr(piece)
-        case InlineLines() | InlineTable():
-            return f"{piece!r} {hashlib.sha256(piece.data).hexdigest()}"
-        case _:
-            try:
-                about = Path(piece.path).stat()
-            except OSError as error:
-                raise FileMissing(path=piece.file) from error
-            return f"{piece!r} {about.st_size} {about.st_mtime_ns}"
-
-
-def _told(share: Share, pieces: Sequence[Piece], uris: Mapping[TableKey, str]) -> bytes:
-    tables = [
-        {
-            "key": table.key,
-            "uri": uris[table.key],
-            "files": [asdict(file) for file in table.files],
-            "origins": [[pieces.index(origin.piece), origin.rows] for origin in table.origins],
-            "gives_ids": table.gives_ids,
-        }
-        for table in share.tables
-    ]
-    return json.dumps({"read": share.read, "tables": tables}).encode()
-
-
-def _share(data: bytes, pieces: Sequence[Piece]) -> Share:
-    told = json.loads(data)
-    tables = tuple(
-        StagedTable(
-            key=TableKey(table["key"]),
-            files=tuple(StagedFile(**file) for file in table["files"]),
-            held=(),
-            origins=tuple(Origin(pieces[number], rows) for number, rows in table["origins"]),
-            gives_ids=table["gives_ids"],
-        )
-        for table in told["tables"]
-    )
-    return Share(told["read"], 0, Violations(), tables, parts=(), was_done=True)

@@ -61,6 +61,7 @@ class SettledLoad:
         """Once all is over: files of this load that nothing will ever name."""
         if not is_published or Keeping.SCRATCH in self.load.keeping:
             self.load.discard_files()
+        self.load.discard_spare()
         if not is_published:
             self.discard_upserts()
 

@@ -78,16 +78,16 @@ def fits_json(value: object, type_: ValueType) -> bool:
 
 
 def arriving_array(values: Sequence[Any], type_: ValueType) -> pa.Array:
-    """Values that `fits_json` accepts, and nulls, as a column.
+    """Values that `fits_json` accepts, and nulls, as items of lists too, as a column.
 
     A number is the float nearest to it, as everywhere in JSON; Arrow would refuse an integer that a
     float can't hold exactly.
     """
     match type_:
         case Scalar.F32 | Scalar.F64:
-            values = [None if value is None else float(value) for value in values]
+            values = [*map(_float, values)]
         case VectorOf() | ListOf(item=Scalar.F32 | Scalar.F64):
-            values = [None if v is None else [float(item) for item in v] for v in values]
+            values = [None if v is None else [*map(_float, v)] for v in values]
         case _:
             pass
     return pa.array(values, arriving_type(type_))
@@ -97,6 +97,10 @@ def plain_type(type_: ValueType, arrives: pa.DataType) -> pa.DataType | None:
     """What to cast a typed column to before it is coerced; None where the type can't hold it."""
     plain = _plain(arrives)
     return plain if pa.types.is_null(plain) or _holds(type_, plain) else None
+
+
+def _float(value: Any) -> float | None:
+    return None if value is None else float(value)
 
 
 def _is_number(value: object) -> bool:

@@ -123,7 +123,7 @@ def _bounds(type_: pa.DataType) -> tuple[int, int]:
 
 
 def _each(column: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> Coerced:
-    """Convert, finding the rows that refuse by halving: Arrow fails a column as a whole."""
+    """Convert, finding the values that refuse by halving: Arrow fails a column as a whole."""
     misfits: list[int] = []
 
     def halve(part: pa.Array, start: int) -> list[pa.Array]:
@@ -136,7 +136,14 @@ def _each(column: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> Coerced:
         middle = len(part) // 2
         return [*halve(part[:middle], start), *halve(part[middle:], start + middle)]
 
-    return Coerced(pa.concat_arrays(halve(column, 0)), np.array(misfits, dtype=np.int64))
+    try:
+        return _fits(convert(column))
+    except pa.ArrowInvalid:
+        # A wrong date seldom comes alone: "n/a" and the like are tried once.
+        distinct = column.dictionary_encode()
+    values = pa.concat_arrays(halve(distinct.dictionary, 0)).take(distinct.indices)
+    numbers = distinct.indices.fill_null(-1).to_numpy()
+    return Coerced(values, np.flatnonzero(np.isin(numbers, misfits)))
 
 
 def _midnights(column: pa.Array) -> Coerced:

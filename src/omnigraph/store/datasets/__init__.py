@@ -15,6 +15,7 @@ from omnigraph.store.datasets.collection import SEGMENTS_PER_INDEX, Datasets, Ed
 from omnigraph.store.datasets.files import (
     discard_fragments,
     fragment_batches,
+    has_fragments,
     read_fragment_columns,
     write_fragments,
     write_scratch,
@@ -47,6 +48,7 @@ __all__ = [
     "VersionNote",
     "discard_fragments",
     "fragment_batches",
+    "has_fragments",
     "open_at",
     "read_fragment_columns",
     "row_set",

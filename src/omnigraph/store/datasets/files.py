@@ -137,6 +137,15 @@ def discard_fragments(
         objects.delete(name)
 
 
+def has_fragments(
+    uri: str, fragments: Sequence[str], *, options: dict[str, str] | None = None
+) -> bool:
+    """Whether all files that `write_fragments` wrote are still there."""
+    root, _, home = uri.rpartition("/")
+    objects = objects_at(root, Durability.RELAXED, options)
+    return all(objects.exists(name) for name in data_files(objects, home, fragments))
+
+
 def write_files(
     uri: str,
     batches: Iterator[pa.RecordBatch],

@@ -18,6 +18,8 @@ def say_loaded(result: "LoadResult") -> None:
     if result.is_repeat:
         assert result.commit is not None
         say(f"{result.load_id} was loaded before: commit {result.commit.graph_commit_id}")
+        if result.quarantine is not None:
+            say(f"the rows that it rejected: {result.quarantine}")
         return
     for name, count in (*result.nodes.items(), *result.edges.items()):
         say(f"  {name}: {count:,}")
