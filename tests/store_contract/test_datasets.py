@@ -34,9 +34,7 @@ from omnigraph.store.transactions import (
     StagedTransaction,
     Update,
 )
-from tests.store_contract.builders import PERSON, datasets_at, people, property_
-
-NO_IDS = pa.array([], pa.string())
+from tests.store_contract.builders import PERSON, datasets_at, people, property_, staged_edit
 
 
 @pytest.fixture
@@ -51,7 +49,7 @@ def create(datasets: Datasets, rows: pa.Table | None = None) -> DatasetRef:
 def edit(
     datasets: Datasets, ref: DatasetRef, rows: pa.Table, gone: list[str] | None = None
 ) -> DatasetRef:
-    update, _ = datasets.stage_edit(ref, rows, pa.array(gone or [], pa.string()))
+    update, _ = staged_edit(datasets, ref, rows, gone or [])
     return datasets.land(datasets.stage(ref, update, {}))
 
 
@@ -80,9 +78,7 @@ def test_edits_add_up_to_what_a_dictionary_says(
     ref, model = create(datasets), dict[str, int]()
     for upserts, deletes in edits:
         gone = deletes - upserts.keys()
-        update, counts = datasets.stage_edit(
-            ref, people(**upserts), pa.array(sorted(gone), pa.string())
-        )
+        update, counts = staged_edit(datasets, ref, people(**upserts), sorted(gone))
         assert counts.inserted == len(upserts.keys() - model.keys())
         assert counts.updated == len(upserts.keys() & model.keys())
         assert counts.deleted == len(gone & model.keys())
@@ -160,7 +156,7 @@ def test_scratch_files_hold_every_column_and_are_no_part_of_the_table(datasets: 
 
 def test_a_staged_change_is_invisible_until_it_lands(datasets: Datasets) -> None:
     ref = create(datasets, people(ada=1))
-    update, _ = datasets.stage_edit(ref, people(ada=2), NO_IDS)
+    update, _ = staged_edit(datasets, ref, people(ada=2))
     assert datasets.newest_version("nodes/p", None) == ref.version
     landed = datasets.land(datasets.stage(ref, update, {}))
     assert landed.version == ref.version + 1
@@ -170,7 +166,7 @@ def test_a_staged_change_is_invisible_until_it_lands(datasets: Datasets) -> None
 
 def test_a_transaction_lands_after_a_journey_through_json(datasets: Datasets) -> None:
     ref = create(datasets, people(ada=1, bob=2))
-    update, _ = datasets.stage_edit(ref, people(ada=5), pa.array(["bob"]))
+    update, _ = staged_edit(datasets, ref, people(ada=5), ["bob"])
     staged = datasets.stage(ref, update, {"operation_id": "x"})
     travelled = StagedTransaction.from_json(json.loads(json.dumps(staged.to_json())))
     assert travelled == staged

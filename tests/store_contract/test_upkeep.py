@@ -36,6 +36,7 @@ from tests.store_contract.builders import (
     people,
     put,
     rows_of,
+    staged_edit,
 )
 
 WORK = BranchName("work")
@@ -86,11 +87,11 @@ def test_look_ups_agree_with_a_dictionary_through_edits_compactions_and_indexes(
     for step in steps:
         if isinstance(step, tuple):
             upserts, gone = step
-            deletes = pa.array([gone] if gone not in upserts else [], pa.string())
-            update, counts = datasets.stage_edit(ref, people(**upserts), deletes)
+            deletes = [gone] if gone not in upserts else []
+            update, counts = staged_edit(datasets, ref, people(**upserts), deletes)
             if counts.inserted + counts.updated + counts.deleted:
                 ref = datasets.land(datasets.stage(ref, update, {}))
-            model = {k: v for k, v in {**model, **upserts}.items() if k not in deletes.to_pylist()}
+            model = {k: v for k, v in {**model, **upserts}.items() if k not in deletes}
         else:
             assert callable(step)
             ref = step(datasets, ref)
@@ -128,7 +129,7 @@ def scattered(datasets: Datasets, count: int = 6) -> DatasetRef:
     ref = datasets.create("nodes/p", table_schema(PERSON))
     for number in range(count):
         rows = people(**{f"p{number}": number, "ada": number})
-        update, _ = datasets.stage_edit(ref, rows, pa.array([], pa.string()))
+        update, _ = staged_edit(datasets, ref, rows)
         ref = datasets.land(datasets.stage(ref, update, {}))
     return ref
 
@@ -173,7 +174,7 @@ def test_what_is_written_later_is_covered_by_a_further_segment_until_there_are_t
     ref = index(datasets, scattered(datasets, count=1))
     for number in range(2 * SEGMENTS_PER_INDEX):
         rows = people(**{f"late{number}": number})
-        update, _ = datasets.stage_edit(ref, rows, pa.array([], pa.string()))
+        update, _ = staged_edit(datasets, ref, rows)
         ref = datasets.land(datasets.stage(ref, update, {}))
         covered = datasets.open(ref).indexed_rows["id"]
         assert covered == datasets.open(ref).row_count - 1

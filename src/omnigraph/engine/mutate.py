@@ -42,10 +42,11 @@ from omnigraph.read.rows import columns_in, matching
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
-from omnigraph.store.datasets import Dataset
+from omnigraph.store.datasets import PLACE, Dataset
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.check import Asking, check_changes, tables_judged_by
+from omnigraph.write.stage import Edits, TableEdit
 from omnigraph.write.validate import Rows, check_rows
 from omnigraph.write.writer import OnConflict, write
 
@@ -78,11 +79,11 @@ def mutate(
     # A write prepares again when others were quicker, so the last edit is the one that counts.
     edits: list[Edit] = []
 
-    def prepare(snapshot: Snapshot) -> ChangeSet:
+    def prepare(snapshot: Snapshot) -> Edits:
         query = compiled(snapshot)  # each time: the schema may be what has moved
         parameters = bind_parameters(query, given)
         edits.append(prepare_mutation(query, snapshot, parameters, now_ms=now_ms, asking=asking))
-        return edits[-1].changes
+        return edits[-1].work
 
     query = compiled(store.snapshot(branch))
     only_inserts = all(isinstance(s, InsertNode | InsertEdge) for s in query.statements)
@@ -111,7 +112,7 @@ def mutate(
 class Edit:
     """What a mutation changes, and how many distinct nodes and edges that is."""
 
-    changes: ChangeSet
+    work: Edits
     affected_nodes: int
     affected_edges: int
 
@@ -139,6 +140,7 @@ class MutationStaging:
         self._parameters = parameters
         self._now_ms = now_ms
         self._read: set[TableKey] = set()
+        self._places: dict[TableKey, list[pa.Table]] = {}
         self._written: dict[TableKey, pa.Table] = {}
         self._deleted: dict[TableKey, pa.Array] = {}
         self._violations = Violations()
@@ -210,7 +212,7 @@ class MutationStaging:
         found = [pa.array([], pa.string())]
         for end, name in ((SRC, edge.source), (DST, edge.target)):
             if name == node.name:
-                committed = self._dataset(edge).rows_among(end, ids, [])
+                committed = self._placed(edge, self._dataset(edge).rows_among(end, ids, []))
                 rows = self._united(edge, committed)
                 found.append(rows.filter(pc.is_in(rows[end], value_set=ids))[ID].combine_chunks())
         return pc.unique(pa.concat_arrays(found))
@@ -234,17 +236,22 @@ class MutationStaging:
         values, now = self._parameters, self._now_ms
         needed = list(dict.fromkeys([*columns_in(where, entity), *columns]))
         if (ids := pinned_ids(entity, where, values)) is not None:
-            committed = dataset.rows_of(ids, needed[1:]).select(needed)
+            found = dataset.rows_of(ids, needed[1:])
         else:
             among = pushed(where, entity, parameters=values, now_ms=now)
-            committed = dataset.scan(needed, predicate=among)
-        rows = self._united(entity, committed)
+            found = dataset.scan(needed, predicate=among, with_row_id=True, with_row_address=True)
+        rows = self._united(entity, self._placed(entity, found).select(needed))
         return matching(rows, where, entity, parameters=values, now_ms=now)
 
     def _dataset(self, entity: EntityType) -> Dataset:
         """The committed rows of a type, for a statement that depends on what is there."""
         self._read.add(entity.table_key)
         return self._snapshot.dataset(entity)
+
+    def _placed(self, entity: EntityType, committed: pa.Table) -> pa.Table:
+        """The rows, now that it is noted where they lie: deletes are of rows that were found."""
+        self._places.setdefault(entity.table_key, []).append(committed.select(PLACE))
+        return committed.drop_columns([name for name in PLACE if name != ID])
 
     def _united(self, entity: EntityType, committed: pa.Table) -> pa.Table:
         """Of these committed rows, those neither rewritten nor deleted; and all written ones."""
@@ -269,29 +276,35 @@ class MutationStaging:
         """The edit that is left when rows equal to committed ones are dropped."""
         if self._violations:
             raise ConstraintViolated(self._violations)
-        tables: dict[TableKey, TableChanges] = {}
+        tables: dict[TableKey, TableEdit] = {}
         affected = {NodeType: 0, EdgeType: 0}
         for entity in self._snapshot.catalog.entities:
-            changes = self._changes(entity)
-            if not changes.is_empty:
-                tables[entity.table_key] = changes
-                affected[type(entity)] += changes.upserts.num_rows + len(changes.deletes)
-        edit = ChangeSet(tables)
-        if violations := check_changes(edit, self._snapshot, asking):
+            if entity.table_key in self._written.keys() | self._deleted.keys():
+                edit = self._edit(entity)
+                if not edit.is_empty:
+                    tables[entity.table_key] = edit
+                    affected[type(entity)] += len(edit.changes.ids)
+        changes = ChangeSet({key: edit.changes for key, edit in tables.items()})
+        if violations := check_changes(changes, self._snapshot, asking):
             raise ConstraintViolated(violations)
-        reads = self._read | tables_judged_by(edit, self._snapshot)
-        edit = ChangeSet(tables, reads=frozenset(reads))
-        return Edit(edit, affected[NodeType], affected[EdgeType])
+        reads = self._read | tables_judged_by(changes, self._snapshot)
+        return Edit(Edits(tables, reads=frozenset(reads)), affected[NodeType], affected[EdgeType])
 
-    def _changes(self, entity: EntityType) -> TableChanges:
-        schema = table_schema(entity)
+    def _edit(self, entity: EntityType) -> TableEdit:
+        schema, dataset = table_schema(entity), self._snapshot.dataset(entity)
         written = self._written.get(entity.table_key, schema.empty_table())
         deletes = self._deleted.get(entity.table_key, pa.array([], pa.string()))
+        found = self._places.get(entity.table_key, [])
         if written.num_rows:
-            ids = written[ID].combine_chunks()
-            committed = self._snapshot.dataset(entity).rows_of(ids, schema.names[1:])
+            committed = dataset.rows_of(written[ID].combine_chunks(), schema.names[1:])
             written = written.filter(differing(written, committed.select(schema.names)))
-        return TableChanges(upserts=written, deletes=deletes)
+            found = [*found, committed.select(PLACE)]
+        changes = TableChanges(upserts=written, deletes=deletes)
+        there = pa.concat_tables(found)
+        there = there.filter(pc.is_in(there[ID], value_set=changes.ids))
+        # Two statements may have found one row.
+        there = there.group_by(list(PLACE)).aggregate([])
+        return TableEdit(changes, there, made_for=dataset.ref)
 
 
 def _without(rows: pa.Table, ids: pa.Array) -> pa.Table:

@@ -21,6 +21,7 @@ from omnigraph.store.datasets.files import (
 )
 from omnigraph.store.datasets.lance_values import LandingRefused, VersionNote, with_row_ids
 from omnigraph.store.datasets.reading import (
+    PLACE,
     VALUES_IN_PREDICATE,
     BlobCell,
     Dataset,
@@ -33,6 +34,7 @@ from omnigraph.store.datasets.reading import (
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
+    "PLACE",
     "SEGMENTS_PER_INDEX",
     "VALUES_IN_PREDICATE",
     "BlobCell",

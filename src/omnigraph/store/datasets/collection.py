@@ -45,7 +45,7 @@ from omnigraph.store.datasets.lance_values import (
     text_of,
     with_row_ids,
 )
-from omnigraph.store.datasets.reading import Dataset
+from omnigraph.store.datasets.reading import ROW_ADDRESS, ROW_ID, Dataset
 from omnigraph.store.durability import Durability
 from omnigraph.store.objects import objects_at
 from omnigraph.store.root import DiskRoot, graph_root
@@ -59,8 +59,6 @@ from omnigraph.store.transactions import (
 )
 
 __all__ = ["SEGMENTS_PER_INDEX", "Datasets", "EditCounts"]
-
-ROW_ID, ROW_ADDRESS = "_rowid", "_rowaddr"
 
 # Every look-up asks every segment of an index; past this many they are written anew as one.
 SEGMENTS_PER_INDEX = 4
@@ -199,16 +197,18 @@ class Datasets:
         return tuple(fragments)
 
     def stage_edit(
-        self, ref: DatasetRef, upserts: pa.Table, deletes: pa.Array
+        self, ref: DatasetRef, upserts: pa.Table, there: pa.Table
     ) -> tuple[Update, EditCounts]:
-        """Replace or add rows by id, and delete rows by id. A replaced row keeps its row id."""
+        """Put rows, and take away those that are `there`: the places of all that must go.
+
+        A row that replaces one with its id keeps the row id of that one.
+        """
         dataset = self.open(ref)
         assert upserts.schema.names == dataset.column_names, f"rows of another table than {ref}"
+        assert pc.count_distinct(there["id"]).as_py() == there.num_rows, f"{ref} repeats an id"
         upsert_ids = upserts["id"].combine_chunks()
-        found = dataset.rows_of(pa.concat_arrays([upsert_ids, deletes]))
-        assert pc.count_distinct(found["id"]).as_py() == found.num_rows, f"{ref} repeats an id"
         # Ordered by row id: Lance keeps a short note of ids that ascend, in every later version.
-        updated = found.filter(pc.is_in(found["id"], value_set=upsert_ids)).sort_by(ROW_ID)
+        updated = there.filter(pc.is_in(there["id"], value_set=upsert_ids)).sort_by(ROW_ID)
         fresh = upserts.filter(
             pc.invert(pc.is_in(upsert_ids, value_set=updated["id"].combine_chunks()))
         )
@@ -216,11 +216,11 @@ class Datasets:
         # rest to Lance, so one file serves both.
         replacing = upserts.take(pc.index_in(updated["id"], value_set=upsert_ids))
         written = self.stage_rows(ref, dataset.as_stored(pa.concat_tables([replacing, fresh])))
-        removed, kept = self._delete_rows(dataset, found[ROW_ADDRESS].to_numpy())
+        removed, kept = self._delete_rows(dataset, there[ROW_ADDRESS].to_numpy())
         counts = EditCounts(
             inserted=fresh.num_rows,
             updated=updated.num_rows,
-            deleted=found.num_rows - updated.num_rows,
+            deleted=there.num_rows - updated.num_rows,
         )
         new = with_row_ids(written, updated[ROW_ID].to_numpy())
         return Update(removed=removed, updated=kept, new=new), counts

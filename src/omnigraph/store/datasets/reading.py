@@ -21,6 +21,7 @@ from omnigraph.store.layout import BLOB_MARK
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
+    "PLACE",
     "VALUES_IN_PREDICATE",
     "BlobCell",
     "Dataset",
@@ -43,6 +44,11 @@ UNPACKED = 4
 LIMIT_BATCH_ROWS = 16_384
 # More would only wait in memory: whoever takes batches is slower than the disk.
 BATCHES_AHEAD = 2
+
+ROW_ID, ROW_ADDRESS = "_rowid", "_rowaddr"
+
+# Which row it is, for good, and where it lies in one version of the table.
+PLACE = ("id", ROW_ID, ROW_ADDRESS)
 
 WRITTEN_AT = "_row_last_updated_at_version"
 
@@ -307,34 +313,36 @@ class Dataset:
         found = found.filter(pc.is_in(found["id"], value_set=ids))
         if not columns:
             return found
-        rows = self.rows_at(row_set(found["_rowid"].to_numpy()), columns)
-        order = pc.index_in(found["_rowid"], value_set=rows["_rowid"].combine_chunks())
+        rows = self.rows_at(row_set(found[ROW_ID].to_numpy()), columns)
+        order = pc.index_in(found[ROW_ID], value_set=rows[ROW_ID].combine_chunks())
         for column in columns:
             found = found.append_column(rows.schema.field(column), rows[column].take(order))
-        return found.select([*wanted, "_rowid", "_rowaddr"])
+        return found.select([*wanted, ROW_ID, ROW_ADDRESS])
 
     def rows_at(self, rows: RowSet, columns: Sequence[str]) -> pa.Table:
         """The columns and `_rowid` of the rows with these row ids, in the order of a scan."""
         return self._read(columns, with_row_id=True, row_addr_allowlist=rows)
 
     def rows_among(self, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """`id` and the columns of the rows with one of these values in a column.
+        """`id`, `_rowid`, `_rowaddr` and the columns of the rows with one of these values in one.
 
         A look-up where the column has an index, a pass over it where it has none.
         """
         wanted = list(dict.fromkeys(["id", column, *columns]))
         if pa.types.is_floating(values.type):
             # Lance and Arrow tell 0 from -0; NumPy compares numbers.
-            found = self.scan(wanted)
+            found = self.scan(wanted, with_row_id=True, with_row_address=True)
             return found.filter(pa.array(np.isin(found[column].to_numpy(), values.to_numpy())))
         if len(values) > VALUES_IN_PREDICATE:
-            found = self.scan(wanted)
+            found = self.scan(wanted, with_row_id=True, with_row_address=True)
             return found.filter(pc.is_in(found[column], value_set=values))
         if pa.types.is_unsigned_integer(values.type):
             # Lance can't translate an expression over unsigned integers.
             listed = ", ".join(str(int(value)) for value in values.to_pylist())
-            return self._read(wanted, filter=f"`{column}` IN ({listed})" if listed else "false")
-        return self.scan(wanted, predicate=pc.field(column).isin(values))
+            among = f"`{column}` IN ({listed})" if listed else "false"
+            return self._read(wanted, filter=among, with_row_id=True, with_row_address=True)
+        among = pc.field(column).isin(values)
+        return self.scan(wanted, predicate=among, with_row_id=True, with_row_address=True)
 
     def rows_written_after(self, version: int, columns: Sequence[str]) -> pa.Table:
         """The rows that versions after `version` on this dataset's line added or replaced."""
