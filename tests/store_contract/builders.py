@@ -104,7 +104,7 @@ def changes(
 
 def put(
     store: GraphStore,
-    changed: ChangeSet | Callable[[Snapshot], ChangeSet],
+    changed: ChangeSet | Callable[[Snapshot], ChangeSet | Edits],
     *,
     branch: str = MAIN,
     faults: Faults = NEVER,
@@ -113,7 +113,8 @@ def put(
     message: str | None = None,
 ) -> CommitId | None:
     def prepare(snapshot: Snapshot) -> Edits:
-        return locate(changed(snapshot) if callable(changed) else changed, snapshot)
+        made = changed(snapshot) if callable(changed) else changed
+        return made if isinstance(made, Edits) else locate(made, snapshot)
 
     return write(
         store,

@@ -227,6 +227,17 @@ def metadata_of(fragments: Sequence[str]) -> list[FragmentMetadata]:
     return [_metadata(fragment) for fragment in fragments]
 
 
+def deletion_file_of(fragment: str) -> str | None:
+    """Where the note of a fragment's deleted rows lies; None if there is none, or a fork's source
+    has it."""
+    # Without the row ids: to read those of many rows takes longer than all the rest.
+    metadata = FragmentMetadata.from_json(json.dumps({**json.loads(fragment), "row_id_meta": None}))
+    deletions = metadata.deletion_file
+    if deletions is None or deletions.base_id is not None:
+        return None
+    return deletions.path(metadata.id)
+
+
 def _metadata(text: str) -> FragmentMetadata:
     row_ids = (value := json.loads(text))["row_id_meta"]
     if not isinstance(row_ids, str):

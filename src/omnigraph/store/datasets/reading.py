@@ -306,8 +306,7 @@ class Dataset:
         """`id`, `_rowid`, `_rowaddr` and the columns of the rows with these ids."""
         wanted = ["id", *columns]
         if len(ids) <= LOOKUP_BY_LIST:
-            # As SQL, since to translate an expression takes Lance as long as a small look-up.
-            among = f"id IN ({', '.join(map(sql_text, ids.to_pylist()))})" if len(ids) else "false"
+            among = _among("id", ids)
             return self._read(wanted, filter=among, with_row_id=True, with_row_address=True)
         found = self.scan(["id"], with_row_id=True, with_row_address=True)
         found = found.filter(pc.is_in(found["id"], value_set=ids))
@@ -336,18 +335,26 @@ class Dataset:
         if len(values) > VALUES_IN_PREDICATE:
             found = self.scan(wanted, with_row_id=True, with_row_address=True)
             return found.filter(pc.is_in(found[column], value_set=values))
-        if pa.types.is_unsigned_integer(values.type):
-            # Lance can't translate an expression over unsigned integers.
-            listed = ", ".join(str(int(value)) for value in values.to_pylist())
-            among = f"`{column}` IN ({listed})" if listed else "false"
-            return self._read(wanted, filter=among, with_row_id=True, with_row_address=True)
-        among = pc.field(column).isin(values)
-        return self.scan(wanted, predicate=among, with_row_id=True, with_row_address=True)
+        among = _among(column, values)
+        return self._read(wanted, filter=among, with_row_id=True, with_row_address=True)
 
     def rows_written_after(self, version: int, columns: Sequence[str]) -> pa.Table:
         """The rows that versions after `version` on this dataset's line added or replaced."""
         # Lance takes its virtual columns in SQL only, not in Arrow's expressions.
         return self._read(columns, filter=f"{WRITTEN_AT} > {int(version)}")
+
+
+def _among(column: str, values: pa.Array) -> pc.Expression | str:
+    """The predicate that a column has one of these values."""
+    if not len(values):
+        return "false"
+    if pa.types.is_unsigned_integer(values.type):
+        # Lance can't translate an expression over unsigned integers.
+        return f"`{column}` IN ({', '.join(map(str, values.to_pylist()))})"
+    if pa.types.is_string(values.type) and len(values) <= LOOKUP_BY_LIST:
+        # As SQL, since to translate an expression takes Lance as long as a small look-up.
+        return f"`{column}` IN ({', '.join(map(sql_text, values.to_pylist()))})"
+    return pc.field(column).isin(values)
 
 
 def _parts(
