@@ -247,7 +247,7 @@ def test_a_branch_made_before_an_upkeep_goes_on_from_what_it_saw(store: GraphSto
 def test_an_upkeep_stands_in_no_writers_way(store: GraphStore) -> None:
     other, head = open_store(str(store.root)), store.snapshot().commit.id
 
-    seen = []
+    seen: list[CommitKind] = []
 
     def meanwhile(snapshot: Snapshot) -> Edits:
         prepared = locate(changes(people=people(ada=50), gone=["p1"]), snapshot)
