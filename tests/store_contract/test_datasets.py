@@ -26,6 +26,7 @@ from omnigraph.store.datasets import (
     write_fragments,
     write_scratch,
 )
+from omnigraph.store.datasets.reading import TAKEN_ONE_BY_ONE
 from omnigraph.store.transactions import (
     Append,
     DatasetRef,
@@ -286,6 +287,18 @@ def test_every_type_of_property_survives_a_round_trip(datasets: Datasets) -> Non
     read = datasets.open(ref).scan(schema.names)
     assert read.cast(schema).to_pylist() == [{"id": "x", **empty}]
     assert [f.type for f in read.schema] == [f.type for f in schema]
+
+
+@pytest.mark.parametrize("count", [3, 2 * TAKEN_ONE_BY_ONE])
+def test_rows_are_taken_by_their_place_among_those_that_are_left(
+    datasets: Datasets, count: int
+) -> None:
+    ref = create(datasets, people(**{f"p{n}": n for n in range(60)}))
+    ref = edit(datasets, ref, people(p7=70, new=1), gone=["p0", "p1", "p30"])
+    dataset = datasets.open(ref)
+    places = np.random.default_rng(count).integers(0, dataset.row_count, count)
+    columns = ["age", "id"]
+    assert dataset.take(places, columns).equals(dataset.scan(columns).take(places))
 
 
 def test_a_scan_takes_a_predicate_and_names_rows_on_request(datasets: Datasets) -> None:

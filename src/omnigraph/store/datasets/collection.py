@@ -206,15 +206,15 @@ class Datasets:
         dataset = self.open(ref)
         assert upserts.schema.names == dataset.column_names, f"rows of another table than {ref}"
         assert pc.count_distinct(there["id"]).as_py() == there.num_rows, f"{ref} repeats an id"
-        upsert_ids = upserts["id"].combine_chunks()
+        replaced_by = pc.index_in(there["id"], value_set=upserts["id"].combine_chunks())
         # Ordered by row id: Lance keeps a short note of ids that ascend, in every later version.
-        updated = there.filter(pc.is_in(there["id"], value_set=upsert_ids)).sort_by(ROW_ID)
-        fresh = upserts.filter(
-            pc.invert(pc.is_in(upsert_ids, value_set=updated["id"].combine_chunks()))
-        )
+        updated = there.append_column("by", replaced_by).filter(replaced_by.is_valid())
+        updated = updated.sort_by(ROW_ID)
+        is_new = np.ones(upserts.num_rows, dtype=bool)
+        is_new[updated["by"].to_numpy()] = False
         # Updated rows go first: a fragment may name the row ids of its first rows and leave the
         # rest to Lance, so one file serves both.
-        replacing = upserts.take(pc.index_in(updated["id"], value_set=upsert_ids))
+        replacing, fresh = upserts.take(updated["by"]), upserts.filter(pa.array(is_new))
         written = self._write_rows(dataset, dataset.as_stored(pa.concat_tables([replacing, fresh])))
         removed, kept = self._delete_rows(dataset, there[ROW_ADDRESS].to_numpy())
         counts = EditCounts(

@@ -39,6 +39,10 @@ VALUES_IN_PREDICATE = 10_000
 # cheaper than the list.
 LOOKUP_BY_LIST = 1_000
 
+# To find the n-th row among deleted ones Lance counts these, for each row anew: thousands of rows
+# take it a second. For more than so many, a pass over the row ids is quicker.
+TAKEN_ONE_BY_ONE = 32
+
 # Rows are about so much larger in memory than in a file, and never more of them come at once.
 UNPACKED = 4
 LIMIT_BATCH_ROWS = 16_384
@@ -174,8 +178,19 @@ class Dataset:
 
     def take(self, rows: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
         """Rows by their place in a scan."""
+        if len(rows) > TAKEN_ONE_BY_ONE and self._has_deletions:
+            return self._take_by_row_id(rows, columns)
         with failures("read", self.ref.path):
             return self._handle.take(rows.tolist(), columns=list(columns))
+
+    @property
+    def _has_deletions(self) -> bool:
+        return self._handle.stats.dataset_stats()["num_deleted_rows"] > 0
+
+    def _take_by_row_id(self, rows: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
+        places, order = np.unique(rows, return_inverse=True)
+        row_ids = self.scan([], with_row_id=True)[ROW_ID].to_numpy()[places]
+        return self.rows_at(row_set(row_ids), columns).select(list(columns)).take(order)
 
     def head(self, column: str, *, limit_rows: int) -> pa.Array:
         """The first values of a column."""
