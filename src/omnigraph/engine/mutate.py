@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -42,7 +43,7 @@ from omnigraph.read.rows import columns_in, matching
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
-from omnigraph.store.datasets import PLACE, Dataset
+from omnigraph.store.datasets import PLACE, ROW_ADDRESS, ROW_ID, Dataset
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.check import Asking, check_changes, tables_judged_by
@@ -251,7 +252,7 @@ class MutationStaging:
     def _placed(self, entity: EntityType, committed: pa.Table) -> pa.Table:
         """The rows, now that it is noted where they lie: deletes are of rows that were found."""
         self._places.setdefault(entity.table_key, []).append(committed.select(PLACE))
-        return committed.drop_columns([name for name in PLACE if name != ID])
+        return committed.drop_columns([ROW_ID, ROW_ADDRESS])
 
     def _united(self, entity: EntityType, committed: pa.Table) -> pa.Table:
         """Of these committed rows, those neither rewritten nor deleted; and all written ones."""
@@ -303,7 +304,8 @@ class MutationStaging:
         there = pa.concat_tables(found)
         there = there.filter(pc.is_in(there[ID], value_set=changes.ids))
         # Two statements may have found one row.
-        there = there.group_by(list(PLACE)).aggregate([])
+        _, first = np.unique(there[ROW_ID].to_numpy(), return_index=True)
+        there = there.take(first)
         return TableEdit(changes, there, made_for=dataset.ref)
 
 
