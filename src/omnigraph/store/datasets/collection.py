@@ -42,7 +42,7 @@ from omnigraph.store.datasets.lance_values import (
     segment_of,
     segment_text,
     storage_failed,
-    text_of,
+    text_without_row_ids,
     with_row_ids,
 )
 from omnigraph.store.datasets.reading import ROW_ADDRESS, ROW_ID, Dataset
@@ -329,7 +329,7 @@ class Datasets:
             if left is None:
                 removed.append(fragment_id)
             else:
-                kept.append(text_of(left))
+                kept.append(text_without_row_ids(left))
         return tuple(removed), tuple(kept)
 
     # Landing -------------------------------------------------------------------------------------
