@@ -43,7 +43,7 @@ from omnigraph.read.rows import columns_in, matching
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
-from omnigraph.store.datasets import PLACE, ROW_ADDRESS, ROW_ID, Dataset
+from omnigraph.store.datasets import PLACE, ROW_ID, Dataset
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.check import Asking, check_changes, tables_judged_by
@@ -141,7 +141,7 @@ class MutationStaging:
         self._parameters = parameters
         self._now_ms = now_ms
         self._read: set[TableKey] = set()
-        self._places: dict[TableKey, list[pa.Table]] = {}
+        self._found: dict[TableKey, list[pa.Table]] = {}
         self._written: dict[TableKey, pa.Table] = {}
         self._deleted: dict[TableKey, pa.Array] = {}
         self._violations = Violations()
@@ -213,8 +213,9 @@ class MutationStaging:
         found = [pa.array([], pa.string())]
         for end, name in ((SRC, edge.source), (DST, edge.target)):
             if name == node.name:
-                committed = self._placed(edge, self._dataset(edge).rows_among(end, ids, []))
-                rows = self._united(edge, committed)
+                committed = self._dataset(edge).rows_among(end, ids, [])
+                self._note(edge, committed)
+                rows = self._united(edge, committed.select([ID, end]))
                 found.append(rows.filter(pc.is_in(rows[end], value_set=ids))[ID].combine_chunks())
         return pc.unique(pa.concat_arrays(found))
 
@@ -241,18 +242,19 @@ class MutationStaging:
         else:
             among = pushed(where, entity, parameters=values, now_ms=now)
             found = dataset.scan(needed, predicate=among, with_row_id=True, with_row_address=True)
-        rows = self._united(entity, self._placed(entity, found).select(needed))
-        return matching(rows, where, entity, parameters=values, now_ms=now)
+        rows = self._united(entity, found.select(needed))
+        rows = matching(rows, where, entity, parameters=values, now_ms=now)
+        self._note(entity, _only(found, rows[ID].combine_chunks()))
+        return rows
 
     def _dataset(self, entity: EntityType) -> Dataset:
         """The committed rows of a type, for a statement that depends on what is there."""
         self._read.add(entity.table_key)
         return self._snapshot.dataset(entity)
 
-    def _placed(self, entity: EntityType, committed: pa.Table) -> pa.Table:
-        """The rows, now that it is noted where they lie: deletes are of rows that were found."""
-        self._places.setdefault(entity.table_key, []).append(committed.select(PLACE))
-        return committed.drop_columns([ROW_ID, ROW_ADDRESS])
+    def _note(self, entity: EntityType, committed: pa.Table) -> None:
+        """Remember rows that a statement is about, with their places: none is asked for twice."""
+        self._found.setdefault(entity.table_key, []).append(committed)
 
     def _united(self, entity: EntityType, committed: pa.Table) -> pa.Table:
         """Of these committed rows, those neither rewritten nor deleted; and all written ones."""
@@ -295,18 +297,33 @@ class MutationStaging:
         schema, dataset = table_schema(entity), self._snapshot.dataset(entity)
         written = self._written.get(entity.table_key, schema.empty_table())
         deletes = self._deleted.get(entity.table_key, pa.array([], pa.string()))
-        found = self._places.get(entity.table_key, [])
         if written.num_rows:
-            committed = dataset.rows_of(written[ID].combine_chunks(), schema.names[1:])
-            written = written.filter(differing(written, committed.select(schema.names)))
-            found = [*found, committed.select(PLACE)]
+            committed = self._committed(entity, written[ID].combine_chunks())
+            written = written.filter(differing(written, committed))
         changes = TableChanges(upserts=written, deletes=deletes)
-        there = pa.concat_tables(found)
-        there = there.filter(pc.is_in(there[ID], value_set=changes.ids))
+        # Deletes are of rows that were found.
+        found = pa.concat_tables([t.select(PLACE) for t in self._found[entity.table_key]])
+        there = _only(found, changes.ids)
         # Two statements may have found one row.
         _, first = np.unique(there[ROW_ID].to_numpy(), return_index=True)
-        there = there.take(first)
-        return TableEdit(changes, there, made_for=dataset.ref)
+        return TableEdit(changes, there.take(first), made_for=dataset.ref)
+
+    def _committed(self, entity: EntityType, ids: pa.Array) -> pa.Table:
+        """The committed rows with these ids, whole; those that no update has read are looked up."""
+        columns = table_schema(entity).names
+        noted = self._found.get(entity.table_key, [])
+        whole = [t.select(columns) for t in noted if {*columns} <= {*t.column_names}]
+        for rows in whole:
+            ids = ids.filter(pc.invert(pc.is_in(ids, value_set=rows[ID].combine_chunks())))
+        if len(ids) or not whole:
+            found = self._snapshot.dataset(entity).rows_of(ids, columns[1:])
+            self._note(entity, found)
+            whole.append(found.select(columns))
+        return pa.concat_tables(whole)
+
+
+def _only(rows: pa.Table, ids: pa.Array) -> pa.Table:
+    return rows.filter(pc.is_in(rows[ID].combine_chunks(), value_set=ids))
 
 
 def _without(rows: pa.Table, ids: pa.Array) -> pa.Table:

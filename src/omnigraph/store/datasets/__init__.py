@@ -22,7 +22,6 @@ from omnigraph.store.datasets.files import (
 from omnigraph.store.datasets.lance_values import LandingRefused, VersionNote, with_row_ids
 from omnigraph.store.datasets.reading import (
     PLACE,
-    ROW_ADDRESS,
     ROW_ID,
     VALUES_IN_PREDICATE,
     BlobCell,
@@ -37,7 +36,6 @@ from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
     "PLACE",
-    "ROW_ADDRESS",
     "ROW_ID",
     "SEGMENTS_PER_INDEX",
     "VALUES_IN_PREDICATE",

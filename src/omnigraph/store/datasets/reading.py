@@ -22,7 +22,6 @@ from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
     "PLACE",
-    "ROW_ADDRESS",
     "ROW_ID",
     "VALUES_IN_PREDICATE",
     "BlobCell",
