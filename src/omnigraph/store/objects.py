@@ -160,11 +160,11 @@ class DiskObjects:
         try:
             unfinished.write_bytes(data)
             # Before the rename: a name must never be durable before its bytes are.
-            self._disk.sync_bytes([unfinished])
+            self._disk.sync_bytes(unfinished)
             yield unfinished
         finally:
             unfinished.unlink(missing_ok=True)
-        self._disk.sync_names([target])
+        self._disk.sync_name(target)
 
 
 @contextmanager

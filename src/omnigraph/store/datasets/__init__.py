@@ -22,6 +22,8 @@ from omnigraph.store.datasets.files import (
 )
 from omnigraph.store.datasets.lance_values import LandingRefused, VersionNote, with_row_ids
 from omnigraph.store.datasets.reading import (
+    PLACE,
+    ROW_ID,
     VALUES_IN_PREDICATE,
     BlobCell,
     Dataset,
@@ -34,6 +36,8 @@ from omnigraph.store.datasets.reading import (
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
+    "PLACE",
+    "ROW_ID",
     "SEGMENTS_PER_INDEX",
     "VALUES_IN_PREDICATE",
     "BlobCell",
