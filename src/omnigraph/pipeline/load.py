@@ -24,12 +24,14 @@ from omnigraph.pipeline.record import Recording, name_tasks, stage_task
 from omnigraph.pipeline.runner import Ran, Runner
 from omnigraph.pipeline.sources import PlannedInput
 from omnigraph.pipeline.stage import (
+    HELD_BYTES,
     Keeping,
     Origin,
     Share,
     StagedFile,
     StageJob,
     discard,
+    not_held,
     stage_pieces,
 )
 from omnigraph.store.arrow import table_schema
@@ -43,9 +45,10 @@ __all__ = ["LoadMode", "LoadedTable", "Phases", "Progress", "StagedLoad", "TaskN
 Progress = Callable[[str, int, int], None]
 """Hears the phase (`read`, `check`), how much of it is done, and out of how much."""
 
-# Up to here the driver holds the rows, and looks up what they are about instead of reading whole
-# columns. At this size (half a million rows) both ways take about as much processor time in one
-# process, and on Spark a join costs seconds more whatever the size.
+# Up to here the driver holds the rows, unless they turn out to be more (`HELD_BYTES`), and looks up
+# what they are about instead of reading whole columns. At this size (half a million rows) both ways
+# take about as much processor time in one process, and on Spark a join costs seconds more whatever
+# the size.
 SMALL_BYTES = 32 << 20
 
 
@@ -173,7 +176,15 @@ def stage_load(
     graph = objects_at(root, Durability.RELAXED, snapshot.options).get(GRAPH)
     assert graph is not None, "a graph is where it was opened"
     job = StageJob(
-        snapshot.catalog, uris, snapshot.options, root, graph, now_ms, keeping, quarantine
+        snapshot.catalog,
+        uris,
+        snapshot.options,
+        root,
+        graph,
+        now_ms,
+        keeping,
+        quarantine,
+        hold_bytes=HELD_BYTES // max(1, len(planned.tasks)),
     )
     tell("read", 0, size)
     ran = _run(runner, planned, job, recording, snapshot, tell)
@@ -239,9 +250,14 @@ def _gather(
 ) -> StagedLoad:
     """The shares of all tasks, in the order of the input."""
     staged = [table for one in ran for table in one.result.tables]
+    keeping = job.keeping
+    if Keeping.HELD in keeping and not all(table.held for table in staged):
+        keeping = keeping.without_memory()
     tables = {}
     for entity in job.catalog.entities:
         mine = [table for table in staged if table.key == entity.table_key]
+        if Keeping.HELD not in keeping:
+            mine = [not_held(job, entity, table) for table in mine]
         if mine:
             tables[entity.table_key] = LoadedTable(
                 entity=entity,
@@ -258,7 +274,7 @@ def _gather(
         mode=mode,
         catalog=job.catalog,
         root=root,
-        keeping=job.keeping,
+        keeping=keeping,
         tables=tables,
         read=sum(one.result.read for one in ran),
         rejected=sum(one.result.rejected for one in ran),
