@@ -23,7 +23,7 @@ from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.bad_rows import BadRows
 from omnigraph.engine.blob import Blob, find_blob
 from omnigraph.engine.export import Target, export
-from omnigraph.engine.frames import readable
+from omnigraph.engine.frames import readable, scratch_folders
 from omnigraph.engine.load import GivenMapping, Progress, Request, load, rehearse
 from omnigraph.engine.maintain import index_infos, optimize
 from omnigraph.engine.merge import merge
@@ -214,23 +214,32 @@ class Graph:
         if engine == "local" and spark is not None:
             rule = "a Spark session was passed as well: leave out one of the two"
             raise ArgumentInvalid(argument="engine", value=engine, rule=rule)
-        with readable(self._store, source, spark=spark, start=self._session) as (
-            readable_source,
-            session,
-        ):
+        base = BranchName(from_) if from_ is not None else None
+        with scratch_folders(self._store) as new_folder:
+            readable_source, session = readable(
+                self._store,
+                source,
+                branch=BranchName(branch),
+                from_=base,
+                mapping=mapping,
+                spark=spark,
+                start=self._session,
+                new_folder=new_folder,
+            )
             request = Request(
                 readable_source,
                 mapping=mapping,
                 format=format,
                 mode=mode,
                 branch=BranchName(branch),
-                from_=BranchName(from_) if from_ is not None else None,
+                from_=base,
                 load_id=load_id,
                 resume=resume,
                 # Whoever passes a session means it to be used.
                 engine="spark" if session is not None and engine == "auto" else engine,
                 bad_rows=BadRows(on_error, quarantine, max_errors),
                 is_dry_run=dry_run,
+                new_folder=new_folder,
             )
             if dry_run:
                 return rehearse(

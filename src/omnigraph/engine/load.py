@@ -47,7 +47,8 @@ Progress = Callable[[str, int, int], None]
 
 ENGINES = ("auto", "spark", "local")
 
-# What came with the call and is no larger than this is loaded here: it never waits for Spark.
+# What came with the call and is no larger than this is loaded here: it never waits for Spark. What
+# is larger, Spark's tasks read from storage: they do not carry it.
 IN_PROCESS_BYTES = 32 << 20
 
 
@@ -66,6 +67,8 @@ class Request:
     engine: str
     bad_rows: BadRows
     is_dry_run: bool
+    new_folder: Callable[[], str]
+    """Names a folder in the graph's storage that is removed when the load has ended."""
 
 
 def load(
@@ -274,6 +277,8 @@ class _Preparation:
         self._tell("start", 0, 0)
         with self._clock.phase("start"):
             runner = self._start(planned)
+            if runner.engine == "spark" and planned.is_in_memory and not _is_little(planned):
+                planned = planned.stored(store, folder=request.new_folder())
         # A single task is done or it is not: there is nothing to account for.
         if self._recording is None and len(planned.tasks) > 1 and not request.is_dry_run:
             self._recording = Recording.begin(
@@ -302,7 +307,7 @@ class _Preparation:
         from omnigraph.pipeline.local import InProcess
 
         # Files, however small, are Spark's unless told otherwise: one rule to remember.
-        is_quick = planned.is_in_memory and planned.size <= IN_PROCESS_BYTES
+        is_quick = planned.is_in_memory and _is_little(planned)
         if self._request.engine == "local" or (self._request.engine == "auto" and is_quick):
             return InProcess()
         return self._start_spark()
@@ -418,6 +423,10 @@ def _quarantine(store: GraphStore, request: Request) -> AbstractContextManager["
         named = source if isinstance(source, list | tuple) else ()
         source = next((one for one in named if isinstance(one, str | os.PathLike)), "rows")
     return opened(request.bad_rows, source=os.fspath(source), unique=store.clock.ulid())
+
+
+def _is_little(planned: "PlannedInput") -> bool:
+    return planned.size <= IN_PROCESS_BYTES
 
 
 def _silent(phase: str, done: int, total: int) -> None:

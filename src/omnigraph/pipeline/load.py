@@ -6,9 +6,10 @@ One pass over the input: each task reads its pieces, turns them into checked row
 """
 
 import contextlib
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 
@@ -22,13 +23,14 @@ from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.quarantine import Quarantine
 from omnigraph.pipeline.record import Recording, name_tasks, stage_task
 from omnigraph.pipeline.runner import Ran, Runner
-from omnigraph.pipeline.sources import PlannedInput
+from omnigraph.pipeline.sources import Piece, PlannedInput
 from omnigraph.pipeline.stage import (
     HELD_BYTES,
     Keeping,
     Origin,
     Share,
     StagedFile,
+    StagedTable,
     StageJob,
     discard,
     not_held,
@@ -129,6 +131,8 @@ class StagedLoad:
     """What is wrong with the rejected rows."""
     parts: tuple[str, ...]
     """Files of the quarantine, in the order of the input."""
+    pieces: tuple[Piece, ...] = field(repr=False)
+    """The input, in order: what origins name by number."""
     input_bytes: int
     tasks: tuple[TaskNote, ...]
     resumed: int = 0
@@ -188,7 +192,7 @@ def stage_load(
     )
     tell("read", 0, size)
     ran = _run(runner, planned, job, recording, snapshot, tell)
-    load = _gather(ran, job, mode=mode, root=root, size=size)
+    load = _gather(ran, job, planned, mode=mode, root=root)
     tell("read", size, size)
     return load
 
@@ -246,10 +250,15 @@ def _keeping(mode: LoadMode, runner: Runner, size: int, *, may_reject: bool) -> 
 
 
 def _gather(
-    ran: Sequence[Ran[Share]], job: StageJob, *, mode: LoadMode, root: str, size: int
+    ran: Sequence[Ran[Share]], job: StageJob, planned: PlannedInput, *, mode: LoadMode, root: str
 ) -> StagedLoad:
     """The shares of all tasks, in the order of the input."""
-    staged = [table for one in ran for table in one.result.tables]
+    starts = itertools.accumulate(map(len, planned.tasks), initial=0)
+    staged = [
+        _renumbered(table, first=first)
+        for first, one in zip(starts, ran, strict=False)
+        for table in one.result.tables
+    ]
     keeping = job.keeping
     if Keeping.HELD in keeping and not all(table.held for table in staged):
         keeping = keeping.without_memory()
@@ -280,10 +289,17 @@ def _gather(
         rejected=sum(one.result.rejected for one in ran),
         violations=_row_violations(ran),
         parts=tuple(part for one in ran for part in one.result.parts),
-        input_bytes=size,
+        pieces=tuple(piece for task in planned.tasks for piece in task),
+        input_bytes=planned.size,
         tasks=tuple(TaskNote(one.partition, one.pid) for one in ran),
         resumed=sum(one.result.was_done for one in ran),
     )
+
+
+def _renumbered(table: StagedTable, *, first: int) -> StagedTable:
+    """With the pieces of its task counted as those of the load."""
+    origins = (Origin(first + origin.piece, origin.rows) for origin in table.origins)
+    return replace(table, origins=tuple(origins))
 
 
 def _row_violations(ran: Sequence[Ran[Share]]) -> Violations:

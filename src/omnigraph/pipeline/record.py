@@ -29,6 +29,7 @@ from omnigraph.base.ids import BranchName, TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.pipeline.sources import Piece
 from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, ScratchRows
+from omnigraph.pipeline.sources.stored import digest_of
 from omnigraph.pipeline.stage import (
     Origin,
     Share,
@@ -277,12 +278,12 @@ def stage_task(job: StageJob, folder: str, task: NamedTask) -> Share:
     objects = objects_at(job.root, Durability.FSYNC, job.options)
     name = f"{folder}/{task.name}.json"
     if (done := objects.get(name)) is not None:
-        return _share(done, task.pieces)
+        return _share(done)
     share = stage_pieces(job, task.pieces)
     if share.violations:
         return share
     try:
-        objects.put(name, _told(share, task.pieces, job.uris))
+        objects.put(name, _told(share, job.uris))
         if not objects.exists(f"{folder}.json"):
             objects.delete(name)
             raise StorageFailed(doing="stage", path=folder, reason="the load was given up")
@@ -297,7 +298,7 @@ def _identity(piece: Piece) -> str:
         case ScratchRows():
             return repr(piece)
         case InlineLines() | InlineTable():
-            return f"{piece!r} {hashlib.sha256(piece.data).hexdigest()}"
+            return f"{piece!r} {digest_of(piece.data)}"
         case _:
             try:
                 about = Path(piece.path).stat()
@@ -306,13 +307,13 @@ def _identity(piece: Piece) -> str:
             return f"{piece!r} {about.st_size} {about.st_mtime_ns}"
 
 
-def _told(share: Share, pieces: Sequence[Piece], uris: Mapping[TableKey, str]) -> bytes:
+def _told(share: Share, uris: Mapping[TableKey, str]) -> bytes:
     tables = [
         {
             "key": table.key,
             "uri": uris[table.key],
             "files": [asdict(file) for file in table.files],
-            "origins": [[pieces.index(origin.piece), origin.rows] for origin in table.origins],
+            "origins": [[origin.piece, origin.rows] for origin in table.origins],
             "gives_ids": table.gives_ids,
         }
         for table in share.tables
@@ -320,14 +321,14 @@ def _told(share: Share, pieces: Sequence[Piece], uris: Mapping[TableKey, str]) -
     return json.dumps({"read": share.read, "tables": tables}).encode()
 
 
-def _share(data: bytes, pieces: Sequence[Piece]) -> Share:
+def _share(data: bytes) -> Share:
     told = json.loads(data)
     tables = tuple(
         StagedTable(
             key=TableKey(table["key"]),
             files=tuple(StagedFile(**file) for file in table["files"]),
             held=(),
-            origins=tuple(Origin(pieces[number], rows) for number, rows in table["origins"]),
+            origins=tuple(Origin(piece, rows) for piece, rows in table["origins"]),
             gives_ids=table["gives_ids"],
         )
         for table in told["tables"]

@@ -103,7 +103,9 @@ class StageJob:
 class Origin:
     """So many rows, one after the other, came from one piece."""
 
-    piece: Piece
+    piece: int
+    """Its number among those of the task, later among those of the load: a piece that holds its
+    rows itself would be sent back with them."""
     rows: int
 
 
@@ -179,14 +181,14 @@ def _stage_into(tables: list[StagedTable], job: StageJob, pieces: Sequence[Piece
     violations = Violations()
     waiting = _Waiting(job)
     with rejected_rows(job.quarantine) as bad:
-        for piece in pieces:
+        for number, piece in enumerate(pieces):
             for conformed in conform_piece(piece, catalog=job.catalog, now_ms=job.now_ms):
                 read += conformed.read
                 rejected += conformed.rejected
                 violations.merge(conformed.violations)
                 if bad is not None and not bad.is_full:
                     bad.add(map(Rejected.of, conformed.bad))
-                waiting.add(piece, conformed)
+                waiting.add(number, conformed)
                 if waiting.size >= FLUSH_BYTES:
                     waiting.flush(tables)
     parts = () if bad is None else bad.parts
@@ -257,7 +259,7 @@ class _Waiting:
         self._given: set[TableKey] = set()
         self.size = 0
 
-    def add(self, piece: Piece, conformed: Conformed) -> None:
+    def add(self, piece: int, conformed: Conformed) -> None:
         for typed in in_input_order(conformed.rows):
             key = typed.entity.table_key
             self._entities[key] = typed.entity

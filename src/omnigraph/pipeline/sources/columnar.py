@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from omnigraph.base.errors import FileMissing, SourceInvalid
 from omnigraph.pipeline.feed import Feed
 from omnigraph.pipeline.sources.pieces import InlineTable, LanceRows, RowGroups, ScratchRows
+from omnigraph.pipeline.sources.stored import data_in
 from omnigraph.store.datasets import fragment_batches, open_at
 
 __all__ = [
@@ -91,7 +92,7 @@ def _batches(
             dataset = open_at(path, version)
             yield from dataset.batches(columns, fragment_ids=fragments, batch_rows=BATCH_ROWS)
         case InlineTable(data=data):
-            yield from pa.ipc.open_stream(pa.py_buffer(data))
+            yield from pa.ipc.open_stream(pa.py_buffer(data_in(data)))
         case ScratchRows(uri=uri, fragment=fragment, options=options):
             yield from fragment_batches(
                 uri, fragment, columns, batch_rows=BATCH_ROWS, options=options

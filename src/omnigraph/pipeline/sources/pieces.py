@@ -21,6 +21,7 @@ __all__ = [
     "Piece",
     "RowGroups",
     "ScratchRows",
+    "Stored",
     "TextTable",
 ]
 
@@ -51,12 +52,27 @@ class LinesFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """Bytes that came with the call, in an object that tasks read: see `stored`."""
+
+    root: str
+    options: dict[str, str] | None = field(repr=False, hash=False)
+    """What it takes to reach it, if it lies in a bucket: secrets too."""
+    name: str
+    size: int
+    digest: str
+
+    def __len__(self) -> int:
+        return self.size
+
+
+@dataclass(frozen=True, slots=True)
 class InlineLines:
     """Lines that came with the call. `first_row` counts those of the pieces before it."""
 
     file: str
     first_row: int
-    data: bytes = field(repr=False)
+    data: bytes | Stored = field(repr=False)
 
     @property
     def size(self) -> int:
@@ -131,7 +147,7 @@ class InlineTable:
 
     file: str
     first_row: int
-    data: bytes = field(repr=False)
+    data: bytes | Stored = field(repr=False)
     feed: Feed
 
     @property

@@ -8,7 +8,7 @@ import itertools
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,9 @@ from omnigraph.pipeline.sources.pieces import (
     Piece,
     ScratchRows,
 )
+from omnigraph.pipeline.sources.stored import store_pieces
 from omnigraph.pipeline.sources.streams import is_packed, size_of
+from omnigraph.store.graph_store import GraphStore
 
 __all__ = ["PlannedInput", "check_frame", "pack", "plan_pieces"]
 
@@ -62,6 +64,10 @@ class PlannedInput:
     """Bytes of all pieces: compressed in a compressed file, not so in Parquet."""
     is_in_memory: bool
     """Whether the rows came with the call and not as names of files."""
+
+    def stored(self, store: GraphStore, *, folder: str) -> "PlannedInput":
+        """The same, with rows that came with the call in a folder of the graph."""
+        return replace(self, tasks=store_pieces(store, self.tasks, folder=folder))
 
 
 def plan_pieces(
