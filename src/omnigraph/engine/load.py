@@ -277,6 +277,9 @@ class _Preparation:
         self._tell("start", 0, 0)
         with self._clock.phase("start"):
             runner = self._start(planned)
+            if self._recording is None:
+                parallelism = runner.parallelism
+                planned = planned.dealt(parallelism)
             if runner.engine == "spark" and planned.is_in_memory and not _is_little(planned):
                 planned = planned.stored(store, folder=request.new_folder())
         # A single task is done or it is not: there is nothing to account for.

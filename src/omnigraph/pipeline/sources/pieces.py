@@ -5,7 +5,7 @@ rows are numbered from 0 within it; `reading.place_in` turns a number into a pla
 look up. Lines name their type themselves; a piece of a table carries the `Feed` that does.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.pipeline.feed import Feed
 
@@ -23,6 +23,7 @@ __all__ = [
     "ScratchRows",
     "Stored",
     "TextTable",
+    "join",
 ]
 
 
@@ -171,3 +172,16 @@ class ScratchRows:
 
 LinesPiece = LineRange | LinesFile | InlineLines
 Piece = LinesPiece | CsvRange | CsvFile | RowGroups | LanceRows | InlineTable | ScratchRows
+
+
+def join(left: Piece, right: Piece) -> Piece | None:
+    """Two pieces as one, where the second begins in a file at the end of the first."""
+    # One file has one form, so ranges of one path are of one kind.
+    if isinstance(left, LineRange | CsvRange) and isinstance(right, LineRange | CsvRange):
+        follows = left.path == right.path and left.end == right.start
+        return replace(left, end=right.end) if follows else None
+    if isinstance(left, RowGroups) and isinstance(right, RowGroups):
+        follows = left.path == right.path and left.groups[-1] + 1 == right.groups[0]
+        groups, size = (*left.groups, *right.groups), left.size + right.size
+        return replace(left, groups=groups, size=size) if follows else None
+    return None

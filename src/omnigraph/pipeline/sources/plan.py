@@ -8,7 +8,7 @@ import itertools
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ from omnigraph.pipeline.sources.pieces import (
     LinesFile,
     Piece,
     ScratchRows,
+    join,
 )
 from omnigraph.pipeline.sources.stored import store_pieces
 from omnigraph.pipeline.sources.streams import is_packed, size_of
@@ -54,6 +55,10 @@ __all__ = ["PlannedInput", "check_frame", "pack", "plan_pieces"]
 LEAST_TASK_BYTES, MOST_TASK_BYTES = 1 << 20, 128 << 20
 TASKS_PER_CORE = 3
 
+# Input is cut before it is known who will read it: finely enough for so many workers. What comes to
+# lie in one task is joined again.
+WIDEST = 256
+
 STDIN = "-"
 
 
@@ -64,10 +69,18 @@ class PlannedInput:
     """Bytes of all pieces: compressed in a compressed file, not so in Parquet."""
     is_in_memory: bool
     """Whether the rows came with the call and not as names of files."""
+    cut: tuple[Piece, ...] = field(repr=False)
+    """The input as small pieces, which make up the tasks."""
+
+    def dealt(self, parallelism: int) -> "PlannedInput":
+        """The same for so many workers."""
+        task_bytes = _task_bytes(self.size, parallelism)
+        tasks = [_joined(task) for task in pack(self.cut, task_bytes=task_bytes)]
+        return replace(self, tasks=tasks)
 
     def stored(self, store: GraphStore, *, folder: str) -> "PlannedInput":
         """The same, with rows that came with the call in a folder of the graph."""
-        return replace(self, tasks=store_pieces(store, self.tasks, folder=folder))
+        return replace(self, tasks=store_pieces(store, self.tasks, folder=folder), cut=())
 
 
 def plan_pieces(
@@ -78,7 +91,7 @@ def plan_pieces(
     format: str | None = None,
     parallelism: int,
 ) -> PlannedInput:
-    """The source as tasks for `parallelism` workers.
+    """The source as tasks for `parallelism` workers, to be `dealt` again where there are others.
 
     A source is a path or several (files, directories, globs; `-` is standard input), bytes or an
     open file of NDJSON, rows as dicts, a frame, or frames by name.
@@ -89,16 +102,19 @@ def plan_pieces(
     if isinstance(source, LandedFrames):
         pieces = list(_pieces_of_landed(source, tables))
     elif paths is not None:
-        pieces = list(_pieces_of_files(find_files(paths, form=form), tables, parallelism))
+        pieces = list(_pieces_of_files(find_files(paths, form=form), tables))
     else:
         if form not in (None, Form.JSONL):
             instead = "give it as a file"
             raise Unsupported(what=f"reading {form.value} that is no file", instead=instead)
         pieces = list(_pieces_in_memory(source, tables))
-    size = sum(piece.size for piece in pieces)
-    tasks = pack(pieces, task_bytes=_task_bytes(size, parallelism))
-    is_in_memory = paths is None and not isinstance(source, LandedFrames)
-    return PlannedInput(tasks, size, is_in_memory)
+    planned = PlannedInput(
+        tasks=[],
+        size=sum(piece.size for piece in pieces),
+        is_in_memory=paths is None and not isinstance(source, LandedFrames),
+        cut=tuple(pieces),
+    )
+    return planned.dealt(parallelism)
 
 
 def check_frame(
@@ -127,6 +143,18 @@ def pack(pieces: Iterable[Piece], *, task_bytes: int) -> list[tuple[Piece, ...]]
 def _task_bytes(size: int, parallelism: int) -> int:
     even = size // (TASKS_PER_CORE * parallelism)
     return min(max(even, LEAST_TASK_BYTES), MOST_TASK_BYTES)
+
+
+def _joined(task: Sequence[Piece]) -> tuple[Piece, ...]:
+    """Neighbours as one piece, up to what is parsed at once."""
+    joined: list[Piece] = []
+    for piece in task:
+        both = join(joined[-1], piece) if joined else None
+        if both is not None and both.size <= BLOCK_BYTES:
+            joined[-1] = both
+        else:
+            joined.append(piece)
+    return tuple(joined)
 
 
 @dataclass(frozen=True)
@@ -188,11 +216,9 @@ def _path(path: object) -> str | os.PathLike[str]:
 # Files --------------------------------------------------------------------------------------------
 
 
-def _pieces_of_files(
-    files: Sequence[InputFile], tables: _Tables, parallelism: int
-) -> Iterator[Piece]:
+def _pieces_of_files(files: Sequence[InputFile], tables: _Tables) -> Iterator[Piece]:
     size = sum(map(size_of, files))
-    cut_bytes = min(BLOCK_BYTES, _task_bytes(size, parallelism))
+    cut_bytes = min(BLOCK_BYTES, _task_bytes(size, WIDEST))
     for file in files:
         yield from _pieces_of(file, tables, cut_bytes=cut_bytes)
 
