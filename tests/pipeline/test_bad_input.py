@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -92,7 +93,9 @@ def test_a_packed_line_without_end_is_refused(
 
 
 @pytest.mark.parametrize("name", ["Person.csv.gz", "in.jsonl.gz", "Person.tsv.zst", "in.jsonl.zst"])
-@pytest.mark.parametrize("damage", ["cut short", "garbled", "not packed at all", "more behind it"])
+@pytest.mark.parametrize(
+    "damage", ["cut short", "garbled", "not packed at all", "more behind it", "no bytes"]
+)
 def test_a_damaged_archive_is_an_error_that_names_the_file(
     tmp_path: Path, name: str, damage: str
 ) -> None:
@@ -106,6 +109,7 @@ def test_a_damaged_archive_is_an_error_that_names_the_file(
         "garbled": packed[:16] + bytes(64) + packed[80:],
         "not packed at all": b"type,data\n",
         "more behind it": packed + b"more",
+        "no bytes": b"",
     }[damage]
     with pytest.raises(SourceInvalid, match=f"{name}.*damaged or cut short"):
         conform_all(_written(tmp_path / name, broken))
@@ -142,6 +146,44 @@ def test_a_bad_row_of_a_table_is_named_by_its_row_and_given_as_json(
     assert [(r.kind, r.property_name) for r in bad.reasons] == [expected]
     assert [r.line for r in bad.reasons] == [3 if "csv" in form else 2]
     assert json.loads(bad.text)["email"] == "b@x"
+
+
+NO_TEXT_IN_A_LIST = pa.ListArray.from_arrays(
+    pa.array([0, 1, 3, 3]), pa.array([b"a", b"b", b"\xff"]).view(pa.string())
+)
+ODD_COLUMNS: list[tuple[str, str, pa.Array]] = [
+    ("a time too late", "seen", pa.array([0, 2**62, None], pa.timestamp("ms"))),
+    ("a time too early", "seen", pa.array([0, -(2**62), None], pa.timestamp("us", "UTC"))),
+    ("a day too late", "born", pa.array([0, 2**31 - 1, None], pa.int32()).view(pa.date32())),
+    ("a time of day", "born", pa.array([0, 1, None], pa.timestamp("ns"))),
+    ("a time too late for a day", "born", pa.array([0, 2**62, None], pa.timestamp("ms"))),
+    ("no UTF-8", "nick", pa.array([b"a", b"\xff", None]).view(pa.string())),
+    ("no UTF-8 in a list", "tags", NO_TEXT_IN_A_LIST),
+    ("no UTF-8 for a day", "born", pa.array([None, b"\xff", None], pa.binary()).view(pa.string())),
+    ("no UTF-8 in a key", "email", pa.array([b"a@x", b"\xff@x", b"c@x"]).view(pa.string())),
+]
+
+
+@pytest.mark.parametrize("form", ["parquet", "table", "run-end encoded"])
+@pytest.mark.parametrize(
+    ("name", "column"), [case[1:] for case in ODD_COLUMNS], ids=[case[0] for case in ODD_COLUMNS]
+)
+def test_a_value_that_nobody_could_read_back_is_a_bad_row(
+    tmp_path: Path, form: str, name: str, column: pa.Array
+) -> None:
+    table = pa.table({"email": ["a@x", "b@x", "c@x"], "name": ["a", "b", "c"]})
+    if form == "run-end encoded":
+        column = pc.run_end_encode(column)
+    columns = dict(zip(table.column_names, table.columns, strict=True)) | {name: column}
+    source: Any = {"Person": pa.table(columns)}
+    if form == "parquet":
+        pq.write_table(source["Person"], tmp_path / "Person.parquet")
+        source = str(tmp_path / "Person.parquet")
+    blocks = conform_all(source)
+    (bad,) = bad_rows(blocks)
+    assert [(r.kind, r.property_name, r.line) for r in bad.reasons] == [("type", name, 2)]
+    assert json.loads(bad.text)["name"] == "b"
+    assert [row["name"] for row in rows_by_type(blocks)["Person"]] == ["a", "c"]
 
 
 def _csv_of(table: pa.Table, path: Path) -> Path:
@@ -206,6 +248,25 @@ def test_files_of_a_directory_named_like_a_type_are_of_that_type(tmp_path: Path)
     assert [row["name"] for row in found] == ["0", "1", "2"]
 
 
+@pytest.mark.parametrize("name", ["Person.CSV", "PERSON.Tsv.GZ", "in.JSONL.Zst", "Person.PARQUET"])
+def test_the_case_of_a_suffix_makes_no_difference(tmp_path: Path, name: str) -> None:
+    delimiter = b"\t" if "Tsv" in name else b","
+    data = text([ADA]).encode() if "JSONL" in name else b"email,name\nada@x.org,ada\n"
+    data = data if "JSONL" in name else data.replace(b",", delimiter)
+    match name.rpartition(".")[2]:
+        case "GZ":
+            data = gzip.compress(data)
+        case "Zst":
+            data = pa.compress(data, codec="zstd", asbytes=True)
+        case _:
+            pass
+    _written(tmp_path / name, data)
+    if name.endswith("PARQUET"):
+        pq.write_table(pa.table({"email": ["ada@x.org"], "name": ["ada"]}), tmp_path / name)
+    (found,) = rows_by_type(conform_all(tmp_path))["Person"]
+    assert (found["email"], found["name"]) == ("ada@x.org", "ada")
+
+
 def test_a_format_says_what_files_are_whose_names_do_not(tmp_path: Path) -> None:
     (tmp_path / "Person").mkdir()
     _written(tmp_path / "Person" / "part-0000", b"email,name\na@x,a\n")
@@ -222,6 +283,8 @@ WRONG_SOURCES: list[tuple[str, Any, type[OmnigraphError], str]] = [
     ("a number", 5, ArgumentInvalid, "int"),
     ("a set in a row", [{"type": "Note", "data": {"text": {1}}}], ArgumentInvalid, "row 1.*set"),
     ("a list for a row", [ADA, [1]], ArgumentInvalid, "row 2.*list"),
+    ("nothing for the first row", [None, ADA], ArgumentInvalid, "row 1.*NoneType"),
+    ("nothing for a row", iter([ADA, None]), ArgumentInvalid, "row 2.*NoneType"),
     ("a row where paths are", ["a.jsonl", ADA], ArgumentInvalid, "the others are paths"),
     ("a row that is not in a list", ADA, ArgumentInvalid, "put rows into a list"),
     ("a frame of no type", pa.table({"a": [1]}), SourceInvalid, "which type"),

@@ -18,7 +18,7 @@ from omnigraph.pipeline.sources import delimited, plan, plan_pieces
 from omnigraph.pipeline.sources.pieces import CsvRange
 
 CATALOG = compile_schema(SourceText("node Cell { a: String?  b: String? }", "cell.pg"))
-SOUP = st.text(st.sampled_from('ab,"\n\r'), max_size=40)
+SOUP = st.text(st.sampled_from('ab,"\n\r\ufeff\0'), max_size=40)
 
 
 def read(text: bytes, *, cut: int = 1 << 20) -> tuple[list[Any], list[Any]]:
@@ -77,6 +77,16 @@ def test_a_broken_record_spoils_only_itself(
     assert len(good) == len(before) + len(after)
 
 
+@pytest.mark.parametrize("cut", [1, 1 << 20])
+def test_a_mark_within_a_file_is_part_of_its_cell(cut: int) -> None:
+    mark = "\ufeff"
+    text = f"{mark}a\n{mark}\n{mark}x\nx{mark}\n"
+    assert read(text.encode(), cut=cut) == (
+        [(mark, None), (f"{mark}x", None), (f"x{mark}", None)],
+        [],
+    )
+
+
 def test_an_empty_cell_is_null_and_a_quoted_one_is_empty_text() -> None:
     assert read(b'a,b\n,""\n') == ([(None, "")], [])
 
@@ -114,6 +124,8 @@ def test_bytes_that_are_not_utf8_spoil_only_their_record() -> None:
         (b"a,a\n", "two columns have this name"),
         (b"a,\xff\n", "not UTF-8"),
         (b'a,"b\n', "quote out of place"),
+        (b"a,b\r1,2\r", "lines end in a carriage return alone"),
+        (b'"a",b\r1,"x\ny"\r' * 100_000, "lines end in a carriage return alone"),
         (b"a,c\n", "no property of this name"),
         (b"a,B\n", "did you mean b"),
     ],

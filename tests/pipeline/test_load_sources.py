@@ -2,6 +2,8 @@
 
 import gzip
 import io
+import json
+import os
 import pickle
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -20,6 +22,7 @@ from omnigraph.base.errors import (
     InputUnreadable,
     KeyTaken,
     SourceInvalid,
+    Unsupported,
 )
 from omnigraph.base.ids import MAIN
 from omnigraph.engine import load as load_module
@@ -252,3 +255,42 @@ def test_frames_of_spark_load_with_their_own_session(
     with pytest.raises(ArgumentInvalid, match="only Spark frames"):
         graph.load({"Person": people, "Knows": KNOWS}, mode="append", spark=spark)
     assert list((tmp_path / "g.omni" / "__staging").rglob("*.lance")) == []
+
+
+ODD_NAME = os.fsdecode(b"caf\xe9")
+
+
+@pytest.mark.parametrize("name", [f"{ODD_NAME}.jsonl", f"{ODD_NAME}/Person.csv"])
+def test_a_name_that_is_not_utf8_is_told_as_text(graph: Graph, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "in" / name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"email,age\na,x\nb,1\n" if "csv" in name else b"{\n" + LINES)
+    aside: dict[str, Any] = {"on_error": "quarantine", "quarantine": str(tmp_path / "aside")}
+    done = graph.load(path, mode="append", engine="local", **aside)
+    assert done.quarantine is not None and done.rejected == 1
+    (line,) = (Path(done.quarantine) / "rejected-00000.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(line)["file"] == str(path).encode(errors="backslashreplace").decode()
+
+
+def test_a_parquet_file_whose_name_is_not_utf8_is_refused(graph: Graph, tmp_path: Path) -> None:
+    (tmp_path / f"{ODD_NAME}.parquet").touch()
+    with pytest.raises(Unsupported, match=r"caf.*\.parquet"):
+        graph.load(tmp_path / f"{ODD_NAME}.parquet", mode="append", engine="local")
+
+
+def test_the_first_and_the_last_moment_are_loaded_read_and_exported(tmp_path: Path) -> None:
+    (tmp_path / "g.pg").write_text("node At { on: Date @key  at: DateTime }")
+    days = [date(1, 1, 1), date(9999, 12, 31)]
+    moments = [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999000, UTC)]
+    source: Any = {"At": pa.table({"on": days, "at": pa.array(moments, pa.timestamp("us", "UTC"))})}
+    for name in ("one.omni", "two.omni"):
+        graph = Graph.init(str(tmp_path / name), tmp_path / "g.pg")
+        graph.load(source, mode="append", engine="local")
+        found = graph.query(
+            "query q() { match { $a: At } return { $a.on, $a.at } order { $a.on } }"
+        )
+        assert [[*row.values()] for row in found.to_pylist()] == [
+            [day, moment] for day, moment in zip(days, moments, strict=True)
+        ]
+        graph.export(tmp_path / f"{name}.jsonl")
+        source = tmp_path / f"{name}.jsonl"

@@ -7,7 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph.base.errors import FileMissing, MappingInvalid, OmnigraphError, SourceInvalid
+from omnigraph.base.errors import (
+    FileMissing,
+    MappingInvalid,
+    OmnigraphError,
+    SourceInvalid,
+    StorageFailed,
+)
 from omnigraph.pipeline.mapping import feed_for, read_mapping
 from tests.pipeline.forms import bad_rows, conform_all, rows_by_type
 from tests.pipeline.world import CATALOG
@@ -107,6 +113,38 @@ def test_ids_come_from_the_id_column_unless_that_is_a_property() -> None:
     assert (row["id"], "a property" in row.values()) == ("1", True)
 
 
+@pytest.mark.parametrize(
+    ("ids", "loaded", "rejected"),
+    [
+        (pa.array([1.5, 2.0, None]), ["2"], [0]),
+        (pa.array([float("nan"), 1e300, 3.0]), ["3"], [0, 1]),
+        (pa.array([2**64 - 1, 0, None], pa.uint64()), [f"{2**64 - 1}", "0"], []),
+        (pa.array([-1, 2**63 - 1, None]), ["-1", f"{2**63 - 1}"], []),
+    ],
+    ids=["a fraction", "no number", "large", "whole"],
+)
+def test_an_id_that_is_no_whole_number_rejects_its_row(
+    ids: pa.Array, loaded: list[str], rejected: list[int]
+) -> None:
+    notes = pa.table({"id": ids, "text": ["a", "b", "c"]})
+    blocks = conform_all({"Note": notes})
+    found = rows_by_type(blocks).get("Note", [])
+    assert [row["id"] for row in found if row["id"] is not None] == loaded
+    bad = bad_rows(blocks)
+    assert [row.number for row in bad] == rejected
+    assert {(r.kind, r.property_name) for row in bad for r in row.reasons} <= {("type", "id")}
+    assert len(found) + len(bad) == 3
+
+
+def test_an_id_that_does_not_fit_is_not_passed_over_beside_a_key() -> None:
+    cities = pa.table({"code": [1, 2], "key": [1.5, 2.0]})
+    blocks = conform_all(cities, mapping={"node": "City", "id": "key"})
+    assert [row.reasons[0].message for row in bad_rows(blocks)] == [
+        'City: "id" is 1.5, which can\'t be an id: text or a whole number'
+    ]
+    assert [row["id"] for row in rows_by_type(blocks)["City"]] == ["2"]
+
+
 WRONG: list[tuple[str, Any, str]] = [
     ("an unknown type", {"node": "Persn"}, r"mapping: .*no node type Persn.*did you mean Person"),
     ("an edge as a node", {"node": "Knows"}, "no node type Knows"),
@@ -118,6 +156,11 @@ WRONG: list[tuple[str, Any, str]] = [
     ("an unknown property", {"node": "Person", "properties": {"nam": "x"}}, "did you mean name"),
     ("a column that is no text", {"node": "Person", "properties": {"name": 1}}, "must be text"),
     ("an unknown column", {"node": "Person", "properties": {"email": "mial"}}, "mean mail"),
+    ("a number", 5, "mapping: it must hold rules.*int"),
+    ("bytes", b"a.yaml", "mapping: it must hold rules.*bytes"),
+    ("an empty pattern", {"": {"node": "Person"}}, "mapping, : .*this one is empty"),
+    ("a pattern of nothing", {"./": {"node": "Person"}}, "mapping, ./: .*this one is empty"),
+    ("half a character", {"node": "Person", "constants": {"nick": "\ud800"}}, "nick holds half"),
     ("an unknown id", {"node": "Person", "id": "key"}, "no column key"),
     ("a constant that fits not", {"node": "Person", "constants": {"age": "x"}}, "constants.age"),
     (
@@ -145,6 +188,8 @@ def test_a_mapping_that_names_what_is_not_there_is_refused(mapping: Any, message
 
 FILES: list[tuple[str, str, type[OmnigraphError], str]] = [
     ("no YAML", "a: [", MappingInvalid, r"m\.yaml:1:5: it is no YAML"),
+    ("no such day", "a: {node: Person, constants: {born: 2024-02-30}}", MappingInvalid, "no YAML"),
+    ("too deep", "[" * 5_000 + "]" * 5_000, MappingInvalid, "no YAML"),
     ("a name twice", "a: {node: Person}\na: {node: City}", MappingInvalid, r"m\.yaml:2: a stands"),
     ("text", "hello", MappingInvalid, "must hold rules"),
     ("an unknown type", "\n\nx.csv: {node: Nobody}", MappingInvalid, r"m\.yaml:3: the schema"),
@@ -160,6 +205,12 @@ def test_a_mapping_file_that_can_not_be_used_is_refused_with_its_line(
     (tmp_path / "m.yaml").write_text(text)
     with pytest.raises(error, match=message):
         read_mapping(tmp_path / "m.yaml", CATALOG)
+
+
+def test_a_mapping_file_of_an_impossible_name_can_not_be_read() -> None:
+    for name in ("a\0b", "x" * 5_000):
+        with pytest.raises(StorageFailed):
+            read_mapping(name, CATALOG)
 
 
 def test_a_mapping_file_that_is_not_there_is_missing(tmp_path: Path) -> None:

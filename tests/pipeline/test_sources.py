@@ -1,14 +1,22 @@
 import itertools
+import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from omnigraph.base.errors import FileMissing, LimitExceeded, StorageFailed, Unsupported
+from omnigraph.base.errors import (
+    FileMissing,
+    LimitExceeded,
+    OmnigraphError,
+    StorageFailed,
+    Unsupported,
+)
 from omnigraph.pipeline.sources import lines, plan, plan_pieces
-from omnigraph.pipeline.sources.files import find_files
+from omnigraph.pipeline.sources.files import find_files, stem_of
 from omnigraph.pipeline.sources.lines import lines_before, read_range
 from omnigraph.pipeline.sources.pieces import LineRange
 from omnigraph.pipeline.sources.plan import pack
@@ -70,6 +78,76 @@ def test_directories_and_globs_name_their_ndjson_files_once_in_order(tmp_path: P
     assert found(str(tmp_path)) == names
     assert found(str(tmp_path / "*.*json*"), names[0]) == names[:2]
     assert found(names[1], str(tmp_path)) == [names[1], names[0], names[2]]
+
+
+def test_a_file_is_read_once_however_it_is_spelt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "e.jsonl").touch()
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "other.jsonl").symlink_to("real/e.jsonl")
+    spellings = ["real/e.jsonl", "./real/e.jsonl", str(tmp_path / "real" / "e.jsonl")]
+    spellings += ["link/../real/e.jsonl", "link/e.jsonl", "other.jsonl", "real", "link", "."]
+    for first in spellings[:6]:
+        assert found(first, *spellings) == [first]
+
+
+def test_a_table_with_two_names_is_two_tables(tmp_path: Path) -> None:
+    (tmp_path / "Person.csv").touch()
+    (tmp_path / "City.csv").symlink_to("Person.csv")
+    names = [str(tmp_path / name) for name in ("City.csv", "Person.csv")]
+    assert found(str(tmp_path), *names) == names
+
+
+def test_in_a_directory_case_and_links_hide_no_data(tmp_path: Path) -> None:
+    place, elsewhere = tmp_path / "in", tmp_path / "elsewhere"
+    (place / "deep").mkdir(parents=True)
+    elsewhere.mkdir()
+    names = ("Event.CSV", "a.JSONL.Gz", "b.Parquet", "deep/c.NDJSON", "deep/d.tsv.ZST")
+    for name in names:
+        (place / name).touch()
+    (elsewhere / "z.jsonl").touch()
+    (elsewhere / "back").symlink_to(place)
+    (place / "deep" / "up").symlink_to(place)
+    (place / "more").symlink_to(elsewhere)
+    wanted = sorted((*names, "more/z.jsonl"))
+    assert found(str(place)) == [str(place / name) for name in wanted]
+    assert {stem_of(name) for name in wanted} == {"Event", *"abcdz"}
+
+
+ODD_FILES: dict[str, tuple[Callable[[Path], None], type[OmnigraphError], str]] = {
+    "gone.jsonl": (lambda path: path.symlink_to("nowhere"), FileMissing, "gone"),
+    "loop": (lambda path: path.symlink_to(path), FileMissing, "loop"),
+    "pipe.jsonl": (os.mkfifo, Unsupported, "pipe"),
+    "tools.XLSX": (Path.touch, Unsupported, "tools"),
+}
+
+
+@pytest.mark.parametrize("name", ODD_FILES)
+def test_what_can_not_be_read_is_refused_by_its_name_and_from_a_directory(
+    tmp_path: Path, name: str
+) -> None:
+    make, error, named = ODD_FILES[name]
+    (tmp_path / "a.jsonl").touch()
+    make(tmp_path / name)
+    for source in (tmp_path / name, tmp_path):
+        with pytest.raises(error, match=named):
+            find_files([str(source)])
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("x" * 5_000, StorageFailed), ("a\0b", FileMissing), ("\ud800", FileMissing)],
+    ids=["too long", "a zero", "half a character"],
+)
+def test_a_name_that_no_file_can_have_is_a_typed_error(
+    name: str, error: type[OmnigraphError]
+) -> None:
+    with pytest.raises(error) as caught:
+        find_files([name])
+    assert caught.value.render().encode()
 
 
 def test_a_file_whose_name_looks_like_a_glob_is_that_file(tmp_path: Path) -> None:

@@ -53,11 +53,12 @@ def read_mapping(given: GivenMapping, catalog: Catalog) -> tuple[Rule, ...]:
         return ()
     content: object = given
     place, lines = "mapping", dict[str, int]()
-    if not isinstance(given, Mapping):
+    if isinstance(given, str | os.PathLike):
         place = str(given)
         content, lines = _read_yaml(Path(given))
     if not isinstance(content, Mapping):
-        raise MappingInvalid(place=place, reason="it must hold rules by the names of tables")
+        reason = f"it must hold rules by the names of tables, and is a {type(content).__name__}"
+        raise MappingInvalid(place=place, reason=reason)
     if "node" in content or "edge" in content:
         return (_RuleText(place, content).rule("*", catalog),)
     return tuple(
@@ -90,6 +91,8 @@ class _RuleText:
     content: Any
 
     def rule(self, pattern: str, catalog: Catalog) -> Rule:
+        if not PurePath(pattern).parts:
+            raise self._wrong("a rule is for the tables of a name or pattern, and this one is empty")
         if not isinstance(self.content, Mapping):
             raise self._wrong("a rule is a set of words such as node: Person")
         is_edge = "edge" in self.content
@@ -151,7 +154,7 @@ class _RuleText:
             type_ = entity.by_name[name].type
             if plain is not None and not fits_json(plain, type_):
                 raise self._wrong(f"constants.{name} is {value!r}, not {expectation(type_)}")
-            yield name, json.dumps(plain)
+            yield name, self._json(f"constants.{name}", plain)
 
     def _check_property(self, entity: EntityType, name: str) -> None:
         if name not in entity.by_name:
@@ -169,6 +172,14 @@ class _RuleText:
         if given is None:
             return []
         return list(given) if isinstance(given, list | tuple) else [given]
+
+    def _json(self, word: str, value: object) -> str:
+        try:
+            text = json.dumps(value, ensure_ascii=False)
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise self._wrong(f"{word} holds half of a surrogate pair") from error
+        return text
 
     def _text(self, word: str, value: object) -> str:
         if not isinstance(value, str):
@@ -188,12 +199,14 @@ def _read_yaml(path: Path) -> tuple[object, dict[str, int]]:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise FileMissing(path=str(path)) from error
-    except (OSError, UnicodeDecodeError) as error:
+    # No UTF-8, or a name that no file can have.
+    except (OSError, ValueError) as error:
         raise StorageFailed(doing="read", path=str(path), reason=str(error)) from error
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         content: object = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    # A day that there is not, and a nesting without end, are no errors of YAML's own.
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         place = str(path) if mark is None else f"{path}:{mark.line + 1}:{mark.column + 1}"
         reason = getattr(error, "problem", None) or str(error)

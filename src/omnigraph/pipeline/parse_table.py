@@ -9,22 +9,23 @@ import csv
 import datetime
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.blob_text import text_from_blob
-from omnigraph.base.types import EnumOf, Scalar, ValueType
+from omnigraph.base.types import EnumOf, Scalar
 from omnigraph.base.violations import Violation
-from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType, NodeType
+from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.feed import Feed, key_types
 from omnigraph.pipeline.parsed import Parsed, ParsedRows, Rejections
 from omnigraph.pipeline.sources.delimited import Records
 from omnigraph.pipeline.sources.pieces import TextTable
 from omnigraph.store.identity import derive_ids
-from omnigraph.write.arriving import arriving_array, plain_type
-from omnigraph.write.coerce import coerce
+from omnigraph.write.arriving import arriving_array, as_plain, plain_type
+from omnigraph.write.coerce import Coerced, coerce
+from omnigraph.write.readable import clipped, readable
 from omnigraph.write.validate import Rows, key_of
 
 __all__ = ["Cells", "parse_batch", "parse_cells", "row_as_text"]
@@ -62,7 +63,7 @@ def parse_cells(cells: Cells, *, catalog: Catalog) -> Parsed:
 
 def row_as_text(table: pa.RecordBatch | pa.Table, row: int) -> str:
     """The row as a JSON object, by the names of its columns."""
-    (cells,) = table.slice(row, 1).to_pylist()
+    cells = {name: readable(table[name][row]) for name in table.schema.names}
     return json.dumps(cells, default=_plain, ensure_ascii=False)
 
 
@@ -124,86 +125,81 @@ def _rows(
     table: pa.RecordBatch | pa.Table, numbers: np.ndarray, feed: Feed, catalog: Catalog
 ) -> tuple[tuple[ParsedRows, ...], Rejections]:
     entity = feed.entity(catalog)
-    ends: dict[str, pa.Array] = {}
+    names: dict[str, pa.Array] = {}
     rejections: Rejections = {}
-    if isinstance(entity, EdgeType):
-        for end, columns, node in (
-            ("from", feed.source, entity.source),
-            ("to", feed.target, entity.target),
-        ):
-            given = [_one(table[name]) for name in columns]
-            ends[end], misfits = _end(catalog.node_by_name[node], given)
-            _reject(rejections, numbers, misfits, _misfit(entity, end, catalog, given))
+    for member, named, violation in _named(table, feed, entity, catalog):
+        names[member] = named.values
+        _reject(rejections, numbers, named.misfits, violation)
+    rows = _columns(table, feed, entity, names)
     if rejections:
-        kept = ~np.isin(numbers, list(rejections))
-        mask = pa.array(kept)
-        table = table.filter(mask)
-        ends = {end: column.filter(mask) for end, column in ends.items()}
-        numbers = numbers[kept]
-    rows = _columns(table, feed, entity, ends)
+        kept = np.flatnonzero(~np.isin(numbers, list(rejections)))
+        rows, numbers = rows.take(kept), numbers[kept]
     return ((ParsedRows(entity, numbers, rows),) if rows.count else ()), rejections
 
 
 def _columns(
-    table: pa.RecordBatch | pa.Table, feed: Feed, entity: EntityType, ends: dict[str, pa.Array]
+    table: pa.RecordBatch | pa.Table, feed: Feed, entity: EntityType, names: dict[str, pa.Array]
 ) -> Rows:
     properties = {
-        name: _arriving(_one(table[column]), entity.by_name[name].type)
+        name: as_plain(_one(table[column]), entity.by_name[name].type)
         for name, column in feed.properties
     }
     for name, value in feed.constants:
         one = arriving_array([json.loads(value)], entity.by_name[name].type)
         properties[name] = one.take(pa.array(np.zeros(table.num_rows, dtype=np.int64)))
-    ids = None if feed.id is None else _one(table[feed.id])
+    ids = names.get(ID)
     return Rows(
         count=table.num_rows,
         properties=properties,
-        ids=None if ids is None or ids.null_count == len(ids) else _id_text(ids),
-        sources=ends.get("from"),
-        targets=ends.get("to"),
+        ids=None if ids is None or ids.null_count == len(ids) else ids,
+        sources=names.get("from"),
+        targets=names.get("to"),
     )
-
-
-def _arriving(column: pa.Array, type_: ValueType) -> pa.Array:
-    """The column in one of the forms that `coerce` takes."""
-    if pa.types.is_string(column.type):
-        return column
-    plain = plain_type(type_, column.type)
-    assert plain is not None, "types were looked at when the pieces were planned"
-    return column if column.type == plain else column.cast(plain)
-
-
-def _id_text(column: pa.Array) -> pa.Array:
-    text = pa.types.is_string(column.type)
-    return column if text else _arriving_id(column).cast(pa.string())
-
-
-def _arriving_id(column: pa.Array) -> pa.Array:
-    plain = plain_type(Scalar.STRING, column.type)
-    if plain is not None:
-        return column.cast(plain)
-    return coerce(_arriving(column, Scalar.I64), Scalar.I64).values
 
 
 def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-# Ends ---------------------------------------------------------------------------------------------
+# Ids and ends ------------------------------------------------------------------------------------
 
 
-def _end(node: NodeType, columns: list[pa.Array]) -> tuple[pa.Array, np.ndarray]:
-    """The references that the columns make, and the rows in which they make none."""
-    nothing = np.empty(0, dtype=np.int64)
+def _named(
+    table: pa.RecordBatch | pa.Table, feed: Feed, entity: EntityType, catalog: Catalog
+) -> Iterator[tuple[str, Coerced, Callable[[int], Violation]]]:
+    """Each member that names a node or an edge: its ids, and what to say where a row gives none."""
+    if feed.id is not None:
+        given = [_one(table[feed.id])]
+        yield ID, _ids(given[0]), _misfit(entity, ID, given, "an id: text or a whole number")
+    if isinstance(entity, EdgeType):
+        for end, columns, name in (
+            ("from", feed.source, entity.source),
+            ("to", feed.target, entity.target),
+        ):
+            node = catalog.node_by_name[name]
+            given = [_one(table[column]) for column in columns]
+            yield end, _end(node, given), _misfit(entity, end, given, key_of(node))
+
+
+def _ids(column: pa.Array) -> Coerced:
+    if plain_type(Scalar.STRING, column.type) is not None:
+        return coerce(as_plain(column, Scalar.STRING), Scalar.STRING)
+    whole = Scalar.U64 if pa.types.is_uint64(column.type) else Scalar.I64
+    numbers = coerce(as_plain(column, whole), whole)
+    return Coerced(numbers.values.cast(pa.string()), numbers.misfits)
+
+
+def _end(node: NodeType, columns: list[pa.Array]) -> Coerced:
+    """The references that the columns make."""
     if len(columns) == 1 and _names_nodes(node, columns[0].type):
-        return _arriving(columns[0], Scalar.STRING), nothing
+        return coerce(as_plain(columns[0], Scalar.STRING), Scalar.STRING)
     keys: dict[str, pa.Array] = {}
-    misfits = nothing
+    misfits = np.empty(0, dtype=np.int64)
     for name, type_, column in zip(node.key, key_types(node), columns, strict=True):
-        coerced = coerce(_arriving(column, type_), type_)
+        coerced = coerce(as_plain(column, type_), type_)
         keys[node.by_name[name].column] = coerced.values
         misfits = np.union1d(misfits, coerced.misfits)
-    return derive_ids(node, keys), misfits
+    return Coerced(derive_ids(node, keys), misfits)
 
 
 def _names_nodes(node: NodeType, arrives: pa.DataType) -> bool:
@@ -215,14 +211,12 @@ def _names_nodes(node: NodeType, arrives: pa.DataType) -> bool:
 
 
 def _misfit(
-    entity: EdgeType, end: str, catalog: Catalog, given: list[pa.Array]
+    entity: EntityType, member: str, given: list[pa.Array], expected: str
 ) -> Callable[[int], Violation]:
-    node = catalog.node_by_name[entity.source if end == "from" else entity.target]
-
     def violation(row: int) -> Violation:
-        shown = ", ".join(repr(column[row].as_py()) for column in given)
-        message = f'{entity.name}: "{end}" is {shown}, which can\'t be {key_of(node)}'
-        return Violation(kind="type", message=message, type_name=entity.name, property_name=end)
+        shown = ", ".join(clipped(repr(readable(column[row]))) for column in given)
+        message = f'{entity.name}: "{member}" is {shown}, which can\'t be {expected}'
+        return Violation(kind="type", message=message, type_name=entity.name, property_name=member)
 
     return violation
 

@@ -7,12 +7,21 @@ whole column before a row is read; whether each value fits is then a question fo
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.base.blob_text import BLOB_PREFIX
 from omnigraph.base.types import INTEGER_RANGES, EnumOf, ListOf, Scalar, ValueType, VectorOf
 
-__all__ = ["arriving_array", "arriving_type", "expectation", "fits_json", "plain_type"]
+__all__ = [
+    "arriving_array",
+    "arriving_type",
+    "as_plain",
+    "expectation",
+    "fits_json",
+    "plain_type",
+]
 
 
 def arriving_type(type_: ValueType) -> pa.DataType:
@@ -44,9 +53,9 @@ def expectation(type_: ValueType) -> str:
         case Scalar.BOOL:
             return "true or false"
         case Scalar.DATE:
-            return "a date such as 2024-05-31"
+            return "a date of the years 1 to 9999, such as 2024-05-31"
         case Scalar.DATETIME:
-            return "a date and time such as 2024-05-31T12:00:00Z"
+            return "a time of the years 1 to 9999, such as 2024-05-31T12:00:00Z"
         case Scalar.F32 | Scalar.F64:
             return f"a finite number ({type_})"
         case Scalar():
@@ -99,6 +108,15 @@ def plain_type(type_: ValueType, arrives: pa.DataType) -> pa.DataType | None:
     return plain if pa.types.is_null(plain) or _holds(type_, plain) else None
 
 
+def as_plain(column: pa.Array, type_: ValueType) -> pa.Array:
+    """The column as one of those that `coerce` takes; its type is one that `plain_type` accepts."""
+    if pa.types.is_string(column.type):
+        return column
+    plain = plain_type(type_, column.type)
+    assert plain is not None, "types were looked at when the pieces were planned"
+    return _cast(_unpacked(column), plain)
+
+
 def _is_number(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
@@ -119,7 +137,8 @@ def _plain(type_: pa.DataType) -> pa.DataType:
     if types.is_binary(type_) or types.is_fixed_size_binary(type_) or types.is_binary_view(type_):
         return pa.large_binary()
     if types.is_date64(type_):
-        return pa.date32()
+        # It counts milliseconds, and may hold a time of day that it should not.
+        return pa.timestamp("ms")
     if types.is_float16(type_):
         return pa.float32()
     if types.is_fixed_size_list(type_) and types.is_float32(type_.value_type):
@@ -127,6 +146,36 @@ def _plain(type_: pa.DataType) -> pa.DataType:
     if _is_list(type_):
         return pa.list_(_plain(type_.value_type))
     return type_
+
+
+def _unpacked(column: pa.Array) -> pa.Array:
+    """Undoes what Arrow's cast does not: run ends, views in a dictionary, and views of lists, which
+    it would make empty without a word."""
+    types, type_ = pa.types, column.type
+    if types.is_run_end_encoded(type_):
+        return _unpacked(pc.run_end_decode(column))
+    if types.is_dictionary(type_):
+        values = column.dictionary
+        return _cast(values, _plain(values.type)).take(column.indices)
+    if _is_list(type_) and not _is_cast_well(type_):
+        lengths = pc.if_else(column.is_valid(), pc.list_value_length(column), 0).to_numpy()
+        offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+        items = _unpacked(pc.list_flatten(column))
+        return pa.ListArray.from_arrays(offsets, items, mask=column.is_null())
+    return column
+
+
+def _is_cast_well(type_: pa.DataType) -> bool:
+    types = pa.types
+    if types.is_run_end_encoded(type_) or types.is_dictionary(type_):
+        return False
+    if types.is_list_view(type_) or types.is_large_list_view(type_):
+        return False
+    return not _is_list(type_) or _is_cast_well(type_.value_type)
+
+
+def _cast(column: pa.Array, type_: pa.DataType) -> pa.Array:
+    return column if column.type == type_ else column.cast(type_)
 
 
 def _is_list(type_: pa.DataType) -> bool:
@@ -150,6 +199,8 @@ def _holds(type_: ValueType, plain: pa.DataType) -> bool:
             fits = pa.types.is_boolean(plain)
         case Scalar.I32 | Scalar.I64 | Scalar.U32 | Scalar.U64 | Scalar.F32 | Scalar.F64:
             fits = is_number
+        case Scalar.DATE if pa.types.is_timestamp(plain):
+            fits = _has_known_zone(plain)
         case Scalar.DATE | Scalar.DATETIME:
             fits = is_moment or pa.types.is_string(plain)
         case Scalar.BLOB:
@@ -159,3 +210,12 @@ def _holds(type_: ValueType, plain: pa.DataType) -> bool:
         case ListOf(item=item):
             fits = _is_list(plain) and plain_type(item, plain.value_type) is not None
     return bool(fits)
+
+
+def _has_known_zone(type_: pa.DataType) -> bool:
+    """Whether the clock is known by which a timestamp is of one day and not of another."""
+    try:
+        pc.local_timestamp(pa.array([0], type_))
+    except pa.ArrowInvalid:
+        return type_.tz is None
+    return True

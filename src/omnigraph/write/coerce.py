@@ -4,9 +4,11 @@ A column arrives in one of three forms: as JSON has it (dates are ISO 8601 text,
 integers 64 bits wide); as text throughout, the way CSV has it (lists and vectors are JSON in a
 cell); or as another Arrow type that `arriving.plain_type` accepts. Anything else is a bug of the
 caller, who knows the property's type; a value that does not fit is the user's mistake and is never
-an exception here.
+an exception here. What fits can be shown by every surface: text is UTF-8, and days and moments are
+of the years that Python and ISO 8601 have.
 """
 
+import datetime
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,6 +37,14 @@ JSON_NUMBER = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 JSON_NUMBERS = rf"^\s*\[\s*{JSON_NUMBER}(\s*,\s*{JSON_NUMBER})*\s*\]\s*$"
 
 
+TICKS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+EPOCH = datetime.datetime(1970, 1, 1)
+# The years 1 to 9999, in seconds from 1970: the first within them and the first after.
+FIRST_SECOND = (datetime.datetime.min - EPOCH) // datetime.timedelta(seconds=1)
+END_SECOND = (datetime.datetime.max - EPOCH) // datetime.timedelta(seconds=1) + 1
+MS_PER_DAY = 86_400_000
+
+
 @dataclass(frozen=True, slots=True)
 class Coerced:
     values: pa.Array
@@ -47,8 +57,14 @@ def coerce(column: pa.Array, type_: ValueType) -> Coerced:
     """The column as stored. A null stays null and is no misfit."""
     if pa.types.is_null(column.type):
         return _fits(pa.nulls(len(column), arrow_type(type_)))
-    if pa.types.is_string(column.type) and arriving_type(type_) != pa.string():
-        return _from_text(column, type_)
+    if pa.types.is_string(column.type):
+        text = _each(column, _utf8)
+        is_text_anyway = arriving_type(type_) == pa.string()
+        return _after(text, (_typed if is_text_anyway else _from_text)(text.values, type_))
+    return _typed(column, type_)
+
+
+def _typed(column: pa.Array, type_: ValueType) -> Coerced:
     match type_:
         case Scalar.STRING | Scalar.BOOL | EnumOf():
             return _fits(column.cast(arrow_type(type_)))
@@ -59,9 +75,9 @@ def coerce(column: pa.Array, type_: ValueType) -> Coerced:
         case Scalar.DATE if pa.types.is_timestamp(column.type):
             return _midnights(column)
         case Scalar.DATE:
-            return _each(column, _dates)
+            return _dates(column)
         case Scalar.DATETIME:
-            return _each(column, _datetimes)
+            return _datetimes(column)
         case Scalar.BLOB:
             return _blobs(column)
         case VectorOf(width=width):
@@ -136,34 +152,82 @@ def _each(column: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> Coerced:
         middle = len(part) // 2
         return [*halve(part[:middle], start), *halve(part[middle:], start + middle)]
 
-    return Coerced(pa.concat_arrays(halve(column, 0)), np.array(misfits, dtype=np.int64))
+    parts = halve(column, 0)
+    values = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+    return Coerced(values, np.array(misfits, dtype=np.int64))
+
+
+def _utf8(column: pa.Array) -> pa.Array:
+    column.validate(full=True)
+    return column
+
+
+def _dates(column: pa.Array) -> Coerced:
+    dates = _each(column, lambda part: part.cast(arrow_type(Scalar.DATE)))
+    least, most = pa.scalar(datetime.date.min), pa.scalar(datetime.date.max)
+    return _after(
+        dates,
+        _only(
+            dates.values,
+            lambda days: pc.and_(pc.greater_equal(days, least), pc.less_equal(days, most)),
+        ),
+    )
 
 
 def _midnights(column: pa.Array) -> Coerced:
     """A timestamp is a date at midnight only, by the clock of its own zone."""
-    local = column if column.type.tz is None else pc.local_timestamp(column)
+    moments = _moments(column)
+    local = moments.values
+    if column.type.tz is not None:
+        local = pc.local_timestamp(local.cast(pa.timestamp("ms", column.type.tz)))
     # Arrow's own cast would drop the time of day in silence.
-    checked = _only(local, lambda times: pc.equal(times, pc.floor_temporal(times, unit="day")))
-    return Coerced(checked.values.cast(arrow_type(Scalar.DATE)), checked.misfits)
+    is_midnight = (_counts(local) % MS_PER_DAY == 0) & _is_whole_ms(column)
+    checked = _after(moments, _only(local, lambda _: pa.array(is_midnight)))
+    return _after(checked, _dates(checked.values))
 
 
-def _dates(column: pa.Array) -> pa.Array:
-    return column.cast(arrow_type(Scalar.DATE))
-
-
-def _datetimes(column: pa.Array) -> pa.Array:
-    target = arrow_type(Scalar.DATETIME)
+def _datetimes(column: pa.Array) -> Coerced:
     if pa.types.is_timestamp(column.type):
-        # Downwards: a cast cuts towards 1970, which is upwards before it.
-        return pc.floor_temporal(column, unit="millisecond").cast(target)
-    if not pa.types.is_string(column.type):
-        return column.cast(target)
+        return _moments(column)
+    read = _read_times if pa.types.is_string(column.type) else _midnights_of
+    times = _each(column, read)
+    return _after(times, _moments(times.values))
+
+
+def _midnights_of(dates: pa.Array) -> pa.Array:
+    return dates.cast(arrow_type(Scalar.DATETIME))
+
+
+def _read_times(column: pa.Array) -> pa.Array:
     text = pc.replace_substring_regex(column, FINER_THAN_MS, r"\1")
     text = pc.replace_substring_regex(text, DATE_ALONE, r"\1T00:00")
     has_offset = pc.match_substring_regex(text, HAS_OFFSET)
     # Without an offset a time is UTC; Arrow reads one kind or the other, never both at once.
     text = pc.if_else(has_offset, text, pc.binary_join_element_wise(text, "Z", ""))
-    return text.cast(target)
+    return text.cast(arrow_type(Scalar.DATETIME))
+
+
+def _moments(column: pa.Array) -> Coerced:
+    """Timestamps of any unit and zone as stored: cut off to the millisecond, downwards."""
+    # By hand: Arrow cuts towards 1970, or wraps around at the ends of what a unit can count.
+    counts, ticks = _counts(column), TICKS_PER_SECOND[column.type.unit]
+    fits = (counts >= FIRST_SECOND * ticks) & (counts < END_SECOND * ticks)
+    counts = np.where(fits, counts, 0)
+    ms = counts * 1000 if ticks == 1 else counts // (ticks // 1000)
+    absent = ~fits | column.is_null().to_numpy(zero_copy_only=False)
+    values = pa.array(ms, pa.int64(), mask=absent).view(arrow_type(Scalar.DATETIME))
+    return Coerced(values, np.flatnonzero(~fits))
+
+
+def _is_whole_ms(column: pa.Array) -> np.ndarray:
+    whole: np.ndarray = _counts(column) % max(1, TICKS_PER_SECOND[column.type.unit] // 1000) == 0
+    return whole
+
+
+def _counts(times: pa.Array) -> np.ndarray:
+    """What the timestamps count from 1970; 0 for null."""
+    counts: np.ndarray = pc.fill_null(times.view(pa.int64()), 0).to_numpy()
+    return counts
 
 
 def _blobs(column: pa.Array) -> Coerced:

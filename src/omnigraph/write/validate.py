@@ -33,11 +33,9 @@ from omnigraph.store.arrow import arrow_type, table_schema
 from omnigraph.store.identity import derive_ids, fresh_ids
 from omnigraph.write.arriving import expectation
 from omnigraph.write.coerce import Coerced, coerce
+from omnigraph.write.readable import clipped, readable
 
 __all__ = ["Checked", "Finding", "Rows", "check_rows", "endpoint_ids", "key_of"]
-
-# Of a long value, a message shows this many characters.
-SHOWN_CHARACTERS = 60
 
 # A date given as an endpoint: ids of dates are plain integers, so the two can't be confused.
 LOOKS_LIKE_A_DATE = r"^\d{4}-\d{2}"
@@ -57,6 +55,22 @@ class Rows:
     sources: pa.Array | None = None
     """Edges only: node ids, or values of the node's single key property."""
     targets: pa.Array | None = None
+
+    def take(self, rows: np.ndarray) -> "Rows":
+        """Some of the rows, by their places."""
+        places = pa.array(rows, pa.int64())
+
+        def some(column: pa.Array | None) -> pa.Array | None:
+            return None if column is None else column.take(places)
+
+        return Rows(
+            count=len(rows),
+            properties={name: column.take(places) for name, column in self.properties.items()},
+            left_out={name: marks[rows] for name, marks in self.left_out.items()},
+            ids=some(self.ids),
+            sources=some(self.sources),
+            targets=some(self.targets),
+        )
 
 
 @dataclass(frozen=True)
@@ -370,5 +384,4 @@ def _rows_without(findings: list[Finding], count: int) -> np.ndarray:
 
 
 def _shown(column: pa.Array, row: int) -> str:
-    text = repr(column[row].as_py())
-    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+    return clipped(repr(readable(column[row])))

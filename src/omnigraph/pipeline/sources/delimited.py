@@ -101,6 +101,9 @@ class Records:
         if not which.all():
             kept = np.repeat(which, self.ends - self.starts)
             data = np.frombuffer(data, np.uint8)[kept].tobytes()
+        # Arrow drops one mark at the beginning, of whatever block: here it would be a cell's.
+        if data.startswith(BYTE_ORDER_MARK):
+            data = BYTE_ORDER_MARK + data
         # An empty list of columns means all of them to Arrow.
         wanted = list(columns or layout.columns[:1])
         if not data:
@@ -129,12 +132,13 @@ def read_header(piece: Reads) -> tuple[TextTable | None, int]:
     """The columns that the first record names, and how many bytes it takes; None if none is."""
     head = _head(piece)
     body = head.removeprefix(BYTE_ORDER_MARK)
-    delimiter = "\t" if ".tsv" in Path(piece.path).suffixes else ","
+    delimiter = "\t" if ".tsv" in Path(piece.path.lower()).suffixes else ","
     records = _records(body, delimiter, first=0, first_line=0)
     named = np.flatnonzero(~records.is_blank)
     if not len(body) or not len(named):
         return None, len(head)
     record = int(named[0])
+    _refuse_lone_returns(records, record, piece.file)
     taken = len(head) - len(body) + int(records.ends[record])
     if taken > HEADER_BYTES:
         raise LimitExceeded(what=f"the header of {piece.file}, in bytes,", limit=HEADER_BYTES)
@@ -182,6 +186,17 @@ def record_blocks(piece: CsvRange | CsvFile) -> Iterator[Records]:
         yield records
         first += len(records.ends)
         line += block.count(b"\n")
+
+
+def _refuse_lone_returns(records: Records, header: int, file: str) -> None:
+    """Without newlines a whole file would be its header."""
+    strays = records.strays[records.strays < records.ends[header]]
+    if any(records.data[place] == RETURN for place in strays.tolist()):
+        raise SourceInvalid(
+            file=file,
+            reason="its lines end in a carriage return alone",
+            advice="give it line ends as Unix or Windows has them",
+        )
 
 
 # Finding records ----------------------------------------------------------------------------------

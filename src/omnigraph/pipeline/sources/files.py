@@ -2,17 +2,19 @@
 
 A file's form follows from its name, or from the `format` of the call, which then holds for every
 file. In a directory what is not data is passed over, and data that can't be read is refused: a load
-that leaves half of a directory out in silence is worse than one that stops.
+that leaves half of a directory out in silence is worse than one that stops. Links are followed, so
+that one file may have several names: which file it is decides, not how it was spelt.
 """
 
 import glob
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from omnigraph.base.errors import ArgumentInvalid, FileMissing, Unsupported
-from omnigraph.pipeline.sources.streams import PACKED_SUFFIXES, naming
+from omnigraph.pipeline.sources.streams import PACKED_SUFFIXES, naming, suffix_of
 
 __all__ = ["Form", "InputFile", "find_files", "stem_of"]
 
@@ -56,24 +58,43 @@ LANCE_VERSIONS = "_versions"
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    file: str
+    name: str
     """As the user named it, or below the directory that the user named."""
     form: Form
 
     @property
+    def file(self) -> str:
+        """The name as text, for messages: a disk's names may be any bytes."""
+        return _as_text(self.name)
+
+    @property
     def path(self) -> str:
-        return str(Path(self.file).absolute())
+        return str(Path(self.name).absolute())
+
+    @property
+    def table(self) -> tuple[str, str]:
+        """What makes two names one input. The rows of a table are of the type that it is named
+        like, so a file with two such names is two tables."""
+        stem = "" if self.form is Form.JSONL else stem_of(self.name)
+        return os.path.realpath(self.path), stem
 
 
 def find_files(sources: Sequence[str], *, form: Form | None = None) -> list[InputFile]:
     """The files of the sources; `form` is that of all of them, whatever their names say."""
-    return list(dict.fromkeys(file for source in sources for file in _files_of(source, form)))
+    found: dict[tuple[str, str], InputFile] = {}
+    for source in sources:
+        for file in _files_of(source, form):
+            # Arrow and Lance take names as text only.
+            if file.form in (Form.PARQUET, Form.LANCE) and file.path != _as_text(file.path):
+                raise _unreadable(Path(file.name), "give its path a name that is UTF-8")
+            found.setdefault(file.table, file)
+    return list(found.values())
 
 
 def stem_of(file: str) -> str:
     """The name without its directory and the suffixes that tell its form."""
     path = Path(file)
-    while path.suffix in SUFFIXES or path.suffix in PACKED_SUFFIXES:
+    while suffix_of(path) in (*SUFFIXES, *PACKED_SUFFIXES):
         path = path.with_suffix("")
     return path.name
 
@@ -82,19 +103,18 @@ def _files_of(source: str, form: Form | None) -> Iterator[InputFile]:
     if "://" in source:
         raise Unsupported(what=f"loading from {source}", instead="copy the files to a local disk")
     path = Path(source)
-    if path.is_dir():
+    with naming(_as_text(source)):
+        is_directory, is_there = path.is_dir(), path.exists()
+    if is_directory:
         yield from _files_in(path, form)
-    elif path.exists():
-        found = form or _form_of(path)
-        if found is None:
-            raise _unreadable(path)
-        yield InputFile(source, found)
+    elif is_there:
+        yield InputFile(source, _readable(path, form))
     # `Path.glob` takes no absolute pattern.
-    elif glob.has_magic(source) and (found_ := glob.glob(source, recursive=True)):  # noqa: PTH207
-        for name in sorted(found_):
+    elif glob.has_magic(source) and (found := glob.glob(source, recursive=True)):  # noqa: PTH207
+        for name in sorted(found):
             yield from _files_of(name, form)
     else:
-        raise FileMissing(path=source)
+        raise FileMissing(path=_as_text(source))
 
 
 def _files_in(directory: Path, form: Form | None) -> Iterator[InputFile]:
@@ -103,46 +123,67 @@ def _files_in(directory: Path, form: Form | None) -> Iterator[InputFile]:
         yield InputFile(str(directory), Form.LANCE)
         return
     wanted = []
-    for path in _below(directory):
-        found = Form.LANCE if path.is_dir() else form or _form_of(path)
-        if found is not None:
-            wanted.append(InputFile(str(path), found))
-        elif path.suffix in OTHER_DATA_SUFFIXES:
-            raise _unreadable(path)
+    for path in _below(directory, seen=set()):
+        if path.is_dir():
+            wanted.append(InputFile(str(path), Form.LANCE))
+        elif form or _form_of(path) or suffix_of(path) in OTHER_DATA_SUFFIXES:
+            wanted.append(InputFile(str(path), _readable(path, form)))
     if not wanted:
-        raise FileMissing(path=str(directory / "*.{jsonl,csv,parquet}"))
+        raise FileMissing(path=_as_text(str(directory / "*.{jsonl,csv,parquet}")))
     yield from wanted
 
 
-def _below(directory: Path) -> Iterator[Path]:
+def _below(directory: Path, *, seen: set[str]) -> Iterator[Path]:
     """Every file and dataset below the directory, by name."""
-    with naming(str(directory)):
+    # A link may lead back to where it came from.
+    place = os.path.realpath(directory)
+    if place in seen:
+        return
+    seen.add(place)
+    with naming(_as_text(str(directory))):
         paths = sorted(directory.iterdir())
     for path in paths:
         if path.name.startswith((".", "_")):
             continue
-        if path.is_file() or _is_lance(path):
+        if path.is_dir() and not _is_lance(path):
+            yield from _below(path, seen=seen)
+        elif path.exists():
             yield path
-        # A link may lead back to where it came from.
-        elif path.is_dir() and not path.is_symlink():
-            yield from _below(path)
+        else:
+            raise FileMissing(path=_as_text(str(path)))
 
 
 def _is_lance(directory: Path) -> bool:
     return (directory / LANCE_VERSIONS).is_dir()
 
 
+def _readable(path: Path, form: Form | None) -> Form:
+    """The form of a file that is there."""
+    found = form or _form_of(path)
+    if found is None:
+        raise _unreadable(
+            path,
+            "give .jsonl, .csv or .tsv (also as .gz or .zst), .parquet or a "
+            "Lance dataset, or say what the file is with format",
+        )
+    # A pipe has no size and can't be read from the middle, nor twice.
+    if not path.is_file():
+        raise _unreadable(path, "give a regular file, or its lines as standard input (-)")
+    return found
+
+
 def _form_of(path: Path) -> Form | None:
-    if path.suffix in PACKED_SUFFIXES:
-        inner = SUFFIXES.get(Path(path.stem).suffix)
+    suffix = suffix_of(path)
+    if suffix in PACKED_SUFFIXES:
+        inner = SUFFIXES.get(suffix_of(path.stem))
         return inner if inner in (Form.JSONL, Form.CSV) else None
-    form = SUFFIXES.get(path.suffix)
+    form = SUFFIXES.get(suffix)
     return None if form is Form.LANCE else form
 
 
-def _unreadable(path: Path) -> Unsupported:
-    return Unsupported(
-        what=f"loading {path}",
-        instead="give .jsonl, .csv or .tsv (also as .gz or .zst), .parquet or a Lance dataset, "
-        "or say what the file is with format",
-    )
+def _unreadable(path: Path, instead: str) -> Unsupported:
+    return Unsupported(what=f"loading {_as_text(str(path))}", instead=instead)
+
+
+def _as_text(name: str) -> str:
+    return name.encode(errors="backslashreplace").decode()

@@ -37,23 +37,10 @@ def as_table(name: str, frame: Any) -> pa.Table:
             return pa.Table.from_batches([frame])
         if _is_pandas(frame):
             return pa.Table.from_pandas(frame, preserve_index=False)
-        return _without_views(pa.RecordBatchReader.from_stream(frame).read_all())
+        return pa.RecordBatchReader.from_stream(frame).read_all()
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = f"it is no table of plain columns ({str(error).splitlines()[0]})"
         raise SourceInvalid(file=name, reason=reason) from error
-
-
-def _without_views(table: pa.Table) -> pa.Table:
-    """Categories of Polars as text: their values are of a kind that Arrow can't look up in."""
-    for number, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type) and field.type.value_type == pa.string_view():
-            chunks = [
-                pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.string()))
-                for chunk in table.column(number).chunks
-            ]
-            text = pa.dictionary(field.type.index_type, pa.string())
-            table = table.set_column(number, field.name, pa.chunked_array(chunks, text))
-    return table
 
 
 def inline_lines(name: str, data: bytes) -> Iterator[InlineLines]:

@@ -192,9 +192,9 @@ def _paths(source: object) -> tuple[list[str] | None, object]:
         or hasattr(source, "read")
     ):
         items = iter(source)
-        first = next(items, None)
-        rest = itertools.chain([] if first is None else [first], items)
-        if not isinstance(first, str | os.PathLike):
+        first = list(itertools.islice(items, 1))
+        rest = itertools.chain(first, items)
+        if not any(isinstance(item, str | os.PathLike) for item in first):
             return None, rest
         paths = list(rest)
     else:

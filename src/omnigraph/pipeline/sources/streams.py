@@ -24,6 +24,7 @@ __all__ = [
     "naming",
     "opened",
     "size_of",
+    "suffix_of",
     "unpacked_chunks",
 ]
 
@@ -44,8 +45,13 @@ class Readable(Protocol):
     def read(self, size: int = -1, /) -> bytes: ...
 
 
+def suffix_of(path: str | Path) -> str:
+    """What the name ends in, whatever its case: `.csv` of `Person.CSV`."""
+    return Path(path).suffix.lower()
+
+
 def is_packed(path: str) -> bool:
-    return Path(path).suffix in PACKED_SUFFIXES
+    return suffix_of(path) in PACKED_SUFFIXES
 
 
 @contextlib.contextmanager
@@ -74,20 +80,27 @@ def size_of(file: Reads) -> int:
 def unpacked_chunks(piece: Reads) -> Iterator[bytes]:
     """What a compressed file holds, in order."""
     with opened(piece) as file:
-        stream = _unpacking(file, Path(piece.path).suffix)
+        # An archive of nothing has bytes; the codecs take a file without any for one.
+        if size_of(piece) == 0:
+            raise _damaged(piece, "it has no bytes")
+        stream = _unpacking(file, suffix_of(piece.path))
         while True:
             try:
                 chunk = stream.read(CHUNK_BYTES)
             # Arrow's codecs and Python's say "damaged" in different ways.
             except (EOFError, OSError, zlib.error, pa.ArrowException) as error:
-                raise SourceInvalid(
-                    file=piece.file,
-                    reason=f"it is damaged or cut short ({error})",
-                    advice="make or copy the file again; nothing was loaded",
-                ) from error
+                raise _damaged(piece, str(error)) from error
             if not chunk:
                 return
             yield chunk
+
+
+def _damaged(piece: Reads, reason: str) -> SourceInvalid:
+    return SourceInvalid(
+        file=piece.file,
+        reason=f"it is damaged or cut short ({reason})",
+        advice="make or copy the file again; nothing was loaded",
+    )
 
 
 def _unpacking(file: BinaryIO, suffix: str) -> Readable:
