@@ -132,7 +132,8 @@ def test_a_polars_frame_gives_every_type(tmp_path: Path) -> None:
 def test_one_large_csv_is_read_by_many_tasks_and_its_lines_are_named(
     tmp_path: Path, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "LEAST_TASK_BYTES", 2_000)
+    for name in ("LEAST_TASK_BYTES", "LEAST_CSV_BYTES"):
+        monkeypatch.setattr(plan, name, 2_000)
     world = World(tmp_path, runner)
     records = "".join(f'n{n},"{n}\n"\n' for n in range(1000))
     (tmp_path / "Note.csv").write_text(f"id,text\n{records}")

@@ -174,8 +174,8 @@ def test_data_that_can_not_be_read_yet_is_refused_and_never_passed_over(
 
 
 def test_an_address_is_not_a_path() -> None:
-    with pytest.raises(Unsupported, match=r"s3://bucket/a\.jsonl"):
-        find_files(["s3://bucket/a.jsonl"])
+    with pytest.raises(Unsupported, match=r"hdfs://host/a\.jsonl"):
+        find_files(["hdfs://host/a.jsonl"])
 
 
 @given(sizes=st.lists(st.integers(0, 300), max_size=12), task_bytes=st.integers(1, 200))

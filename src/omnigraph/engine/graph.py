@@ -190,11 +190,11 @@ class Graph:
     ) -> LoadResult:
         """Load files, frames or rows, checked as a whole, as one commit.
 
-        `source` is a path or several (files, directories, globs: NDJSON, CSV, Parquet, Lance;
-        `-` is standard input), rows as dicts, bytes or an open file of NDJSON, a frame (pandas,
-        Polars, Arrow, Spark) with its `mapping`, or frames by the names of their types. `mapping`
-        says which columns feed which properties (rules, or a YAML file), `format` what files are
-        whose names don't tell.
+        `source` is a path or several (files, directories, globs, on a disk or in a bucket: NDJSON,
+        CSV, Parquet, Lance; `-` is standard input), rows as dicts, bytes or an open file of NDJSON,
+        a frame (pandas, Polars, Arrow, Spark) with its `mapping`, or frames by the names of their
+        types. `mapping` says which columns feed which properties (rules, or a YAML file), `format`
+        what files are whose names don't tell.
 
         `mode` is `append` (an id that is already there is an error), `merge` (a row replaces the
         one with its id, whole, or is new) or `overwrite` (replaces all rows of the types present in
@@ -239,6 +239,7 @@ class Graph:
                 engine="spark" if session is not None and engine == "auto" else engine,
                 bad_rows=BadRows(on_error, quarantine, max_errors),
                 is_dry_run=dry_run,
+                access=self._settings.bucket_access,
                 new_folder=new_folder,
             )
             if dry_run:

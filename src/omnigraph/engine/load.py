@@ -25,6 +25,7 @@ from omnigraph.engine.bad_rows import BadRows, opened
 from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.root import BucketAccess
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.recover import recover_if_idle
 from omnigraph.write.stage import Work
@@ -67,6 +68,8 @@ class Request:
     engine: str
     bad_rows: BadRows
     is_dry_run: bool
+    access: BucketAccess
+    """How to reach buckets in which there is input."""
     new_folder: Callable[[], str]
     """Names a folder in the graph's storage that is removed when the load has ended."""
 
@@ -273,6 +276,7 @@ class _Preparation:
                 mapping=request.mapping,
                 format=request.format,
                 parallelism=parallelism,
+                access=request.access,
             )
         self._tell("start", 0, 0)
         with self._clock.phase("start"):

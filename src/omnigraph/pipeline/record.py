@@ -20,7 +20,6 @@ from urllib.parse import quote, unquote
 from omnigraph.base.errors import (
     ArgumentInvalid,
     BranchMissing,
-    FileMissing,
     LoadUnderWay,
     StagedLoadMissing,
     StorageFailed,
@@ -30,6 +29,7 @@ from omnigraph.base.violations import Violations
 from omnigraph.pipeline.sources import Piece
 from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, ScratchRows
 from omnigraph.pipeline.sources.stored import digest_of
+from omnigraph.pipeline.sources.streams import state_of
 from omnigraph.pipeline.stage import (
     Origin,
     Share,
@@ -264,11 +264,13 @@ def name_tasks(
     """Tasks by all that their files depend on: the input, the schema, where the files go."""
     is_quarantined = job.quarantine is not None
     about = repr((schema_hash, sorted(job.uris.items()), job.keeping.value, is_quarantined))
+    # Of files by their path: a bucket is asked once for each.
+    states: dict[str, str] = {}
     named = []
     for pieces in tasks:
         told = hashlib.sha256(about.encode())
         for piece in pieces:
-            told.update(_identity(piece).encode())
+            told.update(_identity(piece, states).encode())
         named.append(NamedTask(told.hexdigest(), pieces))
     return named
 
@@ -293,18 +295,16 @@ def stage_task(job: StageJob, folder: str, task: NamedTask) -> Share:
     return share
 
 
-def _identity(piece: Piece) -> str:
+def _identity(piece: Piece, states: dict[str, str]) -> str:
     match piece:
         case ScratchRows():
             return repr(piece)
         case InlineLines() | InlineTable():
             return f"{piece!r} {digest_of(piece.data)}"
         case _:
-            try:
-                about = Path(piece.path).stat()
-            except OSError as error:
-                raise FileMissing(path=piece.file) from error
-            return f"{piece!r} {about.st_size} {about.st_mtime_ns}"
+            if piece.path not in states:
+                states[piece.path] = state_of(piece)
+            return f"{piece!r} {states[piece.path]}"
 
 
 def _told(share: Share, uris: Mapping[TableKey, str]) -> bytes:

@@ -34,9 +34,11 @@ class LineRange:
     file: str
     """As the user named it, for messages."""
     path: str
-    """Absolute: a worker's working directory is not the driver's."""
+    """Absolute: a worker's working directory is not the driver's. Or an address in a bucket."""
     start: int
     end: int
+    options: dict[str, str] | None = field(default=None, repr=False, hash=False)
+    """What it takes to reach it, if it lies in a bucket: secrets too. So of all others."""
 
     @property
     def size(self) -> int:
@@ -50,6 +52,7 @@ class LinesFile:
     file: str
     path: str
     size: int
+    options: dict[str, str] | None = field(default=None, repr=False, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,7 @@ class CsvRange:
     """Lines of the file before `start`: a quoted field may hold some of its own."""
     table: TextTable
     feed: Feed
+    options: dict[str, str] | None = field(default=None, repr=False, hash=False)
 
     @property
     def size(self) -> int:
@@ -115,6 +119,7 @@ class CsvFile:
     size: int
     table: TextTable
     feed: Feed
+    options: dict[str, str] | None = field(default=None, repr=False, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +132,7 @@ class RowGroups:
     first_row: int
     groups: tuple[int, ...]
     feed: Feed
+    options: dict[str, str] | None = field(default=None, repr=False, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +146,7 @@ class LanceRows:
     version: int
     fragments: tuple[int, ...]
     feed: Feed
+    options: dict[str, str] | None = field(default=None, repr=False, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
