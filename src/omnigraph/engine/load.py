@@ -26,6 +26,7 @@ from omnigraph.engine.bad_rows import BadRows, open_for
 from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.root import BucketAccess
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.recover import recover_if_idle
 from omnigraph.write.sidecar import has_sidecars
@@ -52,7 +53,8 @@ The phases are `start`, `parse` (in which files are written too), `check` and `p
 
 ENGINES = ("auto", "spark", "local")
 
-# What came with the call and is no larger than this is loaded here: it never waits for Spark.
+# What came with the call and is no larger than this is loaded here: it never waits for Spark. What
+# is larger, Spark's tasks read from storage: they do not carry it.
 IN_PROCESS_BYTES = 32 << 20
 
 
@@ -71,6 +73,10 @@ class Request:
     engine: str
     bad_rows: BadRows
     is_dry_run: bool
+    access: BucketAccess
+    """How to reach buckets in which there is input."""
+    new_folder: Callable[[], str]
+    """Names a folder in the graph's storage that is removed when the load has ended."""
 
 
 def load(
@@ -305,10 +311,16 @@ class _Preparation:
                 mapping=request.mapping,
                 format=request.format,
                 parallelism=parallelism,
+                access=request.access,
             )
         self._tell("start", 0, 0)
         with self._clock.phase("start"):
             runner = self._start(planned)
+            if self._recording is None:
+                parallelism = runner.parallelism
+                planned = planned.dealt(parallelism)
+            if runner.engine == "spark" and planned.is_in_memory and not _is_little(planned):
+                planned = planned.stored(store, folder=request.new_folder())
         # A single task is done or it is not. A load with a name may have to be found again.
         is_recorded = len(planned.tasks) > 1 or request.load_id is not None
         if self._recording is None and is_recorded and not request.is_dry_run:
@@ -339,7 +351,7 @@ class _Preparation:
         from omnigraph.pipeline.local import InProcess
 
         # Files, however small, are Spark's unless told otherwise: one rule to remember.
-        is_quick = planned.is_in_memory and planned.size <= IN_PROCESS_BYTES
+        is_quick = planned.is_in_memory and _is_little(planned)
         if self._request.engine == "local" or (self._request.engine == "auto" and is_quick):
             return InProcess()
         return self._start_spark()
@@ -477,6 +489,10 @@ def _quarantine(store: GraphStore, request: Request) -> "Quarantine | None":
         named = source if isinstance(source, list | tuple) else ()
         source = next((one for one in named if isinstance(one, str | os.PathLike)), "rows")
     return open_for(request.bad_rows, source=os.fspath(source), unique=store.clock.ulid())
+
+
+def _is_little(planned: "PlannedInput") -> bool:
+    return planned.size <= IN_PROCESS_BYTES
 
 
 def _silent(phase: str, done: int, total: int) -> None:

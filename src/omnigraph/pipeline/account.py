@@ -14,13 +14,14 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
-from omnigraph.base.errors import FileMissing, StorageFailed
+from omnigraph.base.errors import StorageFailed
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violation, Violations
 from omnigraph.pipeline.sources import Piece
 from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, ScratchRows
+from omnigraph.pipeline.sources.stored import digest_of
+from omnigraph.pipeline.sources.streams import state_of
 from omnigraph.pipeline.stage import (
     Keeping,
     Origin,
@@ -50,11 +51,13 @@ def name_tasks(
     """Tasks by all that their files depend on: the input, the schema, where the files go."""
     is_quarantined = job.quarantine is not None
     about = repr((schema_hash, sorted(job.uris.items()), job.keeping.value, is_quarantined))
+    # Of files by their path: a bucket is asked once for each.
+    states: dict[str, str] = {}
     named = []
     for pieces in tasks:
         told = hashlib.sha256(about.encode())
         for piece in pieces:
-            told.update(_identity(piece).encode())
+            told.update(_identity(piece, states).encode())
         named.append(NamedTask(told.hexdigest(), pieces))
     return named
 
@@ -70,13 +73,13 @@ def stage_task(job: StageJob, folder: str, record: str, task: NamedTask) -> Shar
     name = f"{folder}/{task.name}.json"
     # Rows that the driver holds die with it: there is an account of their files alone.
     if Keeping.HELD not in job.keeping and (done := objects.get(name)) is not None:
-        share = _share(done, task.pieces)
+        share = _share(done)
         if _is_there(job, share):
             return share
         # What is left of it may be part of what another driver publishes.
         objects.delete(name)
     share = stage_pieces(job, task.pieces)
-    told = _told(share, task.pieces, job.uris)
+    told = _told(share, job.uris)
     try:
         done = _put_first(objects, name, told, job)
         if done is None or not objects.exists(record):
@@ -90,7 +93,7 @@ def stage_task(job: StageJob, folder: str, record: str, task: NamedTask) -> Shar
     if done == told:
         return share
     discard_tables(job, share.tables)
-    return _share(done, task.pieces)
+    return _share(done)
 
 
 def _put_first(objects: Objects, name: str, told: bytes, job: StageJob) -> bytes | None:
@@ -118,27 +121,25 @@ def _is_there(job: StageJob, share: Share) -> bool:
     )
 
 
-def _identity(piece: Piece) -> str:
+def _identity(piece: Piece, states: dict[str, str]) -> str:
     match piece:
         case ScratchRows():
             return repr(piece)
         case InlineLines() | InlineTable():
-            return f"{piece!r} {hashlib.sha256(piece.data).hexdigest()}"
+            return f"{piece!r} {digest_of(piece.data)}"
         case _:
-            try:
-                about = Path(piece.path).stat()
-            except OSError as error:
-                raise FileMissing(path=piece.file) from error
-            return f"{piece!r} {about.st_size} {about.st_mtime_ns}"
+            if piece.path not in states:
+                states[piece.path] = state_of(piece)
+            return f"{piece!r} {states[piece.path]}"
 
 
-def _told(share: Share, pieces: Sequence[Piece], uris: Mapping[TableKey, str]) -> bytes:
+def _told(share: Share, uris: Mapping[TableKey, str]) -> bytes:
     tables = [
         {
             "key": table.key,
             "uri": uris[table.key],
             "files": [asdict(file) for file in table.files],
-            "origins": [[pieces.index(origin.piece), origin.rows] for origin in table.origins],
+            "origins": [[origin.piece, origin.rows] for origin in table.origins],
             "gives_ids": table.gives_ids,
         }
         for table in share.tables
@@ -154,14 +155,14 @@ def _told(share: Share, pieces: Sequence[Piece], uris: Mapping[TableKey, str]) -
     return json.dumps(told).encode()
 
 
-def _share(data: bytes, pieces: Sequence[Piece]) -> Share:
+def _share(data: bytes) -> Share:
     told = json.loads(data)
     tables = tuple(
         StagedTable(
             key=TableKey(table["key"]),
             files=tuple(StagedFile(**file) for file in table["files"]),
             held=(),
-            origins=tuple(Origin(pieces[number], rows) for number, rows in table["origins"]),
+            origins=tuple(Origin(piece, rows) for piece, rows in table["origins"]),
             gives_ids=table["gives_ids"],
         )
         for table in told["tables"]

@@ -6,6 +6,7 @@ One pass over the input: each task reads its pieces, turns them into checked row
 """
 
 import contextlib
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,14 +24,17 @@ from omnigraph.pipeline.account import name_tasks, stage_task
 from omnigraph.pipeline.quarantine import Quarantine
 from omnigraph.pipeline.record import Recording
 from omnigraph.pipeline.runner import Ran, Runner
-from omnigraph.pipeline.sources import PlannedInput
+from omnigraph.pipeline.sources import Piece, PlannedInput
 from omnigraph.pipeline.stage import (
+    HELD_BYTES,
     Keeping,
     Origin,
     Share,
     StagedFile,
+    StagedTable,
     StageJob,
     discard,
+    not_held,
     stage_pieces,
 )
 from omnigraph.store.arrow import table_schema
@@ -44,9 +48,10 @@ __all__ = ["LoadMode", "LoadedTable", "Phases", "Progress", "StagedLoad", "TaskN
 Progress = Callable[[str, int, int], None]
 """Hears the phase (`parse`: files are written in it too), how much is done, and out of how much."""
 
-# Up to here the driver holds the rows, and looks up what they are about instead of reading whole
-# columns. At this size (half a million rows) both ways take about as much processor time in one
-# process, and on Spark a join costs seconds more whatever the size.
+# Up to here the driver holds the rows, unless they turn out to be more (`HELD_BYTES`), and looks up
+# what they are about instead of reading whole columns. At this size (half a million rows) both ways
+# take about as much processor time in one process, and on Spark a join costs seconds more whatever
+# the size.
 SMALL_BYTES = 32 << 20
 
 
@@ -127,6 +132,8 @@ class StagedLoad:
     """What is wrong with the rejected rows."""
     parts: tuple[str, ...]
     """Files of the quarantine, in the order of the input."""
+    pieces: tuple[Piece, ...] = field(repr=False)
+    """The input, in order: what origins name by number."""
     input_bytes: int
     tasks: tuple[TaskNote, ...]
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -187,12 +194,20 @@ def stage_load(
     graph = objects_at(root, Durability.RELAXED, snapshot.options).get(GRAPH)
     assert graph is not None, "a graph is where it was opened"
     job = StageJob(
-        snapshot.catalog, uris, snapshot.options, root, graph, now_ms, keeping, quarantine
+        snapshot.catalog,
+        uris,
+        snapshot.options,
+        root,
+        graph,
+        now_ms,
+        keeping,
+        quarantine,
+        hold_bytes=HELD_BYTES // max(1, len(planned.tasks)),
     )
     tell("parse", 0, size)
     began = time.monotonic()
     ran = _run(runner, planned, job, recording, snapshot, tell)
-    load = _gather(ran, job, mode=mode, root=root, size=size)
+    load = _gather(ran, job, planned, mode=mode, root=root)
     if recording is not None:
         load = replace(load, is_ours=recording.disown)
     tell("parse", size, size)
@@ -266,13 +281,23 @@ def _split(ran: Sequence[Ran[Share]], *, clock_s: float) -> dict[str, float]:
 
 
 def _gather(
-    ran: Sequence[Ran[Share]], job: StageJob, *, mode: LoadMode, root: str, size: int
+    ran: Sequence[Ran[Share]], job: StageJob, planned: PlannedInput, *, mode: LoadMode, root: str
 ) -> StagedLoad:
     """The shares of all tasks, in the order of the input."""
-    staged = [table for one in ran for table in one.result.tables]
+    starts = itertools.accumulate(map(len, planned.tasks), initial=0)
+    staged = [
+        _renumbered(table, first=first)
+        for first, one in zip(starts, ran, strict=False)
+        for table in one.result.tables
+    ]
+    keeping = job.keeping
+    if Keeping.HELD in keeping and not all(table.held for table in staged):
+        keeping = keeping.without_memory()
     tables = {}
     for entity in job.catalog.entities:
         mine = [table for table in staged if table.key == entity.table_key]
+        if Keeping.HELD not in keeping:
+            mine = [not_held(job, entity, table) for table in mine]
         if mine:
             tables[entity.table_key] = LoadedTable(
                 entity=entity,
@@ -289,16 +314,23 @@ def _gather(
         mode=mode,
         catalog=job.catalog,
         root=root,
-        keeping=job.keeping,
+        keeping=keeping,
         tables=tables,
         read=sum(one.result.read for one in ran),
         rejected=sum(one.result.rejected for one in ran),
         violations=_row_violations(ran),
         parts=tuple(part for one in ran for part in one.result.parts),
-        input_bytes=size,
+        pieces=tuple(piece for task in planned.tasks for piece in task),
+        input_bytes=planned.size,
         tasks=tuple(TaskNote(one.partition, one.pid) for one in ran),
         resumed=sum(one.result.was_done for one in ran),
     )
+
+
+def _renumbered(table: StagedTable, *, first: int) -> StagedTable:
+    """With the pieces of its task counted as those of the load."""
+    origins = (Origin(first + origin.piece, origin.rows) for origin in table.origins)
+    return replace(table, origins=tuple(origins))
 
 
 def _row_violations(ran: Sequence[Ran[Share]]) -> Violations:

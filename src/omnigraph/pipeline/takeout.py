@@ -176,12 +176,12 @@ _PieceFaults = tuple[Piece, tuple[_Fault, ...]]
 
 def _by_piece(load: StagedLoad, faults: Faults) -> list[_PieceFaults]:
     """Whatever is at fault in a piece is found again by one task."""
-    pieces: dict[Piece, list[_Fault]] = defaultdict(list)
+    pieces: dict[int, list[_Fault]] = defaultdict(list)
     for key, places in places_of(faults).items():
         found = whereabouts(load.tables[key], places)
-        for place, (piece, row) in zip(places.tolist(), found, strict=True):
-            pieces[piece].append(_Fault(row, tuple(faults[key, place])))
-    return [(piece, tuple(group)) for piece, group in pieces.items()]
+        for place, (number, row) in zip(places.tolist(), found, strict=True):
+            pieces[number].append(_Fault(row, tuple(faults[key, place])))
+    return [(load.pieces[number], tuple(group)) for number, group in pieces.items()]
 
 
 def _write_faults(catalog: Catalog, quarantine: Quarantine, faults: _PieceFaults) -> _Written:

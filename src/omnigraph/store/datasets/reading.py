@@ -100,9 +100,11 @@ class BlobCell:
     """None is null, which is not the same as empty."""
 
 
-def open_at(uri: str, version: int | None = None) -> "Dataset":
+def open_at(
+    uri: str, version: int | None = None, *, options: dict[str, str] | None = None
+) -> "Dataset":
     """A dataset that is no graph's, at its newest version if none is named."""
-    handle = open_handle(uri, version)
+    handle = open_handle(uri, version, options=options)
     return Dataset(DatasetRef(uri, None, handle.version), handle)
 
 

@@ -74,7 +74,11 @@ def load(
     store: UriOption = None,
     data: Annotated[
         list[str],
-        typer.Option("--data", help="A file, directory or glob; repeatable. - is standard input."),
+        typer.Option(
+            "--data",
+            help="A file, directory or glob, also in a bucket (s3://…); repeatable. "
+            "- is standard input.",
+        ),
     ],
     mode: Annotated[str, typer.Option("--mode", help="append, merge or overwrite.")],
     branch: BranchOption = MAIN,
