@@ -28,7 +28,7 @@ def read(text: bytes, *, cut: int = 1 << 20) -> tuple[list[Any], list[Any]]:
     with TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
         path = Path(place) / "Cell.csv"
         path.write_bytes(text)
-        for name in ("LEAST_TASK_BYTES", "MOST_TASK_BYTES"):
+        for name in ("LEAST_TASK_BYTES", "MOST_TASK_BYTES", "LEAST_CSV_BYTES"):
             patch.setattr(plan, name, cut)
         planned = plan_pieces(path, catalog=CATALOG, parallelism=1)
         pieces = [piece for task in planned.tasks for piece in task]

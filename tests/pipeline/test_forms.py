@@ -63,7 +63,7 @@ INPUTS = st.fixed_dictionaries(
 
 def cut_to(patch: pytest.MonkeyPatch, size: int) -> None:
     """Pieces, blocks and batches as small as that."""
-    for name in ("LEAST_TASK_BYTES", "MOST_TASK_BYTES", "BLOCK_BYTES"):
+    for name in ("LEAST_TASK_BYTES", "MOST_TASK_BYTES", "LEAST_CSV_BYTES", "BLOCK_BYTES"):
         patch.setattr(plan, name, size)
     patch.setattr(given_module, "CUT_BYTES", size)
     patch.setattr(lines, "BLOCK_BYTES", size)

@@ -1,3 +1,4 @@
+import gzip
 import itertools
 import json
 import os
@@ -13,7 +14,10 @@ from omnigraph.base.errors import (
     InputUnreadable,
     KeyTaken,
 )
+from omnigraph.pipeline import load as load_module
 from omnigraph.pipeline.load import LoadMode
+from omnigraph.pipeline.local import InProcess
+from omnigraph.pipeline.quarantine import open_quarantine
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.sources import plan as plan_module
 from tests.pipeline.loads import YORK, World, owner, person
@@ -179,7 +183,7 @@ def test_progress_is_told_by_phase_from_nothing_to_all(world: World) -> None:
     source = write_lines(world.place / "a.jsonl", YORK, *owner("ada"))
     staged = world.settle(source, progress=lambda *told: heard.append(told))
     size = Path(source).stat().st_size
-    assert (heard[0], heard[-1]) == (("read", 0, size), ("read", size, size))
+    assert (heard[0], heard[-1]) == (("parse", 0, size), ("parse", size, size))
     assert staged.load.input_bytes == size
 
 
@@ -200,3 +204,30 @@ def test_errors_of_a_load_can_be_shown_as_json(world: World) -> None:
     shown = json.loads(json.dumps(caught.value.to_json()))
     assert shown["details"]["count"] == 2
     assert shown["details"]["examples"][0]["line"] == 1
+
+
+@pytest.mark.parametrize("is_quarantined", [False, True])
+@pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
+def test_rows_that_are_more_than_their_archive_seemed_to_hold_are_not_held(
+    tmp_path: Path, mode: str, is_quarantined: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan_module, "LEAST_TASK_BYTES", 1)
+    monkeypatch.setattr(load_module, "HELD_BYTES", 100_000)
+    world = World(tmp_path, InProcess())
+    few = [node("Note", id_=f"a{n}", text="", photo="base64:aGk=") for n in range(3)]
+    many = [node("Note", id_=f"b{n}", text="x" * 1000) for n in range(100)]
+    archive = world.place / "b.jsonl.gz"
+    archive.write_bytes(gzip.compress("".join(f"{json.dumps(row)}\n" for row in many).encode()))
+    assert archive.stat().st_size < 10_000
+    aside = open_quarantine(str(world.place / "q"), max_errors=9) if is_quarantined else None
+    before = write_lines(world.place / "a.jsonl", *few)
+    after = write_lines(world.place / "c.jsonl", YORK)
+    settled = world.settle(before, str(archive), after, mode=mode, quarantine=aside)
+    load = settled.load
+    assert len(load.tasks) > 2
+    assert not load.is_held and all(not table.held.num_rows for table in load.tables.values())
+    settled.discard_leftovers(is_published=world.publish(settled) is not None)
+    rows = world.rows("Note")
+    assert [row["id"] for row in rows] == sorted(row["id"] for row in few + many)
+    assert [row["photo"] for row in rows[:3]] == [b"hi"] * 3
+    assert world.rows("City") and world.files_of_no_commit() == set()

@@ -4,6 +4,8 @@ import gzip
 import io
 import json
 import os
+import pickle
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -19,14 +21,22 @@ from omnigraph.base.errors import (
     ArgumentInvalid,
     ConstraintViolated,
     InputUnreadable,
+    KeyTaken,
     SourceInvalid,
     Unsupported,
 )
+from omnigraph.base.ids import MAIN
+from omnigraph.engine import load as load_module
 from omnigraph.engine.graph import Graph
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.pipeline.account import name_tasks
+from omnigraph.pipeline.conform import Conformed, conform_piece
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.session import Spark
-from omnigraph.pipeline.sources import plan
+from omnigraph.pipeline.sources import Piece, plan, plan_pieces
+from omnigraph.pipeline.stage import StageJob
 from tests.pipeline.loads import World
+from tests.pipeline.world import new_graph
 
 SCHEMA = """
 node Person { email: String @key  age: I32? }
@@ -123,7 +133,8 @@ def test_a_polars_frame_gives_every_type(tmp_path: Path) -> None:
 def test_one_large_csv_is_read_by_many_tasks_and_its_lines_are_named(
     tmp_path: Path, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "LEAST_TASK_BYTES", 2_000)
+    for name in ("LEAST_TASK_BYTES", "LEAST_CSV_BYTES"):
+        monkeypatch.setattr(plan, name, 2_000)
     world = World(tmp_path, runner)
     records = "".join(f'n{n},"{n}\n"\n' for n in range(1000))
     (tmp_path / "Note.csv").write_text(f"id,text\n{records}")
@@ -165,6 +176,61 @@ def test_a_mapping_and_a_format_reach_the_files(graph: Graph, tmp_path: Path) ->
         tmp_path / "data", mode="append", mapping=rule, format="csv", engine="local"
     )
     assert result.nodes == {"Person": 1}
+
+
+MANY = pa.table({"email": [f"p{n}@example.org" for n in range(20_000)]})
+
+
+@pytest.mark.parametrize("kind", ["a table", "lines"])
+def test_many_rows_that_came_with_the_call_wait_in_storage_and_do_not_travel_with_tasks(
+    tmp_path: Path, kind: str
+) -> None:
+    store = new_graph(tmp_path / "graph", SCHEMA)
+    rows = ({"type": "Person", "data": row} for row in MANY.to_pylist())
+    catalog = store.snapshot(MAIN).catalog
+    planned = plan_pieces(
+        {"Person": MANY} if kind == "a table" else rows, catalog=catalog, parallelism=2
+    )
+    stored = planned.stored(store, folder="__staging/rows")
+    assert len(pickle.dumps(stored.tasks)) < 2_000 < planned.size == stored.size
+    conformed = [
+        [c.rows[0].batch.column("email") for piece in task for c in conform(piece, catalog)]
+        for one in (planned, stored)
+        for task in one.tasks
+    ]
+    assert conformed[0] == conformed[1] and sum(map(len, conformed[0])) == 20_000
+    job = StageJob(catalog, {}, None, "", b"", 0)
+    names = [name_tasks(job, one.tasks, schema_hash="")[0].name for one in (planned, stored)]
+    assert names[0] == names[1], "a load that is resumed knows its rows again"
+
+
+def conform(piece: Piece, catalog: Catalog) -> Iterator[Conformed]:
+    return conform_piece(piece, catalog=catalog, now_ms=0)
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("kind", ["tables", "bytes"])
+def test_spark_reads_many_rows_that_came_with_the_call_from_storage(
+    graph: Graph, tmp_path: Path, spark: Spark, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load_module, "IN_PROCESS_BYTES", 10)
+    source = SOURCES[kind](tmp_path)
+    result = graph.load(source, mode="append", spark=spark)
+    assert (result.nodes, result.edges, result.engine) == ({"Person": 2}, {"Knows": 1}, "spark")
+    with pytest.raises(KeyTaken, match=r"(bytes|Person):1"):
+        graph.load(source, mode="append", spark=spark)
+    left = [path for path in (tmp_path / "g.omni" / "__staging").rglob("*") if path.is_file()]
+    assert left == []
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_columns_of_a_spark_frame_are_looked_at_before_its_rows(graph: Graph, spark: Spark) -> None:
+    # Whoever asks for a row of this frame fails.
+    frame = spark.session.range(1).selectExpr("raise_error('asked') AS email", "id AS other")
+    with pytest.raises(SourceInvalid, match="column other"):
+        graph.load({"Person": frame}, mode="append", spark=spark)
 
 
 @pytest.mark.spark

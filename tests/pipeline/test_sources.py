@@ -1,5 +1,6 @@
 import itertools
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,11 +15,12 @@ from omnigraph.base.errors import (
     StorageFailed,
     Unsupported,
 )
-from omnigraph.pipeline.sources import lines
+from omnigraph.pipeline.sources import lines, plan, plan_pieces
 from omnigraph.pipeline.sources.files import find_files, stem_of
 from omnigraph.pipeline.sources.lines import lines_before, read_range
 from omnigraph.pipeline.sources.pieces import LineRange
 from omnigraph.pipeline.sources.plan import pack
+from tests.pipeline.world import CATALOG
 
 BOM = b"\xef\xbb\xbf"
 PIECES = st.lists(
@@ -172,8 +174,8 @@ def test_data_that_can_not_be_read_yet_is_refused_and_never_passed_over(
 
 
 def test_an_address_is_not_a_path() -> None:
-    with pytest.raises(Unsupported, match=r"s3://bucket/a\.jsonl"):
-        find_files(["s3://bucket/a.jsonl"])
+    with pytest.raises(Unsupported, match=r"hdfs://host/a\.jsonl"):
+        find_files(["hdfs://host/a.jsonl"])
 
 
 @given(sizes=st.lists(st.integers(0, 300), max_size=12), task_bytes=st.integers(1, 200))
@@ -191,6 +193,31 @@ def test_tasks_hold_every_piece_once_in_order_and_about_as_much_as_asked(
     assert all(
         a[0].size + sum(p.size for p in b) > task_bytes for b, a in itertools.pairwise(tasks)
     )
+
+
+@given(
+    size=st.integers(1, 400),
+    least=st.integers(1, 50),
+    workers=st.lists(st.integers(1, 40), max_size=3),
+)
+def test_an_input_that_is_dealt_again_is_the_same_in_as_many_tasks_as_suit(
+    size: int, least: int, workers: list[int]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as place:
+        patch.setattr(plan, "LEAST_TASK_BYTES", least)
+        (Path(place) / "in.jsonl").write_bytes(b" " * size)
+        planned = plan_pieces(f"{place}/in.jsonl", catalog=CATALOG, parallelism=1)
+        for parallelism in workers:
+            planned = planned.dealt(parallelism)
+            ranges = [piece for task in planned.tasks for piece in task]
+            assert all(isinstance(piece, LineRange) for piece in ranges)
+            assert all(len(task) == 1 for task in planned.tasks), "neighbours are joined"
+            assert [(p.start, p.end) for p in ranges if isinstance(p, LineRange)] == [
+                *itertools.pairwise([0, *itertools.accumulate(p.size for p in ranges)])
+            ]
+            assert sum(p.size for p in ranges) == size
+            wanted = min(size // least, plan.TASKS_PER_CORE * parallelism)
+            assert len(planned.tasks) >= wanted // 2
 
 
 def test_a_file_that_vanished_or_can_not_be_read_is_a_typed_error(tmp_path: Path) -> None:

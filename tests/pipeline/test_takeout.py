@@ -55,13 +55,15 @@ class Sifted:
         return [json.loads(line)["line"] for text in texts for line in text.splitlines()]
 
 
-@pytest.fixture(params=["small", "large"])
+@pytest.fixture(params=["small", "large", "grown"])
 def sifted(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Sifted:
-    """A large load is any that says so."""
+    """A large load is any that says so, and one has grown that seemed small to begin with."""
     if request.param == "large":
         monkeypatch.setattr(load_module, "SMALL_BYTES", -1)
+    if request.param == "grown":
+        monkeypatch.setattr(load_module, "HELD_BYTES", 1)
     return Sifted(tmp_path, InProcess())
 
 

@@ -1,46 +1,77 @@
-"""Spark frames as a source: written down before the load begins, and removed when it has ended."""
+"""What is written down beside the graph for the tasks of a load to read: Spark frames, and rows
+that came with the call where they are many. It is removed when the load has ended.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.errors import ArgumentInvalid, BranchMissing
+from omnigraph.base.ids import BranchName
+from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import STAGING
 
 if TYPE_CHECKING:
+    from omnigraph.pipeline.mapping import GivenMapping
     from omnigraph.pipeline.session import Spark
 
-__all__ = ["readable"]
+__all__ = ["readable", "scratch_folders"]
 
 
 @contextmanager
+def scratch_folders(store: GraphStore) -> Iterator[Callable[[], str]]:
+    """Gives names of folders in the graph's storage; what is in them is removed at the end."""
+    folders: list[str] = []
+
+    def new_folder() -> str:
+        folders.append(f"{STAGING}/{store.clock.ulid()}")
+        return folders[-1]
+
+    try:
+        yield new_folder
+    finally:
+        # All of it: a task that was run twice has left files that nobody knows of.
+        for folder in folders:
+            for name in [*store.objects.walk(folder)]:
+                store.objects.delete(name)
+            store.objects.forget_folder(folder)
+
+
 def readable(
-    store: GraphStore, source: object, *, spark: Any, start: Callable[[Any], "Spark"]
-) -> Iterator[tuple[object, Any]]:
+    store: GraphStore,
+    source: object,
+    *,
+    branch: BranchName,
+    from_: BranchName | None,
+    mapping: "GivenMapping",
+    spark: Any,
+    start: Callable[[Any], "Spark"],
+    new_folder: Callable[[], str],
+) -> tuple[object, Any]:
     """The source as tasks can read it, and the session to read it with: a frame's own, if any."""
-    from omnigraph.pipeline.sources import land_frames, spark_frames
+    from omnigraph.pipeline.sources import check_frame, land_frames, spark_frames
 
     frames = spark_frames(source)
     if not frames:
-        yield source, spark
-        return
+        return source, spark
     if any(frame.isStreaming for frame in frames.values()):
         rule = "it is a stream, which has no end to load: Graph.stream takes it"
         raise ArgumentInvalid(argument="source", value=", ".join(frames), rule=rule)
     session = spark if spark is not None else next(iter(frames.values())).sparkSession
-    folder = f"{STAGING}/{store.clock.ulid()}"
+    started = start(session)
+    catalog = _catalog(store, branch, from_)
+    for name, frame in frames.items():
+        check_frame(name, started.schema_of(frame), catalog=catalog, mapping=mapping)
+    uri = f"{store.root}/{new_folder()}"
+    return land_frames(started, frames, uri=uri, options=store.datasets.options), session
+
+
+def _catalog(store: GraphStore, branch: BranchName, from_: BranchName | None) -> Catalog:
+    """The schema that the rows will have to fit."""
     try:
-        yield (
-            land_frames(
-                start(session),
-                frames,
-                uri=f"{store.root}/{folder}",
-                options=store.datasets.options,
-            ),
-            session,
-        )
-    finally:
-        # All of it: a task that was run twice has left files that nobody knows of.
-        for name in list(store.objects.walk(folder)):
-            store.objects.delete(name)
+        return store.snapshot(branch).catalog
+    except BranchMissing:
+        if from_ is None:
+            raise
+        return store.snapshot(from_).catalog

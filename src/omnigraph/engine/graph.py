@@ -24,7 +24,7 @@ from omnigraph.base.progress import Progress
 from omnigraph.engine.bad_rows import BadRows
 from omnigraph.engine.blob import Blob, find_blob
 from omnigraph.engine.export import Target, export
-from omnigraph.engine.frames import readable
+from omnigraph.engine.frames import readable, scratch_folders
 from omnigraph.engine.load import Request, load, rehearse
 from omnigraph.engine.maintain import index_infos, optimize
 from omnigraph.engine.merge import merge
@@ -192,11 +192,11 @@ class Graph:
     ) -> LoadResult:
         """Load files, frames or rows, checked as a whole, as one commit.
 
-        `source` is a path or several (files, directories, globs: NDJSON, CSV, Parquet, Lance;
-        `-` is standard input), rows as dicts, bytes or an open file of NDJSON, a frame (pandas,
-        Polars, Arrow, Spark) with its `mapping`, or frames by the names of their types. `mapping`
-        says which columns feed which properties (rules, or a YAML file), `format` what files are
-        whose names don't tell.
+        `source` is a path or several (files, directories, globs, on a disk or in a bucket: NDJSON,
+        CSV, Parquet, Lance; `-` is standard input), rows as dicts, bytes or an open file of NDJSON,
+        a frame (pandas, Polars, Arrow, Spark) with its `mapping`, or frames by the names of their
+        types. `mapping` says which columns feed which properties (rules, or a YAML file), `format`
+        what files are whose names don't tell.
 
         `mode` is `append` (an id that is already there is an error), `merge` (a row replaces the
         one with its id, whole, or is new) or `overwrite` (replaces all rows of the types present in
@@ -216,23 +216,33 @@ class Graph:
         if engine == "local" and spark is not None:
             rule = "a Spark session was passed as well: leave out one of the two"
             raise ArgumentInvalid(argument="engine", value=engine, rule=rule)
-        with readable(self._store, source, spark=spark, start=self._session) as (
-            readable_source,
-            session,
-        ):
+        base = BranchName(from_) if from_ is not None else None
+        with scratch_folders(self._store) as new_folder:
+            readable_source, session = readable(
+                self._store,
+                source,
+                branch=BranchName(branch),
+                from_=base,
+                mapping=mapping,
+                spark=spark,
+                start=self._session,
+                new_folder=new_folder,
+            )
             request = Request(
                 readable_source,
                 mapping=mapping,
                 format=format,
                 mode=mode,
                 branch=BranchName(branch),
-                from_=BranchName(from_) if from_ is not None else None,
+                from_=base,
                 load_id=load_id,
                 resume=resume,
                 # Whoever passes a session means it to be used.
                 engine="spark" if session is not None and engine == "auto" else engine,
                 bad_rows=BadRows(on_error, quarantine, max_errors),
                 is_dry_run=dry_run,
+                access=self._settings.bucket_access,
+                new_folder=new_folder,
             )
             if dry_run:
                 return rehearse(

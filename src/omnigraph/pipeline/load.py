@@ -6,9 +6,10 @@ One pass over the input: each task reads its pieces, turns them into checked row
 """
 
 import contextlib
+import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 
@@ -20,17 +21,21 @@ from omnigraph.base.ids import TableKey
 from omnigraph.base.progress import Progress
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
+from omnigraph.pipeline.account import name_tasks, stage_task
 from omnigraph.pipeline.quarantine import Quarantine
-from omnigraph.pipeline.record import Recording, name_tasks, stage_task
+from omnigraph.pipeline.record import Recording
 from omnigraph.pipeline.runner import Ran, Runner
-from omnigraph.pipeline.sources import PlannedInput
+from omnigraph.pipeline.sources import Piece, PlannedInput
 from omnigraph.pipeline.stage import (
+    HELD_BYTES,
     Keeping,
     Origin,
     Share,
     StagedFile,
+    StagedTable,
     StageJob,
     discard,
+    not_held,
     stage_pieces,
 )
 from omnigraph.store.arrow import table_schema
@@ -41,9 +46,10 @@ from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["LoadMode", "LoadedTable", "Phases", "StagedLoad", "TaskNote", "stage_load"]
 
-# Up to here the driver holds the rows, and looks up what they are about instead of reading whole
-# columns. At this size (half a million rows) both ways take about as much processor time in one
-# process, and on Spark a join costs seconds more whatever the size.
+# Up to here the driver holds the rows, unless they turn out to be more (`HELD_BYTES`), and looks up
+# what they are about instead of reading whole columns. At this size (half a million rows) both ways
+# take about as much processor time in one process, and on Spark a join costs seconds more whatever
+# the size.
 SMALL_BYTES = 32 << 20
 
 
@@ -124,10 +130,18 @@ class StagedLoad:
     """What is wrong with the rejected rows."""
     parts: tuple[str, ...]
     """Files of the quarantine, in the order of the input."""
+    pieces: tuple[Piece, ...] = field(repr=False)
+    """The input, in order: what origins name by number."""
     input_bytes: int
     tasks: tuple[TaskNote, ...]
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """How long it took to `parse` the input and to `write` the files."""
     resumed: int = 0
     """Tasks that an earlier driver, or an earlier try, had done."""
+    spare: tuple[LoadedTable, ...] = ()
+    """Files that are no longer part of it, and that an account of a task may still name."""
+    is_ours: Callable[[], bool] = lambda: True
+    """Whether nobody else can publish its files; from the first time it is asked."""
 
     def __post_init__(self) -> None:
         staged = sum(table.rows for table in self.tables.values())
@@ -144,8 +158,15 @@ class StagedLoad:
         return self.mode is LoadMode.MERGE or not any(file.is_scratch for file in files)
 
     def discard_files(self) -> None:
-        for table in self.tables.values():
-            table.discard_files()
+        """Delete what is staged, if that is ours to do."""
+        if self.is_ours():
+            for table in (*self.tables.values(), *self.spare):
+                table.discard_files()
+
+    def discard_spare(self) -> None:
+        if self.spare and self.is_ours():
+            for table in self.spare:
+                table.discard_files()
 
 
 def stage_load(
@@ -171,26 +192,41 @@ def stage_load(
     graph = objects_at(root, Durability.RELAXED, snapshot.options).get(GRAPH)
     assert graph is not None, "a graph is where it was opened"
     job = StageJob(
-        snapshot.catalog, uris, snapshot.options, root, graph, now_ms, keeping, quarantine
+        snapshot.catalog,
+        uris,
+        snapshot.options,
+        root,
+        graph,
+        now_ms,
+        keeping,
+        quarantine,
+        hold_bytes=HELD_BYTES // max(1, len(planned.tasks)),
     )
-    tell("read", 0, size)
+    tell("parse", 0, size)
+    began = time.monotonic()
     ran = _run(runner, planned, job, recording, snapshot, tell)
-    load = _gather(ran, job, mode=mode, root=root, size=size)
-    tell("read", size, size)
-    return load
+    load = _gather(ran, job, planned, mode=mode, root=root)
+    if recording is not None:
+        load = replace(load, is_ours=recording.disown)
+    tell("parse", size, size)
+    return replace(load, seconds=_split(ran, clock_s=time.monotonic() - began))
 
 
 class Phases:
     """How long each phase took, all its turns together."""
 
     def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
+        self.seconds = dict.fromkeys(("start", "parse", "write", "check"), 0.0)
 
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[None]:
         start = time.monotonic()
         yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - start
+        self.add({name: time.monotonic() - start})
+
+    def add(self, seconds: Mapping[str, float]) -> None:
+        for name, spent in seconds.items():
+            self.seconds[name] += spent
 
 
 # The pass over the input --------------------------------------------------------------------------
@@ -207,15 +243,14 @@ def _run(
     count, size, doing = len(planned.tasks), planned.size, "reading the input"
 
     def on_progress(done: int) -> None:
-        tell("read", size * done // count, size)
+        tell("parse", size * done // count, size)
 
-    # Rows that the driver holds die with it: there is no account of those.
-    if recording is None or Keeping.HELD in job.keeping:
+    if recording is None:
         work = partial(stage_pieces, job)
         return runner.run(planned.tasks, work, doing=doing, on_progress=on_progress)
     tasks = name_tasks(job, planned.tasks, schema_hash=snapshot.schema_hash)
     recording.expect(tasks)
-    named_work = partial(stage_task, job, recording.folder)
+    named_work = partial(stage_task, job, recording.folder, recording.name)
     return runner.run(tasks, named_work, doing=doing, on_progress=on_progress)
 
 
@@ -232,14 +267,35 @@ def _keeping(mode: LoadMode, runner: Runner, size: int, *, may_reject: bool) -> 
             return Keeping.FILES
 
 
+def _split(ran: Sequence[Ran[Share]], *, clock_s: float) -> dict[str, float]:
+    """The clock of the pass, split as its tasks spent their time.
+
+    They parse and write by turns, many at once, so neither phase has a clock of its own. Tasks
+    that were done before spent none.
+    """
+    took_s = sum(one.result.took_s for one in ran)
+    write_s = sum(one.result.write_s for one in ran) * clock_s / took_s if took_s else 0.0
+    return {"parse": clock_s - write_s, "write": write_s}
+
+
 def _gather(
-    ran: Sequence[Ran[Share]], job: StageJob, *, mode: LoadMode, root: str, size: int
+    ran: Sequence[Ran[Share]], job: StageJob, planned: PlannedInput, *, mode: LoadMode, root: str
 ) -> StagedLoad:
     """The shares of all tasks, in the order of the input."""
-    staged = [table for one in ran for table in one.result.tables]
+    starts = itertools.accumulate(map(len, planned.tasks), initial=0)
+    staged = [
+        _renumbered(table, first=first)
+        for first, one in zip(starts, ran, strict=False)
+        for table in one.result.tables
+    ]
+    keeping = job.keeping
+    if Keeping.HELD in keeping and not all(table.held for table in staged):
+        keeping = keeping.without_memory()
     tables = {}
     for entity in job.catalog.entities:
         mine = [table for table in staged if table.key == entity.table_key]
+        if Keeping.HELD not in keeping:
+            mine = [not_held(job, entity, table) for table in mine]
         if mine:
             tables[entity.table_key] = LoadedTable(
                 entity=entity,
@@ -256,16 +312,23 @@ def _gather(
         mode=mode,
         catalog=job.catalog,
         root=root,
-        keeping=job.keeping,
+        keeping=keeping,
         tables=tables,
         read=sum(one.result.read for one in ran),
         rejected=sum(one.result.rejected for one in ran),
         violations=_row_violations(ran),
         parts=tuple(part for one in ran for part in one.result.parts),
-        input_bytes=size,
+        pieces=tuple(piece for task in planned.tasks for piece in task),
+        input_bytes=planned.size,
         tasks=tuple(TaskNote(one.partition, one.pid) for one in ran),
         resumed=sum(one.result.was_done for one in ran),
     )
+
+
+def _renumbered(table: StagedTable, *, first: int) -> StagedTable:
+    """With the pieces of its task counted as those of the load."""
+    origins = (Origin(first + origin.piece, origin.rows) for origin in table.origins)
+    return replace(table, origins=tuple(origins))
 
 
 def _row_violations(ran: Sequence[Ran[Share]]) -> Violations:

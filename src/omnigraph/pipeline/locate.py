@@ -24,24 +24,25 @@ __all__ = ["Locator", "row_numbers", "whereabouts"]
 class Locator:
     def __init__(self, load: StagedLoad) -> None:
         self._load = load
-        self._numbers: dict[Piece, dict[TableKey, np.ndarray]] = {}
-        self._places: dict[Piece, Place] = {}
+        self._numbers: dict[int, dict[TableKey, np.ndarray]] = {}
+        self._places: dict[int, Place] = {}
 
     def place(self, entity: EntityType, place: int) -> tuple[str, int]:
         """The file and line of a row, by its place among the incoming rows of its type."""
         key = entity.table_key
-        ((piece, row),) = whereabouts(self._load.tables[key], np.array([place]))
-        if piece not in self._numbers:
-            self._numbers[piece] = row_numbers(piece, self._load.catalog)
-            self._places[piece] = place_in(piece)
-        return self._places[piece](int(self._numbers[piece][key][row]))
+        ((number, row),) = whereabouts(self._load.tables[key], np.array([place]))
+        if number not in self._numbers:
+            piece = self._load.pieces[number]
+            self._numbers[number] = row_numbers(piece, self._load.catalog)
+            self._places[number] = place_in(piece)
+        return self._places[number](int(self._numbers[number][key][row]))
 
 
-def whereabouts(table: LoadedTable, places: np.ndarray) -> Iterator[tuple[Piece, int]]:
-    """The piece that each of the rows came from, and its place among the piece's rows."""
+def whereabouts(table: LoadedTable, places: np.ndarray) -> Iterator[tuple[int, int]]:
+    """The number of the piece that each of the rows came from, and its place among its rows."""
     ends = list(itertools.accumulate(origin.rows for origin in table.origins))
     # A piece may give several runs of a type's rows: they are counted from the first of them.
-    starts: dict[Piece, int] = {}
+    starts: dict[int, int] = {}
     for origin, end in zip(table.origins, ends, strict=True):
         starts.setdefault(origin.piece, end - origin.rows)
     for staged in table.staged_places(places).tolist():

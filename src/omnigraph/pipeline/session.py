@@ -178,7 +178,9 @@ class Spark:
         # One partition per task by construction: a frame made of the tasks themselves would be
         # sliced by Spark, and some partitions would get two.
         numbers = self.session.range(0, len(tasks), 1, max(1, len(tasks)))
-        return self._mapped(numbers, partial(_read_tasks, tuple(tasks), read), schema)
+        # Each as a pickle of its own: a worker gets all of them, and makes sense of one.
+        packed = tuple(pickle.dumps(task) for task in tasks)
+        return self._mapped(numbers, partial(_read_tasks, packed, read), schema)
 
     def _mapped(
         self,
@@ -364,13 +366,13 @@ def _noting(batches: Iterator[pa.RecordBatch], failed: list[Exception]) -> Itera
 
 
 def _read_tasks(
-    tasks: tuple[T, ...],
+    tasks: tuple[bytes, ...],
     read: Callable[[T], Iterator[pa.RecordBatch]],
     numbers: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     for batch in numbers:
         for number in batch.column(0).to_pylist():
-            yield from read(tasks[number])
+            yield from read(pickle.loads(tasks[number]))
 
 
 def _run_one(work: Callable[[T], R], numbered: tuple[int, T]) -> Iterator[pa.RecordBatch]:

@@ -8,9 +8,10 @@ neighbours: even of a load that will fail, rules over many rows have something t
 import contextlib
 import json
 import socket
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Flag, auto
 
 import numpy as np
@@ -31,6 +32,7 @@ from omnigraph.store.layout import GRAPH
 from omnigraph.store.objects import objects_at
 
 __all__ = [
+    "HELD_BYTES",
     "Keeping",
     "Origin",
     "Share",
@@ -40,6 +42,7 @@ __all__ = [
     "discard",
     "discard_tables",
     "in_input_order",
+    "not_held",
     "stage_pieces",
     "write_rows",
 ]
@@ -47,6 +50,10 @@ __all__ = [
 # Arrow bytes of all types together. Larger files read faster later; a worker needs this much
 # memory, and about as much again while it parses and writes.
 FLUSH_BYTES = 128 << 20
+
+# Arrow bytes of all rows that a driver holds. What rows take is known only once they are read: a
+# megabyte of an archive or of Parquet may hold a gigabyte of them.
+HELD_BYTES = 128 << 20
 
 
 class Keeping(Flag):
@@ -58,6 +65,10 @@ class Keeping(Flag):
     """In files of their tables, as they will be published."""
     SCRATCH = auto()
     """In files that later tasks read: which rows are to be published is not known yet."""
+
+    def without_memory(self) -> "Keeping":
+        """What becomes of rows that were to be held and are too many."""
+        return Keeping.FILES if Keeping.FILES in self else Keeping.SCRATCH
 
 
 @dataclass(frozen=True)
@@ -76,13 +87,26 @@ class StageJob:
     keeping: Keeping = Keeping.FILES
     quarantine: Quarantine | None = None
     """Where rejected rows go; None: nowhere, since one of them is enough to fail."""
+    hold_bytes: int = HELD_BYTES
+    """How much one task may give the driver to hold."""
+
+    def makes_scratch(self, entity: EntityType) -> bool:
+        """Whether the files of these rows are such as can't be published."""
+        return Keeping.SCRATCH in self.keeping or (
+            # A row with a blob can't be read back from its file, and may have to leave it.
+            self.quarantine is not None
+            and Keeping.HELD not in self.keeping
+            and any(property_.type is Scalar.BLOB for property_ in entity.properties)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
     """So many rows, one after the other, came from one piece."""
 
-    piece: Piece
+    piece: int
+    """Its number among those of the task, later among those of the load: a piece that holds its
+    rows itself would be sent back with them."""
     rows: int
 
 
@@ -100,7 +124,10 @@ class StagedFile:
 
 @dataclass(frozen=True)
 class StagedTable:
-    """Rows of one table, in files or held or both, in the order of `origins`."""
+    """Rows of one table, in files or held or both, in the order of `origins`.
+
+    Of a task that has more rows than it may give the driver to hold, none are held.
+    """
 
     key: TableKey
     files: tuple[StagedFile, ...]
@@ -121,16 +148,32 @@ class Share:
     """The files of the quarantine that it wrote."""
     was_done: bool = False
     """An earlier driver, or an earlier try, had done it."""
+    took_s: float = 0.0
+    write_s: float = 0.0
+    """Of those seconds, the ones in which files were written."""
 
 
 def stage_pieces(job: StageJob, pieces: Sequence[Piece]) -> Share:
+    began = time.perf_counter()
     _require_graph(job)
     tables: list[StagedTable] = []
     try:
-        return _stage_into(tables, job, pieces)
+        share = _stage_into(tables, job, pieces)
     except Exception:
         discard_tables(job, tables)
         raise
+    return replace(share, took_s=time.perf_counter() - began)
+
+
+def not_held(job: StageJob, entity: EntityType, table: StagedTable) -> StagedTable:
+    """The same rows in files, as if they had never been meant to be held."""
+    if not table.held:
+        return table
+    job, files = replace(job, keeping=job.keeping.without_memory()), table.files
+    if not files or job.makes_scratch(entity) != files[0].is_scratch:
+        discard_tables(job, [table])
+        files = _write(job, entity, table.held)
+    return replace(table, files=files, held=())
 
 
 def discard_tables(job: StageJob, tables: Iterable[StagedTable]) -> None:
@@ -144,19 +187,19 @@ def _stage_into(tables: list[StagedTable], job: StageJob, pieces: Sequence[Piece
     violations = Violations()
     waiting = _Waiting(job)
     with rejected_rows(job.quarantine) as bad:
-        for piece in pieces:
+        for number, piece in enumerate(pieces):
             for conformed in conform_piece(piece, catalog=job.catalog, now_ms=job.now_ms):
                 read += conformed.read
                 rejected += conformed.rejected
                 violations.merge(conformed.violations)
                 if bad is not None and not bad.is_full:
                     bad.add(map(Rejected.of, conformed.bad))
-                waiting.add(piece, conformed)
+                waiting.add(number, conformed)
                 if waiting.size >= FLUSH_BYTES:
                     waiting.flush(tables)
     parts = () if bad is None else bad.parts
     waiting.flush(tables)
-    return Share(read, rejected, violations, tuple(tables), parts)
+    return Share(read, rejected, violations, tuple(tables), parts, write_s=waiting.write_s)
 
 
 def _require_graph(job: StageJob) -> None:
@@ -221,8 +264,9 @@ class _Waiting:
         self._entities: dict[TableKey, EntityType] = {}
         self._given: set[TableKey] = set()
         self.size = 0
+        self.write_s = 0.0
 
-    def add(self, piece: Piece, conformed: Conformed) -> None:
+    def add(self, piece: int, conformed: Conformed) -> None:
         for typed in in_input_order(conformed.rows):
             key = typed.entity.table_key
             self._entities[key] = typed.entity
@@ -231,32 +275,32 @@ class _Waiting:
             self.size += typed.batch.nbytes
             if typed.gives_ids:
                 self._given.add(key)
+        # Before anything is written, since `FLUSH_BYTES` are not less.
+        if Keeping.HELD in self._job.keeping and self.size >= self._job.hold_bytes:
+            self._job = replace(self._job, keeping=self._job.keeping.without_memory())
 
     def flush(self, tables: list[StagedTable]) -> None:
+        began = time.perf_counter()
         for key in self._batches:
             tables.append(self._stage(key))
         self._batches.clear()
         self._origins.clear()
         self.size = 0
+        self.write_s += time.perf_counter() - began
 
     def _stage(self, key: TableKey) -> StagedTable:
-        files = self._write(key)
+        files = _write(self._job, self._entities[key], self._batches[key])
         origins = tuple(self._origins[key])
         is_whole = not files or sum(f.rows for f in files) == sum(o.rows for o in origins)
         assert is_whole, "every row is written"
         held = tuple(self._batches[key]) if Keeping.HELD in self._job.keeping else ()
         return StagedTable(key, files, held, origins, key in self._given)
 
-    def _write(self, key: TableKey) -> tuple[StagedFile, ...]:
-        job, entity = self._job, self._entities[key]
-        if not job.keeping & (Keeping.FILES | Keeping.SCRATCH):
-            return ()
-        is_scratch = Keeping.SCRATCH in job.keeping or (
-            # A row with a blob can't be read back from its file, and may have to leave it.
-            job.quarantine is not None
-            and Keeping.HELD not in job.keeping
-            and any(property_.type is Scalar.BLOB for property_ in entity.properties)
-        )
-        return write_rows(
-            entity, job.uris[key], iter(self._batches[key]), job.options, is_scratch=is_scratch
-        )
+
+def _write(
+    job: StageJob, entity: EntityType, batches: Iterable[pa.RecordBatch]
+) -> tuple[StagedFile, ...]:
+    if not job.keeping & (Keeping.FILES | Keeping.SCRATCH):
+        return ()
+    uri, is_scratch = job.uris[entity.table_key], job.makes_scratch(entity)
+    return write_rows(entity, uri, iter(batches), job.options, is_scratch=is_scratch)

@@ -8,7 +8,9 @@ to prove itself (`lease.check_swaps`) before anything is written.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import ObjectStore, S3Store
@@ -16,10 +18,20 @@ from obstore.store import ObjectStore, S3Store
 from omnigraph.base.errors import StorageFailed
 from omnigraph.store.root import BucketRoot
 
-__all__ = ["BucketObjects"]
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+
+__all__ = ["BucketObjects", "ObjectState"]
 
 # How long a request that fails is tried again: as long as a store that restarts may take.
 RETRY_S = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectState:
+    name: str
+    size: int
+    tag: str
 
 
 class BucketObjects:
@@ -77,15 +89,31 @@ class BucketObjects:
                 return False
             return True
 
+    def look_at(self, name: str) -> "ObjectState | None":
+        with _failures("look at", name):
+            try:
+                return _state(self._store.head(name))
+            except FileNotFoundError:
+                return None
+
+    def read_range(self, name: str, start: int, end: int) -> bytes:
+        """Bytes of an object that is there; fewer where it ends."""
+        with _failures("read", name):
+            return bytes(self._store.get_range(name, start=start, end=end))
+
+    def states(self, folder: str) -> "Iterator[ObjectState]":
+        """Of all objects below a folder, at any depth."""
+        with _failures("list", folder):
+            for page in self._store.list(folder or None):
+                yield from map(_state, page)
+
     def list(self, folder: str) -> list[str]:
         with _failures("list", folder):
             found = self._store.list_with_delimiter(folder)
         return sorted(entry["path"] for entry in found["objects"])
 
     def walk(self, folder: str) -> Iterator[str]:
-        with _failures("list", folder):
-            for page in self._store.list(folder or None):
-                yield from (entry["path"] for entry in page)
+        return (state.name for state in self.states(folder))
 
     def copy(self, source: str, target: str) -> None:
         with _failures("copy", source):
@@ -95,8 +123,15 @@ class BucketObjects:
         with _failures("delete", name):
             self._store.delete(name)
 
+    def forget_folder(self, folder: str) -> None:
+        """Nothing to do: a bucket knows objects only."""
+
     def sync(self, names: Iterable[str]) -> None:
         """Nothing to do: what a bucket has acknowledged, it keeps."""
+
+
+def _state(meta: "ObjectMeta") -> ObjectState:
+    return ObjectState(meta["path"], meta["size"], meta["e_tag"] or "")
 
 
 @contextmanager

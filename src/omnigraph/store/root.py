@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from omnigraph.base.errors import ArgumentInvalid
 
-__all__ = ["BucketAccess", "BucketRoot", "DiskRoot", "Root", "graph_root"]
+__all__ = ["BucketAccess", "BucketRoot", "DiskRoot", "Root", "bucket_and_key", "graph_root"]
 
 BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 # Letters that mean the same in a key and in an address, so that everyone reads one place.
@@ -59,6 +59,16 @@ def graph_root(uri: str) -> Root:
             raise _refused(uri, "an empty path names no place")
         case _:
             return DiskRoot(Path(uri).expanduser().absolute())
+
+
+def bucket_and_key(uri: str) -> tuple[str, str]:
+    """What an `s3://` address names in a bucket; the key may have any letters."""
+    bucket, _, key = uri.partition("://")[2].partition("/")
+    if not BUCKET.fullmatch(bucket):
+        raise _refused(uri, "an s3:// address begins with the name of a bucket", "source")
+    if "//" in key or key.startswith("/"):
+        raise _refused(uri, "between two slashes of an s3:// address there is a name", "source")
+    return bucket, key
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,5 +120,5 @@ def _bucket_root(uri: str) -> BucketRoot:
     return BucketRoot(bucket, prefix)
 
 
-def _refused(uri: str, rule: str) -> ArgumentInvalid:
-    return ArgumentInvalid(argument="graph", value=uri, rule=rule)
+def _refused(uri: str, rule: str, argument: str = "graph") -> ArgumentInvalid:
+    return ArgumentInvalid(argument=argument, value=uri, rule=rule)

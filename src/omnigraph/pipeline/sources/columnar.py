@@ -13,6 +13,9 @@ import pyarrow.parquet as pq
 from omnigraph.base.errors import FileMissing, SourceInvalid
 from omnigraph.pipeline.feed import Feed
 from omnigraph.pipeline.sources.pieces import InlineTable, LanceRows, RowGroups, ScratchRows
+from omnigraph.pipeline.sources.stored import data_in
+from omnigraph.pipeline.sources.streams import Reads, opened
+from omnigraph.store.bucket_files import in_bucket
 from omnigraph.store.datasets import fragment_batches, open_at
 
 __all__ = [
@@ -38,32 +41,34 @@ def table_batches(
         first += batch.num_rows
 
 
-def parquet_schema(file: str, path: str) -> pa.Schema:
-    with _reading(file), pq.ParquetFile(path) as parquet:
+def parquet_schema(source: Reads) -> pa.Schema:
+    with _parquet(source) as parquet:
         return parquet.schema_arrow
 
 
-def lance_schema(path: str) -> pa.Schema:
-    return open_at(path).schema
+def lance_schema(source: Reads) -> pa.Schema:
+    return open_at(source.path, options=source.options).schema
 
 
-def parquet_pieces(file: str, path: str, feed: Feed, *, cut_bytes: int) -> Iterator[RowGroups]:
-    with _reading(file), pq.ParquetFile(path) as parquet:
+def parquet_pieces(source: Reads, feed: Feed, *, cut_bytes: int) -> Iterator[RowGroups]:
+    file, path, options = source.file, source.path, source.options
+    with _parquet(source) as parquet:
         metadata = parquet.metadata
         groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
         sizes = [(group.total_byte_size, group.num_rows) for group in groups]
     for size, first_row, which in _gathered(sizes, cut_bytes):
-        yield RowGroups(file, path, size, first_row, which, feed)
+        yield RowGroups(file, path, size, first_row, which, feed, options)
 
 
-def lance_pieces(file: str, path: str, feed: Feed, *, cut_bytes: int) -> Iterator[LanceRows]:
-    dataset = open_at(path)
+def lance_pieces(source: Reads, feed: Feed, *, cut_bytes: int) -> Iterator[LanceRows]:
+    file, path, options = source.file, source.path, source.options
+    dataset = open_at(path, options=options)
     fragments = dataset.pieces
     per_row = dataset.files.bytes / max(1, dataset.row_count)
     sizes = [(int(fragment.rows * per_row), fragment.rows) for fragment in fragments]
     for size, first_row, which in _gathered(sizes, cut_bytes):
         ids = tuple(fragments[i].id for i in which)
-        yield LanceRows(file, path, size, first_row, dataset.ref.version, ids, feed)
+        yield LanceRows(file, path, size, first_row, dataset.ref.version, ids, feed, options)
 
 
 def inline_pieces(
@@ -84,14 +89,14 @@ def _batches(
 ) -> Iterator[pa.RecordBatch]:
     columns = list(piece.feed.columns)
     match piece:
-        case RowGroups(path=path, groups=groups):
-            with _reading(piece.file), pq.ParquetFile(path) as parquet:
+        case RowGroups(groups=groups):
+            with _parquet(piece) as parquet:
                 yield from parquet.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns)
-        case LanceRows(path=path, version=version, fragments=fragments):
-            dataset = open_at(path, version)
+        case LanceRows(path=path, version=version, fragments=fragments, options=options):
+            dataset = open_at(path, version, options=options)
             yield from dataset.batches(columns, fragment_ids=fragments, batch_rows=BATCH_ROWS)
         case InlineTable(data=data):
-            yield from pa.ipc.open_stream(pa.py_buffer(data))
+            yield from pa.ipc.open_stream(pa.py_buffer(data_in(data)))
         case ScratchRows(uri=uri, fragment=fragment, options=options):
             yield from fragment_batches(
                 uri, fragment, columns, batch_rows=BATCH_ROWS, options=options
@@ -113,6 +118,21 @@ def _gathered(
         rows += count
     if which:
         yield held, first_row, tuple(which)
+
+
+@contextlib.contextmanager
+def _parquet(source: Reads) -> Iterator[pq.ParquetFile]:
+    with _reading(source.file):
+        if not in_bucket(source.path):
+            with pq.ParquetFile(source.path) as parquet:
+                yield parquet
+            return
+        # Parquet knows which bytes it wants: those, many at once, and no others.
+        with (
+            opened(source, ahead_bytes=0) as file,
+            pq.ParquetFile(file, pre_buffer=True) as parquet,
+        ):
+            yield parquet
 
 
 @contextlib.contextmanager

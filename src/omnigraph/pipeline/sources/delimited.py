@@ -22,11 +22,12 @@ from omnigraph.pipeline.feed import Feed
 from omnigraph.pipeline.sources.lines import BYTE_ORDER_MARK, LINE_BYTES
 from omnigraph.pipeline.sources.pieces import CsvFile, CsvRange, TextTable
 from omnigraph.pipeline.sources.streams import (
+    AHEAD_BYTES,
     CHUNK_BYTES,
     Reads,
+    ReadsAll,
     is_packed,
     opened,
-    size_of,
     unpacked_chunks,
 )
 
@@ -128,7 +129,7 @@ class Records:
         return table
 
 
-def read_header(piece: Reads) -> tuple[TextTable | None, int]:
+def read_header(piece: ReadsAll) -> tuple[TextTable | None, int]:
     """The columns that the first record names, and how many bytes it takes; None if none is."""
     head = _head(piece)
     body = head.removeprefix(BYTE_ORDER_MARK)
@@ -149,25 +150,24 @@ def read_header(piece: Reads) -> tuple[TextTable | None, int]:
 
 
 def csv_pieces(
-    source: Reads, layout: TextTable, feed: Feed, *, header_bytes: int, cut_bytes: int
+    source: ReadsAll, layout: TextTable, feed: Feed, *, header_bytes: int, cut_bytes: int
 ) -> Iterator[CsvRange | CsvFile]:
     """The file's records, in ranges of about `cut_bytes`."""
-    file, path = source.file, source.path
-    size = size_of(source)
+    file, path, size, options = source.file, source.path, source.size, source.options
     if is_packed(path):
-        yield CsvFile(file, path, size, layout, feed)
+        yield CsvFile(file, path, size, layout, feed, options)
         return
     with opened(source) as stream:
         line = stream.read(header_bytes).count(b"\n")
     if size - header_bytes <= cut_bytes:
         if size > header_bytes:
-            yield CsvRange(file, path, header_bytes, size, line, layout, feed)
+            yield CsvRange(file, path, header_bytes, size, line, layout, feed, options)
         return
     start = header_bytes
     chunks = _chunks(source, start, size, step=min(CHUNK_BYTES, cut_bytes))
     for block in _blocks(chunks, layout.delimiter, file, block_bytes=cut_bytes):
         end = start + len(block)
-        yield CsvRange(file, path, start, end, line, layout, feed)
+        yield CsvRange(file, path, start, end, line, layout, feed, options)
         start, line = end, line + block.count(b"\n")
 
 
@@ -301,7 +301,7 @@ def _one_by_one(
 # Bytes --------------------------------------------------------------------------------------------
 
 
-def _head(piece: Reads) -> bytes:
+def _head(piece: ReadsAll) -> bytes:
     """The first bytes of a file, unpacked: one more than a header may take."""
     if not is_packed(piece.path):
         with opened(piece) as file:
@@ -315,7 +315,7 @@ def _head(piece: Reads) -> bytes:
 
 
 def _chunks(piece: Reads, start: int, end: int, *, step: int = CHUNK_BYTES) -> Iterator[bytes]:
-    with opened(piece) as file:
+    with opened(piece, ahead_bytes=min(AHEAD_BYTES, max(1, end - start))) as file:
         file.seek(start)
         while start < end and (chunk := file.read(min(step, end - start))):
             yield chunk

@@ -16,7 +16,16 @@ from pathlib import Path
 from omnigraph.base.errors import ArgumentInvalid, FileMissing, Unsupported
 from omnigraph.pipeline.sources.streams import PACKED_SUFFIXES, naming, suffix_of
 
-__all__ = ["Form", "InputFile", "find_files", "stem_of"]
+__all__ = [
+    "LANCE_VERSIONS",
+    "OTHER_DATA_SUFFIXES",
+    "Form",
+    "InputFile",
+    "find_files",
+    "form_of",
+    "stem_of",
+    "unreadable",
+]
 
 
 class Form(Enum):
@@ -52,6 +61,11 @@ OTHER_DATA_SUFFIXES = (
     *PACKED_SUFFIXES,
 )
 
+READABLE = (
+    "give .jsonl, .csv or .tsv (also as .gz or .zst), .parquet or a Lance dataset, "
+    "or say what the file is with format"
+)
+
 # What makes a directory a Lance dataset.
 LANCE_VERSIONS = "_versions"
 
@@ -72,6 +86,15 @@ class InputFile:
         return str(Path(self.name).absolute())
 
     @property
+    def options(self) -> None:
+        """A disk needs none."""
+
+    @property
+    def size(self) -> int:
+        with naming(self.file):
+            return Path(self.path).stat().st_size
+
+    @property
     def table(self) -> tuple[str, str]:
         """What makes two names one input. The rows of a table are of the type that it is named
         like, so a file with two such names is two tables."""
@@ -86,7 +109,7 @@ def find_files(sources: Sequence[str], *, form: Form | None = None) -> list[Inpu
         for file in _files_of(source, form):
             # Arrow and Lance take names as text only.
             if file.form in (Form.PARQUET, Form.LANCE) and file.path != _as_text(file.path):
-                raise _unreadable(Path(file.name), "give its path a name that is UTF-8")
+                raise unreadable(file.name, "give its path a name that is UTF-8")
             found.setdefault(file.table, file)
     return list(found.values())
 
@@ -101,7 +124,8 @@ def stem_of(file: str) -> str:
 
 def _files_of(source: str, form: Form | None) -> Iterator[InputFile]:
     if "://" in source:
-        raise Unsupported(what=f"loading from {source}", instead="copy the files to a local disk")
+        instead = "copy the files to a disk or a bucket (s3://…)"
+        raise Unsupported(what=f"loading from {source}", instead=instead)
     path = Path(source)
     with naming(_as_text(source)):
         is_directory, is_there = path.is_dir(), path.exists()
@@ -126,7 +150,7 @@ def _files_in(directory: Path, form: Form | None) -> Iterator[InputFile]:
     for path in _below(directory, seen=set()):
         if path.is_dir():
             wanted.append(InputFile(str(path), Form.LANCE))
-        elif form or _form_of(path) or suffix_of(path) in OTHER_DATA_SUFFIXES:
+        elif form or form_of(path) or suffix_of(path) in OTHER_DATA_SUFFIXES:
             wanted.append(InputFile(str(path), _readable(path, form)))
     if not wanted:
         raise FileMissing(path=_as_text(str(directory / "*.{jsonl,csv,parquet}")))
@@ -159,20 +183,17 @@ def _is_lance(directory: Path) -> bool:
 
 def _readable(path: Path, form: Form | None) -> Form:
     """The form of a file that is there."""
-    found = form or _form_of(path)
+    found = form or form_of(path)
     if found is None:
-        raise _unreadable(
-            path,
-            "give .jsonl, .csv or .tsv (also as .gz or .zst), .parquet or a "
-            "Lance dataset, or say what the file is with format",
-        )
+        raise unreadable(str(path))
     # A pipe has no size and can't be read from the middle, nor twice.
     if not path.is_file():
-        raise _unreadable(path, "give a regular file, or its lines as standard input (-)")
+        raise unreadable(str(path), "give a regular file, or its lines as standard input (-)")
     return found
 
 
-def _form_of(path: Path) -> Form | None:
+def form_of(path: Path) -> Form | None:
+    """What the name says; None if nothing that can be read. A Lance dataset is no file."""
     suffix = suffix_of(path)
     if suffix in PACKED_SUFFIXES:
         inner = SUFFIXES.get(suffix_of(path.stem))
@@ -181,8 +202,8 @@ def _form_of(path: Path) -> Form | None:
     return None if form is Form.LANCE else form
 
 
-def _unreadable(path: Path, instead: str) -> Unsupported:
-    return Unsupported(what=f"loading {_as_text(str(path))}", instead=instead)
+def unreadable(name: str, instead: str = READABLE) -> Unsupported:
+    return Unsupported(what=f"loading {_as_text(name)}", instead=instead)
 
 
 def _as_text(name: str) -> str:

@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from omnigraph.base.errors import LimitExceeded
 from omnigraph.pipeline.sources.pieces import InlineLines, LineRange, LinesFile, LinesPiece
+from omnigraph.pipeline.sources.stored import data_in
 from omnigraph.pipeline.sources.streams import CHUNK_BYTES, opened, unpacked_chunks
 
 __all__ = ["BLOCK_BYTES", "BYTE_ORDER_MARK", "line_blocks", "lines_before", "read_range"]
@@ -29,7 +30,7 @@ def line_blocks(piece: LinesPiece) -> Iterator[tuple[int, bytes]]:
         case LineRange():
             yield 0, read_range(piece)
         case InlineLines(data=data):
-            yield 0, data.removeprefix(BYTE_ORDER_MARK)
+            yield 0, data_in(data).removeprefix(BYTE_ORDER_MARK)
         case LinesFile():
             first = 0
             for block in _blocks_of_lines(unpacked_chunks(piece), piece.file):

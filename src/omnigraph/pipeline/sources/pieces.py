@@ -5,7 +5,7 @@ rows are numbered from 0 within it; `reading.place_in` turns a number into a pla
 look up. Lines name their type themselves; a piece of a table carries the `Feed` that does.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.pipeline.feed import Feed
 
@@ -21,7 +21,9 @@ __all__ = [
     "Piece",
     "RowGroups",
     "ScratchRows",
+    "Stored",
     "TextTable",
+    "join",
 ]
 
 
@@ -32,9 +34,11 @@ class LineRange:
     file: str
     """As the user named it, for messages."""
     path: str
-    """Absolute: a worker's working directory is not the driver's."""
+    """Absolute: a worker's working directory is not the driver's. Or an address in a bucket."""
     start: int
     end: int
+    options: dict[str, str] | None = field(default=None, repr=False, hash=False)
+    """What it takes to reach it, if it lies in a bucket: secrets too. So of all others."""
 
     @property
     def size(self) -> int:
@@ -48,6 +52,22 @@ class LinesFile:
     file: str
     path: str
     size: int
+    options: dict[str, str] | None = field(default=None, repr=False, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Bytes that came with the call, in an object that tasks read: see `stored`."""
+
+    root: str
+    options: dict[str, str] | None = field(repr=False, hash=False)
+    """What it takes to reach it, if it lies in a bucket: secrets too."""
+    name: str
+    size: int
+    digest: str
+
+    def __len__(self) -> int:
+        return self.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +76,7 @@ class InlineLines:
 
     file: str
     first_row: int
-    data: bytes = field(repr=False)
+    data: bytes | Stored = field(repr=False)
 
     @property
     def size(self) -> int:
@@ -83,6 +103,7 @@ class CsvRange:
     """Lines of the file before `start`: a quoted field may hold some of its own."""
     table: TextTable
     feed: Feed
+    options: dict[str, str] | None = field(default=None, repr=False, hash=False)
 
     @property
     def size(self) -> int:
@@ -98,6 +119,7 @@ class CsvFile:
     size: int
     table: TextTable
     feed: Feed
+    options: dict[str, str] | None = field(default=None, repr=False, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +132,7 @@ class RowGroups:
     first_row: int
     groups: tuple[int, ...]
     feed: Feed
+    options: dict[str, str] | None = field(default=None, repr=False, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +146,7 @@ class LanceRows:
     version: int
     fragments: tuple[int, ...]
     feed: Feed
+    options: dict[str, str] | None = field(default=None, repr=False, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +155,7 @@ class InlineTable:
 
     file: str
     first_row: int
-    data: bytes = field(repr=False)
+    data: bytes | Stored = field(repr=False)
     feed: Feed
 
     @property
@@ -155,3 +179,16 @@ class ScratchRows:
 
 LinesPiece = LineRange | LinesFile | InlineLines
 Piece = LinesPiece | CsvRange | CsvFile | RowGroups | LanceRows | InlineTable | ScratchRows
+
+
+def join(left: Piece, right: Piece) -> Piece | None:
+    """Two pieces as one, where the second begins in a file at the end of the first."""
+    # One file has one form, so ranges of one path are of one kind.
+    if isinstance(left, LineRange | CsvRange) and isinstance(right, LineRange | CsvRange):
+        follows = left.path == right.path and left.end == right.start
+        return replace(left, end=right.end) if follows else None
+    if isinstance(left, RowGroups) and isinstance(right, RowGroups):
+        follows = left.path == right.path and left.groups[-1] + 1 == right.groups[0]
+        groups, size = (*left.groups, *right.groups), left.size + right.size
+        return replace(left, groups=groups, size=size) if follows else None
+    return None

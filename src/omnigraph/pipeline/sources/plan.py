@@ -8,7 +8,7 @@ import itertools
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from omnigraph.base.errors import ArgumentInvalid, SourceInvalid, Unsupported
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.pipeline.feed import Feed, check_types
 from omnigraph.pipeline.mapping import GivenMapping, Rule, feed_for, read_mapping
+from omnigraph.pipeline.sources.buckets import InputObject, find_objects
 from omnigraph.pipeline.sources.columnar import (
     inline_pieces,
     lance_pieces,
@@ -43,8 +44,13 @@ from omnigraph.pipeline.sources.pieces import (
     LinesFile,
     Piece,
     ScratchRows,
+    join,
 )
-from omnigraph.pipeline.sources.streams import is_packed, size_of
+from omnigraph.pipeline.sources.stored import store_pieces
+from omnigraph.pipeline.sources.streams import is_packed
+from omnigraph.store.bucket_files import in_bucket
+from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.root import BucketAccess
 
 __all__ = ["PlannedInput", "check_frame", "pack", "plan_pieces"]
 
@@ -52,6 +58,13 @@ __all__ = ["PlannedInput", "check_frame", "pack", "plan_pieces"]
 # every core something to do.
 LEAST_TASK_BYTES, MOST_TASK_BYTES = 1 << 20, 128 << 20
 TASKS_PER_CORE = 3
+
+# Input is cut before it is known who will read it: finely enough for so many workers. What comes to
+# lie in one task is joined again.
+WIDEST = 256
+
+# A CSV file that is cut is read through by the driver first: smaller ones are not worth that.
+LEAST_CSV_BYTES = 8 << 20
 
 STDIN = "-"
 
@@ -63,6 +76,18 @@ class PlannedInput:
     """Bytes of all pieces: compressed in a compressed file, not so in Parquet."""
     is_in_memory: bool
     """Whether the rows came with the call and not as names of files."""
+    cut: tuple[Piece, ...] = field(repr=False)
+    """The input as small pieces, which make up the tasks."""
+
+    def dealt(self, parallelism: int) -> "PlannedInput":
+        """The same for so many workers."""
+        task_bytes = _task_bytes(self.size, parallelism)
+        tasks = [_joined(task) for task in pack(self.cut, task_bytes=task_bytes)]
+        return replace(self, tasks=tasks)
+
+    def stored(self, store: GraphStore, *, folder: str) -> "PlannedInput":
+        """The same, with rows that came with the call in a folder of the graph."""
+        return replace(self, tasks=store_pieces(store, self.tasks, folder=folder), cut=())
 
 
 def plan_pieces(
@@ -72,8 +97,9 @@ def plan_pieces(
     mapping: GivenMapping = None,
     format: str | None = None,
     parallelism: int,
+    access: BucketAccess | None = None,
 ) -> PlannedInput:
-    """The source as tasks for `parallelism` workers.
+    """The source as tasks for `parallelism` workers, to be `dealt` again where there are others.
 
     A source is a path or several (files, directories, globs; `-` is standard input), bytes or an
     open file of NDJSON, rows as dicts, a frame, or frames by name.
@@ -84,16 +110,20 @@ def plan_pieces(
     if isinstance(source, LandedFrames):
         pieces = list(_pieces_of_landed(source, tables))
     elif paths is not None:
-        pieces = list(_pieces_of_files(find_files(paths, form=form), tables, parallelism))
+        files = _find_inputs(paths, form, access or BucketAccess())
+        pieces = list(_pieces_of_files(files, tables))
     else:
         if form not in (None, Form.JSONL):
             instead = "give it as a file"
             raise Unsupported(what=f"reading {form.value} that is no file", instead=instead)
         pieces = list(_pieces_in_memory(source, tables))
-    size = sum(piece.size for piece in pieces)
-    tasks = pack(pieces, task_bytes=_task_bytes(size, parallelism))
-    is_in_memory = paths is None and not isinstance(source, LandedFrames)
-    return PlannedInput(tasks, size, is_in_memory)
+    planned = PlannedInput(
+        tasks=[],
+        size=sum(piece.size for piece in pieces),
+        is_in_memory=paths is None and not isinstance(source, LandedFrames),
+        cut=tuple(pieces),
+    )
+    return planned.dealt(parallelism)
 
 
 def check_frame(
@@ -121,6 +151,18 @@ def pack(pieces: Iterable[Piece], *, task_bytes: int) -> list[tuple[Piece, ...]]
 def _task_bytes(size: int, parallelism: int) -> int:
     even = size // (TASKS_PER_CORE * parallelism)
     return min(max(even, LEAST_TASK_BYTES), MOST_TASK_BYTES)
+
+
+def _joined(task: Sequence[Piece]) -> tuple[Piece, ...]:
+    """Neighbours as one piece, up to what is parsed at once."""
+    joined: list[Piece] = []
+    for piece in task:
+        both = join(joined[-1], piece) if joined else None
+        if both is not None and both.size <= BLOCK_BYTES:
+            joined[-1] = both
+        else:
+            joined.append(piece)
+    return tuple(joined)
 
 
 @dataclass(frozen=True)
@@ -185,16 +227,31 @@ def _path(path: object) -> str | os.PathLike[str]:
 # Files --------------------------------------------------------------------------------------------
 
 
-def _pieces_of_files(
-    files: Sequence[InputFile], tables: _Tables, parallelism: int
-) -> Iterator[Piece]:
-    size = sum(map(size_of, files))
-    cut_bytes = min(BLOCK_BYTES, _task_bytes(size, parallelism))
+def _find_inputs(
+    paths: Sequence[str], form: Form | None, access: BucketAccess
+) -> list[InputFile | InputObject]:
+    """The files of a disk and of buckets, each once, in the order in which they were named."""
+    found: dict[tuple[str, str], InputFile | InputObject] = {}
+    for path in paths:
+        if in_bucket(path):
+            for object_ in find_objects(path, form=form, access=access):
+                found.setdefault(object_.table, object_)
+        else:
+            for file in find_files([path], form=form):
+                found.setdefault(file.table, file)
+    return list(found.values())
+
+
+def _pieces_of_files(files: Sequence[InputFile | InputObject], tables: _Tables) -> Iterator[Piece]:
+    size = sum(file.size for file in files)
+    cut_bytes = min(BLOCK_BYTES, _task_bytes(size, WIDEST))
     for file in files:
         yield from _pieces_of(file, tables, cut_bytes=cut_bytes)
 
 
-def _pieces_of(file: InputFile, tables: _Tables, *, cut_bytes: int) -> Iterator[Piece]:
+def _pieces_of(
+    file: InputFile | InputObject, tables: _Tables, *, cut_bytes: int
+) -> Iterator[Piece]:
     name, path = file.file, file.path
     names = (stem_of(name), stem_of(str(Path(path).parent)))
     match file.form:
@@ -204,24 +261,27 @@ def _pieces_of(file: InputFile, tables: _Tables, *, cut_bytes: int) -> Iterator[
             layout, header_bytes = read_header(file)
             if layout is not None:
                 feed = tables.feed(name, layout.columns, names)
+                cut_bytes = max(cut_bytes, LEAST_CSV_BYTES)
                 yield from csv_pieces(
                     file, layout, feed, header_bytes=header_bytes, cut_bytes=cut_bytes
                 )
         case Form.PARQUET:
-            feed = tables.typed(name, parquet_schema(name, path), names)
-            yield from parquet_pieces(name, path, feed, cut_bytes=cut_bytes)
+            feed = tables.typed(name, parquet_schema(file), names)
+            yield from parquet_pieces(file, feed, cut_bytes=cut_bytes)
         case Form.LANCE:
-            feed = tables.typed(name, lance_schema(path), names)
-            yield from lance_pieces(name, path, feed, cut_bytes=cut_bytes)
+            feed = tables.typed(name, lance_schema(file), names)
+            yield from lance_pieces(file, feed, cut_bytes=cut_bytes)
 
 
-def _line_pieces(file: InputFile, *, cut_bytes: int) -> Iterator[LineRange | LinesFile]:
-    size = size_of(file)
-    if is_packed(file.path):
-        yield LinesFile(file.file, file.path, size)
+def _line_pieces(
+    file: InputFile | InputObject, *, cut_bytes: int
+) -> Iterator[LineRange | LinesFile]:
+    name, path, size, options = file.file, file.path, file.size, file.options
+    if is_packed(path):
+        yield LinesFile(name, path, size, options)
         return
     for start in range(0, size, cut_bytes):
-        yield LineRange(file.file, file.path, start, min(start + cut_bytes, size))
+        yield LineRange(name, path, start, min(start + cut_bytes, size), options)
 
 
 # Memory -------------------------------------------------------------------------------------------

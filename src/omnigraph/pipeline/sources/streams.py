@@ -14,22 +14,28 @@ from typing import BinaryIO, Protocol
 import pyarrow as pa
 
 from omnigraph.base.errors import FileMissing, SourceInvalid, StorageFailed
+from omnigraph.store.bucket_files import in_bucket, look_at, open_file
 
 __all__ = [
+    "AHEAD_BYTES",
     "CHUNK_BYTES",
     "PACKED_SUFFIXES",
     "Readable",
     "Reads",
+    "ReadsAll",
     "is_packed",
     "naming",
     "opened",
-    "size_of",
+    "state_of",
     "suffix_of",
     "unpacked_chunks",
 ]
 
 PACKED_SUFFIXES = (".gz", ".zst")
 CHUNK_BYTES = 1 << 20
+
+# What a bucket is asked for at once by who reads on to the end.
+AHEAD_BYTES = 8 << 20
 
 
 class Reads(Protocol):
@@ -39,6 +45,16 @@ class Reads(Protocol):
     def file(self) -> str: ...
     @property
     def path(self) -> str: ...
+    @property
+    def options(self) -> dict[str, str] | None:
+        """What it takes to reach it, if it lies in a bucket: secrets too."""
+
+
+class ReadsAll(Reads, Protocol):
+    """A whole file."""
+
+    @property
+    def size(self) -> int: ...
 
 
 class Readable(Protocol):
@@ -66,22 +82,36 @@ def naming(file: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def opened(piece: Reads) -> Iterator[BinaryIO]:
-    """The file as it lies there."""
-    with naming(piece.file), Path(piece.path).open("rb") as file:
-        yield file
+def opened(piece: Reads, *, ahead_bytes: int = CHUNK_BYTES) -> Iterator[BinaryIO]:
+    """The file as it lies there. A bucket is asked for `ahead_bytes` at once, 0: for what is read.
+
+    A question takes a bucket as long as some megabytes do.
+    """
+    with naming(piece.file):
+        if in_bucket(piece.path):
+            with open_file(piece.path, piece.options or {}, buffer_bytes=ahead_bytes) as file:
+                yield file
+        else:
+            with Path(piece.path).open("rb") as file:
+                yield file
 
 
-def size_of(file: Reads) -> int:
-    with naming(file.file):
-        return Path(file.path).stat().st_size
+def state_of(piece: Reads) -> str:
+    """Another one for a file that has changed."""
+    with naming(piece.file):
+        if not in_bucket(piece.path):
+            about = Path(piece.path).stat()
+            return f"{about.st_size} {about.st_mtime_ns}"
+        if (found := look_at(piece.path, piece.options or {})) is None:
+            raise FileNotFoundError(piece.path)
+        return f"{found.size} {found.tag}"
 
 
-def unpacked_chunks(piece: Reads) -> Iterator[bytes]:
+def unpacked_chunks(piece: ReadsAll) -> Iterator[bytes]:
     """What a compressed file holds, in order."""
-    with opened(piece) as file:
+    with opened(piece, ahead_bytes=AHEAD_BYTES) as file:
         # An archive of nothing has bytes; the codecs take a file without any for one.
-        if size_of(piece) == 0:
+        if piece.size == 0:
             raise _damaged(piece, "it has no bytes")
         stream = _unpacking(file, suffix_of(piece.path))
         while True:

@@ -1,0 +1,52 @@
+"""Rows that came with the call, put beside the graph where tasks read them.
+
+A task carries what it reads, and Spark sends that to every worker by way of the JVM: fine for a few
+rows, ruinous for a large frame. Its rows wait in storage instead, an object for each piece. They
+are nobody's data: who stores them removes them.
+"""
+
+import hashlib
+from dataclasses import replace
+
+from omnigraph.base.errors import StorageFailed
+from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, Piece, Stored
+from omnigraph.store.durability import Durability
+from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.objects import objects_at
+
+__all__ = ["data_in", "digest_of", "store_pieces"]
+
+
+def store_pieces(
+    store: GraphStore, tasks: list[tuple[Piece, ...]], *, folder: str
+) -> list[tuple[Piece, ...]]:
+    """The same tasks, with the rows that they hold in objects of a folder of the graph."""
+    root, options = str(store.root), store.datasets.options
+    # The rows are of no use once this process is gone: they need not survive a power cut.
+    objects = objects_at(root, Durability.RELAXED, options)
+    count = 0
+
+    def stored(piece: Piece) -> Piece:
+        nonlocal count
+        if not isinstance(piece, InlineLines | InlineTable) or isinstance(piece.data, Stored):
+            return piece
+        name, count = f"{folder}/{count}", count + 1
+        objects.put(name, piece.data)
+        there = Stored(root, options, name, len(piece.data), digest_of(piece.data))
+        return replace(piece, data=there)
+
+    return [tuple(stored(piece) for piece in task) for task in tasks]
+
+
+def data_in(data: bytes | Stored) -> bytes:
+    if not isinstance(data, Stored):
+        return data
+    found = objects_at(data.root, Durability.RELAXED, data.options).get(data.name)
+    if found is None:
+        reason = "the rows that came with the call are gone"
+        raise StorageFailed(doing="read", path=data.name, reason=reason)
+    return found
+
+
+def digest_of(data: bytes | Stored) -> str:
+    return data.digest if isinstance(data, Stored) else hashlib.sha256(data).hexdigest()
