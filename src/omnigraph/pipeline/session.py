@@ -348,7 +348,7 @@ def _task_body(
     except OmnigraphError as error:
         text = base64.b64encode(pickle.dumps(error)).decode()
         raise RuntimeError(f"{ERROR_MARK}{text}") from error
-    except MemoryError:
+    except (MemoryError, UnknownWorkError):
         raise
     except Exception as error:
         if error not in failed:
@@ -372,7 +372,21 @@ def _read_tasks(
 ) -> Iterator[pa.RecordBatch]:
     for batch in numbers:
         for number in batch.column(0).to_pylist():
-            yield from read(pickle.loads(tasks[number]))
+            yield from read(_unpickled(tasks[number]))
+
+
+class UnknownWorkError(Exception):
+    """Says, in a task, that what the driver sent makes no sense there."""
+
+
+def _unpickled(task: bytes) -> Any:
+    try:
+        return pickle.loads(task)
+    except (AttributeError, TypeError, ValueError, LookupError, pickle.UnpicklingError) as error:
+        told = f"{type(error).__name__}: {error}"
+        raise UnknownWorkError(
+            f"a worker may have another version of omnigraph ({told})"
+        ) from error
 
 
 def _run_one(work: Callable[[T], R], numbered: tuple[int, T]) -> Iterator[pa.RecordBatch]:
