@@ -5,8 +5,8 @@
 
 A commit puts one row into each of two tables, durably. The floor looks the two ids up, writes and
 syncs the same files in the same steps, those of a step at once, and does nothing else: no fence, no
-note of what it saw, no check, no projection, no recovery. Both run in turns in one process, so that noise hits them alike.
-Figures are medians.
+note of what it saw, no check, no projection, no recovery. Both run in turns in one process, so that
+noise hits them alike. Figures are medians.
 """
 
 import argparse
