@@ -449,6 +449,6 @@ def test_a_graph_agrees_with_a_plain_model_whatever_is_written(
     profile = (
         settings(max_examples=40, stateful_step_count=40)
         if is_deep
-        else settings(max_examples=15, stateful_step_count=12)
+        else settings(max_examples=10, stateful_step_count=12)
     )
     run_state_machine_as_test(GraphBesideModel, settings=profile)

@@ -47,7 +47,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 # Each example is two whole loads.
-@settings(max_examples=max(40, settings().max_examples // 10))
+@settings(max_examples=max(20, settings().max_examples // 10))
 @given(
     rows=st.lists(lines, max_size=12),
     mode=st.sampled_from(["append", "overwrite"]),

@@ -27,7 +27,7 @@ from tests.pipeline import damage
 MODES = ("append", "merge", "overwrite")
 
 # Each example is a whole load, into a graph that has a branch of every example before.
-FEWER = settings(max_examples=max(40, settings().max_examples // 10))
+FEWER = settings(max_examples=max(15, settings().max_examples // 10))
 
 
 class Held:

@@ -74,12 +74,14 @@ def stage_task(job: StageJob, folder: str, record: str, task: NamedTask) -> Shar
     # Rows that the driver holds die with it: there is an account of their files alone.
     if Keeping.HELD not in job.keeping and (done := objects.get(name)) is not None:
         share = _share(done)
-        if _is_there(job, share):
+        if json.loads(done)["is_whole"] and _is_there(job, share):
             return share
         # What is left of it may be part of what another driver publishes.
         objects.delete(name)
     share = stage_pieces(job, task.pieces)
-    told = _told(share, job.uris)
+    # Of more rejected rows than may be, not all are written down; another driver may allow more.
+    is_whole = share.rejected <= (job.quarantine.max_errors if job.quarantine is not None else 0)
+    told = _told(share, job.uris, is_whole=is_whole)
     try:
         done = _put_first(objects, name, told, job)
         if done is None or not objects.exists(record):
@@ -108,10 +110,7 @@ def _put_first(objects: Objects, name: str, told: bytes, job: StageJob) -> bytes
 
 
 def _is_there(job: StageJob, share: Share) -> bool:
-    """Whether all that an account names is still there, and is all that there was to say."""
-    # Of so many rejected rows not all were written down: the load has failed, and would again.
-    if share.rejected > (job.quarantine.max_errors if job.quarantine is not None else 0):
-        return False
+    """Whether all that an account names is still there."""
     parts_are = not share.parts or (job.quarantine is not None and job.quarantine.has(share.parts))
     return parts_are and all(
         has_fragments(
@@ -133,7 +132,7 @@ def _identity(piece: Piece, states: dict[str, str]) -> str:
             return f"{piece!r} {states[piece.path]}"
 
 
-def _told(share: Share, uris: Mapping[TableKey, str]) -> bytes:
+def _told(share: Share, uris: Mapping[TableKey, str], *, is_whole: bool) -> bytes:
     tables = [
         {
             "key": table.key,
@@ -145,6 +144,7 @@ def _told(share: Share, uris: Mapping[TableKey, str]) -> bytes:
         for table in share.tables
     ]
     told = {
+        "is_whole": is_whole,
         "read": share.read,
         "rejected": share.rejected,
         "counts": [[*about, count] for about, count in share.violations.counts.items()],
