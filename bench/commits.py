@@ -18,6 +18,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import lance
@@ -36,6 +37,7 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import MANIFEST
+from omnigraph.write.stage import locate
 from omnigraph.write.upkeep import SCATTERED_FRAGMENTS
 from omnigraph.write.writer import write
 from run import show
@@ -145,7 +147,8 @@ class Ours:
             },
             reads=frozenset(),
         )
-        write(store, lambda _: changes, branch=MAIN, kind=CommitKind.MUTATION, faults=faults)
+        prepare = partial(locate, changes)
+        write(store, prepare, branch=MAIN, kind=CommitKind.MUTATION, faults=faults)
 
 
 def rows(values: list[dict[str, object]], schema: pa.Schema) -> pa.Table:

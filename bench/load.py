@@ -105,7 +105,7 @@ def report(size: str, figures: Figures) -> None:
     print(f"{'rows a second':26}{speeds[0]:>18}{speeds[1]:>18}")
     memory = [f"{who['memory'] / (1 << 30):.2f} GiB" for who in (ours, peer)]
     print(f"{'memory':26}{memory[0]:>18}{memory[1]:>18}")
-    for phase in ours.keys() - {"clock", "processor", "memory"}:
+    for phase in (name for name in ours if name not in ("clock", "processor", "memory")):
         print(f"{'  of which ' + phase:26}{show(ours[phase]):>18}")
 
 

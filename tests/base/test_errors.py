@@ -31,6 +31,7 @@ SAMPLES: dict[str, Any] = {
     "known": ("main",),
     "limit": 3,
     "max_errors": 3,
+    "size": 3,
     "found": 4,
     "supported": 1,
     "waited_s": 2.5,

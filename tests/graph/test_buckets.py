@@ -12,7 +12,7 @@ from omnigraph.pipeline.session import Spark
 from omnigraph.store.durability import Durability
 from omnigraph.store.objects import objects_at
 from omnigraph.store.root import BucketAccess
-from tests.buckets import BUCKET, CARELESS, bucket_access
+from tests.buckets import BUCKET, CARELESS, bucket_access, bucket_variables
 from tests.graph.people import QUERIES, SCHEMA, write_ndjson
 from tests.surfaces.cli import CommandLine
 
@@ -29,16 +29,7 @@ ONE, TWO = [{"company": "Engines", "n": 1}], [{"company": "Engines", "n": 2}]
 
 @pytest.fixture(autouse=True)
 def environment(s3: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The variables that a user sets; the general endpoint leads nowhere, the one of S3 wins."""
-    for name, value in {
-        "AWS_REGION": "eu-central-1",
-        "AWS_ACCESS_KEY_ID": "tester",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
-        "AWS_ENDPOINT_URL_S3": s3,
-        "AWS_S3_FORCE_PATH_STYLE": "true",
-        "AWS_ALLOW_HTTP": "true",
-    }.items():
+    for name, value in bucket_variables(s3).items():
         monkeypatch.setenv(name, value)
 
 

@@ -301,9 +301,9 @@ def test_writers_of_different_tables_do_not_get_in_each_others_way(graph: Graph)
     def reads(text: str) -> frozenset[str]:
         query = compile_query(SourceText(text), snapshot.catalog)
         assert isinstance(query, MutationQuery)
-        changes = prepare_mutation(query, snapshot, {}, now_ms=0).changes
-        assert changes.reads is not None
-        return frozenset(changes.tables) | changes.reads
+        work = prepare_mutation(query, snapshot, {}, now_ms=0).work
+        assert work.reads is not None
+        return frozenset(work.tables) | work.reads
 
     assert reads('query q() { insert Company { name: "New" } }') == {"node:Company"}
     assert reads('query q() { insert Knows { from: "alan@x", to: "ada@x" } }') == {

@@ -18,6 +18,7 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
+from omnigraph.write.stage import locate
 from omnigraph.write.writer import write
 from tests.graph.read.town import Town, link
 from tests.reference.naive import Entity
@@ -131,7 +132,7 @@ def test_a_warm_reader_sees_what_a_cold_one_sees(
         store = GraphStore.init(place, CATALOG, source=SCHEMA, durability=Durability.RELAXED)
         for steps in [start, friends, *history]:
             change = graph.change(steps)
-            write(store, partial(_given, change), branch=MAIN, kind=CommitKind.MUTATION)
+            write(store, partial(locate, change), branch=MAIN, kind=CommitKind.MUTATION)
             snapshots.append(store.snapshot(MAIN))
             agree(snapshots[-1], cache)
         # Back again: what was read last is now what comes later.
@@ -144,7 +145,3 @@ def agree(snapshot: Snapshot, cache: RuntimeCache) -> None:
     warm.cache = cache
     for question in QUESTIONS:
         assert warm.ask(question) == cold.ask(question), question
-
-
-def _given(change: ChangeSet, snapshot: Snapshot) -> ChangeSet:
-    return change

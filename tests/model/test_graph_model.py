@@ -447,7 +447,7 @@ def test_a_graph_agrees_with_a_plain_model_whatever_is_written(
 ) -> None:
     is_deep = request.config.getoption("--deep")
     profile = (
-        settings(max_examples=150, stateful_step_count=40)
+        settings(max_examples=40, stateful_step_count=40)
         if is_deep
         else settings(max_examples=15, stateful_step_count=12)
     )

@@ -46,13 +46,29 @@ SMALL = {
     "spark.driver.host": "127.0.0.1",
 }
 
+# A task that takes far longer than others is run a second time, and what is slow may end by itself.
+IMPATIENT = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "100ms",
+    "spark.speculation.minTaskRuntime": "1s",
+    "spark.speculation.quantile": "0.5",
+    "spark.python.task.killTimeout": "20s",
+}
+
 
 @dataclass
 class Server:
     """Processes on this machine that together are a place to run Spark."""
 
     url: str
+    place: Path
+    """Where it keeps what it prints."""
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def logs(self) -> str:
+        """All that was printed: by the servers, by executors, and by the drivers' Spark."""
+        files = [*self.place.glob("*.log"), *self.place.glob("work*/*/*/std*")]
+        return "".join(file.read_text(errors="replace") for file in files)
 
     def executors(self) -> list[int]:
         """The processes that run tasks for a driver now."""
@@ -64,7 +80,7 @@ class Server:
 
 @contextmanager
 def standalone(place: Path) -> Iterator[Server]:
-    """A master and two workers of one core each."""
+    """A master and two workers of one core each, on hosts that Spark takes for two machines."""
     with _stopped_at_the_end() as processes:
         master = "org.apache.spark.deploy.master.Master --host 127.0.0.1 --port 0 --webui-port 0"
         log = _spark("spark-class", master.split(), place / "master.log", processes)
@@ -72,14 +88,14 @@ def standalone(place: Path) -> Iterator[Server]:
         logs = []
         for number in (1, 2):
             worker = (
-                "org.apache.spark.deploy.worker.Worker --host 127.0.0.1 -c 1 -m 1g --webui-port 0 "
-                f"--work-dir {place / f'work{number}'} {url}"
+                f"org.apache.spark.deploy.worker.Worker --host 127.0.0.{number} --webui-port 0 "
+                f"-c 1 -m 1g --work-dir {place / f'work{number}'} {url}"
             )
             log = place / f"worker{number}.log"
             logs.append(_spark("spark-class", worker.split(), log, processes))
         for log in logs:
             _told(log, r"(Successfully registered)", processes)
-        yield Server(url, processes)
+        yield Server(url, place, processes)
 
 
 @contextmanager
@@ -100,7 +116,7 @@ def connect_server(place: Path) -> Iterator[Server]:
     with _stopped_at_the_end() as processes:
         log = _spark("spark-submit", arguments, place / "connect.log", processes)
         address = _told(log, r"Spark Connect server started at: (\S+:\d+)", processes)
-        yield Server(f"sc://127.0.0.1:{address.rpartition(':')[2]}", processes)
+        yield Server(f"sc://127.0.0.1:{address.rpartition(':')[2]}", place, processes)
 
 
 def _spark(
@@ -213,10 +229,11 @@ def cluster_environment(server: Server) -> dict[str, str]:
     """What a driver of that server finds in its environment, and needs no more."""
     if server.url.startswith("sc://"):
         return {"OMNIGRAPH_SPARK_REMOTE": server.url}
-    options = " ".join(f"'{name}={value}'" for name, value in SMALL.items())
+    options = " ".join(f"'{name}={value}'" for name, value in (SMALL | IMPATIENT).items())
     return {
         "OMNIGRAPH_SPARK_MASTER": server.url,
         "OMNIGRAPH_SPARK_OPTIONS": options,
+        "OMNIGRAPH_SPARK_LOG": str(server.place / "driver.log"),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
 

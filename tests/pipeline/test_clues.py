@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.base.errors import ConstraintViolated, KeyTaken
@@ -46,6 +46,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return world
 
 
+# Each example is two whole loads.
+@settings(max_examples=max(40, settings().max_examples // 10))
 @given(
     rows=st.lists(lines, max_size=12),
     mode=st.sampled_from(["append", "overwrite"]),

@@ -13,7 +13,7 @@ from omnigraph.base.types import INTEGER_RANGES, EnumOf, ListOf, Scalar, ValueTy
 from omnigraph.store.arrow import arrow_type
 from omnigraph.write.arriving import arriving_type, as_plain, expectation, plain_type
 from omnigraph.write.coerce import coerce
-from omnigraph.write.readable import readable
+from omnigraph.write.wording import worded
 
 EVERY_TYPE: list[ValueType] = [*Scalar, EnumOf(("a", "b")), VectorOf(3), *map(ListOf, Scalar)]
 
@@ -189,7 +189,7 @@ def test_text_fits_where_it_is_utf8(values: list[bytes | None]) -> None:
     assert coerced.values.to_pylist() == [
         s if f else None for s, f in zip(shown, fits, strict=True)
     ]
-    assert [readable(text) for text in texts] == shown
+    assert [worded(text) for text in texts] == shown
     for type_ in EVERY_TYPE:
         assert set(coerced.misfits.tolist()) <= set(coerce(texts, type_).misfits.tolist())
 
@@ -240,7 +240,7 @@ def test_a_column_of_any_make_is_refused_as_a_whole_or_judged_row_by_row(
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
             # There is no such column.
             continue
-        values = [readable(row) for row in column]
+        values = [worded(row) for row in column]
         assert json.dumps(values, default=str)
         for type_ in EVERY_TYPE:
             like = plain_type(type_, column.type)

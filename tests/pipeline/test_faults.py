@@ -17,10 +17,14 @@ import pytest
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.engine.graph import Graph
+from omnigraph.engine.results import LoadResult
+from omnigraph.pipeline import account as account_module
+from omnigraph.pipeline.account import NamedTask
 from omnigraph.pipeline.runner import Ran
 from omnigraph.pipeline.session import Spark
+from omnigraph.pipeline.sources import Piece
 from omnigraph.pipeline.sources.pieces import LineRange
-from omnigraph.pipeline.stage import Keeping, StageJob, stage_pieces
+from omnigraph.pipeline.stage import Keeping, Share, StageJob, stage_pieces
 from omnigraph.store.layout import GRAPH, STAGING
 from tests.pipeline.clusters import (
     Driver,
@@ -68,11 +72,21 @@ class Place:
     def records(self) -> list[Path]:
         return [*Path(self.uri, STAGING).rglob("*.json")]
 
+    def files_named(self) -> int:
+        """How many files there are that a commit names, of loads that only add."""
+        snapshot = self.graph.snapshot()
+        entities = snapshot.catalog.entities
+        return sum(len(snapshot.dataset(entity).fragment_ids) for entity in entities)
+
     def wait_for_a_task(self) -> None:
-        deadline = time.monotonic() + 60
-        while len(self.records()) < 2:
-            assert time.monotonic() < deadline, "no task was ever done"
-            time.sleep(0.01)
+        wait_until(lambda: len(self.records()) > 1, "no task was ever done")
+
+
+def wait_until(is_so: Callable[[], bool], otherwise: str) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.01)
 
 
 # Tasks and their processes ------------------------------------------------------------------------
@@ -104,10 +118,7 @@ def test_a_worker_that_dies_with_its_files_written_costs_no_row(
     assert Path(marker).exists()
     assert result.resumed_tasks == 1
     place.assert_whole()
-    named = len(place.graph.snapshot().dataset(place.graph.catalog.nodes[0]).fragment_ids) + len(
-        place.graph.snapshot().dataset(place.graph.catalog.edges[0]).fragment_ids
-    )
-    assert len(place.files()) == named, "the second try wrote nothing"
+    assert len(place.files()) == place.files_named(), "the second try wrote nothing"
 
 
 @pytest.mark.spark
@@ -122,6 +133,55 @@ def test_an_executor_killed_in_a_load_costs_no_row(
     assert cluster_driver.answer().total_entities == 2 * place.people
     place.assert_whole()
     assert place.records() == []
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_a_task_that_is_run_twice_at_once_counts_once_and_leaves_no_file(
+    cluster_driver: Driver, tmp_path: Path
+) -> None:
+    place, marker = Place(tmp_path, people=300), tmp_path / "overtaken"
+    result = cluster_driver.run(load_with_a_slow_task, place.uri, str(place.source), str(marker))
+    assert result.total_entities == 2 * place.people
+    place.assert_whole()
+    # Spark takes the answer of the quicker one and goes on: the other may end after the load.
+    wait_until(marker.with_suffix(".late").exists, "there was no second copy of the slow task")
+    assert len(place.files()) == place.files_named()
+    assert place.records() == []
+
+
+def load_with_a_slow_task(uri: str, source: str, marker: str) -> LoadResult:
+    """Inside a driver: one task does not end before a copy of it has."""
+
+    class Impatient(Spark):
+        def run(self, tasks: Sequence[T], work: Callable[[T], R], **options: Any) -> list[Ran[R]]:
+            assert isinstance(work, partial)
+            return super().run(tasks, partial(overtaken_once, work, marker), **options)
+
+    with pytest.MonkeyPatch.context() as patch, Graph.open(uri) as graph:
+        make_tasks_small(patch)
+        spark = Impatient(spark_there().session, is_owned=False)
+        return graph.load(source, mode="append", spark=spark)
+
+
+def overtaken_once(work: "partial[R]", marker: str, task: NamedTask) -> R:
+    """Inside a task: the first of all waits, with its files written, until its copy is done."""
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return work(task)
+    folder = work.args[1]
+
+    def stage_and_wait(job: StageJob, pieces: Sequence[Piece]) -> Share:
+        share = stage_pieces(job, pieces)
+        wait_until(Path(job.root, folder, f"{task.name}.json").exists, "no copy was ever done")
+        return share
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(account_module, "stage_pieces", stage_and_wait)
+        done = work(task)
+    Path(marker).with_suffix(".late").touch()
+    return done
 
 
 @pytest.mark.spark

@@ -183,7 +183,7 @@ def test_progress_is_told_by_phase_from_nothing_to_all(world: World) -> None:
     source = write_lines(world.place / "a.jsonl", YORK, *owner("ada"))
     staged = world.settle(source, progress=lambda *told: heard.append(told))
     size = Path(source).stat().st_size
-    assert (heard[0], heard[-1]) == (("read", 0, size), ("read", size, size))
+    assert (heard[0], heard[-1]) == (("parse", 0, size), ("parse", size, size))
     assert staged.load.input_bytes == size
 
 

@@ -28,8 +28,8 @@ from omnigraph.base.ids import MAIN
 from omnigraph.engine import load as load_module
 from omnigraph.engine.graph import Graph
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.pipeline.account import name_tasks
 from omnigraph.pipeline.conform import Conformed, conform_piece
-from omnigraph.pipeline.record import name_tasks
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.session import Spark
 from omnigraph.pipeline.sources import Piece, plan, plan_pieces

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pyarrow as pa
 import pytest
 
@@ -104,6 +105,20 @@ def test_a_key_of_several_properties_is_found_in_as_many_columns() -> None:
     ]
 
 
+def test_an_index_of_pandas_is_columns_by_its_names_and_else_is_not_loaded() -> None:
+    frame = pandas.DataFrame({"a": ["x", "y"], "b": [1, 2]})
+    plain = rows_by_type(conform_all({"Pair": frame}))["Pair"]
+    for index in (["a"], ["a", "b"]):
+        indexed = frame.set_index(index)
+        assert rows_by_type(conform_all({"Pair": indexed}))["Pair"] == plain
+    shuffled = frame.set_axis(["seven", "eight"])
+    assert rows_by_type(conform_all({"Pair": shuffled}))["Pair"] == plain
+    with pytest.raises(SourceInvalid, match="c: Pair has no property of this name"):
+        conform_all({"Pair": shuffled.rename_axis("c")})
+    with pytest.raises(SourceInvalid, match="cannot insert a, already exists"):
+        conform_all({"Pair": shuffled.rename_axis("a")})
+
+
 def test_ids_come_from_the_id_column_unless_that_is_a_property() -> None:
     notes = pa.table({"id": [7, None], "text": ["a", "b"]})
     found = rows_by_type(conform_all({"Note": notes}))["Note"]
@@ -172,6 +187,16 @@ WRONG: list[tuple[str, Any, str]] = [
         "too many columns",
         {"edge": "Has", "from": "a", "to": ["a", "b", "c"]},
         "the key of Pair has 2",
+    ),
+    (
+        "a list of too few columns",
+        {"edge": "Has", "from": "a", "to": ["a"]},
+        r"to names 1 column; the key of Pair has 2 \(a, b\)",
+    ),
+    (
+        "a list of too many columns for a key of one property",
+        {"edge": "Knows", "from": ["a", "b"], "to": "c"},
+        "from names 2 columns; the key of Person has 1",
     ),
     ("a list of rules", {"p": ["x"]}, "a rule is a set of words"),
     ("properties as a list", {"node": "Person", "properties": ["a"]}, "must be a set of names"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph import Graph, OmnigraphError
@@ -23,6 +23,9 @@ from omnigraph.pipeline.sources import plan as plan_module
 from tests.pipeline import damage
 
 MODES = ("append", "merge", "overwrite")
+
+# Each example is a whole load, into a graph that has a branch of every example before.
+FEWER = settings(max_examples=max(40, settings().max_examples // 10))
 
 
 class Held:
@@ -88,6 +91,7 @@ def size(request: pytest.FixtureRequest) -> Iterator[str]:
         yield request.param
 
 
+@FEWER
 @given(lines=damage.lines, mode=st.sampled_from(MODES))
 def test_exactly_the_rows_at_fault_are_rejected_and_all_are_accounted_for(
     held: Held, size: str, lines: list[str], mode: str
@@ -112,6 +116,7 @@ def test_exactly_the_rows_at_fault_are_rejected_and_all_are_accounted_for(
     assert done.violations is None or set(done.violations.counts.values()) != {0}
 
 
+@FEWER
 @given(lines=damage.lines, mode=st.sampled_from(MODES))
 def test_a_load_fails_if_and_only_if_a_row_would_be_rejected(
     held: Held, size: str, lines: list[str], mode: str

@@ -1,9 +1,12 @@
 """Loads whose driver dies, and what the next one makes of what is left."""
 
+import gzip
 import json
 import os
 import signal
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -12,19 +15,22 @@ import pytest
 
 from omnigraph.base.errors import (
     ArgumentInvalid,
+    BranchExists,
     ConstraintViolated,
     LoadUnderWay,
+    SourceInvalid,
     StagedLoadMissing,
     StorageFailed,
 )
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.graph import Graph
+from omnigraph.pipeline import account as account_module
 from omnigraph.pipeline import load as load_module
-from omnigraph.pipeline import record as record_module
-from omnigraph.pipeline.record import name_tasks, stage_task
+from omnigraph.pipeline.account import NamedTask, name_tasks, stage_task
+from omnigraph.pipeline.sources import Piece
 from omnigraph.pipeline.sources import plan as plan_module
 from omnigraph.pipeline.sources.pieces import LineRange
-from omnigraph.pipeline.stage import StageJob
+from omnigraph.pipeline.stage import Share, StageJob, stage_pieces
 from omnigraph.store.layout import GRAPH, STAGING
 from tests.pipeline.world import edge, node, text
 
@@ -83,8 +89,14 @@ class Place:
             assert snapshot.dataset(knows).scan(["src", "dst"]).num_rows == COUNT
         assert self.staged() == []
 
+    def move_driver(self, *, began_ms: int) -> None:
+        """As if the load's driver ran on another machine and were silent from some moment on."""
+        record = max(Path(self.uri, STAGING).glob("x.*.json"))
+        told = json.loads(record.read_text())
+        record.write_text(json.dumps({**told, "host": "elsewhere", "began_ms": began_ms}))
+
     def staged(self) -> list[str]:
-        return [str(file) for file in Path(self.uri, STAGING).rglob("*.json")]
+        return [str(file) for file in Path(self.uri, STAGING).rglob("*")]
 
     def files(self) -> set[Path]:
         return set(Path(self.uri).glob("*/*/data/*.lance"))
@@ -95,7 +107,8 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-READ = "read"
+PARSE = "parse"
+FOLDER, RECORD = f"{STAGING}/x", f"{STAGING}/x.0.json"
 
 
 class KillAt:
@@ -111,7 +124,7 @@ def load_and_die(uri: str, source: str, how: str, **options: Any) -> None:
     """In a process of its own: killed in the middle of the input, or at a step of the write."""
 
     def progress(phase: str, done: int, total: int) -> None:
-        if how == phase == READ and done > total / 2:
+        if how == phase == PARSE and done > total / 2:
             os.kill(os.getpid(), signal.SIGKILL)
 
     make_tasks_small(pytest.MonkeyPatch())
@@ -121,9 +134,10 @@ def load_and_die(uri: str, source: str, how: str, **options: Any) -> None:
 
 
 def test_a_load_killed_while_it_reads_goes_on_where_it_was(place: Place) -> None:
-    place.killed(READ)
+    place.killed(PARSE)
     assert place.graph.commits()[0].kind == "init"
-    done = len(place.staged()) - 1
+    # Beside them are the record of the load and the folder that they are in.
+    done = len(place.staged()) - 2
     garble_first_line(place.source)
     result = place.load(resume=True)
     assert result.resumed_tasks == done > result.tasks / 2
@@ -140,7 +154,7 @@ def garble_first_line(file: Path) -> None:
 
 
 def test_what_has_changed_since_is_read_again(place: Place) -> None:
-    place.killed(READ)
+    place.killed(PARSE)
     rows = [node("Person", name="p0000", age=89), *ROWS[1:]]
     place.source.write_text(text(rows))
     result = place.load(resume=True)
@@ -153,16 +167,19 @@ def test_what_has_changed_since_is_read_again(place: Place) -> None:
 
 
 @pytest.mark.parametrize("resume", [False, True])
-@pytest.mark.parametrize("point", [READ, *(point.value for point in Failpoint)])
+@pytest.mark.parametrize("point", [PARSE, *(point.value for point in Failpoint)])
 def test_wherever_a_driver_dies_the_load_can_be_done_again(
     place: Place, point: str, resume: bool
 ) -> None:
     place.killed(point)
     # Once a dataset has moved, the load of the dead is finished and not done again.
-    is_finished = point not in (READ, Failpoint.AFTER_STAGE.value, Failpoint.AFTER_ARM.value)
+    is_finished = point not in (PARSE, Failpoint.AFTER_STAGE.value, Failpoint.AFTER_ARM.value)
     result = place.load(resume=resume)
     assert result.is_repeat == is_finished
     assert (result.resumed_tasks > 0) == (resume and not is_finished)
+    if not is_finished:
+        was_written_now = result.resumed_tasks < result.tasks
+        assert (result.seconds["write"] > 0) == was_written_now
     place.assert_loaded_once()
 
 
@@ -184,11 +201,28 @@ def test_a_refused_load_leaves_neither_files_nor_a_record(place: Place) -> None:
     assert place.staged() == []
 
 
+@pytest.mark.parametrize("is_small", [True, False])
+@pytest.mark.parametrize("mode", ["append", "merge"])
+def test_a_load_that_can_not_read_all_its_input_leaves_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch, mode: str, is_small: bool
+) -> None:
+    if is_small:
+        monkeypatch.setattr(load_module, "SMALL_BYTES", 10**9)
+    before = place.files()
+    packed = gzip.compress(text(ROWS).encode())
+    broken = place.source.with_name("late.jsonl.gz")
+    broken.write_bytes(packed[:-9])
+    with pytest.raises(SourceInvalid, match="cut short"):
+        place.graph.load([place.source, broken], mode=mode, engine="local")
+    assert place.files() == before
+    assert place.staged() == []
+
+
 def test_an_interrupted_load_leaves_neither_files_nor_a_record(place: Place) -> None:
     before = place.files()
 
     def stop(phase: str, done: int, total: int) -> None:
-        if phase == READ and done > total / 2:
+        if phase == PARSE and done > total / 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt, match="nothing was loaded"):
@@ -200,7 +234,7 @@ def test_an_interrupted_load_leaves_neither_files_nor_a_record(place: Place) -> 
 
 
 def test_a_load_is_resumed_as_it_was_begun(place: Place) -> None:
-    place.killed(READ)
+    place.killed(PARSE)
     with pytest.raises(ArgumentInvalid, match="mode"):
         place.load(mode="overwrite", resume=True)
     place.graph.branch_create("draft")
@@ -214,21 +248,160 @@ def test_a_load_is_resumed_as_it_was_begun(place: Place) -> None:
 
 
 def test_a_load_whose_driver_may_live_is_left_alone(place: Place) -> None:
-    place.killed(READ)
-    [record] = [file for file in place.staged() if file.endswith("/x.json")]
-    told = json.loads(Path(record).read_text())
-    Path(record).write_text(json.dumps({**told, "host": "elsewhere"}))
+    place.killed(PARSE)
+    place.move_driver(began_ms=time.time_ns() // 1_000_000)
     for resume in (True, False):
         with pytest.raises(LoadUnderWay, match="elsewhere"):
             place.load(resume=resume)
-    long_ago = told["heartbeat_ms"] - int(record_module.SILENCE_S * 1000) - 60_000
-    Path(record).write_text(json.dumps({**told, "host": "elsewhere", "heartbeat_ms": long_ago}))
+    place.move_driver(began_ms=0)
     assert place.load(resume=True).resumed_tasks
     place.assert_loaded_once()
 
 
+class Paused:
+    """A load in a thread of its own, that waits when it is ready to be published."""
+
+    def __init__(self, place: Place, **options: Any) -> None:
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self._ready, self._go = threading.Event(), threading.Event()
+        self._failure: BaseException | None = None
+        arguments = {"progress": self._pause, **options}
+        self._thread = threading.Thread(target=self._load, args=(place, arguments))
+        self._thread.start()
+        assert self._ready.wait(60)
+
+    def go_on(self, failure: BaseException | None = None) -> None:
+        self._failure = failure
+        self._go.set()
+        self._thread.join()
+
+    def _load(self, place: Place, arguments: dict[str, Any]) -> None:
+        try:
+            self.result = place.load(**arguments)
+        except BaseException as error:  # noqa: BLE001 - the test looks at it
+            self.error = error
+            self._ready.set()
+
+    def _pause(self, phase: str, done: int, total: int) -> None:
+        if phase == "publish" and not done:
+            self._ready.set()
+            assert self._go.wait(60)
+            if self._failure is not None:
+                raise self._failure
+
+
+def test_a_driver_that_runs_here_is_alive_however_silent(place: Place) -> None:
+    first = Paused(place)
+    [record] = Path(place.uri, STAGING).glob("x.*.json")
+    record.write_text(json.dumps({**json.loads(record.read_text()), "began_ms": 0}))
+    for resume in (True, False):
+        with pytest.raises(LoadUnderWay, match=str(os.getpid())):
+            place.load(resume=resume)
+    first.go_on()
+    assert first.error is None
+    place.assert_loaded_once()
+
+
+def test_a_driver_that_was_taken_for_dead_finds_its_load_done(place: Place) -> None:
+    first = Paused(place)
+    place.move_driver(began_ms=0)
+    second = place.load(resume=True)
+    assert second.resumed_tasks == second.tasks
+    first.go_on()
+    assert first.error is None
+    assert (first.result.is_repeat, first.result.commit) == (True, second.commit)
+    place.assert_loaded_once()
+
+
+def test_a_driver_that_was_taken_for_dead_and_gives_up_takes_nothing_away(place: Place) -> None:
+    first = Paused(place)
+    place.move_driver(began_ms=0)
+    second = Paused(place, resume=True)
+    first.go_on(KeyboardInterrupt())
+    assert isinstance(first.error, KeyboardInterrupt)
+    second.go_on()
+    assert second.error is None
+    place.assert_loaded_once()
+
+
+def test_who_gives_up_what_another_may_publish_takes_nothing_away(place: Place) -> None:
+    first = Paused(place)
+    place.move_driver(began_ms=0)
+    second = Paused(place, resume=True)
+    second.go_on(KeyboardInterrupt())
+    assert isinstance(second.error, KeyboardInterrupt)
+    first.go_on()
+    assert first.error is None
+    place.assert_loaded_once()
+
+
+def test_a_load_is_resumed_by_one_driver_only(place: Place) -> None:
+    place.killed(PARSE)
+    first = Paused(place, resume=True)
+    with pytest.raises(LoadUnderWay):
+        place.load(resume=True)
+    first.go_on()
+    assert first.result.resumed_tasks
+    place.assert_loaded_once()
+
+
+class DiskFull:
+    """A disk that is full when a step of the write is reached."""
+
+    def __init__(self, point: Failpoint) -> None:
+        self._point: Failpoint | None = point
+
+    def reach(self, point: Failpoint) -> None:
+        if point is self._point:
+            self._point = None
+            raise StorageFailed(doing="write", path="somewhere", reason="no space left")
+
+
+@pytest.mark.parametrize("load_id", ["x", None])
+@pytest.mark.parametrize("point", Failpoint)
+def test_a_load_whose_write_fails_can_be_repeated_at_once(
+    place: Place, point: Failpoint, load_id: str | None
+) -> None:
+    before = place.files()
+    failing = Graph.open(place.uri, faults=DiskFull(point))
+    is_published = point in (Failpoint.AFTER_PUBLISH, Failpoint.AFTER_DISARM)
+    # Once a dataset has moved, recovery finishes the load behind our back.
+    is_healed = point in (Failpoint.AFTER_LAND_1, Failpoint.AFTER_LAND_ALL)
+    if is_healed:
+        failing.load(place.source, mode="append", engine="local", load_id=load_id)
+    else:
+        with pytest.raises(StorageFailed, match="no space left"):
+            failing.load(place.source, mode="append", engine="local", load_id=load_id)
+    if point is Failpoint.AFTER_STAGE:
+        assert place.files() == before
+    if load_id is not None:
+        assert place.load().is_repeat == (is_published or is_healed)
+    elif not (is_published or is_healed):
+        place.load(load_id=None)
+    place.assert_loaded_once()
+
+
+def test_a_branch_made_for_a_load_that_died_is_taken_by_its_repetition(place: Place) -> None:
+    place.killed(PARSE, branch="draft", from_="main")
+    result = place.load(branch="draft", from_="main")
+    assert (result.resumed_tasks, result.total_entities) == (0, len(ROWS))
+    other = {"branch": "draft", "from_": "main", "load_id": "y"}
+    with pytest.raises(BranchExists):
+        place.load(**other)
+
+
+def test_a_small_load_with_a_name_may_die_on_a_branch_of_its_own(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    place.source.write_text(text(ROWS[:3]))
+    place.killed(Failpoint.AFTER_STAGE.value, branch="draft", from_="main")
+    assert place.load(branch="draft", from_="main", resume=True).total_entities == 3
+
+
 def test_a_branch_made_for_a_load_is_there_when_it_is_resumed(place: Place) -> None:
-    place.killed(READ, branch="draft", from_="main")
+    place.killed(PARSE, branch="draft", from_="main")
     result = place.load(branch="draft", from_="main", resume=True)
     assert result.resumed_tasks
     assert result.total_entities == len(ROWS)
@@ -237,6 +410,34 @@ def test_a_branch_made_for_a_load_is_there_when_it_is_resumed(place: Place) -> N
 
 def test_a_task_that_ends_after_its_load_leaves_nothing(place: Place) -> None:
     """On a cluster a task may outlive the load that was given up."""
+    job, task = whole_input(place)
+    with pytest.raises(StorageFailed, match="given up"):
+        stage_task(job, FOLDER, RECORD, task)
+    assert place.files() == set()
+    assert place.staged() == []
+
+
+def test_of_two_copies_of_a_task_the_later_one_leaves_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, task = whole_input(place)
+    place.graph._store.objects.put(RECORD, b"a load under way")
+    first: list[Share] = []
+
+    def overtaken(job: StageJob, pieces: Sequence[Piece]) -> Share:
+        share = stage_pieces(job, pieces)
+        monkeypatch.undo()
+        first.append(stage_task(job, FOLDER, RECORD, task))
+        return share
+
+    monkeypatch.setattr(account_module, "stage_pieces", overtaken)
+    late = stage_task(job, FOLDER, RECORD, task)
+    assert [late.tables] == [share.tables for share in first]
+    assert (late.was_done, late.read) == (True, len(ROWS))
+    assert len(place.files()) == sum(len(table.files) for table in late.tables)
+
+
+def whole_input(place: Place) -> tuple[StageJob, NamedTask]:
     snapshot = place.graph.snapshot()
     job = StageJob(
         catalog=snapshot.catalog,
@@ -248,7 +449,4 @@ def test_a_task_that_ends_after_its_load_leaves_nothing(place: Place) -> None:
     )
     file, size = str(place.source), place.source.stat().st_size
     tasks = name_tasks(job, [(LineRange(file, file, 0, size),)], schema_hash=snapshot.schema_hash)
-    with pytest.raises(StorageFailed, match="given up"):
-        stage_task(job, f"{STAGING}/x", tasks[0])
-    assert place.files() == set()
-    assert place.staged() == []
+    return job, tasks[0]

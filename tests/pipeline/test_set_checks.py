@@ -1,6 +1,7 @@
 """Set checks of small changes, in process, against a graph that already holds rows."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.check import check_changes
+from omnigraph.write.stage import locate
 from omnigraph.write.writer import write
 from tests.pipeline.world import new_graph
 
@@ -44,7 +46,7 @@ class Held:
             ],
             Knows=[{"id": "k1", "src": "ada", "dst": "bob"}],
         )
-        write(self.store, lambda _: held, branch=MAIN, kind=CommitKind.MUTATION)
+        write(self.store, partial(locate, held), branch=MAIN, kind=CommitKind.MUTATION)
 
     @property
     def snapshot(self) -> Snapshot:

@@ -9,7 +9,7 @@ from omnigraph.base.clock import ulid_text
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.check import compile_schema
-from omnigraph.pipeline.conform import Conformed, conform_piece
+from omnigraph.pipeline.conform import Conformed, TypedRows, conform_piece
 from omnigraph.pipeline.sources.pieces import InlineLines
 from omnigraph.store.graph_store import GraphStore
 
@@ -75,8 +75,12 @@ def conformed(data: bytes) -> Conformed:
 
 def rows(result: Conformed) -> dict[int, dict[str, Any]]:
     """Every row by its line (from 1), without ids that were made up."""
+    return rows_by_line(result.rows)
+
+
+def rows_by_line(found_rows: Iterable[TypedRows]) -> dict[int, dict[str, Any]]:
     found = {}
-    for typed in result.rows:
+    for typed in found_rows:
         for line, row in zip(typed.lines.tolist(), typed.batch.to_pylist(), strict=True):
             made_up = not typed.entity.key and row["id"].startswith(ulid_text(NOW_MS << 80)[:10])
             found[line + 1] = {

@@ -13,12 +13,13 @@ from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType, NodeTyp
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
-from omnigraph.store.datasets import Datasets, write_fragments
+from omnigraph.store.datasets import DatasetRef, Datasets, EditCounts, write_fragments
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.root import BucketRoot, Root, graph_root
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.stage import StagedFiles, StagedFragments
+from omnigraph.store.transactions import Update
+from omnigraph.write.stage import Edits, StagedFiles, StagedFragments, locate
 from omnigraph.write.writer import OnConflict, write
 from tests.buckets import bucket_access
 
@@ -64,6 +65,14 @@ def datasets_at(place: Path | str) -> Datasets:
     return Datasets(str(place), Durability.RELAXED, options=options)
 
 
+def staged_edit(
+    datasets: Datasets, ref: DatasetRef, upserts: pa.Table, gone: Sequence[str] = ()
+) -> tuple[Update, EditCounts]:
+    """Rows to put and ids to delete, staged where they are found in a dataset without a graph."""
+    there = datasets.open(ref).rows_of(TableChanges(upserts, pa.array(gone, pa.string())).ids)
+    return datasets.stage_edit(ref, upserts, there)
+
+
 def rows_of(entity: EntityType, rows: Sequence[Row]) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema=table_schema(entity))
 
@@ -95,7 +104,7 @@ def changes(
 
 def put(
     store: GraphStore,
-    changed: ChangeSet | Callable[[Snapshot], ChangeSet],
+    changed: ChangeSet | Callable[[Snapshot], ChangeSet | Edits],
     *,
     branch: str = MAIN,
     faults: Faults = NEVER,
@@ -103,9 +112,13 @@ def put(
     if_commit: CommitId | None = None,
     message: str | None = None,
 ) -> CommitId | None:
+    def prepare(snapshot: Snapshot) -> Edits:
+        made = changed(snapshot) if callable(changed) else changed
+        return made if isinstance(made, Edits) else locate(made, snapshot)
+
     return write(
         store,
-        changed if callable(changed) else lambda _: changed,
+        prepare,
         branch=BranchName(branch),
         kind=CommitKind.MUTATION,
         actor="tester",

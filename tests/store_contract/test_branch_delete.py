@@ -17,13 +17,13 @@ from omnigraph.base.errors import (
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.store.branches import Branch
-from omnigraph.store.changes import ChangeSet
 from omnigraph.store.datasets import Datasets
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import MANIFEST, RECOVERY
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.recover import recover_all
+from omnigraph.write.stage import Edits, locate
 from tests.crash.faulty import store_of
 from tests.store_contract.builders import (
     KNOWS,
@@ -127,9 +127,10 @@ def test_who_waited_for_a_branch_that_was_made_again_holds_the_new_one(store: Gr
 def test_a_write_prepared_on_a_branch_that_is_deleted_meanwhile_has_no_effect(
     store: GraphStore,
 ) -> None:
-    def delete_meanwhile(_: Snapshot) -> ChangeSet:
+    def delete_meanwhile(snapshot: Snapshot) -> Edits:
+        prepared = locate(changes(people=people(ada=9)), snapshot)
         store.delete_branch(WORK)
-        return changes(people=people(ada=9))
+        return prepared
 
     with pytest.raises(BranchMissing):
         put(open_store(str(store.root)), delete_meanwhile, branch=WORK)

@@ -26,6 +26,7 @@ from omnigraph.store.datasets import (
     write_fragments,
     write_scratch,
 )
+from omnigraph.store.datasets.reading import TAKEN_ONE_BY_ONE
 from omnigraph.store.transactions import (
     Append,
     DatasetRef,
@@ -34,9 +35,7 @@ from omnigraph.store.transactions import (
     StagedTransaction,
     Update,
 )
-from tests.store_contract.builders import PERSON, datasets_at, people, property_
-
-NO_IDS = pa.array([], pa.string())
+from tests.store_contract.builders import PERSON, datasets_at, people, property_, staged_edit
 
 
 @pytest.fixture
@@ -51,7 +50,7 @@ def create(datasets: Datasets, rows: pa.Table | None = None) -> DatasetRef:
 def edit(
     datasets: Datasets, ref: DatasetRef, rows: pa.Table, gone: list[str] | None = None
 ) -> DatasetRef:
-    update, _ = datasets.stage_edit(ref, rows, pa.array(gone or [], pa.string()))
+    update, _ = staged_edit(datasets, ref, rows, gone or [])
     return datasets.land(datasets.stage(ref, update, {}))
 
 
@@ -80,9 +79,7 @@ def test_edits_add_up_to_what_a_dictionary_says(
     ref, model = create(datasets), dict[str, int]()
     for upserts, deletes in edits:
         gone = deletes - upserts.keys()
-        update, counts = datasets.stage_edit(
-            ref, people(**upserts), pa.array(sorted(gone), pa.string())
-        )
+        update, counts = staged_edit(datasets, ref, people(**upserts), sorted(gone))
         assert counts.inserted == len(upserts.keys() - model.keys())
         assert counts.updated == len(upserts.keys() & model.keys())
         assert counts.deleted == len(gone & model.keys())
@@ -160,7 +157,7 @@ def test_scratch_files_hold_every_column_and_are_no_part_of_the_table(datasets: 
 
 def test_a_staged_change_is_invisible_until_it_lands(datasets: Datasets) -> None:
     ref = create(datasets, people(ada=1))
-    update, _ = datasets.stage_edit(ref, people(ada=2), NO_IDS)
+    update, _ = staged_edit(datasets, ref, people(ada=2))
     assert datasets.newest_version("nodes/p", None) == ref.version
     landed = datasets.land(datasets.stage(ref, update, {}))
     assert landed.version == ref.version + 1
@@ -170,7 +167,7 @@ def test_a_staged_change_is_invisible_until_it_lands(datasets: Datasets) -> None
 
 def test_a_transaction_lands_after_a_journey_through_json(datasets: Datasets) -> None:
     ref = create(datasets, people(ada=1, bob=2))
-    update, _ = datasets.stage_edit(ref, people(ada=5), pa.array(["bob"]))
+    update, _ = staged_edit(datasets, ref, people(ada=5), ["bob"])
     staged = datasets.stage(ref, update, {"operation_id": "x"})
     travelled = StagedTransaction.from_json(json.loads(json.dumps(staged.to_json())))
     assert travelled == staged
@@ -290,6 +287,18 @@ def test_every_type_of_property_survives_a_round_trip(datasets: Datasets) -> Non
     read = datasets.open(ref).scan(schema.names)
     assert read.cast(schema).to_pylist() == [{"id": "x", **empty}]
     assert [f.type for f in read.schema] == [f.type for f in schema]
+
+
+@pytest.mark.parametrize("count", [3, 2 * TAKEN_ONE_BY_ONE])
+def test_rows_are_taken_by_their_place_among_those_that_are_left(
+    datasets: Datasets, count: int
+) -> None:
+    ref = create(datasets, people(**{f"p{n}": n for n in range(60)}))
+    ref = edit(datasets, ref, people(p7=70, new=1), gone=["p0", "p1", "p30"])
+    dataset = datasets.open(ref)
+    places = np.random.default_rng(count).integers(0, dataset.row_count, count)
+    columns = ["age", "id"]
+    assert dataset.take(places, columns).equals(dataset.scan(columns).take(places))
 
 
 def test_a_scan_takes_a_predicate_and_names_rows_on_request(datasets: Datasets) -> None:

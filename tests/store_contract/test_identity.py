@@ -13,7 +13,7 @@ from omnigraph.base.ids import TypeId, TypeName
 from omnigraph.base.types import EnumOf, Scalar, ValueType
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.store.arrow import arrow_type
-from omnigraph.store.identity import derive_ids, fresh_ids
+from omnigraph.store.identity import derive_ids, fresh_ids, shown_id
 from tests.store_contract.builders import property_
 
 UTC = datetime.UTC
@@ -78,6 +78,33 @@ def test_a_keyed_edge_is_named_by_its_ends_even_if_they_are_all_of_its_key() -> 
     edge = EdgeType(TypeId(1), TypeName("E"), TypeName("A"), TypeName("B"), (), key=("src", "dst"))
     columns = {"src": pa.array(["a"]), "dst": pa.array(["b"])}
     assert derive_ids(edge, columns).to_pylist() == ['["a","b"]']
+
+
+ONE, TWO = node(Scalar.STRING), node(Scalar.STRING, Scalar.I64)
+TIMES = node(Scalar.DATE, Scalar.DATETIME)
+
+
+@pytest.mark.parametrize(
+    ("entity", "id_", "shown"),
+    [
+        (ONE, "ada", "'ada'"),
+        (ONE, '["ada"]', "'[\"ada\"]'"),
+        (TWO, '["LH","400"]', "(p0: 'LH', p1: 400)"),
+        (TWO, '["it\'s","-1"]', '(p0: "it\'s", p1: -1)'),
+        (TIMES, '["10","-1"]', "(p0: 1970-01-11, p1: 1969-12-31T23:59:59.999Z)"),
+        (TIMES, '["x","99999999999999999999"]', "(p0: 'x', p1: '99999999999999999999')"),
+        (TWO, "no key", "'no key'"),
+        (TWO, '["LH"]', "'[\"LH\"]'"),
+        (TWO, '["LH",400]', "'[\"LH\",400]'"),
+        (TWO, "400", "'400'"),
+        (node(), "01ARZ3NDEKTSV4RRFFQ69G5FAV", "'01ARZ3NDEKTSV4RRFFQ69G5FAV'"),
+        (node(), '["a","b"]', '\'["a","b"]\''),
+    ],
+)
+def test_an_id_is_shown_by_the_parts_of_its_key_and_whatever_else_as_it_is(
+    entity: NodeType, id_: str, shown: str
+) -> None:
+    assert shown_id(entity, id_) == shown
 
 
 def test_a_null_anywhere_in_a_composite_key_leaves_the_row_without_an_id() -> None:

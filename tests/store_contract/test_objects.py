@@ -66,6 +66,21 @@ def test_a_deleted_object_is_gone_however_often(objects: Objects) -> None:
     assert objects.get("x") is None
 
 
+def test_a_folder_is_forgotten_only_when_it_is_empty(objects: Objects, tmp_path: Path) -> None:
+    objects.put("a/b/c", b"1")
+    objects.put("a/d", b"2")
+    objects.forget_folder("a")
+    assert [*objects.walk("a")] and objects.get("a/b/c") == b"1"
+    objects.delete("a/b/c")
+    objects.delete("a/d")
+    for half in tmp_path.glob("**/a"):
+        (half / ".unfinished-1").write_bytes(b"torn")
+    objects.forget_folder("a")
+    objects.forget_folder("never")
+    assert not [*tmp_path.glob("**/a")]
+    assert not [*objects.walk("a")]
+
+
 def test_a_disk_that_refuses_is_a_storage_failure(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StorageFailed, match="write file/x failed"):

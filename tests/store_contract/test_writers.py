@@ -16,6 +16,7 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import Append
+from omnigraph.write.stage import locate
 from omnigraph.write.writer import OnConflict, write
 from tests.store_contract.builders import (
     KNOWS,
@@ -123,7 +124,7 @@ def test_a_merge_commit_has_two_parents_even_if_it_changes_no_row(store: GraphSt
     theirs = CommitId("01ARZ3NDEKTSV4RRFFQ69G5FAV")
     merged = write(
         store,
-        lambda _: changes(),
+        lambda snapshot: locate(changes(), snapshot),
         branch=MAIN,
         kind=CommitKind.MERGE,
         merged_parent=theirs,

@@ -70,7 +70,7 @@ def test_a_program_hears_of_a_loads_progress_as_events(store: str, omnigraph: Co
     done = [(event["phase"], event["done"], event["total"]) for event in events]
     assert done[0] == ("start", 0, 0)
     assert list(dict.fromkeys(one for one in done if one[1] == one[2] > 0)) == [
-        ("read", size, size),
+        ("parse", size, size),
         ("check", 1, 1),
         ("publish", 1, 1),
     ]

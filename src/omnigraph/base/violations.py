@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from omnigraph.base.words import amount
+
 __all__ = ["EXAMPLES_PER_KIND", "UNREADABLE", "Violation", "Violations"]
 
 # Enough to see the pattern, few enough to read; the counts tell the rest.
@@ -100,7 +102,7 @@ class Violations:
     @property
     def report(self) -> str:
         """Every kind with its count, and the examples of each, for a terminal."""
-        lines = [f"{self.total:,} violation{'s' * (self.total != 1)} of the rules"]
+        lines = [f"{amount(self.total, 'violation')} of the rules"]
         for (kind, type_name, prop), count in sorted(self.counts.items(), key=str):
             where = ".".join(part for part in (type_name, prop) if part)
             lines.append(f"  {kind}{f' {where}' if where else ''}: {count:,}")

@@ -6,8 +6,6 @@ gets its name only when the load is over: one that failed leaves none.
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +15,7 @@ from omnigraph.base.errors import ArgumentInvalid
 if TYPE_CHECKING:
     from omnigraph.pipeline.quarantine import Quarantine
 
-__all__ = ["BadRows", "opened"]
+__all__ = ["BadRows", "open_for"]
 
 ON_ERROR = ("fail", "quarantine")
 
@@ -44,21 +42,15 @@ class BadRows:
             raise ArgumentInvalid(argument="max_errors", value=str(self.max_errors), rule=rule)
 
 
-@contextmanager
-def opened(bad_rows: BadRows, *, source: str, unique: str) -> Iterator["Quarantine | None"]:
-    """Where rejected rows go, if anywhere; nothing stays there unless the caller keeps it."""
+def open_for(bad_rows: BadRows, *, source: str, unique: str) -> "Quarantine | None":
+    """Where rejected rows go, if anywhere. Whoever asks names it or drops it."""
     if bad_rows.on_error == "fail":
-        yield None
-        return
+        return None
     from omnigraph.pipeline.quarantine import MOST_ERRORS, open_quarantine
 
     directory = bad_rows.quarantine or f"{_plain_name(source)}.rejected-{unique}"
     most = MOST_ERRORS if bad_rows.max_errors is None else bad_rows.max_errors
-    quarantine = open_quarantine(os.fspath(directory), max_errors=most)
-    try:
-        yield quarantine
-    finally:
-        quarantine.drop()
+    return open_quarantine(os.fspath(directory), max_errors=most)
 
 
 def _plain_name(source: str) -> str:

@@ -34,8 +34,10 @@ def scratch_folders(store: GraphStore) -> Iterator[Callable[[], str]]:
         # All of it: a task that was run twice has left files that nobody knows of. What can't be
         # deleted, cleanup finds: the load has ended as it has.
         with suppress(StorageFailed):
-            for name in [name for folder in folders for name in store.objects.walk(folder)]:
-                store.objects.delete(name)
+            for folder in folders:
+                for name in [*store.objects.walk(folder)]:
+                    store.objects.delete(name)
+                store.objects.forget_folder(folder)
 
 
 def readable(

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from omnigraph.base.words import amount
+
 __all__ = ["html_table"]
 
 # A cell is for recognising a value; a long one is cut.
@@ -14,7 +16,7 @@ def html_table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], total:
     """The rows given, and below them how many there are in all."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join(f"<tr>{''.join(_cell(row[c]) for c in columns)}</tr>" for row in rows)
-    count = f"{total:,} row{'' if total == 1 else 's'}"
+    count = amount(total, "row")
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{count}</p>"
 
 

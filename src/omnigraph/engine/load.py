@@ -8,7 +8,7 @@ what is there now; an overwrite is refused, since what it meant to replace has c
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,16 +18,18 @@ from omnigraph.base.errors import (
     BranchMissing,
     OmnigraphError,
     ReadSetMoved,
+    StorageFailed,
 )
 from omnigraph.base.failpoints import Faults
-from omnigraph.base.ids import BranchName
-from omnigraph.engine.bad_rows import BadRows, opened
+from omnigraph.base.ids import BranchName, CommitId
+from omnigraph.engine.bad_rows import BadRows, open_for
 from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.root import BucketAccess
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.recover import recover_if_idle
+from omnigraph.write.sidecar import has_sidecars
 from omnigraph.write.stage import Work
 from omnigraph.write.writer import OnConflict, write
 
@@ -44,7 +46,10 @@ __all__ = ["GivenMapping", "Progress", "Request", "load", "rehearse"]
 GivenMapping = Mapping[str, Any] | str | os.PathLike[str] | None
 """Which columns feed what: rules, or the YAML file that holds them."""
 Progress = Callable[[str, int, int], None]
-"""Hears the phase, how much of it is done, and out of how much."""
+"""Hears the phase, how much of it is done, and out of how much.
+
+The phases are `start`, `parse` (in which files are written too), `check` and `publish`.
+"""
 
 ENGINES = ("auto", "spark", "local")
 
@@ -86,7 +91,6 @@ def load(
 ) -> LoadResult:
     """Stage the input and publish it as one commit."""
     from omnigraph.pipeline.load import LoadMode
-    from omnigraph.pipeline.record import forget_record
 
     mode = _checked_mode(request)
     if request.load_id is not None:
@@ -94,40 +98,41 @@ def load(
         with suppress(BranchMissing):
             recover_if_idle(store, request.branch)
     if (before := _loaded_before(store, request)) is not None:
-        forget_record(store, request.load_id or "")
-        return _repetition(request, before, base_branch=None)
+        return _finished(store, request, before, base_branch=None)
     tell = progress or _silent
-    with _quarantine(store, request) as quarantine:
-        with _made_for_this(store, request):
-            preparation = _Preparation(
-                store, request, mode=mode, quarantine=quarantine, start_spark=start_spark, tell=tell
+    with _made_for_this(store, request):
+        preparation = _Preparation(store, request, mode=mode, start_spark=start_spark, tell=tell)
+        began = time.monotonic()
+        try:
+            id_ = write(
+                store,
+                preparation.prepare,
+                branch=request.branch,
+                kind=CommitKind.LOAD,
+                actor=actor,
+                message=message,
+                extra={LOAD_ID: request.load_id} if request.load_id is not None else None,
+                unless=lambda: _loaded_before(store, request) is not None,
+                on_conflict=(
+                    OnConflict.RAISE if mode is LoadMode.OVERWRITE else OnConflict.PREPARE_AGAIN
+                ),
+                faults=faults,
             )
-            began = time.monotonic()
-            try:
-                id_ = write(
-                    store,
-                    preparation.prepare,
-                    branch=request.branch,
-                    kind=CommitKind.LOAD,
-                    actor=actor,
-                    message=message,
-                    extra={LOAD_ID: request.load_id} if request.load_id is not None else None,
-                    unless=lambda: _loaded_before(store, request) is not None,
-                    on_conflict=(
-                        OnConflict.RAISE if mode is LoadMode.OVERWRITE else OnConflict.PREPARE_AGAIN
-                    ),
-                    faults=faults,
-                )
-            except (BranchBusy, ReadSetMoved):
-                # These say that nothing was published and nothing is left to recover.
-                preparation.clean_up(is_published=False)
-                raise
-        tell("publish", 1, 1)
-        preparation.clean_up(is_published=id_ is not None)
-        if id_ is None and (before := _loaded_before(store, request)) is not None:
-            return _repetition(request, before, base_branch=request.from_)
-        commit = store.commit(id_) if id_ is not None else None
-        return preparation.result(commit, seconds=time.monotonic() - began)
+        except (BranchBusy, ReadSetMoved):
+            # These say that nothing was published and nothing is left to recover.
+            preparation.clean_up(is_published=False)
+            raise
+        except (OmnigraphError, KeyboardInterrupt):
+            preparation.leave()
+            raise
+    tell("publish", 1, 1)
+    if id_ is None and (before := _loaded_before(store, request)) is not None:
+        preparation.step_aside()
+        return _finished(store, request, before, base_branch=request.from_)
+    commit = store.commit(id_) if id_ is not None else None
+    result = preparation.result(commit, seconds=time.monotonic() - began)
+    preparation.clean_up(is_published=id_ is not None)
+    return result
 
 
 def rehearse(
@@ -140,23 +145,18 @@ def rehearse(
     """Do everything that a load does but publish, and say what would have become of the input."""
     mode = _checked_mode(request)
     if (before := _loaded_before(store, request)) is not None:
-        return _repetition(request, before, base_branch=None)
+        return _repetition(request, before, base_branch=None, quarantine=None)
     if request.from_ is not None:
         store.branches.check_new(request.branch)
     snapshot = store.snapshot(request.from_ or request.branch)
-    with _quarantine(store, request) as quarantine:
-        preparation = _Preparation(
-            store,
-            request,
-            mode=mode,
-            quarantine=quarantine,
-            start_spark=start_spark,
-            tell=progress or _silent,
-        )
-        began = time.monotonic()
-        preparation.prepare(snapshot)
-        preparation.clean_up(is_published=False)
-        return preparation.result(None, seconds=time.monotonic() - began)
+    preparation = _Preparation(
+        store, request, mode=mode, start_spark=start_spark, tell=progress or _silent
+    )
+    began = time.monotonic()
+    preparation.prepare(snapshot)
+    result = preparation.result(None, seconds=time.monotonic() - began)
+    preparation.clean_up(is_published=False)
+    return result
 
 
 class _Preparation:
@@ -168,7 +168,6 @@ class _Preparation:
         request: Request,
         *,
         mode: "LoadMode",
-        quarantine: "Quarantine | None",
         start_spark: Callable[[], "Runner"],
         tell: Progress,
     ) -> None:
@@ -177,12 +176,13 @@ class _Preparation:
         self._store = store
         self._request = request
         self._mode = mode
-        self._quarantine = quarantine
         self._tell = tell
         self._clock = Phases()
         self._start_spark = start_spark
         self._runner: Runner | None = None
+        self._quarantine: Quarantine | None = None
         self._recording: Recording | None = None
+        self._seen: CommitId | None = None
         self._staged: StagedLoad | None = None
         self._settled: SettledLoad | None = None
 
@@ -198,12 +198,12 @@ class _Preparation:
             raise
 
     def _prepare(self, snapshot: Snapshot) -> Work:
+        self._seen = snapshot.commit.id
         if self._runner is None or self._staged is None:
             self._runner, self._staged = self._stage(snapshot)
         self._tell("check", 0, 1)
         with self._clock.phase("check"):
             self._settled = self._settle(self._runner, self._staged, snapshot)
-            self._staged = self._settled.load
         self._tell("check", 1, 1)
         if not self._request.is_dry_run:
             self._tell("publish", 0, 1)
@@ -212,20 +212,50 @@ class _Preparation:
     def clean_up(self, *, is_published: bool) -> None:
         """Delete files that nothing will ever name, now that it is known which."""
         if self._settled is not None:
-            # Of a load that was resumed and turns out to be there, the files may be what is there.
-            is_named = is_published or self._settled.load.resumed > 0
-            self._settled.discard_leftovers(is_published=is_named)
+            self._settled.discard_leftovers(is_published=is_published)
+        if self._quarantine is not None:
+            self._quarantine.drop()
         if self._recording is not None:
             self._recording.finish()
 
+    def step_aside(self) -> None:
+        """Someone else has published this load, perhaps with the files that we have staged."""
+        if self._settled is not None:
+            self._settled.discard_upserts()
+        if self._quarantine is not None:
+            self._quarantine.drop()
+        if self._recording is not None:
+            self._recording.step_aside()
+
+    def leave(self) -> None:
+        """The load has failed: leave nothing behind, unless it is or may yet be published."""
+        with suppress(StorageFailed):
+            if self._is_unpublished():
+                self._abandon()
+                return
+        if self._recording is not None:
+            self._recording.let_go()
+
+    def _is_unpublished(self) -> bool:
+        """Whether nothing has happened since we prepared, and recovery has nothing to finish."""
+        branch = self._request.branch
+        if has_sidecars(self._store, self._store.branches.resolve(branch)):
+            return False
+        return self._store.snapshot(branch).commit.id == self._seen
+
     def _abandon(self) -> None:
         """Nothing will be published: leave nothing behind that can be reached."""
+        if self._settled is not None:
+            self._settled.discard_upserts()
         if self._staged is not None:
             self._staged.discard_files()
+        if self._quarantine is not None:
+            self._quarantine.drop()
         if self._recording is not None:
             self._recording.abandon()
 
     def result(self, commit: Commit | None, *, seconds: float) -> LoadResult:
+        """What has become of the input; rejected rows are now where they were asked for."""
         settled = self._settled
         assert settled is not None and self._runner is not None, "it was prepared"
         load = settled.load
@@ -263,13 +293,18 @@ class _Preparation:
 
         request, store = self._request, self._store
         parallelism = os.cpu_count() or 1
+        self._quarantine = _quarantine(store, request)
         if request.resume:
             assert request.load_id is not None, "asked for above"
             self._recording = Recording.resume(
-                store, load_id=request.load_id, mode=request.mode, branch=request.branch
+                store,
+                load_id=request.load_id,
+                mode=request.mode,
+                branch=request.branch,
+                quarantine=self._quarantine,
             )
             parallelism = self._recording.parallelism
-        with self._clock.phase("read"):
+        with self._clock.phase("parse"):
             planned = plan_pieces(
                 request.source,
                 catalog=snapshot.catalog,
@@ -286,8 +321,9 @@ class _Preparation:
                 planned = planned.dealt(parallelism)
             if runner.engine == "spark" and planned.is_in_memory and not _is_little(planned):
                 planned = planned.stored(store, folder=request.new_folder())
-        # A single task is done or it is not: there is nothing to account for.
-        if self._recording is None and len(planned.tasks) > 1 and not request.is_dry_run:
+        # A single task is done or it is not. A load with a name may have to be found again.
+        is_recorded = len(planned.tasks) > 1 or request.load_id is not None
+        if self._recording is None and is_recorded and not request.is_dry_run:
             self._recording = Recording.begin(
                 store,
                 load_id=request.load_id,
@@ -295,19 +331,20 @@ class _Preparation:
                 branch=request.branch,
                 base_commit=snapshot.commit.id,
                 parallelism=parallelism,
-            )
-        with self._clock.phase("read"):
-            staged = stage_load(
-                runner,
-                planned,
-                snapshot=snapshot,
-                mode=self._mode,
-                root=str(store.root),
-                now_ms=store.clock.now_ms(),
                 quarantine=self._quarantine,
-                recording=self._recording,
-                progress=self._tell,
             )
+        staged = stage_load(
+            runner,
+            planned,
+            snapshot=snapshot,
+            mode=self._mode,
+            root=str(store.root),
+            now_ms=store.clock.now_ms(),
+            quarantine=self._quarantine,
+            recording=self._recording,
+            progress=self._tell,
+        )
+        self._clock.add(staged.seconds)
         return runner, staged
 
     def _start(self, planned: "PlannedInput") -> "Runner":
@@ -324,6 +361,7 @@ class _Preparation:
         from omnigraph.pipeline.settle import settle_load
 
         load = accept_load(runner, staged, snapshot, quarantine=self._quarantine)
+        self._staged = load
         before = self._settled
         if before is not None and before.load is not load:
             before.discard_upserts()
@@ -380,7 +418,19 @@ def _loaded_before(store: GraphStore, request: Request) -> Commit | None:
         return None
 
 
-def _repetition(request: Request, before: Commit, *, base_branch: BranchName | None) -> LoadResult:
+def _finished(
+    store: GraphStore, request: Request, before: Commit, *, base_branch: BranchName | None
+) -> LoadResult:
+    """The answer of a load that is there already, whose driver may have died before it was over."""
+    from omnigraph.pipeline.record import conclude
+
+    kept = conclude(store, request.load_id or "")
+    return _repetition(request, before, base_branch=base_branch, quarantine=kept)
+
+
+def _repetition(
+    request: Request, before: Commit, *, base_branch: BranchName | None, quarantine: str | None
+) -> LoadResult:
     return LoadResult(
         branch=request.branch,
         base_branch=base_branch,
@@ -392,7 +442,7 @@ def _repetition(request: Request, before: Commit, *, base_branch: BranchName | N
         read=0,
         rejected=0,
         violations=None,
-        quarantine=None,
+        quarantine=quarantine,
         nodes={},
         edges={},
         superseded=0,
@@ -410,9 +460,7 @@ def _repetition(request: Request, before: Commit, *, base_branch: BranchName | N
 def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
     """Make the branch first where asked to, and take it away again if the load fails."""
     branch = request.branch
-    # The first try of a load that is resumed has made its branch.
-    is_there = request.resume and branch in {one.name for one in store.branches.list()}
-    if request.from_ is None or is_there:
+    if request.from_ is None or _was_made_for_this(store, request):
         store.branches.resolve(branch)
         yield
         return
@@ -424,12 +472,23 @@ def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
         raise
 
 
-def _quarantine(store: GraphStore, request: Request) -> AbstractContextManager["Quarantine | None"]:
+def _was_made_for_this(store: GraphStore, request: Request) -> bool:
+    """Whether an earlier try, of which there is a record, has made the branch."""
+    from omnigraph.pipeline.record import find_record
+
+    if request.load_id is None:
+        return False
+    record = find_record(store.objects, request.load_id)
+    is_same = record is not None and record.branch == request.branch
+    return is_same and request.branch in {one.name for one in store.branches.list()}
+
+
+def _quarantine(store: GraphStore, request: Request) -> "Quarantine | None":
     source = request.source
     if not isinstance(source, str | os.PathLike):
         named = source if isinstance(source, list | tuple) else ()
         source = next((one for one in named if isinstance(one, str | os.PathLike)), "rows")
-    return opened(request.bad_rows, source=os.fspath(source), unique=store.clock.ulid())
+    return open_for(request.bad_rows, source=os.fspath(source), unique=store.clock.ulid())
 
 
 def _is_little(planned: "PlannedInput") -> bool:

@@ -11,10 +11,10 @@ from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.results import MergeResult, commit_info
 from omnigraph.read.diff import changes_since
-from omnigraph.store.changes import ChangeSet
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
+from omnigraph.write.stage import Edits, locate
 from omnigraph.write.writer import OnConflict, write
 
 __all__ = ["merge"]
@@ -44,8 +44,8 @@ def merge(
 
     parted = store.snapshot_at(base.id)
 
-    def prepare(_: Snapshot) -> ChangeSet:
-        return changes_since(parted, theirs)
+    def prepare(snapshot: Snapshot) -> Edits:
+        return locate(changes_since(parted, theirs), snapshot)
 
     commit = write(
         store,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -42,10 +43,11 @@ from omnigraph.read.rows import columns_in, matching
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
-from omnigraph.store.datasets import Dataset
+from omnigraph.store.datasets import PLACE, ROW_ID, Dataset
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.check import Asking, check_changes, tables_judged_by
+from omnigraph.write.stage import Edits, TableEdit
 from omnigraph.write.validate import Rows, check_rows
 from omnigraph.write.writer import OnConflict, write
 
@@ -78,11 +80,11 @@ def mutate(
     # A write prepares again when others were quicker, so the last edit is the one that counts.
     edits: list[Edit] = []
 
-    def prepare(snapshot: Snapshot) -> ChangeSet:
+    def prepare(snapshot: Snapshot) -> Edits:
         query = compiled(snapshot)  # each time: the schema may be what has moved
         parameters = bind_parameters(query, given)
         edits.append(prepare_mutation(query, snapshot, parameters, now_ms=now_ms, asking=asking))
-        return edits[-1].changes
+        return edits[-1].work
 
     query = compiled(store.snapshot(branch))
     only_inserts = all(isinstance(s, InsertNode | InsertEdge) for s in query.statements)
@@ -111,7 +113,7 @@ def mutate(
 class Edit:
     """What a mutation changes, and how many distinct nodes and edges that is."""
 
-    changes: ChangeSet
+    work: Edits
     affected_nodes: int
     affected_edges: int
 
@@ -139,6 +141,7 @@ class MutationStaging:
         self._parameters = parameters
         self._now_ms = now_ms
         self._read: set[TableKey] = set()
+        self._found: dict[TableKey, list[pa.Table]] = {}
         self._written: dict[TableKey, pa.Table] = {}
         self._deleted: dict[TableKey, pa.Array] = {}
         self._violations = Violations()
@@ -211,7 +214,8 @@ class MutationStaging:
         for end, name in ((SRC, edge.source), (DST, edge.target)):
             if name == node.name:
                 committed = self._dataset(edge).rows_among(end, ids, [])
-                rows = self._united(edge, committed)
+                self._note(edge, committed)
+                rows = self._united(edge, committed.select([ID, end]))
                 found.append(rows.filter(pc.is_in(rows[end], value_set=ids))[ID].combine_chunks())
         return pc.unique(pa.concat_arrays(found))
 
@@ -234,17 +238,23 @@ class MutationStaging:
         values, now = self._parameters, self._now_ms
         needed = list(dict.fromkeys([*columns_in(where, entity), *columns]))
         if (ids := pinned_ids(entity, where, values)) is not None:
-            committed = dataset.rows_of(ids, needed[1:]).select(needed)
+            found = dataset.rows_of(ids, needed[1:])
         else:
             among = pushed(where, entity, parameters=values, now_ms=now)
-            committed = dataset.scan(needed, predicate=among)
-        rows = self._united(entity, committed)
-        return matching(rows, where, entity, parameters=values, now_ms=now)
+            found = dataset.scan(needed, predicate=among, with_row_id=True, with_row_address=True)
+        rows = self._united(entity, found.select(needed))
+        rows = matching(rows, where, entity, parameters=values, now_ms=now)
+        self._note(entity, _only(found, rows[ID].combine_chunks()))
+        return rows
 
     def _dataset(self, entity: EntityType) -> Dataset:
         """The committed rows of a type, for a statement that depends on what is there."""
         self._read.add(entity.table_key)
         return self._snapshot.dataset(entity)
+
+    def _note(self, entity: EntityType, committed: pa.Table) -> None:
+        """Remember rows that a statement is about, with their places: none is asked for twice."""
+        self._found.setdefault(entity.table_key, []).append(committed)
 
     def _united(self, entity: EntityType, committed: pa.Table) -> pa.Table:
         """Of these committed rows, those neither rewritten nor deleted; and all written ones."""
@@ -269,29 +279,51 @@ class MutationStaging:
         """The edit that is left when rows equal to committed ones are dropped."""
         if self._violations:
             raise ConstraintViolated(self._violations)
-        tables: dict[TableKey, TableChanges] = {}
+        tables: dict[TableKey, TableEdit] = {}
         affected = {NodeType: 0, EdgeType: 0}
         for entity in self._snapshot.catalog.entities:
-            changes = self._changes(entity)
-            if not changes.is_empty:
-                tables[entity.table_key] = changes
-                affected[type(entity)] += changes.upserts.num_rows + len(changes.deletes)
-        edit = ChangeSet(tables)
-        if violations := check_changes(edit, self._snapshot, asking):
+            if entity.table_key in self._written.keys() | self._deleted.keys():
+                edit = self._edit(entity)
+                if not edit.is_empty:
+                    tables[entity.table_key] = edit
+                    affected[type(entity)] += len(edit.changes.ids)
+        changes = ChangeSet({key: edit.changes for key, edit in tables.items()})
+        if violations := check_changes(changes, self._snapshot, asking):
             raise ConstraintViolated(violations)
-        reads = self._read | tables_judged_by(edit, self._snapshot)
-        edit = ChangeSet(tables, reads=frozenset(reads))
-        return Edit(edit, affected[NodeType], affected[EdgeType])
+        reads = self._read | tables_judged_by(changes, self._snapshot)
+        return Edit(Edits(tables, reads=frozenset(reads)), affected[NodeType], affected[EdgeType])
 
-    def _changes(self, entity: EntityType) -> TableChanges:
-        schema = table_schema(entity)
+    def _edit(self, entity: EntityType) -> TableEdit:
+        schema, dataset = table_schema(entity), self._snapshot.dataset(entity)
         written = self._written.get(entity.table_key, schema.empty_table())
         deletes = self._deleted.get(entity.table_key, pa.array([], pa.string()))
         if written.num_rows:
-            ids = written[ID].combine_chunks()
-            committed = self._snapshot.dataset(entity).rows_of(ids, schema.names[1:])
-            written = written.filter(differing(written, committed.select(schema.names)))
-        return TableChanges(upserts=written, deletes=deletes)
+            committed = self._committed(entity, written[ID].combine_chunks())
+            written = written.filter(differing(written, committed))
+        changes = TableChanges(upserts=written, deletes=deletes)
+        # Deletes are of rows that were found.
+        found = pa.concat_tables([t.select(PLACE) for t in self._found[entity.table_key]])
+        there = _only(found, changes.ids)
+        # Two statements may have found one row.
+        _, first = np.unique(there[ROW_ID].to_numpy(), return_index=True)
+        return TableEdit(changes, there.take(first), made_for=dataset.ref)
+
+    def _committed(self, entity: EntityType, ids: pa.Array) -> pa.Table:
+        """The committed rows with these ids, whole; those that no update has read are looked up."""
+        columns = table_schema(entity).names
+        noted = self._found.get(entity.table_key, [])
+        whole = [t.select(columns) for t in noted if {*columns} <= {*t.column_names}]
+        for rows in whole:
+            ids = ids.filter(pc.invert(pc.is_in(ids, value_set=rows[ID].combine_chunks())))
+        if len(ids) or not whole:
+            found = self._snapshot.dataset(entity).rows_of(ids, columns[1:])
+            self._note(entity, found)
+            whole.append(found.select(columns))
+        return pa.concat_tables(whole)
+
+
+def _only(rows: pa.Table, ids: pa.Array) -> pa.Table:
+    return rows.filter(pc.is_in(rows[ID].combine_chunks(), value_set=ids))
 
 
 def _without(rows: pa.Table, ids: pa.Array) -> pa.Table:

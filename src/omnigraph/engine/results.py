@@ -1,7 +1,7 @@
 """What the engine hands back: values that know their commit, and Arrow under the rows."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -87,6 +87,12 @@ class QueryResult:
         rows: list[dict[str, Any]] = self.table.to_pylist()
         return rows
 
+    def readable(self) -> "QueryResult":
+        """The rows as text shows them: an F32 becomes the F64 of as few digits as it takes."""
+        from omnigraph.store.readable import readable
+
+        return replace(self, table=readable(self.table))
+
     def to_pandas(self) -> "pandas.DataFrame":
         return self.table.to_pandas()
 
@@ -113,7 +119,8 @@ class QueryResult:
 
     def _repr_html_(self) -> str:
         """A table of the first rows, for a notebook."""
-        return html_table(self.columns, self.table.slice(0, ROWS_SHOWN).to_pylist(), len(self))
+        shown = replace(self, table=self.table.slice(0, ROWS_SHOWN)).readable()
+        return html_table(self.columns, shown.to_pylist(), len(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +159,7 @@ class LoadResult:
     violations: Violations | None
     """What is wrong with the rejected rows."""
     quarantine: str | None
-    """The directory of the rejected rows, if there are any."""
+    """The directory of the rejected rows, if there are any; of a repeat, if it got its name now."""
     nodes: Mapping[str, int]
     """Nodes loaded, by type: new, replaced, or equal to what was there."""
     edges: Mapping[str, int]
@@ -162,7 +169,12 @@ class LoadResult:
     updated: int
     input_bytes: int
     seconds: Mapping[str, float]
-    """Where the time went, phase by phase."""
+    """Where the time went: `start` (Spark), `parse`, `write`, `check`, `publish`.
+
+    Tasks parse and write by turns, many at once: the clock of both together is split in the
+    proportion of the seconds that the tasks spent. What a merge changes is written later, in
+    `check` if it is large and in `publish` if it is small.
+    """
     tasks: int
     resumed_tasks: int
     """Those that were done before: by a driver that died, or by an executor that did."""

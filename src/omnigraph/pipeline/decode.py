@@ -14,14 +14,12 @@ from omnigraph.base.types import INTEGER_RANGES, Scalar
 from omnigraph.base.violations import Violation
 from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.write.arriving import expectation, fits_json
+from omnigraph.write.wording import clipped
 
 __all__ = ["EDGE_MEMBERS", "NODE_MEMBERS", "Row", "decode"]
 
 NODE_MEMBERS = ("type", "id", "data")
 EDGE_MEMBERS = ("edge", "id", "from", "to", "data")
-
-# Of a long value, a message shows this many characters.
-SHOWN_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +103,7 @@ def _envelope(value: object) -> dict[str, Any]:
     for name in value:
         if name not in allowed:
             may = ", ".join(f'"{member}"' for member in allowed)
-            raise _NoRow("envelope", f'unknown member "{_clipped(name)}" (a line may have {may})')
+            raise _NoRow("envelope", f'unknown member "{clipped(name)}" (a line may have {may})')
     return value
 
 
@@ -122,7 +120,7 @@ def _entity(envelope: dict[str, Any], catalog: Catalog) -> EntityType:
         what, known = "edge", catalog.edge_by_name.keys()
     if found is None:
         raise _NoRow(
-            "envelope", f"the schema has no {what} type {_clipped(name)}{_suggestion(name, known)}"
+            "envelope", f"the schema has no {what} type {clipped(name)}{_suggestion(name, known)}"
         )
     return found
 
@@ -179,15 +177,20 @@ def _data_problems(entity: EntityType, data: dict[str, Any]) -> Iterator[Violati
     for name, value in data.items():
         property_ = entity.by_name.get(name)
         if property_ is not None:
-            if value is not None and not fits_json(value, property_.type):
+            if value is not None and not fits_json(_without_nulls(value), property_.type):
                 found, expected = _shown(value), expectation(property_.type)
                 yield _broken(
                     "type", entity, name, f"{entity.name}.{name} is {found}, not {expected}"
                 )
         elif name != ID:
             near = _suggestion(name, entity.by_name)
-            message = f"{entity.name} has no property {_clipped(name)}{near}"
-            yield _broken("type", entity, _clipped(name), message)
+            message = f"{entity.name} has no property {clipped(name)}{near}"
+            yield _broken("type", entity, clipped(name), message)
+
+
+def _without_nulls(value: object) -> object:
+    """A list's items; that none of them is null is a rule for rows."""
+    return [item for item in value if item is not None] if isinstance(value, list) else value
 
 
 # Messages -----------------------------------------------------------------------------------------
@@ -203,8 +206,4 @@ def _suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def _shown(value: object) -> str:
-    return _clipped(json.dumps(value, ensure_ascii=False))
-
-
-def _clipped(text: str) -> str:
-    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+    return clipped(json.dumps(value, ensure_ascii=False))

@@ -10,13 +10,13 @@ join on the way would copy everything again.
 import json
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType, Property
+from omnigraph.store.readable import with_items
 
 __all__ = ["lines_of"]
 
@@ -139,13 +139,8 @@ def _blobs(values: pa.Array) -> Parts:
 
 
 def _lists(values: pa.Array, item: Scalar) -> Parts:
-    lengths = pc.fill_null(pc.list_value_length(values), fill_value=0)
-    offsets = np.concatenate([[0], np.cumsum(lengths.to_numpy(zero_copy_only=False))])
     items = _joined(_text(pc.list_flatten(values), item)).cast(pa.string())
-    texts = pa.ListArray.from_arrays(
-        pa.array(offsets, pa.int32()), items, mask=values.is_null() if values.null_count else None
-    )
-    return ["[", pc.binary_join(texts, ",").cast(TEXT), "]"]
+    return ["[", pc.binary_join(with_items(values, items), ",").cast(TEXT), "]"]
 
 
 # Joining -----------------------------------------------------------------------------------------

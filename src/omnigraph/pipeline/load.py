@@ -20,8 +20,9 @@ from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
+from omnigraph.pipeline.account import name_tasks, stage_task
 from omnigraph.pipeline.quarantine import Quarantine
-from omnigraph.pipeline.record import Recording, name_tasks, stage_task
+from omnigraph.pipeline.record import Recording
 from omnigraph.pipeline.runner import Ran, Runner
 from omnigraph.pipeline.sources import Piece, PlannedInput
 from omnigraph.pipeline.stage import (
@@ -45,7 +46,7 @@ from omnigraph.store.snapshot import Snapshot
 __all__ = ["LoadMode", "LoadedTable", "Phases", "Progress", "StagedLoad", "TaskNote", "stage_load"]
 
 Progress = Callable[[str, int, int], None]
-"""Hears the phase (`read`, `check`), how much of it is done, and out of how much."""
+"""Hears the phase (`parse`: files are written in it too), how much is done, and out of how much."""
 
 # Up to here the driver holds the rows, unless they turn out to be more (`HELD_BYTES`), and looks up
 # what they are about instead of reading whole columns. At this size (half a million rows) both ways
@@ -135,8 +136,14 @@ class StagedLoad:
     """The input, in order: what origins name by number."""
     input_bytes: int
     tasks: tuple[TaskNote, ...]
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """How long it took to `parse` the input and to `write` the files."""
     resumed: int = 0
     """Tasks that an earlier driver, or an earlier try, had done."""
+    spare: tuple[LoadedTable, ...] = ()
+    """Files that are no longer part of it, and that an account of a task may still name."""
+    is_ours: Callable[[], bool] = lambda: True
+    """Whether nobody else can publish its files; from the first time it is asked."""
 
     def __post_init__(self) -> None:
         staged = sum(table.rows for table in self.tables.values())
@@ -153,8 +160,15 @@ class StagedLoad:
         return self.mode is LoadMode.MERGE or not any(file.is_scratch for file in files)
 
     def discard_files(self) -> None:
-        for table in self.tables.values():
-            table.discard_files()
+        """Delete what is staged, if that is ours to do."""
+        if self.is_ours():
+            for table in (*self.tables.values(), *self.spare):
+                table.discard_files()
+
+    def discard_spare(self) -> None:
+        if self.spare and self.is_ours():
+            for table in self.spare:
+                table.discard_files()
 
 
 def stage_load(
@@ -190,24 +204,31 @@ def stage_load(
         quarantine,
         hold_bytes=HELD_BYTES // max(1, len(planned.tasks)),
     )
-    tell("read", 0, size)
+    tell("parse", 0, size)
+    began = time.monotonic()
     ran = _run(runner, planned, job, recording, snapshot, tell)
     load = _gather(ran, job, planned, mode=mode, root=root)
-    tell("read", size, size)
-    return load
+    if recording is not None:
+        load = replace(load, is_ours=recording.disown)
+    tell("parse", size, size)
+    return replace(load, seconds=_split(ran, clock_s=time.monotonic() - began))
 
 
 class Phases:
     """How long each phase took, all its turns together."""
 
     def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
+        self.seconds = dict.fromkeys(("start", "parse", "write", "check"), 0.0)
 
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[None]:
         start = time.monotonic()
         yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - start
+        self.add({name: time.monotonic() - start})
+
+    def add(self, seconds: Mapping[str, float]) -> None:
+        for name, spent in seconds.items():
+            self.seconds[name] += spent
 
 
 # The pass over the input --------------------------------------------------------------------------
@@ -224,15 +245,14 @@ def _run(
     count, size, doing = len(planned.tasks), planned.size, "reading the input"
 
     def on_progress(done: int) -> None:
-        tell("read", size * done // count, size)
+        tell("parse", size * done // count, size)
 
-    # Rows that the driver holds die with it: there is no account of those.
-    if recording is None or Keeping.HELD in job.keeping:
+    if recording is None:
         work = partial(stage_pieces, job)
         return runner.run(planned.tasks, work, doing=doing, on_progress=on_progress)
     tasks = name_tasks(job, planned.tasks, schema_hash=snapshot.schema_hash)
     recording.expect(tasks)
-    named_work = partial(stage_task, job, recording.folder)
+    named_work = partial(stage_task, job, recording.folder, recording.name)
     return runner.run(tasks, named_work, doing=doing, on_progress=on_progress)
 
 
@@ -247,6 +267,17 @@ def _keeping(mode: LoadMode, runner: Runner, size: int, *, may_reject: bool) -> 
             return Keeping.FILES | Keeping.HELD
         case LoadMode.APPEND | LoadMode.OVERWRITE:
             return Keeping.FILES
+
+
+def _split(ran: Sequence[Ran[Share]], *, clock_s: float) -> dict[str, float]:
+    """The clock of the pass, split as its tasks spent their time.
+
+    They parse and write by turns, many at once, so neither phase has a clock of its own. Tasks
+    that were done before spent none.
+    """
+    took_s = sum(one.result.took_s for one in ran)
+    write_s = sum(one.result.write_s for one in ran) * clock_s / took_s if took_s else 0.0
+    return {"parse": clock_s - write_s, "write": write_s}
 
 
 def _gather(

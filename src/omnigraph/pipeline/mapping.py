@@ -17,6 +17,7 @@ from typing import Any
 
 from omnigraph.base.errors import FileMissing, MappingInvalid, SourceInvalid, StorageFailed
 from omnigraph.base.nearest import nearest
+from omnigraph.base.words import amount
 from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.feed import Feed
 from omnigraph.write.arriving import expectation, fits_json
@@ -92,7 +93,7 @@ class _RuleText:
 
     def rule(self, pattern: str, catalog: Catalog) -> Rule:
         if not PurePath(pattern).parts:
-            raise self._wrong("a rule is for the tables of a name or pattern, and this one is empty")
+            raise self._wrong("a rule is for tables of a name or pattern, and this one is empty")
         if not isinstance(self.content, Mapping):
             raise self._wrong("a rule is a set of words such as node: Person")
         is_edge = "edge" in self.content
@@ -133,10 +134,12 @@ class _RuleText:
         raise self._wrong(f"the schema has no {word} type {name}{near}")
 
     def _end(self, word: str, node: NodeType) -> tuple[str, ...]:
+        """One column by its name holds ids, or keys of one property; a list has the whole key."""
         columns = tuple(self._text(word, item) for item in self._list(word))
-        if len(columns) > 1 and len(columns) != len(node.key):
+        is_key = isinstance(self.content.get(word), list | tuple)
+        if columns and is_key and len(columns) != max(1, len(node.key)):
             key = f"the key of {node.name} has {len(node.key)} ({', '.join(node.key)})"
-            raise self._wrong(f"{word} names {len(columns)} columns; {key}")
+            raise self._wrong(f"{word} names {amount(len(columns), 'column')}; {key}")
         return columns
 
     def _properties(self, entity: EntityType) -> Iterable[tuple[str, str]]:

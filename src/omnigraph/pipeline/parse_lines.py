@@ -1,12 +1,10 @@
 """Lines of NDJSON become rows of the graph's types, column by column.
 
-Lines are sorted by type with one regular expression, and each type's lines are parsed as columns by
-Arrow with the type's own schema. Arrow refuses a block as a whole and can't say which line was
-wrong, so the lines of a type that fails go through `decode` one by one. So do lines that Arrow
-would read more freely than JSON's rules allow: they are told apart before it sees them.
+Lines are sorted by type with one regular expression, and each type's lines are read as columns
+(`line_columns`). Those that can't be go through `decode` one by one. So do lines that Arrow would
+read more freely than JSON's rules allow: they are told apart before it sees them.
 """
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -15,13 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json as pj
 
-from omnigraph.base.types import Scalar
-from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
+from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType
 from omnigraph.pipeline.decode import Row, decode
+from omnigraph.pipeline.line_columns import optional_defaults, read_columns
 from omnigraph.pipeline.parsed import Parsed, ParsedRows, Rejections
-from omnigraph.write.arriving import arriving_array, arriving_type
+from omnigraph.write.arriving import arriving_array
 from omnigraph.write.validate import Rows
 
 __all__ = ["parse_lines"]
@@ -44,11 +41,12 @@ def parse_lines(data: bytes, *, catalog: Catalog) -> Parsed:
     groups: list[ParsedRows] = []
     by_hand = [lines.odd]
     for entity, numbers in lines.by_type(catalog):
-        rows = None if entity is None else _parse(entity, lines.take(numbers), catalog)
-        if entity is None or rows is None:
-            by_hand.append(numbers)
-        else:
-            groups.append(ParsedRows(entity, numbers, rows))
+        is_left = np.ones(len(numbers), dtype=bool)
+        if entity is not None:
+            for places, rows in read_columns(entity, lines.take(numbers), catalog):
+                groups.append(ParsedRows(entity, numbers[places], rows))
+                is_left[places] = False
+        by_hand.append(numbers[is_left])
     rejections: Rejections = {}
     groups += _decode_all(lines, np.sort(np.concatenate(by_hand)), catalog, rejections)
     return Parsed(
@@ -138,110 +136,6 @@ def _close(code: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     return closed
 
 
-# The fast way -------------------------------------------------------------------------------------
-
-
-def _parse(entity: EntityType, lines: pa.Array, catalog: Catalog) -> Rows | None:
-    """The lines as columns, or None where one of them needs a closer look."""
-    schema = _line_schema(entity, lines[0].as_py(), catalog)
-    if schema is None or _gives_nulls(entity, lines):
-        return None
-    _, offsets, data = lines.buffers()
-    size = int(np.frombuffer(offsets, dtype=np.int32)[len(lines)])
-    try:
-        table = pj.read_json(
-            pa.BufferReader(data.slice(0, size)),
-            # Tasks are what runs in parallel, and one block keeps each column in one piece.
-            read_options=pj.ReadOptions(use_threads=False, block_size=size + 1),
-            parse_options=pj.ParseOptions(
-                explicit_schema=schema, unexpected_field_behavior="error"
-            ),
-        ).combine_chunks()
-    except pa.ArrowInvalid:
-        return None
-    if table.num_rows != len(lines):
-        return None
-    return _rows_of(entity, {name: _one(table[name]) for name in table.column_names})
-
-
-def _line_schema(entity: EntityType, sample: str, catalog: Catalog) -> pa.Schema | None:
-    """What each member holds. Ends may be text or key values: the first line tells which."""
-    members = [pa.field(ID, pa.string())]
-    match entity:
-        case NodeType():
-            members.append(pa.field("type", pa.string()))
-        case EdgeType():
-            members.append(pa.field("edge", pa.string()))
-            try:
-                envelope = json.loads(sample)
-            except ValueError:
-                return None
-            for end, node in (("from", entity.source), ("to", entity.target)):
-                type_ = _end_type(envelope.get(end), catalog.node_by_name[node])
-                if type_ is None:
-                    return None
-                members.append(pa.field(end, type_))
-    data = [pa.field(p.name, arriving_type(p.type)) for p in entity.properties]
-    if ID not in entity.by_name:
-        data.append(pa.field(ID, pa.string()))
-    return pa.schema([*members, pa.field("data", pa.struct(data))])
-
-
-def _end_type(value: object, node: NodeType) -> pa.DataType | None:
-    if isinstance(value, str):
-        return pa.string()
-    key = node.by_name[node.key[0]].type if len(node.key) == 1 else None
-    is_value = isinstance(key, Scalar) and (
-        key is Scalar.BOOL if isinstance(value, bool) else key.is_numeric
-    )
-    return arriving_type(key) if key is not None and is_value else None
-
-
-def _gives_nulls(entity: EntityType, lines: pa.Array) -> bool:
-    """Whether a null might be given where leaving the property out would mean its default.
-
-    Arrow does not tell the two apart. A name written with escapes might be any name.
-    """
-    names = [re.escape(name) for name in _optional_defaults(entity)]
-    if not names:
-        return False
-    suspect = pc.match_substring_regex(lines, rf'"({"|".join(names)})"\s*:\s*null|\\u')
-    return bool(pc.any(suspect).as_py())
-
-
-def _optional_defaults(entity: EntityType) -> list[str]:
-    return [p.name for p in entity.properties if p.is_nullable and p.default is not None]
-
-
-def _rows_of(entity: EntityType, columns: dict[str, pa.Array]) -> Rows | None:
-    data = columns["data"]
-    if data.null_count and isinstance(entity, NodeType):
-        return None
-    properties = dict(zip((f.name for f in data.type), data.flatten(), strict=True))
-    ids = columns[ID]
-    if ID not in entity.by_name:
-        beside = properties.pop(ID)
-        if pc.any(pc.not_equal(ids, beside)).as_py():
-            return None
-        ids = pc.coalesce(ids, beside)
-    return Rows(
-        count=len(data),
-        properties=properties,
-        left_out={
-            name: properties[name].is_null().to_numpy(zero_copy_only=False)
-            for name in _optional_defaults(entity)
-        },
-        ids=ids if ids.null_count < len(ids) else None,
-        sources=columns.get("from"),
-        targets=columns.get("to"),
-    )
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    assert column.num_chunks == 1, "one block gives one chunk"
-    return column.chunk(0)
-
-
 # The careful way ----------------------------------------------------------------------------------
 
 
@@ -281,7 +175,7 @@ def _columns(rows: Sequence[Row], source: pa.DataType, target: pa.DataType) -> R
         },
         left_out={
             name: np.array([name not in row.properties for row in rows])
-            for name in _optional_defaults(entity)
+            for name in optional_defaults(entity)
         },
         ids=ids if ids.null_count < len(ids) else None,
         sources=pa.array([row.source for row in rows], source) if is_edge else None,

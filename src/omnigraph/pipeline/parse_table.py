@@ -25,8 +25,8 @@ from omnigraph.pipeline.sources.pieces import TextTable
 from omnigraph.store.identity import derive_ids
 from omnigraph.write.arriving import arriving_array, as_plain, plain_type
 from omnigraph.write.coerce import Coerced, coerce
-from omnigraph.write.readable import clipped, readable
 from omnigraph.write.validate import Rows, key_of
+from omnigraph.write.wording import clipped, worded
 
 __all__ = ["Cells", "parse_batch", "parse_cells", "row_as_text"]
 
@@ -63,7 +63,7 @@ def parse_cells(cells: Cells, *, catalog: Catalog) -> Parsed:
 
 def row_as_text(table: pa.RecordBatch | pa.Table, row: int) -> str:
     """The row as a JSON object, by the names of its columns."""
-    cells = {name: readable(table[name][row]) for name in table.schema.names}
+    cells = {name: worded(table[name][row]) for name in table.schema.names}
     return json.dumps(cells, default=_plain, ensure_ascii=False)
 
 
@@ -214,7 +214,7 @@ def _misfit(
     entity: EntityType, member: str, given: list[pa.Array], expected: str
 ) -> Callable[[int], Violation]:
     def violation(row: int) -> Violation:
-        shown = ", ".join(clipped(repr(readable(column[row]))) for column in given)
+        shown = ", ".join(clipped(repr(worded(column[row]))) for column in given)
         message = f'{entity.name}: "{member}" is {shown}, which can\'t be {expected}'
         return Violation(kind="type", message=message, type_name=entity.name, property_name=member)
 

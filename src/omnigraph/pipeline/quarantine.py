@@ -7,6 +7,10 @@ load that failed has written is removed, and never looks like a quarantine. A li
     {"file": …, "line": …, "type": …, "id": …, "reasons": [{"kind": …, …}, …], "row": …}
 
 where `row` is the input itself, untouched, or its text where that is not JSON.
+
+Until then nothing is moved that an earlier step wrote, so that whoever comes after a driver that
+died can go on: a load that is resumed takes the parts of finished tasks over (`take_over`), and of
+a load that turns out to be published all that is left is to name things (`keep_if_settled`).
 """
 
 import contextlib
@@ -37,6 +41,9 @@ __all__ = [
 MOST_ERRORS = 100_000
 
 REPORT = "report.json"
+ORDER = "order.json"
+"""The parts in the order of the input, until they have their names."""
+PART = ".part"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,28 +55,49 @@ class Quarantine:
     max_errors: int
 
     def settle(self, parts: Sequence[str], report: Mapping[str, Any]) -> None:
-        """Give the parts their final names, and say what is in them."""
+        """Say what is in the parts, and in which order they come."""
         with _failures("write", self.partial):
             place = Path(self.partial)
-            names = {part: f"rejected-{number:05}.jsonl" for number, part in enumerate(parts)}
-            for part, name in names.items():
-                # A load that is settled again has some of them named already.
-                if (place / part).exists():
-                    (place / part).rename(place / name)
-            for stray in place.glob("*.part"):
-                # Of a task that Spark ran twice.
-                stray.unlink()
-            document = {**report, "files": list(names.values())}
-            (place / REPORT).write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+            for stray in place.glob(f"*{PART}"):
+                # Of a task that was run twice, or of rows that an earlier driver took out.
+                if stray.name not in parts:
+                    stray.unlink()
+            files = [_name_of_part(number) for number in range(len(parts))]
+            _write_json(place / ORDER, list(parts))
+            _write_json(place / REPORT, {**report, "files": files})
 
     def keep(self) -> str:
-        """Give the directory its name; where it has been taken meanwhile, one that begins so."""
+        """Name the parts and the directory; where its name has been taken meanwhile, one that
+        begins so.
+
+        It takes no space, and may be done again where a driver died over it.
+        """
+        with _failures("name", self.directory):
+            place = Path(self.partial)
+            order = json.loads((place / ORDER).read_text()) if (place / ORDER).exists() else ()
+            for number, part in enumerate(order):
+                if (place / part).exists():
+                    (place / part).rename(place / _name_of_part(number))
+            (place / ORDER).unlink(missing_ok=True)
         try:
-            return str(Path(self.partial).rename(self.directory))
+            return str(place.rename(self.directory))
         except OSError:
             # The load is published: its rejected rows must not be lost over a name.
             with _failures("name", self.directory):
-                return str(Path(self.partial).rename(f"{self.directory}-{uuid.uuid4().hex}"))
+                return str(place.rename(f"{self.directory}-{uuid.uuid4().hex}"))
+
+    def keep_if_settled(self) -> str | None:
+        """Name what a driver left that died when its load was published."""
+        return self.keep() if (Path(self.partial) / REPORT).exists() else None
+
+    def take_over(self, earlier: "Quarantine") -> None:
+        """Go on with what the tasks of an earlier driver have written, which keeps its own."""
+        with _failures("write", self.partial):
+            for part in Path(earlier.partial).glob(f"*{PART}"):
+                shutil.copy(part, self.partial)
+
+    def has(self, parts: Sequence[str]) -> bool:
+        return all((Path(self.partial) / part).exists() for part in parts)
 
     def drop(self) -> None:
         shutil.rmtree(self.partial, ignore_errors=True)
@@ -140,13 +168,17 @@ class RejectedRows:
         return self._written > self._quarantine.max_errors
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        if self._file is None:
+            return
+        with _failures("write", self._quarantine.partial), self._file as file:
+            # Whoever finds the account of the task must find its part too.
+            file.flush()
+            os.fsync(file.fileno())
+        self._file = None
 
     def _opened(self) -> TextIO:
         if self._file is None:
-            name = f"{uuid.uuid4().hex}.part"
+            name = f"{uuid.uuid4().hex}{PART}"
             self._file = (Path(self._quarantine.partial) / name).open("w", encoding="utf-8")
             self.parts = (name,)
         return self._file
@@ -163,6 +195,14 @@ def rejected_rows(quarantine: Quarantine | None) -> Iterator[RejectedRows | None
         yield rows
     finally:
         rows.close()
+
+
+def _name_of_part(number: int) -> str:
+    return f"rejected-{number:05}.jsonl"
+
+
+def _write_json(path: Path, document: object) -> None:
+    path.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
 
 
 def _reason(violation: Violation) -> dict[str, Any]:

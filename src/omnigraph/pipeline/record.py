@@ -1,21 +1,29 @@
-"""The record of a load under way: which of its tasks are done, and where their files lie.
+"""The record of a load under way: who drives it, what it is, and where its tasks leave accounts.
 
-A task leaves a small object when its files are written, in the graph's own storage, so that it does
-not matter which machine it ran on. Whoever runs the task again (Spark, after an executor was lost;
-another driver, after the first one died) finds the object and takes its word instead of reading the
-input. A task is known by all that its files depend on, so what has changed is another task.
+It lies in the graph's own storage for as long as the load lasts. If the driver dies the record
+outlives it: another driver resumes the load from there, or finds that it was published and only
+finishes what was left to be done.
+
+A load belongs to one driver at a time. Each that goes on with it takes the next turn, by an object
+that only one can make. A driver on another machine is taken for dead when it has been silent for
+long, and may yet wake: so who has lost the load deletes nothing, and who has taken it deletes
+nothing that the other might publish.
 """
 
-import hashlib
 import json
 import os
+import re
 import socket
 import threading
-from collections.abc import Collection, Mapping, Sequence
+import weakref
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from enum import Enum
+from functools import partial
 from pathlib import Path
-from urllib.parse import quote, unquote
+from typing import Any
+from urllib.parse import quote
 
 from omnigraph.base.errors import (
     ArgumentInvalid,
@@ -24,29 +32,16 @@ from omnigraph.base.errors import (
     StagedLoadMissing,
     StorageFailed,
 )
-from omnigraph.base.ids import BranchName, TableKey
-from omnigraph.base.violations import Violations
-from omnigraph.pipeline.sources import Piece
-from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, ScratchRows
-from omnigraph.pipeline.sources.stored import digest_of
-from omnigraph.pipeline.sources.streams import state_of
-from omnigraph.pipeline.stage import (
-    Origin,
-    Share,
-    StagedFile,
-    StagedTable,
-    StageJob,
-    discard,
-    discard_tables,
-    stage_pieces,
-)
-from omnigraph.store.durability import Durability
+from omnigraph.base.ids import BranchName
+from omnigraph.pipeline.account import NamedTask
+from omnigraph.pipeline.quarantine import Quarantine
+from omnigraph.pipeline.stage import discard
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import STAGING
-from omnigraph.store.objects import Objects, objects_at
+from omnigraph.store.objects import Objects
 from omnigraph.write.sidecar import has_sidecars
 
-__all__ = ["NamedTask", "Recording", "forget_record", "name_tasks", "stage_task"]
+__all__ = ["Recording", "conclude", "find_record"]
 
 # How often a driver says that it lives, and after how long without a word it is taken for dead.
 HEARTBEAT_S = 10.0
@@ -55,9 +50,14 @@ SILENCE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class LoadRecord:
-    """What `__staging/{load_id}.json` says."""
+    """Whose a load is: what `__staging/{load_id}.{turn}.json` says. It is written once.
+
+    Each driver that goes on with a load takes the next turn, and only one can take it.
+    """
 
     load_id: str
+    turn: int
+    owner: str
     is_named: bool
     """Whether the caller named it: only then its commit tells that it was published."""
     mode: str
@@ -66,29 +66,88 @@ class LoadRecord:
     parallelism: int
     """What the input was cut for: cut for another number, its pieces would be others."""
     host: str
+    boot: str
     pid: int
-    heartbeat_ms: int
+    started: str
+    """With the process id it tells a process from all others that the machine has run."""
+    began_ms: int
+    quarantine: Quarantine | None = None
+    others_may_live: bool = False
+    """An earlier driver was taken for dead because it was silent, and may yet publish."""
+    has_left: bool = False
+    """Its driver lives on and is done with it: whoever wants to may go on at once."""
+    is_over: bool = False
+    """Nobody goes on with it: what its tasks have left is being removed."""
 
-    def is_alive(self, now_ms: int) -> bool:
-        """Whether its driver may still be at work."""
-        if now_ms - self.heartbeat_ms > SILENCE_S * 1000:
+    @property
+    def name(self) -> str:
+        return f"{_folder(self.load_id)}.{self.turn}.json"
+
+    @property
+    def heartbeat(self) -> str:
+        return f"{_folder(self.load_id)}.{self.turn}.alive"
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    def is_surely_dead(self) -> bool:
+        """Whether its driver has run here and has ended, or has let go of it."""
+        if self.is_over or self.has_left:
+            return True
+        if not self._is_from_here():
             return False
-        return self.host != socket.gethostname() or _runs(self.pid)
+        if self.pid == os.getpid():
+            # A load that ended in some way that nobody foresaw is not under way either.
+            return all(thread.name != self.owner for thread in threading.enumerate())
+        return _started(self.pid) != self.started
 
-    def require_dead(self, now_ms: int) -> None:
-        if self.is_alive(now_ms):
+    def require_dead(self, objects: Objects, now_ms: int) -> None:
+        """Raise if its driver may still be at work. One that runs here is, however silent."""
+        if self.is_surely_dead():
+            return
+        beat = objects.get(self.heartbeat)
+        is_silent = now_ms - (self.began_ms if beat is None else int(beat)) > SILENCE_S * 1000
+        if not is_silent or self._is_from_here():
             raise LoadUnderWay(load_id=self.load_id, host=self.host, pid=self.pid)
+
+    def _is_from_here(self) -> bool:
+        return (self.host, self.boot) == (socket.gethostname(), _boot())
+
+    def taken_over(self, *, owner: str, now_ms: int) -> "LoadRecord":
+        return replace(
+            self,
+            turn=self.turn + 1,
+            owner=owner,
+            others_may_live=self.others_may_live or not self.is_surely_dead(),
+            has_left=False,
+            is_over=False,
+            began_ms=now_ms,
+            **_this_process(),
+        )
+
+
+class _End(Enum):
+    OURS = "ours"
+    """Nobody else has its files, and nobody will."""
+    SHARED = "shared"
+    """Nobody goes on with it, but a driver that was taken for dead may publish its files."""
+    LOST = "lost"
+    """Another driver has gone on with it."""
 
 
 class Recording:
-    """The record of one load, from its driver's side: kept alive until it is closed."""
+    """A load from the side of its driver, which says that it lives until it lets go."""
 
     def __init__(self, store: GraphStore, record: LoadRecord) -> None:
         self._store = store
         self._record = record
         self._expected: frozenset[str] = frozenset()
+        self._end: _End | None = None
         self._over = threading.Event()
-        self._beat = threading.Thread(target=self._keep_alive, daemon=True)
+        beat = partial(_keep_alive, store, record.heartbeat, self._over)
+        self._beat = threading.Thread(target=beat, name=record.owner, daemon=True)
+        self._beat.start()
+        weakref.finalize(self, _fall_silent, self._beat, self._over)
 
     @classmethod
     def begin(
@@ -100,38 +159,51 @@ class Recording:
         branch: BranchName,
         base_commit: str,
         parallelism: int,
+        quarantine: Quarantine | None,
     ) -> "Recording":
         """Start afresh: what an earlier driver left under this name is thrown away."""
+        now_ms = store.clock.now_ms()
         record = LoadRecord(
             load_id=load_id or store.clock.ulid(),
+            turn=0,
+            owner=store.clock.ulid(),
             is_named=load_id is not None,
             mode=mode,
             branch=branch,
             base_commit=base_commit,
             parallelism=parallelism,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            heartbeat_ms=store.clock.now_ms(),
+            began_ms=now_ms,
+            quarantine=quarantine,
+            **_this_process(),
         )
-        recording = cls(store, record)
-        if load_id is not None:
-            before = find_record(store.objects, load_id)
-            if before is not None:
-                before.require_dead(store.clock.now_ms())
-            is_unpublished = before is not None and _is_unpublished(store, before)
-            recording._forget_tasks(keep=() if is_unpublished else None)
-        recording._start()
+        before = None if load_id is None else find_record(store.objects, record.load_id)
+        if before is not None:
+            before.require_dead(store.objects, now_ms)
+            taken = before.taken_over(owner=record.owner, now_ms=now_ms)
+            record = replace(record, turn=taken.turn, others_may_live=taken.others_may_live)
+        recording = cls(store, _claimed(store.objects, record, before))
+        if before is not None:
+            may_go = not record.others_may_live and _is_unpublished(store, before)
+            _forget_tasks(store, record.load_id, keep=() if may_go else None)
+            if may_go and before.quarantine is not None:
+                before.quarantine.drop()
         return recording
 
     @classmethod
     def resume(
-        cls, store: GraphStore, *, load_id: str, mode: str, branch: BranchName
+        cls,
+        store: GraphStore,
+        *,
+        load_id: str,
+        mode: str,
+        branch: BranchName,
+        quarantine: Quarantine | None,
     ) -> "Recording":
         """Go on where an earlier driver died."""
-        before = find_record(store.objects, load_id)
-        if before is None or not before.is_named:
+        before, now_ms = find_record(store.objects, load_id), store.clock.now_ms()
+        if before is None or before.is_over or not before.is_named:
             raise StagedLoadMissing(load_id=load_id, known=staged_loads(store.objects))
-        before.require_dead(store.clock.now_ms())
+        before.require_dead(store.objects, now_ms)
         if not _is_unpublished(store, before):
             # It has died in its last step, and whoever holds the branch will settle that.
             raise LoadUnderWay(load_id=load_id, host=before.host, pid=before.pid)
@@ -142,10 +214,13 @@ class Recording:
             if value != expected:
                 rule = f"the load that is resumed has {expected}"
                 raise ArgumentInvalid(argument=argument, value=value, rule=rule)
-        now_ms = store.clock.now_ms()
-        signed = replace(before, host=socket.gethostname(), pid=os.getpid(), heartbeat_ms=now_ms)
-        recording = cls(store, signed)
-        recording._start()
+        taken = before.taken_over(owner=store.clock.ulid(), now_ms=now_ms)
+        taken = replace(taken, quarantine=quarantine)
+        recording = cls(store, _claimed(store.objects, taken, before))
+        if before.quarantine is not None and quarantine is not None:
+            quarantine.take_over(before.quarantine)
+        if before.quarantine is not None and not taken.others_may_live:
+            before.quarantine.drop()
         return recording
 
     @property
@@ -155,11 +230,24 @@ class Recording:
     @property
     def folder(self) -> str:
         """Where tasks leave what they have done."""
-        return f"{STAGING}/{quote(self._record.load_id, safe='')}"
+        return _folder(self._record.load_id)
 
-    def expect(self, tasks: Collection["NamedTask"]) -> None:
+    @property
+    def name(self) -> str:
+        """Of the object that is there as long as the load is not given up."""
+        return self._record.name
+
+    def expect(self, tasks: Collection[NamedTask]) -> None:
         """The tasks of this run; an earlier one, of an input that has changed, had others too."""
         self._expected = frozenset(task.name for task in tasks)
+
+    def disown(self) -> bool:
+        """Let nobody go on with the load from here; whether its files are nobody else's either.
+
+        Only then may they be deleted: a driver that was silent for long, and so has lost the load,
+        would take them away from the one that publishes them.
+        """
+        return self._ended() is _End.OURS
 
     def finish(self) -> None:
         """The load is over, and the files of its tasks are accounted for."""
@@ -169,63 +257,144 @@ class Recording:
         """The load has failed: whatever its tasks have written goes with its record."""
         self._close(keep=())
 
-    def _start(self) -> None:
-        self._put()
-        self._beat.start()
+    def step_aside(self) -> None:
+        """The load is over, and the files of its tasks may be what was published."""
+        self._close(keep=None)
 
-    def _close(self, *, keep: Collection[str]) -> None:
-        self._over.set()
-        self._beat.join()
-        # What can't be deleted now is found by the next load of this name, or by a clean-up. The
-        # record goes first: a task that is still at work looks for it when it is done.
+    def let_go(self) -> None:
+        """This driver is done with it. What is left may be resumed at once, if it has a name."""
+        if self._end is not None:
+            return
+        if not self._record.is_named:
+            self.step_aside()
+            return
+        self._stop()
         with suppress(StorageFailed):
-            self._store.objects.delete(_name(self._record.load_id))
-            self._forget_tasks(keep=keep)
+            left = replace(self._record, turn=self._record.turn + 1, has_left=True)
+            self._store.objects.put_if_absent(left.name, left.to_json())
 
-    def _forget_tasks(self, *, keep: Collection[str] | None) -> None:
-        """Delete what tasks have left, and the files of those that are not kept. None: keep all."""
-        objects = self._store.objects
-        for name in objects.list(self.folder):
-            done = objects.get(name)
-            if done is not None and keep is not None and Path(name).stem not in keep:
-                for table in json.loads(done)["tables"]:
-                    fragments = [file["fragment"] for file in table["files"]]
-                    discard(table["uri"], fragments, self._store.datasets.options)
-            objects.delete(name)
+    def _close(self, *, keep: Collection[str] | None) -> None:
+        # What can't be deleted now is found by the next load of this name, or by a clean-up.
+        with suppress(StorageFailed):
+            end = self._ended()
+            if end is not _End.LOST:
+                may_go = keep if end is _End.OURS else None
+                _forget_tasks(self._store, self._record.load_id, keep=may_go)
+                _forget_turns(self._store.objects, self._record.load_id)
 
-    def _put(self) -> None:
-        data = json.dumps(asdict(self._record)).encode()
-        self._store.objects.put(_name(self._record.load_id), data)
+    def _ended(self) -> "_End":
+        """Take the last turn, in which nobody goes on."""
+        if self._end is None:
+            self._stop()
+            record, objects = self._record, self._store.objects
+            over = replace(record, turn=record.turn + 1, is_over=True)
+            is_last = objects.put_if_absent(over.name, over.to_json())
+            # Where the one who took it has finished, nothing is left of any turn.
+            if is_last and not _is_there(objects, record):
+                objects.delete(over.name)
+                is_last = False
+            alone = _End.SHARED if record.others_may_live else _End.OURS
+            self._end = alone if is_last else _End.LOST
+        return self._end
 
-    def _keep_alive(self) -> None:
-        while not self._over.wait(HEARTBEAT_S):
-            self._record = replace(self._record, heartbeat_ms=self._store.clock.now_ms())
-            # A store that fails now and then costs a heartbeat, not the load.
-            with suppress(StorageFailed):
-                self._put()
+    def _stop(self) -> None:
+        _fall_silent(self._beat, self._over)
+        self._beat.join()
 
 
-def forget_record(store: GraphStore, load_id: str) -> None:
-    """Delete what a driver left that died when its load was done: all but the files."""
+def _fall_silent(beat: threading.Thread, over: threading.Event) -> None:
+    # By its name others see that the load is under way, and it may be a while until it ends.
+    beat.name = "over"
+    over.set()
+
+
+def _keep_alive(store: GraphStore, heartbeat: str, over: threading.Event) -> None:
+    while not over.wait(HEARTBEAT_S):
+        # A store that fails now and then costs a heartbeat, not the load.
+        with suppress(StorageFailed):
+            store.objects.put(heartbeat, str(store.clock.now_ms()).encode())
+
+
+def conclude(store: GraphStore, load_id: str) -> str | None:
+    """Finish for a driver that died when its load was published: name its quarantine, and delete
+    all that it left but the files."""
     record = find_record(store.objects, load_id)
-    if record is not None and not record.is_alive(store.clock.now_ms()):
-        store.objects.delete(_name(load_id))
-        Recording(store, record)._forget_tasks(keep=None)
+    if record is None or not record.is_surely_dead():
+        return None
+    kept = record.quarantine.keep_if_settled() if record.quarantine is not None else None
+    _forget_tasks(store, load_id, keep=None)
+    _forget_turns(store.objects, load_id)
+    return kept
 
 
 def find_record(objects: Objects, load_id: str) -> LoadRecord | None:
-    data = objects.get(_name(load_id))
-    return None if data is None else LoadRecord(**json.loads(data))
+    """The last turn of a load."""
+    turns = [_record_at(objects, name) for name in _turns(objects, load_id)]
+    return max((turn for turn in turns if turn), key=lambda turn: turn.turn, default=None)
 
 
 def staged_loads(objects: Objects) -> tuple[str, ...]:
     """The loads with a name that have a record: under way, or left behind."""
-    names = [unquote(Path(n).stem) for n in objects.list(STAGING) if n.endswith(".json")]
-    return tuple(n for n in names if (found := find_record(objects, n)) and found.is_named)
+    names = [name for name in objects.list(STAGING) if name.endswith(".json")]
+    found = [record for name in names if (record := _record_at(objects, name)) is not None]
+    return tuple(sorted({record.load_id for record in found if record.is_named}))
 
 
-def _name(load_id: str) -> str:
-    return f"{STAGING}/{quote(load_id, safe='')}.json"
+def _claimed(objects: Objects, record: LoadRecord, before: LoadRecord | None) -> LoadRecord:
+    """Take the turn, unless another driver was quicker."""
+    if not objects.put_if_absent(record.name, record.to_json()):
+        other = _record_at(objects, record.name) or record
+        raise LoadUnderWay(load_id=record.load_id, host=other.host, pid=other.pid)
+    if before is not None and not _is_there(objects, before):
+        # It has ended in the meantime, and what it had staged is gone or published.
+        objects.delete(record.name)
+        raise LoadUnderWay(load_id=record.load_id, host=before.host, pid=before.pid)
+    return record
+
+
+def _is_there(objects: Objects, record: LoadRecord) -> bool:
+    there = _record_at(objects, record.name)
+    return there is not None and there.owner == record.owner
+
+
+def _record_at(objects: Objects, name: str) -> LoadRecord | None:
+    data = objects.get(name)
+    if data is None:
+        return None
+    told = json.loads(data)
+    quarantine = told["quarantine"]
+    return LoadRecord(**{**told, "quarantine": quarantine and Quarantine(**quarantine)})
+
+
+def _folder(load_id: str) -> str:
+    return f"{STAGING}/{quote(load_id, safe='')}"
+
+
+def _turns(objects: Objects, load_id: str) -> list[str]:
+    """Names of the records of a load, in no order."""
+    mine = re.compile(re.escape(_folder(load_id)) + r"\.\d+\.json")
+    return [name for name in objects.list(STAGING) if mine.fullmatch(name)]
+
+
+def _forget_turns(objects: Objects, load_id: str) -> None:
+    """The last turn goes last: who finds it and no other knows that all is over."""
+    names = sorted(_turns(objects, load_id), key=lambda name: int(name.rsplit(".", 2)[1]))
+    for name in names:
+        objects.delete(name.removesuffix(".json") + ".alive")
+        objects.delete(name)
+
+
+def _forget_tasks(store: GraphStore, load_id: str, *, keep: Collection[str] | None) -> None:
+    """Delete what tasks have left, and the files of those that are not kept. None: keep all."""
+    objects = store.objects
+    for name in objects.list(_folder(load_id)):
+        done = objects.get(name)
+        if done is not None and keep is not None and Path(name).stem not in keep:
+            for table in json.loads(done)["tables"]:
+                fragments = [file["fragment"] for file in table["files"]]
+                discard(table["uri"], fragments, store.datasets.options)
+        objects.delete(name)
+    objects.forget_folder(_folder(load_id))
 
 
 def _is_unpublished(store: GraphStore, record: LoadRecord) -> bool:
@@ -239,98 +408,30 @@ def _is_unpublished(store: GraphStore, record: LoadRecord) -> bool:
         return False
 
 
-def _runs(pid: int) -> bool:
+# Processes ----------------------------------------------------------------------------------------
+
+
+def _this_process() -> dict[str, Any]:
+    pid = os.getpid()
+    return {"host": socket.gethostname(), "boot": _boot(), "pid": pid, "started": _started(pid)}
+
+
+def _boot() -> str:
+    """What tells this run of the machine from another, where the system says it."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return ""
+
+
+def _started(pid: int) -> str | None:
+    """When a process began, where the system says it; None if there is none."""
+    with suppress(OSError):
+        # The name, which comes before and may hold anything, ends with the last parenthesis.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
-        return False
+        return None
     except PermissionError:
         pass
-    return True
-
-
-# Tasks --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class NamedTask:
-    name: str
-    pieces: tuple[Piece, ...]
-
-
-def name_tasks(
-    job: StageJob, tasks: Sequence[tuple[Piece, ...]], *, schema_hash: str
-) -> list[NamedTask]:
-    """Tasks by all that their files depend on: the input, the schema, where the files go."""
-    is_quarantined = job.quarantine is not None
-    about = repr((schema_hash, sorted(job.uris.items()), job.keeping.value, is_quarantined))
-    # Of files by their path: a bucket is asked once for each.
-    states: dict[str, str] = {}
-    named = []
-    for pieces in tasks:
-        told = hashlib.sha256(about.encode())
-        for piece in pieces:
-            told.update(_identity(piece, states).encode())
-        named.append(NamedTask(told.hexdigest(), pieces))
-    return named
-
-
-def stage_task(job: StageJob, folder: str, task: NamedTask) -> Share:
-    """Inside a task: stage its pieces, unless that has been done before."""
-    objects = objects_at(job.root, Durability.FSYNC, job.options)
-    name = f"{folder}/{task.name}.json"
-    if (done := objects.get(name)) is not None:
-        return _share(done)
-    share = stage_pieces(job, task.pieces)
-    if share.violations:
-        return share
-    try:
-        objects.put(name, _told(share, job.uris))
-        if not objects.exists(f"{folder}.json"):
-            objects.delete(name)
-            raise StorageFailed(doing="stage", path=folder, reason="the load was given up")
-    except StorageFailed:
-        discard_tables(job, share.tables)
-        raise
-    return share
-
-
-def _identity(piece: Piece, states: dict[str, str]) -> str:
-    match piece:
-        case ScratchRows():
-            return repr(piece)
-        case InlineLines() | InlineTable():
-            return f"{piece!r} {digest_of(piece.data)}"
-        case _:
-            if piece.path not in states:
-                states[piece.path] = state_of(piece)
-            return f"{piece!r} {states[piece.path]}"
-
-
-def _told(share: Share, uris: Mapping[TableKey, str]) -> bytes:
-    tables = [
-        {
-            "key": table.key,
-            "uri": uris[table.key],
-            "files": [asdict(file) for file in table.files],
-            "origins": [[origin.piece, origin.rows] for origin in table.origins],
-            "gives_ids": table.gives_ids,
-        }
-        for table in share.tables
-    ]
-    return json.dumps({"read": share.read, "tables": tables}).encode()
-
-
-def _share(data: bytes) -> Share:
-    told = json.loads(data)
-    tables = tuple(
-        StagedTable(
-            key=TableKey(table["key"]),
-            files=tuple(StagedFile(**file) for file in table["files"]),
-            held=(),
-            origins=tuple(Origin(piece, rows) for piece, rows in table["origins"]),
-            gives_ids=table["gives_ids"],
-        )
-        for table in told["tables"]
-    )
-    return Share(told["read"], 0, Violations(), tables, parts=(), was_done=True)
+    return ""

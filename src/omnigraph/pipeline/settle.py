@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.base.errors import ConstraintViolated, KeyTaken, OmnigraphError
 from omnigraph.base.ids import TableKey
@@ -22,12 +23,12 @@ from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.stage import Keeping
 from omnigraph.pipeline.upsert import Upserted, upsert
 from omnigraph.read.diff import differing
-from omnigraph.store.changes import ChangeSet, TableChanges
-from omnigraph.store.datasets import RowSet
+from omnigraph.store.changes import TableChanges
+from omnigraph.store.datasets import PLACE, RowSet
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.check import Arriving, Judgement, judge
 from omnigraph.write.rules import Breach, Part, Reading, Touch, plan_readings, report
-from omnigraph.write.stage import StagedFiles, StagedFragments
+from omnigraph.write.stage import Edits, StagedFiles, StagedFragments, TableEdit
 
 __all__ = ["Image", "SettledLoad", "last_of_each", "settle_load"]
 
@@ -40,7 +41,7 @@ class SettledLoad:
     """What a load does to one snapshot: checked, and ready for the write protocol."""
 
     load: StagedLoad
-    work: ChangeSet | StagedFragments
+    work: Edits | StagedFragments
     superseded_rows: Mapping[TableKey, int] = field(default_factory=dict)
     """In a merge, of two rows with one id the earlier counts as superseded."""
     upserts: Mapping[TableKey, Upserted] = field(default_factory=dict)
@@ -61,6 +62,7 @@ class SettledLoad:
         """Once all is over: files of this load that nothing will ever name."""
         if not is_published or Keeping.SCRATCH in self.load.keeping:
             self.load.discard_files()
+        self.load.discard_spare()
         if not is_published:
             self.discard_upserts()
 
@@ -143,22 +145,26 @@ def _compare(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> Judgement:
 def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
     """A small merge is an edit like any other: rows are looked up by id."""
     chosen: dict[TableKey, np.ndarray] = {}
-    changed: dict[TableKey, pa.Table] = {}
+    edits: dict[TableKey, TableEdit] = {}
     superseded: dict[TableKey, int] = {}
     for key, table in load.tables.items():
         last = last_of_each(table.held[ID].combine_chunks())
         superseded[key] = table.rows - len(last)
         rows = table.held.take(pa.array(last))
-        differs = _differing_from(snapshot, table.entity, rows)
-        changed[key] = rows.filter(differs)
+        dataset = snapshot.dataset(table.entity)
+        found = dataset.rows_of(rows[ID].combine_chunks(), rows.column_names[1:])
+        differs = differing(rows, found.select(rows.column_names))
+        changes = TableChanges(rows.filter(differs))
+        there = found.filter(pc.is_in(found[ID], value_set=changes.ids)).select(PLACE)
+        edits[key] = TableEdit(changes, there, made_for=dataset.ref)
         chosen[key] = last[differs.to_numpy(zero_copy_only=False)]
-    judgement = judge({key: Arriving(rows) for key, rows in changed.items()}, snapshot)
+    arriving = {key: Arriving(edit.changes.upserts) for key, edit in edits.items()}
+    judgement = judge(arriving, snapshot)
     if judgement.breaches:
         raise _refusal(load, judgement.breaches, lambda e, place: int(chosen[e.table_key][place]))
     # Rows that equal what is there depend on it too.
     reads = judgement.reads | load.tables.keys()
-    edit = ChangeSet({key: TableChanges(rows) for key, rows in changed.items()}, reads=reads)
-    return SettledLoad(load, edit, superseded)
+    return SettledLoad(load, Edits(edits, reads=reads), superseded)
 
 
 def last_of_each(ids: pa.Array) -> np.ndarray:
@@ -168,12 +174,6 @@ def last_of_each(ids: pa.Array) -> np.ndarray:
     # Of several assignments to one place NumPy keeps the last.
     last[distinct.indices.to_numpy()] = np.arange(len(ids))
     return np.sort(last)
-
-
-def _differing_from(snapshot: Snapshot, entity: EntityType, rows: pa.Table) -> pa.Array:
-    names = rows.column_names
-    there = snapshot.dataset(entity).rows_of(rows[ID].combine_chunks(), names[1:])
-    return differing(rows, there.select(names))
 
 
 def _merge_scratch_files(

@@ -8,6 +8,7 @@ neighbours: even of a load that will fail, rules over many rows have something t
 import contextlib
 import json
 import socket
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -147,16 +148,21 @@ class Share:
     """The files of the quarantine that it wrote."""
     was_done: bool = False
     """An earlier driver, or an earlier try, had done it."""
+    took_s: float = 0.0
+    write_s: float = 0.0
+    """Of those seconds, the ones in which files were written."""
 
 
 def stage_pieces(job: StageJob, pieces: Sequence[Piece]) -> Share:
+    began = time.perf_counter()
     _require_graph(job)
     tables: list[StagedTable] = []
     try:
-        return _stage_into(tables, job, pieces)
+        share = _stage_into(tables, job, pieces)
     except Exception:
         discard_tables(job, tables)
         raise
+    return replace(share, took_s=time.perf_counter() - began)
 
 
 def not_held(job: StageJob, entity: EntityType, table: StagedTable) -> StagedTable:
@@ -193,7 +199,7 @@ def _stage_into(tables: list[StagedTable], job: StageJob, pieces: Sequence[Piece
                     waiting.flush(tables)
     parts = () if bad is None else bad.parts
     waiting.flush(tables)
-    return Share(read, rejected, violations, tuple(tables), parts)
+    return Share(read, rejected, violations, tuple(tables), parts, write_s=waiting.write_s)
 
 
 def _require_graph(job: StageJob) -> None:
@@ -258,6 +264,7 @@ class _Waiting:
         self._entities: dict[TableKey, EntityType] = {}
         self._given: set[TableKey] = set()
         self.size = 0
+        self.write_s = 0.0
 
     def add(self, piece: int, conformed: Conformed) -> None:
         for typed in in_input_order(conformed.rows):
@@ -273,11 +280,13 @@ class _Waiting:
             self._job = replace(self._job, keeping=self._job.keeping.without_memory())
 
     def flush(self, tables: list[StagedTable]) -> None:
+        began = time.perf_counter()
         for key in self._batches:
             tables.append(self._stage(key))
         self._batches.clear()
         self._origins.clear()
         self.size = 0
+        self.write_s += time.perf_counter() - began
 
     def _stage(self, key: TableKey) -> StagedTable:
         files = _write(self._job, self._entities[key], self._batches[key])

@@ -5,6 +5,7 @@ the places that are empty now. A table of which no row is left is no longer part
 """
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -22,7 +23,7 @@ from omnigraph.pipeline.row_text import rows_as_text
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.sift import Faults, Out, places_of
 from omnigraph.pipeline.sources import Piece, place_in
-from omnigraph.pipeline.stage import StagedFile, discard, write_rows
+from omnigraph.pipeline.stage import StagedFile, write_rows
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import read_fragment_columns
 from omnigraph.write.rules import Breach
@@ -48,6 +49,7 @@ def quarantine_faults(
     return replace(
         load,
         tables=tables,
+        spare=(*load.spare, *_spare(load.tables, tables)),
         rejected=load.rejected + len(faults),
         violations=violations,
         parts=(*load.parts, *parts),
@@ -60,7 +62,6 @@ def take_out(runner: Runner, load: StagedLoad, out: Out) -> dict[TableKey, Loade
     for key, table in load.tables.items():
         places = out.get(key, NO_PLACES)
         if len(places) == table.rows:
-            table.discard_files()
             continue
         tables[key] = replace(
             table,
@@ -69,6 +70,16 @@ def take_out(runner: Runner, load: StagedLoad, out: Out) -> dict[TableKey, Loade
             gone=np.union1d(table.gone, table.staged_places(places)),
         )
     return tables
+
+
+def _spare(
+    before: Mapping[TableKey, LoadedTable], after: Mapping[TableKey, LoadedTable]
+) -> Iterator[LoadedTable]:
+    """The files that tables had and no longer have."""
+    for key, table in before.items():
+        left = after[key].files if key in after else ()
+        if gone := tuple(file for file in table.files if file not in left):
+            yield replace(table, files=gone)
 
 
 def _held_without(held: pa.Table, out: np.ndarray) -> pa.Table:
@@ -104,7 +115,6 @@ def _files_without(
     is_merge = load.mode is LoadMode.MERGE
     job = _RewriteJob(table.entity, table.uri, table.options, is_scratch=is_merge)
     if len(out) and table.files and table.held.num_rows:
-        table.discard_files()
         held = _held_without(table.held, out)
         return write_rows(job.entity, job.uri, iter(held.to_batches()), job.options)
     first = 0
@@ -118,7 +128,6 @@ def _files_without(
         list(rewrites.values()), partial(_rewrite, job), doing="taking out rejected rows"
     )
     written = dict(zip(rewrites, (one.result for one in ran), strict=True))
-    discard(table.uri, [rewrite.file.fragment for rewrite in rewrites.values()], table.options)
     each = (written.get(number, (file,)) for number, file in enumerate(table.files))
     return tuple(file for files in each for file in files)
 

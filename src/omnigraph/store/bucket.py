@@ -123,6 +123,9 @@ class BucketObjects:
         with _failures("delete", name):
             self._store.delete(name)
 
+    def forget_folder(self, folder: str) -> None:
+        """Nothing to do: a bucket knows objects only."""
+
     def sync(self, names: Iterable[str]) -> None:
         """Nothing to do: what a bucket has acknowledged, it keeps."""
 

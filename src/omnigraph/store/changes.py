@@ -23,8 +23,13 @@ class TableChanges:
     """Ids. One that is not there is no error: it is gone already."""
 
     def __post_init__(self) -> None:
-        ids = pa.chunked_array([*self.upserts["id"].chunks, self.deletes], pa.string())
+        ids = self.ids
         assert pc.count_distinct(ids, mode="all").as_py() == len(ids), "an id is changed twice"
+
+    @property
+    def ids(self) -> pa.Array:
+        """Of all rows that it is about."""
+        return pa.concat_arrays([*self.upserts["id"].chunks, self.deletes])
 
     @property
     def is_empty(self) -> bool:

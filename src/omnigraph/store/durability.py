@@ -5,13 +5,19 @@ A new file needs its directory synced too: otherwise the bytes survive and their
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 
 from omnigraph.base.errors import StorageFailed
 
 __all__ = ["Disk", "Durability"]
+
+
+# More would find the disk's journal being written for the ones before.
+PARALLEL_SYNCS = 8
 
 
 class Durability(Enum):
@@ -30,28 +36,40 @@ class Disk:
         self._durable: set[Path] = set()
 
     def sync(self, files: Iterable[Path]) -> None:
-        """Make files durable with their names."""
-        named = list(files)
-        self.sync_bytes(named)
-        self.sync_names(named)
+        """Make files durable with their names, in no order: all are when it returns."""
+        named = set(files)
+        self._sync(named, {file.parent for file in named})
 
-    def sync_bytes(self, files: Iterable[Path]) -> None:
-        if self._durability is Durability.FSYNC:
-            for file in files:
-                _sync_one(file)
+    def sync_bytes(self, file: Path) -> None:
+        self._sync({file}, set())
 
-    def sync_names(self, files: Iterable[Path]) -> None:
-        if self._durability is Durability.FSYNC:
-            for parent in {file.parent for file in files}:
-                _sync_one(parent)
-                self._sync_above(parent)
+    def sync_name(self, file: Path) -> None:
+        self._sync(set(), {file.parent})
 
-    def _sync_above(self, directory: Path) -> None:
+    def _sync(self, files: set[Path], directories: set[Path]) -> None:
+        if self._durability is not Durability.FSYNC:
+            return
         # A directory is a name in its parent: synced when we first meet it, and it stays there.
+        new = {d for directory in directories for d in self._not_yet_durable(directory)}
+        _sync_all(self._pool, files | directories | {directory.parent for directory in new})
+        self._durable |= new
+
+    def _not_yet_durable(self, directory: Path) -> Iterator[Path]:
         while directory not in self._durable and directory != self._root:
-            self._durable.add(directory)
+            yield directory
             directory = directory.parent
-            _sync_one(directory)
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(PARALLEL_SYNCS, thread_name_prefix="omnigraph-sync")
+
+
+def _sync_all(pool: ThreadPoolExecutor, paths: Collection[Path]) -> None:
+    """At once: for those that wait together, a file system writes its journal once."""
+    if len(paths) == 1:
+        _sync_one(*paths)
+    else:
+        list(pool.map(_sync_one, paths))
 
 
 def _sync_one(path: Path) -> None:

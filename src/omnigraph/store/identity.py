@@ -13,6 +13,7 @@ Integers are decimal; dates and datetimes are the stored epoch days and millisec
 the shortest text that reads back equal, with `-0` written as `0`.
 """
 
+import json
 import os
 from collections.abc import Mapping
 
@@ -21,9 +22,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.clock import CROCKFORD, RANDOM_BITS, ULID_LETTERS, ulid_text
+from omnigraph.base.types import EnumOf, Scalar
 from omnigraph.lang.schema.catalog import DST, SRC, EdgeType, EntityType, NodeType
 
-__all__ = ["derive_ids", "fresh_ids", "key_columns"]
+__all__ = ["derive_ids", "fresh_ids", "key_columns", "shown_id"]
 
 
 def key_columns(entity: EntityType) -> tuple[str, ...]:
@@ -70,6 +72,44 @@ def fresh_ids(count: int, now_ms: int) -> pa.StringArray:
         text[:, position] = alphabet[letters]
     offsets = np.arange(count + 1, dtype=np.int32) * ULID_LETTERS
     return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(text))
+
+
+def shown_id(entity: EntityType, id_: str) -> str:
+    """An id for a person: that of a key of several parts with their names, and dates as such."""
+    texts = _key_texts(entity, id_)
+    if texts is None:
+        return repr(id_)
+    parts = zip(entity.key, texts, strict=True)
+    return f"({', '.join(f'{name}: {_shown_part(entity, name, text)}' for name, text in parts)})"
+
+
+def _key_texts(entity: EntityType, id_: str) -> list[str] | None:
+    """The texts of a key of several parts; None if the id is not made of such."""
+    if not entity.key or (isinstance(entity, NodeType) and len(entity.key) == 1):
+        return None
+    # Whoever names an end of an edge may have written anything.
+    try:
+        texts = json.loads(id_)
+    except (ValueError, RecursionError):
+        return None
+    is_key = isinstance(texts, list) and len(texts) == len(entity.key)
+    return texts if is_key and all(isinstance(text, str) for text in texts) else None
+
+
+def _shown_part(entity: EntityType, name: str, text: str) -> str:
+    type_ = entity.by_name[name].type if name in entity.by_name else Scalar.STRING
+    try:
+        match type_:
+            case Scalar.STRING | EnumOf():
+                return repr(text)
+            case Scalar.DATE:
+                return str(np.datetime64(int(text), "D"))
+            case Scalar.DATETIME:
+                return f"{np.datetime64(int(text), 'ms')}Z"
+            case _:
+                return text
+    except (ValueError, OverflowError):
+        return repr(text)
 
 
 def _five_bits(high: np.ndarray, low: np.ndarray, *, shift: int) -> np.ndarray:

@@ -183,24 +183,30 @@ class Manifest:
         """Make `commit` the head, with these tables, if `state` is still the newest."""
         cooling = state.recent if len(state.recent) == COMMITS_PER_COLD_FRAGMENT else ()
         recent = (commit,) if cooling else (*state.recent, commit)
-        hot_rows = _hot_rows(name, tables, recent, fencing=fencing, version=state.version + 1)
-        published = self._swap(state, cooling, hot_rows)
+        wanted = replace(state, head=commit.id, tables=tables, recent=recent, fencing=fencing)
+        published = self._swap(state, wanted, name=name, cooling=cooling)
         if cooling:
             self._datasets.forget_old_versions(MANIFEST, state.branch, older_than_s=KEEP_VERSIONS_S)
         return published
 
     def renumber(self, state: ManifestState, *, name: BranchName, fencing: int) -> ManifestState:
         """Say the same with a new owner's number. From then on no earlier owner can publish."""
-        hot_rows = _hot_rows(
-            name, state.tables, state.recent, fencing=fencing, version=state.version + 1
-        )
-        return self._swap(state, (), hot_rows)
+        return self._swap(state, replace(state, fencing=fencing), name=name)
 
     def _swap(
-        self, state: ManifestState, cooling: Sequence[CommitRow], hot_rows: pa.Table
+        self,
+        state: ManifestState,
+        wanted: ManifestState,
+        *,
+        name: BranchName,
+        cooling: Sequence[CommitRow] = (),
     ) -> ManifestState:
+        """Put what `wanted` says in the place of `state`, if that is still the newest."""
         base = DatasetRef(MANIFEST, state.branch, state.version)
         cold = self._datasets.stage_rows(base, _table(map(_commit_row, cooling))) if cooling else ()
+        hot_rows = _hot_rows(
+            name, wanted.tables, wanted.recent, fencing=wanted.fencing, version=state.version + 1
+        )
         hot = self._datasets.stage_rows(base, hot_rows)
         # Lance numbers new fragments in this order, and readers know the hot one by the highest id.
         swap = Update(removed=(state.hot, *state.strays), new=(*cold, *hot))
@@ -208,7 +214,10 @@ class Manifest:
             landed = self._datasets.land(self._datasets.stage(base, swap, {}))
         except LandingRefused as refusal:
             raise ManifestMoved from refusal
-        published = self._project(self._datasets.open(landed), hot_rows)
+        *known, newest = sorted(self._datasets.open(landed).fragment_ids)
+        published = replace(
+            wanted, version=landed.version, hot=newest, cold=tuple(known), strays=()
+        )
         # Kept without a proof of freshness: someone may have published since.
         self._warm[state.branch] = (published, _Sighting(None, time.time_ns()))
         return published
@@ -218,16 +227,14 @@ class Manifest:
         if self.newest(branch).is_behind:
             self._ladder.climb(self._datasets, branch)
 
-    def _project(self, dataset: Dataset, hot_rows: pa.Table | None = None) -> ManifestState:
-        """What a version says; the rows of its hot fragment are read, unless they are known."""
+    def _project(self, dataset: Dataset) -> ManifestState:
+        """What a version says, by the rows of its hot fragment."""
         is_behind = self._ladder.is_behind(dataset)
         try:
             *cold, hot = sorted(dataset.fragment_ids)
-            known = hot_rows if hot_rows is not None else _read(dataset, hot)
-            state = _project(
-                dataset.ref, known.to_pylist(), hot=hot, cold=cold, is_behind=is_behind
-            )
-            return state if _made_for(known) == state.version else _without_strays(dataset, state)
+            rows = _read(dataset, hot)
+            state = _project(dataset.ref, rows.to_pylist(), hot=hot, cold=cold, is_behind=is_behind)
+            return state if _made_for(rows) == state.version else _without_strays(dataset, state)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             reason = f"its rows are not those of a manifest: {error}"
             raise StorageFailed(doing="read", path=MANIFEST, reason=reason) from error

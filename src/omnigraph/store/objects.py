@@ -7,7 +7,7 @@ An object is written whole or not at all, and once `put` returns it survives a p
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -46,6 +46,13 @@ class Objects(Protocol):
 
     def delete(self, name: str) -> None:
         """Gone afterwards, whether it was there or not."""
+        ...
+
+    def forget_folder(self, folder: str) -> None:
+        """Leave no trace of a folder without objects; one that has some stays.
+
+        Objects that someone is about to write into it are not written.
+        """
         ...
 
     def sync(self, names: Iterable[str]) -> None:
@@ -131,6 +138,16 @@ class DiskObjects:
         with _failures("delete", name):
             (self._root / name).unlink(missing_ok=True)
 
+    def forget_folder(self, folder: str) -> None:
+        place = self._root / folder
+        if any(self.walk(folder)):
+            return
+        for path in sorted(place.rglob("*"), reverse=True):
+            with suppress(OSError):
+                path.rmdir() if path.is_dir() else path.unlink()
+        with suppress(OSError):
+            place.rmdir()
+
     def sync(self, names: Iterable[str]) -> None:
         self._disk.sync(self._root / name for name in names)
 
@@ -143,11 +160,11 @@ class DiskObjects:
         try:
             unfinished.write_bytes(data)
             # Before the rename: a name must never be durable before its bytes are.
-            self._disk.sync_bytes([unfinished])
+            self._disk.sync_bytes(unfinished)
             yield unfinished
         finally:
             unfinished.unlink(missing_ok=True)
-        self._disk.sync_names([target])
+        self._disk.sync_name(target)
 
 
 @contextmanager

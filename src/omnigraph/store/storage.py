@@ -91,6 +91,6 @@ class Storage:
         """Make the name of a new root survive a power cut."""
         match self.root:
             case DiskRoot(path=path):
-                Disk(path.parent, durability).sync_names([path])
+                Disk(path.parent, durability).sync_name(path)
             case BucketRoot():
                 pass

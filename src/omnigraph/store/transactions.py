@@ -52,6 +52,7 @@ class Update:
 
     removed: tuple[int, ...] = ()
     updated: tuple[str, ...] = ()
+    """Without the row ids, which the version that it was made from has."""
     new: tuple[str, ...] = ()
 
 

@@ -66,7 +66,7 @@ def query_json(result: "QueryResult", *, branch: str | None) -> dict[str, Any]:
         "target": {"branch": branch, "snapshot": None if branch else result.graph_commit_id},
         "row_count": len(result),
         "columns": result.columns,
-        "rows": result.to_pylist(),
+        "rows": result.readable().to_pylist(),
         "graph_commit_id": result.graph_commit_id,
     }
 
@@ -103,6 +103,7 @@ def load_json(result: "LoadResult") -> dict[str, Any]:
         "load_id": result.load_id,
         "is_repeat": result.is_repeat,
         "resumed_tasks": result.resumed_tasks,
+        "seconds": {phase: round(spent, 3) for phase, spent in result.seconds.items()},
         "commit": commit_json(result.commit) if result.commit else None,
     }
 

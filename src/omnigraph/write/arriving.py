@@ -87,16 +87,16 @@ def fits_json(value: object, type_: ValueType) -> bool:
 
 
 def arriving_array(values: Sequence[Any], type_: ValueType) -> pa.Array:
-    """Values that `fits_json` accepts, and nulls, as a column.
+    """Values that `fits_json` accepts, and nulls, as items of lists too, as a column.
 
     A number is the float nearest to it, as everywhere in JSON; Arrow would refuse an integer that a
     float can't hold exactly.
     """
     match type_:
         case Scalar.F32 | Scalar.F64:
-            values = [None if value is None else float(value) for value in values]
+            values = [*map(_float, values)]
         case VectorOf() | ListOf(item=Scalar.F32 | Scalar.F64):
-            values = [None if v is None else [float(item) for item in v] for v in values]
+            values = [None if v is None else [*map(_float, v)] for v in values]
         case _:
             pass
     return pa.array(values, arriving_type(type_))
@@ -115,6 +115,10 @@ def as_plain(column: pa.Array, type_: ValueType) -> pa.Array:
     plain = plain_type(type_, column.type)
     assert plain is not None, "types were looked at when the pieces were planned"
     return _cast(_unpacked(column), plain)
+
+
+def _float(value: Any) -> float | None:
+    return None if value is None else float(value)
 
 
 def _is_number(value: object) -> bool:

@@ -22,6 +22,7 @@ from omnigraph.store.changes import ChangeSet
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.blame import Query, blamed, certain, questions
 from omnigraph.write.rules import (
+    IDS,
     RELATIONS,
     Breach,
     Claim,
@@ -112,7 +113,10 @@ def judge(
     readings = certain(_readings(arriving, snapshot), rejected=rejected)
     if not readings:
         return Judgement((), frozenset())
-    with _shown(arriving, snapshot, readings, asking, each=False) as query:
+    relations = _relations(arriving, snapshot, readings, each=False)
+    if not _say_anything(relations):
+        return Judgement((), _kept_tables(readings))
+    with _shown(relations, asking) as query:
         return Judgement(breaches(readings, query), _kept_tables(readings))
 
 
@@ -130,29 +134,41 @@ def rows_at_fault(
     readings = _readings(arriving, snapshot)
     if not readings:
         return []
-    with _shown(arriving, snapshot, readings, asking, each=True) as query:
+    relations = _relations(arriving, snapshot, readings, each=True)
+    if not _say_anything(relations):
+        return []
+    with _shown(relations, asking) as query:
         return blamed(questions(readings), query, limit_rows=limit_rows)
 
 
-@contextmanager
-def _shown(
+def _relations(
     arriving: Mapping[TableKey, Arriving],
     snapshot: Snapshot,
     readings: Sequence[Reading],
-    asking: Asking | None,
     *,
     each: bool,
-) -> Iterator[Query]:
-    """DuckDB with what the readings say under the names of the relations."""
+) -> dict[str, pa.Table]:
+    """What the readings say, by the names of the relations."""
     image = _Image(arriving, snapshot)
     relations = {name: [schema.empty_table()] for name, schema in RELATIONS.items()}
     for reading in readings:
         rows = image.incoming(reading) if reading.part is Part.INCOMING else image.kept(reading)
         said = extract_at(reading, rows, np.arange(rows.num_rows), each=each)
         relations[reading.relation].append(said)
+    return {name: pa.concat_tables(parts) for name, parts in relations.items()}
+
+
+def _say_anything(relations: Mapping[str, pa.Table]) -> bool:
+    """Whether there is a question to ask: that there are nodes breaks no rule by itself."""
+    return any(rows.num_rows for name, rows in relations.items() if name != IDS)
+
+
+@contextmanager
+def _shown(relations: Mapping[str, pa.Table], asking: Asking | None) -> Iterator[Query]:
+    """DuckDB with the relations under their names."""
     with (asking or Asking()).connect() as connection:
-        for name, parts in relations.items():
-            connection.register(name, pa.concat_tables(parts))
+        for name, rows in relations.items():
+            connection.register(name, rows)
 
         def query(sql: str) -> list[dict[str, Any]]:
             rows: list[dict[str, Any]] = connection.sql(sql).to_arrow_table().to_pylist()

@@ -139,7 +139,7 @@ def _bounds(type_: pa.DataType) -> tuple[int, int]:
 
 
 def _each(column: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> Coerced:
-    """Convert, finding the rows that refuse by halving: Arrow fails a column as a whole."""
+    """Convert, finding the values that refuse by halving: Arrow fails a column as a whole."""
     misfits: list[int] = []
 
     def halve(part: pa.Array, start: int) -> list[pa.Array]:
@@ -152,9 +152,14 @@ def _each(column: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> Coerced:
         middle = len(part) // 2
         return [*halve(part[:middle], start), *halve(part[middle:], start + middle)]
 
-    parts = halve(column, 0)
-    values = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
-    return Coerced(values, np.array(misfits, dtype=np.int64))
+    try:
+        return _fits(convert(column))
+    except pa.ArrowInvalid:
+        # A wrong date seldom comes alone: "n/a" and the like are tried once.
+        distinct = column.dictionary_encode()
+    values = pa.concat_arrays(halve(distinct.dictionary, 0)).take(distinct.indices)
+    numbers = distinct.indices.fill_null(-1).to_numpy()
+    return Coerced(values, np.flatnonzero(np.isin(numbers, misfits)))
 
 
 def _utf8(column: pa.Array) -> pa.Array:

@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import EXAMPLES_PER_KIND, Violation, Violations
+from omnigraph.base.words import amount
 from omnigraph.lang.schema.catalog import (
     DST,
     ID,
@@ -37,7 +38,7 @@ from omnigraph.lang.schema.catalog import (
     NodeType,
     Unique,
 )
-from omnigraph.store.identity import derive_ids, key_columns
+from omnigraph.store.identity import derive_ids, key_columns, shown_id
 
 __all__ = [
     "CLAIMS",
@@ -404,7 +405,7 @@ def breach_of(rule: Rule, row: Mapping[str, Any]) -> Breach:
             is_held = row["held"] > 0
             holder = "is already in the graph" if is_held else f"comes {found} times"
             if not properties:
-                message = f"{entity.name} {term!r} {holder}"
+                message = f"{entity.name} {shown_id(entity, term)} {holder}"
                 kind, name, entity_id = "key", None, term
             else:
                 name = ", ".join(properties)
@@ -415,11 +416,11 @@ def breach_of(rule: Rule, row: Mapping[str, Any]) -> Breach:
                 rule.number, violation, entity, place, total, is_taken=is_held and not properties
             )
         case End(edge=edge, column=column, node=node):
-            end = "from" if column == SRC else "to"
+            end, id_ = "from" if column == SRC else "to", shown_id(node, term)
             message = (
-                f'{edge.name}: "{end}" is {term!r}, and there is no such {node.name}'
+                f'{edge.name}: "{end}" is {id_}, and there is no such {node.name}'
                 if place is not None
-                else f"{node.name} {term!r} would be gone, and {edge.name} edges need it"
+                else f"{node.name} {id_} would be gone, and {edge.name} edges need it"
             )
             violation = Violation("endpoint", message, edge.name, end, term)
             return Breach(rule.number, violation, edge, place, total, is_taken=False)
@@ -427,7 +428,8 @@ def breach_of(rule: Rule, row: Mapping[str, Any]) -> Breach:
             bounds = edge.cardinality
             allowed = f"{bounds.least}..{'*' if bounds.most is None else bounds.most}"
             message = (
-                f"{source.name} {term!r} would have {found} {edge.name} edges, "
+                f"{source.name} {shown_id(source, term)} would have "
+                f"{amount(found, f'{edge.name} edge')}, "
                 f"and {allowed} are allowed"
             )
             violation = Violation("cardinality", message, edge.name, None, term)

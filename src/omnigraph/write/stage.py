@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from omnigraph.base.ids import CommitId, TableKey
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import Commit, CommitKind, TableChange
-from omnigraph.store.datasets import EditCounts
+from omnigraph.store.datasets import PLACE, EditCounts
 from omnigraph.store.graph_store import FencedBranch, GraphStore
 from omnigraph.store.snapshot import Snapshot, TableEntry
 from omnigraph.store.transactions import (
@@ -31,16 +32,19 @@ from omnigraph.store.transactions import (
 from omnigraph.write.strays import newest_like, trace
 
 __all__ = [
+    "Edits",
     "Maintenance",
     "Replacement",
     "Staged",
     "StagedFiles",
     "StagedFragments",
     "StagedTable",
+    "TableEdit",
     "Upkeep",
     "Work",
     "WriteNote",
     "at_once",
+    "locate",
     "stage",
 ]
 
@@ -49,6 +53,30 @@ B = TypeVar("B")
 
 # Tables wait for the disk, not for the processor.
 PARALLEL_TABLES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class TableEdit:
+    """What a change does to one table, and where it finds the rows that it replaces or deletes."""
+
+    changes: TableChanges
+    there: pa.Table
+    """The places (`datasets.PLACE`) of those of the changed ids that the table holds."""
+    made_for: DatasetRef
+    """The version that the places are about."""
+
+    @property
+    def is_empty(self) -> bool:
+        return self.changes.is_empty
+
+
+@dataclass(frozen=True)
+class Edits:
+    """A mutation, a small merge: rows in memory, for any number of tables."""
+
+    tables: Mapping[TableKey, TableEdit]
+    reads: frozenset[TableKey] | None = None
+    """What the edit depends on beside the tables it changes; None: on every table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +127,8 @@ class StagedFragments:
 class Upkeep:
     """Other files for the same rows of one table: a compaction, or an index."""
 
-    base: DatasetRef
-    """The version it was made from, on a line of the branch's own."""
+    made_for: DatasetRef
+    """The version that the files are of, on a line of the branch's own."""
     operation: Rewrite | CreateIndex
 
     @property
@@ -116,7 +144,8 @@ class Maintenance:
     reads: frozenset[TableKey] | None = frozenset()
 
 
-Work = ChangeSet | StagedFragments | Maintenance
+Work = Edits | StagedFragments | Maintenance
+TableWork = TableEdit | StagedFiles | Replacement | Upkeep
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +178,23 @@ class Staged:
     tables: tuple[StagedTable, ...]
 
 
+def locate(changes: ChangeSet, snapshot: Snapshot) -> Edits:
+    """Look up in a snapshot the rows that a change is about, where whoever made it has not."""
+    tables = {}
+    for entity in snapshot.catalog.entities:
+        if (table := changes.tables.get(entity.table_key)) is not None:
+            dataset = snapshot.dataset(entity)
+            there = dataset.rows_of(table.ids).select(PLACE)
+            tables[entity.table_key] = TableEdit(table, there, made_for=dataset.ref)
+    return Edits(tables, changes.reads)
+
+
 def stage(
     store: GraphStore, held: FencedBranch, work: Work, *, onto: Snapshot, note: WriteNote
 ) -> Staged | None:
     """Write what `work` asks for as the successor of `onto`; None if it turns out to be nothing."""
     operation_id = store.clock.ulid()
-    asked: Mapping[TableKey, TableChanges | StagedFiles | Replacement | Upkeep] = {**work.tables}
+    asked: Mapping[TableKey, TableWork] = {**work.tables}
 
     def stage_one(key: TableKey) -> StagedTable | None:
         return _stage_table(store, held, key, asked[key], onto.tables[key], operation_id)
@@ -201,13 +241,13 @@ def _stage_table(
     store: GraphStore,
     held: FencedBranch,
     key: TableKey,
-    changes: TableChanges | StagedFiles | Replacement | Upkeep,
+    changes: TableWork,
     entry: TableEntry,
     operation_id: str,
 ) -> StagedTable | None:
     traced = trace(held, operation_id, key)
     base = _own_line(store, held, entry.ref, traced=traced)
-    operation, counts, row_count = _operation(store, base, changes, entry.row_count)
+    operation, counts, row_count = _operation(store, base, changes, entry)
     if counts == EditCounts() and not isinstance(changes, Upkeep):
         return None
     change = TableChange(
@@ -225,13 +265,18 @@ def _stage_table(
 def _operation(
     store: GraphStore,
     base: DatasetRef,
-    changes: TableChanges | StagedFiles | Replacement | Upkeep,
-    rows_before: int,
+    changes: TableWork,
+    entry: TableEntry,
 ) -> tuple[Operation, EditCounts, int]:
-    """What to do to a table, how many rows it touches, and how many there are afterwards."""
+    """What to do to a table, how many rows it touches, and how many there are afterwards.
+
+    `base` is what the entry pins, a fork or a restoration of it: the same files.
+    """
+    rows_before = entry.row_count
     match changes:
-        case TableChanges(upserts=upserts, deletes=deletes):
-            update, counts = store.datasets.stage_edit(base, upserts, deletes)
+        case TableEdit(changes=edit, there=there, made_for=made_for):
+            assert made_for == entry.ref, f"made for {made_for}, to land on {entry.ref}"
+            update, counts = store.datasets.stage_edit(base, edit.upserts, there)
             return update, counts, rows_before + counts.inserted - counts.deleted
         case StagedFiles(mode="append", row_count=new):
             append = Append(_adopted(store, changes, base))
@@ -240,15 +285,13 @@ def _operation(
             overwrite = Overwrite(_adopted(store, changes, base))
             return overwrite, EditCounts(inserted=new, deleted=rows_before), new
         case Replacement(made_for=made_for, addresses=addresses, inserted=new):
-            assert made_for.path == base.path, f"made for {made_for}, to land on {base}"
+            assert made_for == entry.ref, f"made for {made_for}, to land on {entry.ref}"
             fragments = _adopted(store, changes, base)
             update = store.datasets.stage_replacement(base, fragments, addresses)
             counts = EditCounts(inserted=new, updated=len(addresses))
             return update, counts, rows_before + new
-        case Upkeep(base=made_from, operation=upkeep):
-            # It may land on a restoration of what it was made from: the same files.
-            is_same_line = (made_from.path, made_from.branch) == (base.path, base.branch)
-            assert is_same_line, f"made from {made_from}, to land on {base}"
+        case Upkeep(made_for=made_for, operation=upkeep):
+            assert made_for == entry.ref, f"made for {made_for}, to land on {entry.ref}"
             return upkeep, EditCounts(), rows_before
 
 

@@ -42,15 +42,12 @@ def compact_scattered(
     store: GraphStore, snapshot: Snapshot, written: Iterable[TableKey]
 ) -> Maintenance:
     """Fewer fragments for those of the tables just written that have too many small ones."""
-    scattered = {
-        key
-        for key in written
-        if store.datasets.open(snapshot.tables[key].ref).small_fragments(SMALL_ROWS)
-        > SCATTERED_FRAGMENTS
-    }
+    just_written = set(written)
 
     def compact(entity: EntityType, ref: DatasetRef) -> Rewrite | None:
-        if entity.table_key not in scattered:
+        if entity.table_key not in just_written:
+            return None
+        if snapshot.dataset(entity).small_fragments(SMALL_ROWS) <= SCATTERED_FRAGMENTS:
             return None
         return store.datasets.stage_compaction(ref, fewer_than_rows=SMALL_ROWS, drops_deleted=False)
 

@@ -31,9 +31,10 @@ from omnigraph.lang.schema.catalog import (
 )
 from omnigraph.store.arrow import arrow_type, table_schema
 from omnigraph.store.identity import derive_ids, fresh_ids
+from omnigraph.store.readable import readable_values
 from omnigraph.write.arriving import expectation
 from omnigraph.write.coerce import Coerced, coerce
-from omnigraph.write.readable import clipped, readable
+from omnigraph.write.wording import clipped, worded
 
 __all__ = ["Checked", "Finding", "Rows", "check_rows", "endpoint_ids", "key_of"]
 
@@ -384,4 +385,4 @@ def _rows_without(findings: list[Finding], count: int) -> np.ndarray:
 
 
 def _shown(column: pa.Array, row: int) -> str:
-    return clipped(repr(readable(column[row])))
+    return clipped(repr(worded(readable_values(column.slice(row, 1))[0])))

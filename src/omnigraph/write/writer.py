@@ -28,7 +28,7 @@ from omnigraph.store.publish import publish
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.land import Armed, Landed, arm, disarm, land
 from omnigraph.write.recover import is_published, recover, recover_if_idle
-from omnigraph.write.stage import Replacement, Upkeep, Work, WriteNote, stage
+from omnigraph.write.stage import StagedFiles, Work, WriteNote, stage
 from omnigraph.write.upkeep import compact_scattered
 
 __all__ = ["UPKEEP_ACTOR", "OnConflict", "write"]
@@ -81,9 +81,10 @@ def write(
             return None
         now = store.snapshot(branch)
         _require_head(store, now, if_commit)
-        if moved := _moved(store, work, seen, now):
-            if on_conflict is OnConflict.RAISE:
-                raise ReadSetMoved(branch=branch, tables=moved)
+        moved = _moved(store, work, seen, now)
+        if moved and on_conflict is OnConflict.RAISE:
+            raise ReadSetMoved(branch=branch, tables=moved)
+        if moved or not _is_made_for(work, now):
             work = prepare(now)  # under the fence: what it sees now can't move again
         commit = _carry_out(store, held, work, onto=now, note=note, faults=faults)
         if commit is not None:
@@ -154,7 +155,7 @@ def _moved(store: GraphStore, work: Work, seen: Snapshot, now: Snapshot) -> tupl
     """The tables the work depends on that are not what they were when it was prepared.
 
     Another head alone is no conflict: writers of different tables never get in each other's way.
-    Nor is a compaction, unless it is files of that table that the work is about.
+    Nor is a compaction: it moves no row.
     """
     if seen.schema_hash != now.schema_hash:
         return tuple(sorted(now.tables))
@@ -163,11 +164,16 @@ def _moved(store: GraphStore, work: Work, seen: Snapshot, now: Snapshot) -> tupl
     if moved:
         since = takewhile(lambda commit: commit.id != seen.commit.id, store.line(now.branch))
         written = {c.key for commit in since if not commit.kind.keeps_rows for c in commit.changes}
-        about_files = {
-            key for key, table in work.tables.items() if isinstance(table, Upkeep | Replacement)
-        }
-        moved &= written | about_files
+        moved &= written
     return tuple(sorted(moved))
+
+
+def _is_made_for(work: Work, now: Snapshot) -> bool:
+    """Whether rows lie where the work says: a compaction puts them elsewhere."""
+    return all(
+        isinstance(table, StagedFiles) or table.made_for == now.tables[key].ref
+        for key, table in work.tables.items()
+    )
 
 
 def _settle(

@@ -1,5 +1,6 @@
 """One cache serves all snapshots of a graph, and never shows one of them another's rows."""
 
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.write.stage import locate
 from omnigraph.write.writer import write
 from tests.graph.read.town import Town, link, person
 from tests.reference.naive import Entity
@@ -39,7 +41,7 @@ def change(store: GraphStore, *, put: dict[str, list[Entity]], gone: list[str]) 
             table(entity, put.get(entity.name, [])).select(table_schema(entity).names),
             pa.array(gone if is_person else [], pa.string()),
         )
-    write(store, lambda _: ChangeSet(tables), branch=MAIN, kind=CommitKind.MUTATION)
+    write(store, partial(locate, ChangeSet(tables)), branch=MAIN, kind=CommitKind.MUTATION)
     return Town(store.snapshot(MAIN))
 
 

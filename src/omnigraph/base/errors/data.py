@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from omnigraph.base.errors.tree import InputError
 from omnigraph.base.violations import Violations
+from omnigraph.base.words import amount
 
 __all__ = [
     "ArgumentInvalid",
@@ -50,7 +51,7 @@ class RejectedTooMany(ConstraintViolated):
     @property
     def hint(self) -> str | None:
         return (
-            f"nothing was written: more than {self.max_errors:,} rows would be rejected; "
+            f"nothing was written: more than {amount(self.max_errors, 'row')} would be rejected; "
             "correct the rows, or allow more with max_errors"
         )
 
@@ -131,7 +132,9 @@ class RangeOutside(InputError):
     size: int
 
     def __str__(self) -> str:
-        return f"bytes {self.start} to {self.end} are not within a blob of {self.size} bytes"
+        return (
+            f"bytes {self.start} to {self.end} are not within a blob of {amount(self.size, 'byte')}"
+        )
 
     @property
     def hint(self) -> str | None:

@@ -36,7 +36,10 @@ def as_table(name: str, frame: Any) -> pa.Table:
         if isinstance(frame, pa.RecordBatch):
             return pa.Table.from_batches([frame])
         if _is_pandas(frame):
-            return pa.Table.from_pandas(frame, preserve_index=False)
+            # An index with a name is data, as it is for whatever pandas writes; others count rows.
+            named = [level for level, name in enumerate(frame.index.names) if name is not None]
+            columns = frame.reset_index(level=named) if named else frame
+            return pa.Table.from_pandas(columns, preserve_index=False)
         return pa.RecordBatchReader.from_stream(frame).read_all()
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = f"it is no table of plain columns ({str(error).splitlines()[0]})"

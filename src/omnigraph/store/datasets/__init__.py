@@ -15,12 +15,15 @@ from omnigraph.store.datasets.collection import SEGMENTS_PER_INDEX, Datasets, Ed
 from omnigraph.store.datasets.files import (
     discard_fragments,
     fragment_batches,
+    has_fragments,
     read_fragment_columns,
     write_fragments,
     write_scratch,
 )
 from omnigraph.store.datasets.lance_values import LandingRefused, VersionNote, with_row_ids
 from omnigraph.store.datasets.reading import (
+    PLACE,
+    ROW_ID,
     VALUES_IN_PREDICATE,
     BlobCell,
     Dataset,
@@ -33,6 +36,8 @@ from omnigraph.store.datasets.reading import (
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
+    "PLACE",
+    "ROW_ID",
     "SEGMENTS_PER_INDEX",
     "VALUES_IN_PREDICATE",
     "BlobCell",
@@ -47,6 +52,7 @@ __all__ = [
     "VersionNote",
     "discard_fragments",
     "fragment_batches",
+    "has_fragments",
     "open_at",
     "read_fragment_columns",
     "row_set",

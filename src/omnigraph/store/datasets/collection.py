@@ -42,10 +42,10 @@ from omnigraph.store.datasets.lance_values import (
     segment_of,
     segment_text,
     storage_failed,
-    text_of,
+    text_without_row_ids,
     with_row_ids,
 )
-from omnigraph.store.datasets.reading import Dataset
+from omnigraph.store.datasets.reading import ROW_ADDRESS, ROW_ID, Dataset
 from omnigraph.store.durability import Durability
 from omnigraph.store.objects import objects_at
 from omnigraph.store.root import DiskRoot, graph_root
@@ -59,8 +59,6 @@ from omnigraph.store.transactions import (
 )
 
 __all__ = ["SEGMENTS_PER_INDEX", "Datasets", "EditCounts"]
-
-ROW_ID, ROW_ADDRESS = "_rowid", "_rowaddr"
 
 # Every look-up asks every segment of an index; past this many they are written anew as one.
 SEGMENTS_PER_INDEX = 4
@@ -90,6 +88,8 @@ class Datasets:
         self._objects = objects_at(root, durability, options)
         self._is_on_disk = isinstance(graph_root(root), DiskRoot)
         self._session = new_session()
+        self._landed: dict[tuple[str, str | None], LanceDataset] = {}
+        """The version of each line that we landed last, open."""
 
     def uri(self, path: str, branch: str | None) -> str:
         """Where Lance keeps a dataset, or a branch of it."""
@@ -191,45 +191,48 @@ class Datasets:
 
     def stage_rows(self, ref: DatasetRef, rows: pa.Table) -> tuple[str, ...]:
         """Write rows as files of the dataset, owned by nobody yet."""
-        batches = iter(rows.to_batches())
-        uri = self.uri(ref.path, ref.branch)
-        fragments = write_files(uri, batches, rows.schema, self.options)
+        fragments = self._write_rows(self.open(ref), rows)
         home = home_of(ref.path, ref.branch)
         self._objects.sync(data_files(self._objects, home, fragments))
-        return tuple(fragments)
+        return fragments
 
     def stage_edit(
-        self, ref: DatasetRef, upserts: pa.Table, deletes: pa.Array
+        self, ref: DatasetRef, upserts: pa.Table, there: pa.Table
     ) -> tuple[Update, EditCounts]:
-        """Replace or add rows by id, and delete rows by id. A replaced row keeps its row id."""
+        """Put rows, and take away those that are `there`: the places of all that must go.
+
+        A row that replaces one with its id keeps the row id of that one.
+        """
         dataset = self.open(ref)
         assert upserts.schema.names == dataset.column_names, f"rows of another table than {ref}"
-        upsert_ids = upserts["id"].combine_chunks()
-        found = dataset.rows_of(pa.concat_arrays([upsert_ids, deletes]))
-        assert pc.count_distinct(found["id"]).as_py() == found.num_rows, f"{ref} repeats an id"
+        assert pc.count_distinct(there["id"]).as_py() == there.num_rows, f"{ref} repeats an id"
+        replaced_by = pc.index_in(there["id"], value_set=upserts["id"].combine_chunks())
         # Ordered by row id: Lance keeps a short note of ids that ascend, in every later version.
-        updated = found.filter(pc.is_in(found["id"], value_set=upsert_ids)).sort_by(ROW_ID)
-        fresh = upserts.filter(
-            pc.invert(pc.is_in(upsert_ids, value_set=updated["id"].combine_chunks()))
-        )
+        updated = there.append_column("by", replaced_by).filter(replaced_by.is_valid())
+        updated = updated.sort_by(ROW_ID)
+        is_new = np.ones(upserts.num_rows, dtype=bool)
+        is_new[updated["by"].to_numpy()] = False
         # Updated rows go first: a fragment may name the row ids of its first rows and leave the
         # rest to Lance, so one file serves both.
-        replacing = upserts.take(pc.index_in(updated["id"], value_set=upsert_ids))
-        written = self.stage_rows(ref, dataset.as_stored(pa.concat_tables([replacing, fresh])))
-        removed, kept = self._delete_rows(dataset, found[ROW_ADDRESS].to_numpy())
+        replacing, fresh = upserts.take(updated["by"]), upserts.filter(pa.array(is_new))
+        written = self._write_rows(dataset, dataset.as_stored(pa.concat_tables([replacing, fresh])))
+        removed, kept = self._delete_rows(dataset, there[ROW_ADDRESS].to_numpy())
         counts = EditCounts(
             inserted=fresh.num_rows,
             updated=updated.num_rows,
-            deleted=found.num_rows - updated.num_rows,
+            deleted=there.num_rows - updated.num_rows,
         )
         new = with_row_ids(written, updated[ROW_ID].to_numpy())
-        return Update(removed=removed, updated=kept, new=new), counts
+        update = Update(removed=removed, updated=kept, new=new)
+        self._sync_files_of(ref, update)
+        return update, counts
 
     def stage_replacement(
         self, ref: DatasetRef, fragments: tuple[str, ...], addresses: NDArray[np.uint64]
     ) -> Update:
         """Put rows that lie in files already in the place of those at the addresses."""
         removed, kept = self._delete_rows(self.open(ref), addresses)
+        self._sync_files_of(ref, Update(updated=kept))  # who wrote the others has synced them
         return Update(removed=removed, updated=kept, new=fragments)
 
     def adopt(self, fragments: Sequence[str], *, written_at: str, ref: DatasetRef) -> None:
@@ -304,9 +307,17 @@ class Datasets:
         home = home_of(ref.path, ref.branch)
         self._objects.sync(files_of(self._objects, home, operation))
 
+    def _write_rows(self, dataset: Dataset, rows: pa.Table) -> tuple[str, ...]:
+        if not rows.num_rows:
+            return ()
+        ref, batches = dataset.ref, iter(rows.to_batches())
+        uri, opened = self.uri(ref.path, ref.branch), dataset._handle
+        return tuple(write_files(uri, batches, rows.schema, options=self.options, opened=opened))
+
     def _delete_rows(
         self, dataset: Dataset, addresses: NDArray[np.uint64]
     ) -> tuple[tuple[int, ...], tuple[str, ...]]:
+        """The fragments that lose all their rows, and what is left of those that lose some."""
         removed, kept = [], []
         addresses = np.sort(addresses)
         fragment_of = addresses >> np.uint64(32)
@@ -318,10 +329,8 @@ class Datasets:
             if left is None:
                 removed.append(fragment_id)
             else:
-                kept.append(text_of(left))
-        update = Update(updated=tuple(kept))
-        self._sync_files_of(dataset.ref, update)
-        return tuple(removed), update.updated
+                kept.append(text_without_row_ids(left))
+        return tuple(removed), tuple(kept)
 
     # Landing -------------------------------------------------------------------------------------
 
@@ -349,6 +358,7 @@ class Datasets:
         ):
             raise LandingRefused(base.path, "someone else moved it at the same time")
         self._objects.sync([version_file(base.path, base.branch, landed.version)])
+        self._landed[base.path, base.branch] = landed
         return DatasetRef(base.path, base.branch, landed.version)
 
     def append_inline(self, path: str, rows: pa.Table) -> None:
@@ -379,6 +389,7 @@ class Datasets:
             self._objects.delete(file)
             # The next commit makes this version again with other contents.
             self._session = new_session()
+            self._landed.pop((path, branch), None)
             return True
         return False
 
@@ -388,6 +399,10 @@ class Datasets:
             self._handle(path, branch).cleanup_old_versions(timedelta(seconds=older_than_s))
 
     def _handle(self, path: str, branch: str | None, version: int | None = None) -> LanceDataset:
+        if version is not None:
+            landed = self._landed.get((path, branch))
+            if landed is not None and landed.version == version:
+                return landed
         uri = self.uri(path, branch)
         return open_handle(uri, version, self._session, options=self.options)
 

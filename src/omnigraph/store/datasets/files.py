@@ -11,13 +11,14 @@ from urllib.parse import quote
 
 import lance
 import pyarrow as pa
+from lance.dataset import LanceDataset
 from lance.file import LanceFileReader, LanceFileWriter
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.store.datasets.lance_values import (
     STORAGE_VERSION,
+    deletion_file_of,
     failures,
-    metadata_of,
     open_handle,
     segment_from,
     text_of,
@@ -92,7 +93,7 @@ def write_fragments(
     Gives the fragments as JSON. Callable wherever the dataset can be reached, with `options` if it
     lies in a bucket: inside a Spark task too.
     """
-    fragments = write_files(uri, batches, schema, options)
+    fragments = write_files(uri, batches, schema, options=options)
     root, _, home = uri.rpartition("/")
     durability = Durability.FSYNC if is_durable else Durability.RELAXED
     objects = objects_at(root, durability, options)
@@ -137,17 +138,29 @@ def discard_fragments(
         objects.delete(name)
 
 
+def has_fragments(
+    uri: str, fragments: Sequence[str], *, options: dict[str, str] | None = None
+) -> bool:
+    """Whether all files that `write_fragments` wrote are still there."""
+    root, _, home = uri.rpartition("/")
+    objects = objects_at(root, Durability.RELAXED, options)
+    return all(objects.exists(name) for name in data_files(objects, home, fragments))
+
+
 def write_files(
     uri: str,
     batches: Iterator[pa.RecordBatch],
     schema: pa.Schema,
+    *,
     options: dict[str, str] | None,
+    opened: LanceDataset | None = None,
 ) -> list[str]:
+    """Rows as files that are not durable yet; without the opened dataset, Lance opens it."""
     reader = pa.RecordBatchReader.from_batches(schema, batches)
     with failures("write rows to", uri):
         written = lance.fragment.write_fragments(
             reader,
-            uri,
+            opened if opened is not None else uri,
             mode="append",
             data_storage_version=STORAGE_VERSION,
             storage_options=options,
@@ -202,9 +215,7 @@ def files_of(objects: Objects, home: str, operation: Operation) -> Iterator[str]
             yield from data_files(objects, home, fragments)
         case Update(updated=updated, new=new):
             yield from data_files(objects, home, new)
-            for metadata in metadata_of(updated):
-                if (deletions := metadata.deletion_file) is not None and deletions.base_id is None:
-                    yield f"{home}/{deletions.path(metadata.id)}"
+            yield from (f"{home}/{file}" for file in map(deletion_file_of, updated) if file)
         case Rewrite(groups=groups):
             for _, new in groups:
                 yield from data_files(objects, home, new)

@@ -139,7 +139,7 @@ def lance_operation(operation: Operation, handle: LanceDataset) -> LanceOperatio
         case Update(removed=removed, updated=updated, new=new):
             return LanceOperation.Update(
                 removed_fragment_ids=list(removed),
-                updated_fragments=metadata_of(updated),
+                updated_fragments=[_with_its_row_ids(text, handle) for text in updated],
                 new_fragments=metadata_of(new),
                 # Every field counts as changed: no index may claim to cover the new fragments.
                 fields_for_preserving_frag_bitmap=_field_ids(handle),
@@ -172,6 +172,12 @@ def text_of(fragment: FragmentMetadata) -> str:
         # As base64: of many rows, a list of the bytes as numbers takes longer than all the rest.
         value["row_id_meta"] = base64.b64encode(bytes(row_ids[INLINE])).decode()
     return json.dumps(value)
+
+
+def text_without_row_ids(fragment: FragmentMetadata) -> str:
+    """A fragment that loses rows, as text: its row ids stay what they are (`_with_its_row_ids`)."""
+    fragment.row_id_meta = None
+    return text_of(fragment)
 
 
 def sql_text(value: str) -> str:
@@ -227,6 +233,16 @@ def metadata_of(fragments: Sequence[str]) -> list[FragmentMetadata]:
     return [_metadata(fragment) for fragment in fragments]
 
 
+def deletion_file_of(fragment: str) -> str | None:
+    """Where the note of a fragment's deleted rows lies; None if there is none, or a fork's source
+    has it."""
+    [metadata] = metadata_of([fragment])
+    deletions = metadata.deletion_file
+    if deletions is None or deletions.base_id is not None:
+        return None
+    return deletions.path(metadata.id)
+
+
 def _metadata(text: str) -> FragmentMetadata:
     row_ids = (value := json.loads(text))["row_id_meta"]
     if not isinstance(row_ids, str):
@@ -234,6 +250,14 @@ def _metadata(text: str) -> FragmentMetadata:
     metadata = FragmentMetadata.from_json(json.dumps({**value, "row_id_meta": None}))
     inline = {INLINE: list(base64.b64decode(row_ids))}
     metadata.row_id_meta = RowIdMeta.from_dict(inline)  # type: ignore[attr-defined]  # not in its stubs
+    return metadata
+
+
+def _with_its_row_ids(text: str, handle: LanceDataset) -> FragmentMetadata:
+    metadata = _metadata(text)
+    before = handle.get_fragment(metadata.id)
+    assert before is not None, f"fragment {metadata.id} is of another version"
+    metadata.row_id_meta = before.metadata.row_id_meta
     return metadata
 
 

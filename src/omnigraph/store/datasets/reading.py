@@ -21,6 +21,8 @@ from omnigraph.store.layout import BLOB_MARK
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
+    "PLACE",
+    "ROW_ID",
     "VALUES_IN_PREDICATE",
     "BlobCell",
     "Dataset",
@@ -38,11 +40,20 @@ VALUES_IN_PREDICATE = 10_000
 # cheaper than the list.
 LOOKUP_BY_LIST = 1_000
 
+# To find the n-th row among deleted ones Lance counts these, for each row anew: thousands of rows
+# take it a second. For more than so many, a pass over the row ids is quicker.
+TAKEN_ONE_BY_ONE = 32
+
 # Rows are about so much larger in memory than in a file, and never more of them come at once.
 UNPACKED = 4
 LIMIT_BATCH_ROWS = 16_384
 # More would only wait in memory: whoever takes batches is slower than the disk.
 BATCHES_AHEAD = 2
+
+ROW_ID, ROW_ADDRESS = "_rowid", "_rowaddr"
+
+# Which row it is, for good, and where it lies in one version of the table.
+PLACE = ("id", ROW_ID, ROW_ADDRESS)
 
 WRITTEN_AT = "_row_last_updated_at_version"
 
@@ -170,8 +181,19 @@ class Dataset:
 
     def take(self, rows: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
         """Rows by their place in a scan."""
+        if len(rows) > TAKEN_ONE_BY_ONE and self._has_deletions:
+            return self._take_by_row_id(rows, columns)
         with failures("read", self.ref.path):
             return self._handle.take(rows.tolist(), columns=list(columns))
+
+    @property
+    def _has_deletions(self) -> bool:
+        return self._handle.stats.dataset_stats()["num_deleted_rows"] > 0
+
+    def _take_by_row_id(self, rows: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
+        places, order = np.unique(rows, return_inverse=True)
+        row_ids = self.scan([], with_row_id=True)[ROW_ID].to_numpy()[places]
+        return self.rows_at(row_set(row_ids), columns).select(list(columns)).take(order)
 
     def head(self, column: str, *, limit_rows: int) -> pa.Array:
         """The first values of a column."""
@@ -302,46 +324,55 @@ class Dataset:
         """`id`, `_rowid`, `_rowaddr` and the columns of the rows with these ids."""
         wanted = ["id", *columns]
         if len(ids) <= LOOKUP_BY_LIST:
-            # As SQL, since to translate an expression takes Lance as long as a small look-up.
-            among = f"id IN ({', '.join(map(sql_text, ids.to_pylist()))})" if len(ids) else "false"
+            among = _among("id", ids)
             return self._read(wanted, filter=among, with_row_id=True, with_row_address=True)
         found = self.scan(["id"], with_row_id=True, with_row_address=True)
         found = found.filter(pc.is_in(found["id"], value_set=ids))
         if not columns:
             return found
-        rows = self.rows_at(row_set(found["_rowid"].to_numpy()), columns)
-        order = pc.index_in(found["_rowid"], value_set=rows["_rowid"].combine_chunks())
+        rows = self.rows_at(row_set(found[ROW_ID].to_numpy()), columns)
+        order = pc.index_in(found[ROW_ID], value_set=rows[ROW_ID].combine_chunks())
         for column in columns:
             found = found.append_column(rows.schema.field(column), rows[column].take(order))
-        return found.select([*wanted, "_rowid", "_rowaddr"])
+        return found.select([*wanted, ROW_ID, ROW_ADDRESS])
 
     def rows_at(self, rows: RowSet, columns: Sequence[str]) -> pa.Table:
         """The columns and `_rowid` of the rows with these row ids, in the order of a scan."""
         return self._read(columns, with_row_id=True, row_addr_allowlist=rows)
 
     def rows_among(self, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """`id` and the columns of the rows with one of these values in a column.
+        """`id`, `_rowid`, `_rowaddr` and the columns of the rows with one of these values in one.
 
         A look-up where the column has an index, a pass over it where it has none.
         """
         wanted = list(dict.fromkeys(["id", column, *columns]))
         if pa.types.is_floating(values.type):
             # Lance and Arrow tell 0 from -0; NumPy compares numbers.
-            found = self.scan(wanted)
+            found = self.scan(wanted, with_row_id=True, with_row_address=True)
             return found.filter(pa.array(np.isin(found[column].to_numpy(), values.to_numpy())))
         if len(values) > VALUES_IN_PREDICATE:
-            found = self.scan(wanted)
+            found = self.scan(wanted, with_row_id=True, with_row_address=True)
             return found.filter(pc.is_in(found[column], value_set=values))
-        if pa.types.is_unsigned_integer(values.type):
-            # Lance can't translate an expression over unsigned integers.
-            listed = ", ".join(str(int(value)) for value in values.to_pylist())
-            return self._read(wanted, filter=f"`{column}` IN ({listed})" if listed else "false")
-        return self.scan(wanted, predicate=pc.field(column).isin(values))
+        among = _among(column, values)
+        return self._read(wanted, filter=among, with_row_id=True, with_row_address=True)
 
     def rows_written_after(self, version: int, columns: Sequence[str]) -> pa.Table:
         """The rows that versions after `version` on this dataset's line added or replaced."""
         # Lance takes its virtual columns in SQL only, not in Arrow's expressions.
         return self._read(columns, filter=f"{WRITTEN_AT} > {int(version)}")
+
+
+def _among(column: str, values: pa.Array) -> pc.Expression | str:
+    """The predicate that a column has one of these values."""
+    if not len(values):
+        return "false"
+    if pa.types.is_unsigned_integer(values.type):
+        # Lance can't translate an expression over unsigned integers.
+        return f"`{column}` IN ({', '.join(map(str, values.to_pylist()))})"
+    if pa.types.is_string(values.type) and len(values) <= LOOKUP_BY_LIST:
+        # As SQL, since to translate an expression takes Lance as long as a small look-up.
+        return f"`{column}` IN ({', '.join(map(sql_text, values.to_pylist()))})"
+    return pc.field(column).isin(values)
 
 
 def _parts(

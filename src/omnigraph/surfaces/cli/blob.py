@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from omnigraph.base.words import amount
 from omnigraph.surfaces.cli.options import (
     JsonOption,
     ReadBranchOption,
@@ -72,7 +73,7 @@ def get(
         return
     with new_file(output, overwrite=True) as file:
         file.writelines(chunks)
-    say(f"wrote {end - start:,} bytes to {output}")
+    say(f"wrote {amount(end - start, 'byte')} to {output}")
 
 
 def stat(

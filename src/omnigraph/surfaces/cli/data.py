@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from omnigraph.base.ids import MAIN, CommitId
+from omnigraph.base.words import amount
 from omnigraph.surfaces.cli.load_report import say_loaded
 from omnigraph.surfaces.cli.options import (
     ActorOption,
@@ -51,6 +52,7 @@ def init(
     store: UriOption = None,
     schema: Annotated[Path, typer.Option("--schema", help="The .pg schema.", metavar="FILE")],
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Make a new graph.
 
@@ -62,7 +64,7 @@ def init(
     head = graph.commits(limit=1)[0]
     if as_json:
         print_json({"uri": graph.uri, "graph_commit_id": head.graph_commit_id})
-    else:
+    elif not quiet:
         say(f"made {graph.uri}")
 
 
@@ -231,7 +233,8 @@ def mutate(
         if result.commit is None:
             say(f"nothing changed on {graph.uri}, branch {branch}")
         else:
+            nodes, edges = (result.affected_nodes, result.affected_edges)
             say(
-                f"{result.affected_nodes:,} nodes and {result.affected_edges:,} edges changed on "
+                f"{amount(nodes, 'node')} and {amount(edges, 'edge')} changed on "
                 f"{graph.uri}, branch {branch}: commit {result.commit.graph_commit_id}"
             )

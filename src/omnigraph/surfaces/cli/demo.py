@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.span import SourceText
+from omnigraph.base.words import amount
 from omnigraph.surfaces.cli.load_report import print_rejected
 from omnigraph.surfaces.cli.output import print_table
 from omnigraph.surfaces.cli.progress import load_progress
@@ -73,7 +74,7 @@ class _Tour:
             _note(f"{count:>7,}  {name}")
         seconds = time.monotonic() - began
         _note(
-            f"{result.total_entities:,} entities by {result.tasks} Spark tasks in "
+            f"{amount(result.total_entities, 'entity')} by {amount(result.tasks, 'Spark task')} in "
             f"{seconds:.1f} s, most of it starting Spark"
         )
 
@@ -95,7 +96,7 @@ class _Tour:
             )
             assert result.violations is not None and result.quarantine is not None
             print_rejected(result.violations, short=True)
-            _note(f"{result.total_entities} of {result.read} rows loaded, as one commit")
+            _note(f"{result.total_entities} of {amount(result.read, 'row')} loaded, as one commit")
             _note("each rejected row is kept as it came, with file, line and reasons:")
             line = (Path(result.quarantine) / "rejected-00000.jsonl").read_text().splitlines()[1]
             _note(line.replace(str(data.parent) + "/", "")[:150] + "…")
@@ -129,7 +130,8 @@ class _Tour:
             done = graph.mutate(
                 self._queries, name=name, params=params, branch=BRANCH, actor="demo"
             )
-            _note(f"{name}: {done.affected_nodes} nodes, {done.affected_edges} edges")
+            nodes, edges = (done.affected_nodes, done.affected_edges)
+            _note(f"{name}: {amount(nodes, 'node')}, {amount(edges, 'edge')}")
         self._show(graph, "exposed_per_section", branch=BRANCH, limit_rows=5, code=ADVISORY)
         self._say("main knows nothing of it yet", "query advisories --query queries.gq")
         self._show(graph, "advisories")
@@ -166,9 +168,9 @@ class _Tour:
         )
         spent_ms = (time.monotonic() - began) * 1000
         if len(result):
-            rows = result.to_arrow().slice(0, limit_rows).to_pylist()
+            rows = result.readable().to_arrow().slice(0, limit_rows).to_pylist()
             print_table(result.columns, (row.values() for row in rows))
-        _note(f"{len(result):,} row{'s' * (len(result) != 1)} in {spent_ms:.0f} ms")
+        _note(f"{amount(len(result), 'row')} in {spent_ms:.0f} ms")
 
     def _say(self, what: str, command: str) -> None:
         self._step += 1

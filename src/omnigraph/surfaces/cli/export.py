@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from omnigraph.base.words import amount
 from omnigraph.surfaces.cli.options import (
     JsonOption,
     QuietOption,
@@ -64,4 +65,5 @@ def export(
         for name, count in (*result.nodes.items(), *result.edges.items()):
             say(f"  {name}: {count:,}")
         where = "standard output" if is_stream else path
-        say(f"wrote {result.total_entities:,} entities, {result.bytes:,} bytes, to {where}")
+        entities, size = amount(result.total_entities, "entity"), amount(result.bytes, "byte")
+        say(f"wrote {entities}, {size}, to {where}")

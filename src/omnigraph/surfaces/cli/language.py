@@ -13,6 +13,7 @@ import typer
 from omnigraph.base.errors import ArgumentInvalid, Diagnostic
 from omnigraph.base.ids import MAIN
 from omnigraph.base.span import SourceText
+from omnigraph.base.words import amount
 from omnigraph.engine.text import QUERY, SCHEMA, read_source
 from omnigraph.surfaces.cli.options import (
     ExpressionOption,
@@ -75,7 +76,8 @@ def lint(
             for finding in report.all_findings:
                 say(_rendered(finding, report.source))
         warnings = sum(len(report.all_findings) for report in reports) - errors
-        say(f"{errors} errors, {warnings} warnings in {len(reports)} files")
+        found = f"{amount(errors, 'error')}, {amount(warnings, 'warning')}"
+        say(f"{found} in {amount(len(reports), 'file')}")
     raise typer.Exit(1 if errors else 0)
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from omnigraph.base.words import amount
 from omnigraph.surfaces.cli.output import print_table, say
 
 if TYPE_CHECKING:
@@ -17,21 +18,25 @@ def say_loaded(result: "LoadResult") -> None:
     if result.is_repeat:
         assert result.commit is not None
         say(f"{result.load_id} was loaded before: commit {result.commit.graph_commit_id}")
+        if result.quarantine is not None:
+            say(f"the rows that it rejected: {result.quarantine}")
         return
     for name, count in (*result.nodes.items(), *result.edges.items()):
         say(f"  {name}: {count:,}")
     if result.resumed_tasks:
-        say(f"  {result.resumed_tasks:,} of {result.tasks:,} tasks had been done before")
+        say(f"  {result.resumed_tasks:,} of {amount(result.tasks, 'task')} had been done before")
     if result.violations is not None:
         print_rejected(result.violations)
         would_be = "would be " * result.dry_run
-        say(f"{result.rejected:,} of {result.read:,} rows {would_be}rejected: {result.quarantine}")
+        rows = f"{result.rejected:,} of {amount(result.read, 'row')}"
+        say(f"{rows} {would_be}rejected: {result.quarantine}")
     phases = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in result.seconds.items())
+    entities = amount(result.total_entities, "entity")
     if result.dry_run:
-        say(f"would load {result.total_entities:,} entities; nothing was published ({phases})")
+        say(f"would load {entities}; nothing was published ({phases})")
     else:
         done = "as one commit" if result.commit is not None else "and nothing changed"
-        say(f"loaded {result.total_entities:,} entities {done} ({phases})")
+        say(f"loaded {entities} {done} ({phases})")
 
 
 def print_rejected(violations: "Violations", *, short: bool = False) -> None:

@@ -32,6 +32,15 @@ language.register(app)
 maintain.register(app)
 
 
+@app.callback(invoke_without_command=True)
+def before_a_command(
+    *, is_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+) -> None:
+    if is_version:
+        version()
+        raise typer.Exit
+
+
 @app.command()
 def version(
     *, as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False

@@ -12,6 +12,8 @@ from datetime import date
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.base.words import amount
+
 if TYPE_CHECKING:
     from omnigraph.engine.results import QueryResult
 
@@ -43,6 +45,7 @@ def say(text: str) -> None:
 
 def print_rows(result: "QueryResult", style: Format) -> None:
     """A query's rows in any format but JSON's single document, which wraps them in more."""
+    result = result.readable()
     match style:
         case Format.JSONL:
             for row in result:
@@ -57,7 +60,7 @@ def print_rows(result: "QueryResult", style: Format) -> None:
                 sys.stdout.writelines(f"{name}: {_cell(value)}\n" for name, value in row.items())
         case Format.TABLE | Format.JSON:
             print_table(result.columns, (row.values() for row in result))
-            say(f"{len(result):,} row{'s' * (len(result) != 1)}")
+            say(amount(len(result), "row"))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:

@@ -7,13 +7,13 @@ UTF-8. Such values are exactly those that are complained about, so wording one m
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["clipped", "readable"]
+__all__ = ["clipped", "worded"]
 
 # Of a long value, a message shows this many characters.
 SHOWN_CHARACTERS = 60
 
 
-def readable(scalar: pa.Scalar) -> object:
+def worded(scalar: pa.Scalar) -> object:
     """The value as Python has it, or as text that comes near it."""
     try:
         value: object = scalar.as_py()
@@ -36,5 +36,5 @@ def _as_text(scalar: pa.Scalar) -> object:
     if types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_):
         return scalar.as_buffer().to_pybytes().decode(errors="backslashreplace")
     if types.is_dictionary(type_) or types.is_run_end_encoded(type_):
-        return readable(scalar.value)
-    return [readable(item) for item in scalar.values]
+        return worded(scalar.value)
+    return [worded(item) for item in scalar.values]
