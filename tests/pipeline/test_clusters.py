@@ -147,6 +147,22 @@ def ancestors_here(_: int) -> list[int]:
     return ancestors(os.getpid())
 
 
+def test_progress_is_told_over_connect_while_tasks_run(connect_driver: Driver) -> None:
+    heard = connect_driver.run(progress_there)
+    assert heard == sorted(heard)
+    assert {*heard} & {1, 2, 3} and {*heard} <= {0, 1, 2, 3, 4}
+
+
+def progress_there() -> list[int]:
+    """Inside a driver: how many of four tasks were done, whenever that was told."""
+    spark, heard = spark_there(), list[int]()
+    before = spark.session.conf.get("spark.connect.progress.reportInterval", "2s")
+    spark.session.conf.set("spark.connect.progress.reportInterval", "100ms")
+    spark.run([0.5] * 4, time.sleep, doing="sleeping", on_progress=heard.append)
+    spark.session.conf.set("spark.connect.progress.reportInterval", before)
+    return heard
+
+
 def graph_with(place: Path) -> Graph:
     graph = Graph.init(str(place), SCHEMA)
     held = place.with_suffix(".jsonl")

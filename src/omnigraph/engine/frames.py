@@ -3,10 +3,10 @@ that came with the call where they are many. It is removed when the load has end
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.base.errors import ArgumentInvalid, BranchMissing
+from omnigraph.base.errors import ArgumentInvalid, BranchMissing, StorageFailed
 from omnigraph.base.ids import BranchName
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.store.graph_store import GraphStore
@@ -31,11 +31,13 @@ def scratch_folders(store: GraphStore) -> Iterator[Callable[[], str]]:
     try:
         yield new_folder
     finally:
-        # All of it: a task that was run twice has left files that nobody knows of.
-        for folder in folders:
-            for name in [*store.objects.walk(folder)]:
-                store.objects.delete(name)
-            store.objects.forget_folder(folder)
+        # All of it: a task that was run twice has left files that nobody knows of. What can't be
+        # deleted, cleanup finds: the load has ended as it has.
+        with suppress(StorageFailed):
+            for folder in folders:
+                for name in [*store.objects.walk(folder)]:
+                    store.objects.delete(name)
+                store.objects.forget_folder(folder)
 
 
 def readable(

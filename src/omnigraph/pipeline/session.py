@@ -16,7 +16,7 @@ import threading
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import IO, Any, Generic, TypeVar, cast
 
@@ -210,6 +210,8 @@ class Spark:
     ) -> R:
         """What `action` gives. If that fails, or we are stopped, so are its tasks."""
         context, name = self._context(), f"omnigraph-{uuid.uuid4().hex}"
+        if context is None and on_progress is not None:
+            action = partial(_listening, self.session, on_progress, action)
 
         def mark() -> None:
             if context is None:
@@ -272,7 +274,7 @@ class Spark:
 def _watched(
     context: Any | None, group: str, on_progress: Callable[[int], None] | None
 ) -> Iterator[None]:
-    """Report how many tasks are done while the block runs."""
+    """Report how many tasks are done while the block runs, unless it is run over Connect."""
     if on_progress is None or context is None:
         yield
         return
@@ -285,6 +287,22 @@ def _watched(
     finally:
         done.set()
         watcher.join()
+
+
+def _listening(session: Any, on_progress: Callable[[int], None], action: Callable[[], R]) -> R:
+    """What `action` gives; over Connect, the server tells meanwhile how many tasks are done."""
+    here = threading.get_ident()
+
+    def hear(stages: Iterable[Any] | None, **_: object) -> None:
+        # A session tells of all that it runs, in the thread that waits for it.
+        if threading.get_ident() == here:
+            on_progress(sum(stage.num_completed_tasks for stage in stages or ()))
+
+    session.registerProgressHandler(hear)
+    try:
+        return action()
+    finally:
+        session.removeProgressHandler(hear)
 
 
 class _Answer(Generic[R]):
