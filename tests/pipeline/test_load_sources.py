@@ -26,7 +26,7 @@ from omnigraph.base.errors import (
     Unsupported,
 )
 from omnigraph.base.ids import MAIN
-from omnigraph.engine import load as load_module
+from omnigraph.engine import preparation as preparation_module
 from omnigraph.engine.graph import Graph
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.pipeline.account import name_tasks
@@ -214,7 +214,7 @@ def conform(piece: Piece, catalog: Catalog) -> Iterator[Conformed]:
 def test_spark_reads_many_rows_that_came_with_the_call_from_storage(
     graph: Graph, tmp_path: Path, spark: Spark, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load_module, "IN_PROCESS_BYTES", 10)
+    monkeypatch.setattr(preparation_module, "IN_PROCESS_BYTES", 10)
     source = SOURCES[kind](tmp_path)
     result = graph.load(source, mode="append", spark=spark)
     assert (result.nodes, result.edges, result.engine) == ({"Person": 2}, {"Knows": 1}, "spark")

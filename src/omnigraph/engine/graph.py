@@ -25,9 +25,10 @@ from omnigraph.engine.bad_rows import BadRows
 from omnigraph.engine.blob import Blob, find_blob
 from omnigraph.engine.export import Target, export
 from omnigraph.engine.frames import readable, scratch_folders
-from omnigraph.engine.load import Request, load, rehearse
+from omnigraph.engine.load import load, rehearse
 from omnigraph.engine.maintain import index_infos, optimize
 from omnigraph.engine.merge import merge
+from omnigraph.engine.preparation import Request
 from omnigraph.engine.query import PlanCache, ask, explain_plan
 from omnigraph.engine.query import analyze as analyze_plan
 from omnigraph.engine.results import (
@@ -45,7 +46,6 @@ from omnigraph.engine.stream import stream
 from omnigraph.engine.text import QUERY, SCHEMA, Text, as_source
 from omnigraph.engine.travel import Moment, commit_at
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.pipeline.mapping import GivenMapping
 from omnigraph.read.context import Budget
 from omnigraph.read.topology.cache import RuntimeCache
 from omnigraph.read.topology.disk import DiskCache
@@ -58,6 +58,7 @@ from omnigraph.write.recover import recover_all
 from omnigraph.write.sidecar import drop_orphans
 
 if TYPE_CHECKING:
+    from omnigraph.pipeline.mapping import GivenMapping
     from omnigraph.pipeline.session import Spark
     from omnigraph.pipeline.streaming import Stream
 
@@ -176,7 +177,7 @@ class Graph:
         mode: str,
         branch: str = MAIN,
         from_: str | None = None,
-        mapping: GivenMapping = None,
+        mapping: "GivenMapping" = None,
         format: str | None = None,
         on_error: str = "fail",
         quarantine: str | os.PathLike[str] | None = None,
@@ -268,7 +269,7 @@ class Graph:
         mode: str,
         checkpoint: str | os.PathLike[str],
         branch: str = MAIN,
-        mapping: GivenMapping = None,
+        mapping: "GivenMapping" = None,
         on_error: str = "fail",
         quarantine: str | os.PathLike[str] | None = None,
         max_errors: int | None = None,

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.bad_rows import BadRows
 from omnigraph.engine.results import LoadResult
-from omnigraph.pipeline.mapping import GivenMapping
 from omnigraph.store.graph_store import GraphStore
 
 if TYPE_CHECKING:
+    from omnigraph.pipeline.mapping import GivenMapping
     from omnigraph.pipeline.streaming import Stream
 
 __all__ = ["stream"]
@@ -29,7 +29,7 @@ def stream(
     mode: str,
     checkpoint: str | os.PathLike[str],
     branch: BranchName,
-    mapping: GivenMapping,
+    mapping: "GivenMapping",
     bad_rows: BadRows,
     trigger: Mapping[str, Any],
     output_mode: str,
