@@ -31,6 +31,8 @@ def say_loaded(result: "LoadResult") -> None:
         rows = f"{result.rejected:,} of {amount(result.read, 'row')}"
         say(f"{rows} {would_be}rejected: {result.quarantine}")
     phases = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in result.seconds.items())
+    working_s = sum(seconds for phase, seconds in result.seconds.items() if phase != "start")
+    phases += f"; {result.read / working_s:,.0f} rows a second"
     entities = amount(result.total_entities, "entity")
     if result.dry_run:
         say(f"would load {entities}; nothing was published ({phases})")
