@@ -181,7 +181,8 @@ def _shown(
     views = {name: f"{name}_{uuid.uuid4().hex}" for name in RELATIONS}
     for name, schema in RELATIONS.items():
         tasks = _deal(wanted[name], hands=CHECKS_PER_CORE * runner.parallelism)
-        runner.show_as(views[name], tasks, partial(_read_keys, clues), schema)
+        most = sum(source.row_count for _, source in wanted[name])
+        runner.show_as(views[name], tasks, partial(_read_keys, clues), schema, most=most)
     names = ", ".join(f"{name} AS (SELECT * FROM {view})" for name, view in views.items())
 
     def query(sql: str) -> list[dict[str, Any]]:
@@ -244,7 +245,8 @@ def _repeated_claims(runner: Runner, claims: Sequence[Wanted]) -> NDArray[np.uin
     tasks = _deal(claims, hands=CHECKS_PER_CORE * runner.parallelism)
     view = f"hashes_{uuid.uuid4().hex}"
     probe = hashed(pa.array([PROBE]), rule=0)[0]
-    runner.show_as(view, tasks, partial(_hash_claims, buckets, int(probe)), HASHES)
+    hashes = partial(_hash_claims, buckets, int(probe))
+    runner.show_as(view, tasks, hashes, HASHES, most=buckets * len(claims))
     try:
         found = runner.run_over(
             f"SELECT bucket, hashes FROM {view}",

@@ -54,6 +54,8 @@ class InProcess:
         tasks: Sequence[T],
         read: Callable[[T], Iterator[pa.RecordBatch]],
         schema: pa.Schema,
+        *,
+        most: int,
     ) -> None:
         parts = [*self._each(tasks, lambda task: list(read(task)))]
         rows = pa.Table.from_batches([batch for part in parts for batch in part], schema)

@@ -41,7 +41,7 @@ def staged_rows(table: LoadedTable, *, out: np.ndarray = NO_PLACES) -> Iterator[
 
 def show_incoming(runner: Runner, name: str, rows: Sequence[StagedRows]) -> None:
     """Let SQL see the id (`term`) and the place of rows that come."""
-    runner.show_as(name, rows, _incoming, INCOMING)
+    runner.show_as(name, rows, _incoming, INCOMING, most=sum(source.row_count for source in rows))
 
 
 def show_present(
@@ -55,7 +55,8 @@ def show_present(
     dealt = [tuple(rows[hand::hands]) for hand in range(hands)]
     is_known_to_all = sum(source.row_count for source in incoming) <= IDS_IN_A_WORKER
     ids = tuple(incoming) if is_known_to_all else None
-    runner.show_as(name, dealt, partial(_present, ids), PRESENT)
+    most = sum(source.row_count for source in rows)
+    runner.show_as(name, dealt, partial(_present, ids), PRESENT, most=most)
 
 
 # Inside a task ------------------------------------------------------------------------------------

@@ -57,8 +57,10 @@ class Runner(Protocol):
         tasks: Sequence[T],
         read: Callable[[T], Iterator[pa.RecordBatch]],
         schema: pa.Schema,
+        *,
+        most: int,
     ) -> None:
-        """Let SQL see the rows that `read` gives for each task under `name`."""
+        """Let SQL see the rows that `read` gives for each task, at most so many, under `name`."""
 
     def query(self, sql: str, *, doing: str) -> list[dict[str, Any]]: ...
 

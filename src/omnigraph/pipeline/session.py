@@ -35,6 +35,9 @@ R = TypeVar("R")
 # time are planned for.
 CLUSTER_PARALLELISM = 16
 
+# What a join has so few rows of is sent to all workers, which costs less than sorting both sides.
+MOST_SENT_TO_ALL = 100_000
+
 POLL_SECONDS = 0.2
 
 # How long tasks may take to end once they are told to. A worker is killed after two seconds.
@@ -127,10 +130,15 @@ class Spark:
         tasks: Sequence[T],
         read: Callable[[T], Iterator[pa.RecordBatch]],
         schema: pa.Schema,
+        *,
+        most: int,
     ) -> None:
-        # The rows are made when a query asks for them, and again for each query that does. Spark
-        # takes them to be as few as the tasks, and would send all of them to every worker.
-        self._frame(tasks, read, schema).hint("merge").createOrReplaceTempView(name)
+        # The rows are made when a query asks for them, and again for each query that does.
+        frame = self._frame(tasks, read, schema)
+        if most > MOST_SENT_TO_ALL:
+            # Spark takes them to be as few as the tasks, and would send all to every worker.
+            frame = frame.hint("merge")
+        frame.createOrReplaceTempView(name)
 
     def query(self, sql: str, *, doing: str) -> list[dict[str, Any]]:
         rows = self._run(lambda: self.session.sql(sql).collect(), doing=doing)

@@ -181,7 +181,7 @@ def _by_piece(load: StagedLoad, faults: Faults) -> list[_PieceFaults]:
         found = whereabouts(load.tables[key], places)
         for place, (number, row) in zip(places.tolist(), found, strict=True):
             pieces[number].append(_Fault(row, tuple(faults[key, place])))
-    return [(load.pieces[number], tuple(group)) for number, group in pieces.items()]
+    return [(load.pieces[number], tuple(group)) for number, group in sorted(pieces.items())]
 
 
 def _write_faults(catalog: Catalog, quarantine: Quarantine, faults: _PieceFaults) -> _Written:
