@@ -4,7 +4,8 @@
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
-WORKERS ?= 2
+# One more than the two cores of CI: some tests wait for a disk, a JVM or a clock.
+WORKERS ?= 3
 # Passed on to the program: make bench ONLY=run ARGS="--help"
 ARGS ?=
 ONLY ?= languages commits changes run queries load upsert
@@ -13,7 +14,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 BENCH_READY := .bench/.ready
 
-# loadgroup sends all tests marked xdist_group("spark") to one worker: one JVM, one session.
+# loadgroup sends all tests marked xdist_group("spark") to one worker: one JVM, one session. Those
+# marked "cluster" share a cluster on another.
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 PYTHON_IS_NEW_ENOUGH = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

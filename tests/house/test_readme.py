@@ -9,7 +9,7 @@ import pytest
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster"), pytest.mark.timeout(300)]
 
 
 def test_the_five_minutes_run_as_they_stand(tmp_path: Path) -> None:

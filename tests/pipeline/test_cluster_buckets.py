@@ -19,7 +19,7 @@ from tests.pipeline.clusters import Driver, Server, load_there
 from tests.pipeline.test_resume import make_tasks_small
 from tests.pipeline.world import edge, node, text, write
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster")]
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }

@@ -24,7 +24,7 @@ from tests.pipeline.clusters import (
 )
 from tests.pipeline.world import edge, node, text
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster")]
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }

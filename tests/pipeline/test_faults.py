@@ -122,7 +122,7 @@ def test_a_worker_that_dies_with_its_files_written_costs_no_row(
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("cluster")
 def test_an_executor_killed_in_a_load_costs_no_row(
     cluster: Server, cluster_driver: Driver, tmp_path: Path
 ) -> None:
@@ -136,7 +136,7 @@ def test_an_executor_killed_in_a_load_costs_no_row(
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("cluster")
 def test_a_task_that_is_run_twice_at_once_counts_once_and_leaves_no_file(
     cluster_driver: Driver, tmp_path: Path
 ) -> None:
@@ -185,7 +185,7 @@ def overtaken_once(work: "partial[R]", marker: str, task: NamedTask) -> R:
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("cluster")
 def test_workers_that_see_another_disk_are_named_and_write_nothing(
     cluster_driver: Driver, tmp_path: Path
 ) -> None:
@@ -273,7 +273,7 @@ def test_an_interrupted_job_ends_its_tasks_and_leaves_the_session(
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("cluster")
 @pytest.mark.parametrize("where", ["here", "connect"])
 def test_ctrl_c_ends_a_load_in_one_line_and_leaves_nothing(
     request: pytest.FixtureRequest, tmp_path: Path, where: str
