@@ -14,7 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from omnigraph.base.errors import ArgumentInvalid, FileMissing, SourceInvalid, Unsupported
+from omnigraph.base.errors import (
+    ArgumentInvalid,
+    FileMissing,
+    SourceInvalid,
+    StorageFailed,
+    Unsupported,
+)
 from omnigraph.base.span import SourceText
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.settings import Settings
@@ -159,6 +165,14 @@ def test_what_can_not_be_read_is_refused(inputs: Inputs) -> None:
     for address in ("s3:///a.jsonl", f"{inputs.uri}//a.jsonl"):
         with pytest.raises(ArgumentInvalid):
             plan_pieces(address, catalog=CATALOG, parallelism=1, access=bucket_access())
+
+
+@pytest.mark.parametrize("path", ["in.jsonl", "in/*.csv"])
+@pytest.mark.usefixtures("s3")
+def test_a_bucket_that_refuses_is_named_by_the_whole_address(path: str) -> None:
+    address = f"s3://no-such-bucket/{path}"
+    with pytest.raises(StorageFailed, match="s3://no-such-bucket/in"):
+        plan_pieces(address, catalog=CATALOG, parallelism=1, access=bucket_access())
 
 
 def test_a_dataset_of_lance_is_read_from_a_bucket(graph: Graph, inputs: Inputs) -> None:

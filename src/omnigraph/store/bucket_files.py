@@ -6,9 +6,11 @@ the bucket for the bytes that are read and no others, so a range of a large obje
 
 import io
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from omnigraph.base.errors import StorageFailed
 from omnigraph.store.root import bucket_and_key
 
 if TYPE_CHECKING:
@@ -34,14 +36,16 @@ def in_bucket(path: str) -> bool:
 def look_at(uri: str, options: dict[str, str]) -> BucketFile | None:
     """The file of this address; None where there is none."""
     _, key = bucket_and_key(uri)
-    state = _objects(uri, options).look_at(key) if key and not key.endswith("/") else None
+    with _addressed(uri):
+        state = _objects(uri, options).look_at(key) if key and not key.endswith("/") else None
     return None if state is None else _file(uri, state)
 
 
 def files_below(uri: str, options: dict[str, str]) -> Iterator[BucketFile]:
     """Every file whose key begins with that of the address and a slash, in a disk's order."""
     bucket, key = bucket_and_key(uri)
-    found = _objects(uri, options).states(key.rstrip("/"))
+    with _addressed(uri):
+        found = [*_objects(uri, options).states(key.rstrip("/"))]
     for state in sorted(found, key=lambda state: state.name.split("/")):
         yield _file(f"{SCHEME}{bucket}/{state.name}", state)
 
@@ -54,15 +58,15 @@ def open_file(uri: str, options: dict[str, str], *, buffer_bytes: int) -> Binary
     found = look_at(uri, options)
     if found is None:
         raise FileNotFoundError(uri)
-    raw = _OpenFile(_objects(uri, options), bucket_and_key(uri)[1], found.size)
+    raw = _OpenFile(_objects(uri, options), uri, found.size)
     return io.BufferedReader(raw, buffer_bytes) if buffer_bytes else cast(BinaryIO, raw)
 
 
 class _OpenFile(io.RawIOBase):
-    def __init__(self, objects: "BucketObjects", name: str, size: int) -> None:
+    def __init__(self, objects: "BucketObjects", uri: str, size: int) -> None:
         super().__init__()
         self._objects = objects
-        self._name = name
+        self._uri = uri
         self._size = size
         self._position = 0
 
@@ -84,10 +88,20 @@ class _OpenFile(io.RawIOBase):
         end = min(self._position + len(buffer), self._size)
         if end <= self._position:
             return 0
-        data = self._objects.read_range(self._name, self._position, end)
+        with _addressed(self._uri):
+            data = self._objects.read_range(bucket_and_key(self._uri)[1], self._position, end)
         buffer[: len(data)] = data
         self._position += len(data)
         return len(data)
+
+
+@contextmanager
+def _addressed(uri: str) -> Iterator[None]:
+    """A bucket that refuses is told by the whole address: it is not the graph's."""
+    try:
+        yield
+    except StorageFailed as error:
+        raise StorageFailed(doing=error.doing, path=uri, reason=error.reason) from error
 
 
 def _file(uri: str, state: "ObjectState") -> BucketFile:
