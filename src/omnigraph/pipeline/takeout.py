@@ -180,7 +180,9 @@ def _by_piece(load: StagedLoad, faults: Faults) -> list[_PieceFaults]:
     for key, places in places_of(faults).items():
         found = whereabouts(load.tables[key], places)
         for place, (number, row) in zip(places.tolist(), found, strict=True):
-            pieces[number].append(_Fault(row, tuple(faults[key, place])))
+            # SQL tells them in no order; the report of a load is the same every time.
+            breaches = sorted(faults[key, place], key=lambda breach: breach.rule)
+            pieces[number].append(_Fault(row, tuple(breaches)))
     return [(load.pieces[number], tuple(group)) for number, group in sorted(pieces.items())]
 
 
