@@ -4,8 +4,7 @@
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
-# One more than the two cores of CI: some tests wait for a disk, a JVM or a clock.
-WORKERS ?= 3
+WORKERS ?= 2
 # Passed on to the program: make bench ONLY=run ARGS="--help"
 ARGS ?=
 ONLY ?= languages commits changes run queries load upsert

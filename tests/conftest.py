@@ -28,6 +28,15 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("deep" if config.getoption("--deep") else "quick")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without `--deep`, what is marked `deep` is no part of the run."""
+    if config.getoption("--deep"):
+        return
+    deep = [item for item in items if item.get_closest_marker("deep")]
+    config.hook.pytest_deselected(items=deep)
+    items[:] = [item for item in items if item not in deep]
+
+
 @pytest.fixture
 def is_blessing(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--bless"))

@@ -16,7 +16,11 @@ from tests.pipeline.clusters import (
 ON_SPARK = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
-@pytest.fixture(params=["local", "local-large", pytest.param("spark-large", marks=ON_SPARK)])
+# What the loads of the matrix have shown on Spark already.
+DEEP_ON_SPARK = [*ON_SPARK, pytest.mark.deep]
+
+
+@pytest.fixture(params=["local", "local-large", pytest.param("spark-large", marks=DEEP_ON_SPARK)])
 def runner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Runner:
     """Whoever uses this holds for a load whoever runs it; a large one is any that says so."""
     engine, _, size = request.param.partition("-")

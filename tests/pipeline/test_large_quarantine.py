@@ -12,7 +12,7 @@ from omnigraph.base.errors import ConstraintViolated, InputUnreadable
 from omnigraph.pipeline import load as load_module
 from omnigraph.pipeline.session import Spark
 from tests.pipeline import damage
-from tests.pipeline.conftest import ON_SPARK
+from tests.pipeline.conftest import DEEP_ON_SPARK, ON_SPARK
 from tests.pipeline.test_quarantine import Held, rejected
 
 INPUT = [
@@ -77,6 +77,9 @@ def test_every_kind_of_violation_is_found_wherever_a_load_runs(
     assert done.read == len(INPUT) == done.total_entities + done.rejected
 
 
+@pytest.mark.parametrize(
+    "options", ["local", pytest.param("spark", marks=DEEP_ON_SPARK)], indirect=True
+)
 def test_a_large_merge_rejects_what_breaks_a_rule_wherever_it_runs(
     world: Held, options: dict[str, Any]
 ) -> None:

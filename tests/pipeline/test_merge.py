@@ -213,6 +213,11 @@ def test_a_merge_is_settled_again_by_what_is_there_now(world: World) -> None:
     assert {name: after[name][:2] for name in after} == {n: before[n][:2] for n in before}
 
 
+@pytest.mark.parametrize(
+    "runner",
+    ["local", "local-large", pytest.param("spark-large", marks=ON_SPARK)],
+    indirect=True,
+)
 @pytest.mark.parametrize("ids_in_a_worker", [0, 10_000])
 def test_any_merges_leave_what_a_dictionary_would_hold(
     world: World, monkeypatch: pytest.MonkeyPatch, ids_in_a_worker: int
