@@ -13,7 +13,7 @@ from omnigraph.pipeline.session import Spark, SparkSettings
 
 pytest_plugins = ("tests.places",)
 
-settings.register_profile("quick", max_examples=40, derandomize=True, deadline=None)
+settings.register_profile("quick", max_examples=25, derandomize=True, deadline=None)
 settings.register_profile(
     "deep", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
