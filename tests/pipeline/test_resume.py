@@ -314,25 +314,16 @@ def test_a_driver_that_was_taken_for_dead_finds_its_load_done(place: Place) -> N
     place.assert_loaded_once()
 
 
-def test_a_driver_that_was_taken_for_dead_and_gives_up_takes_nothing_away(place: Place) -> None:
+@pytest.mark.parametrize("who", ["the one taken for dead", "the one that goes on"])
+def test_who_gives_up_a_load_of_two_drivers_takes_nothing_away(place: Place, who: str) -> None:
     first = Paused(place)
     place.move_driver(began_ms=0)
     second = Paused(place, resume=True)
-    first.go_on(KeyboardInterrupt())
-    assert isinstance(first.error, KeyboardInterrupt)
-    second.go_on()
-    assert second.error is None
-    place.assert_loaded_once()
-
-
-def test_who_gives_up_what_another_may_publish_takes_nothing_away(place: Place) -> None:
-    first = Paused(place)
-    place.move_driver(began_ms=0)
-    second = Paused(place, resume=True)
-    second.go_on(KeyboardInterrupt())
-    assert isinstance(second.error, KeyboardInterrupt)
-    first.go_on()
-    assert first.error is None
+    quitter, other = (first, second) if who == "the one taken for dead" else (second, first)
+    quitter.go_on(KeyboardInterrupt())
+    assert isinstance(quitter.error, KeyboardInterrupt)
+    other.go_on()
+    assert other.error is None
     place.assert_loaded_once()
 
 

@@ -171,6 +171,12 @@ REFUSED: dict[str, tuple[Callable[[World], Any], dict[str, Any], type[OmnigraphE
     ),
     "no such mode": (lambda w: {"Person": w.frame}, {"mode": "replace"}, ArgumentInvalid, "mode"),
     "no such branch": (lambda w: {"Person": w.frame}, {"branch": "side"}, BranchMissing, "side"),
+    "no such trigger": (
+        lambda w: {"Person": w.frame},
+        {"trigger": {"hourly": True}},
+        ArgumentInvalid,
+        "trigger",
+    ),
     "no such output": (
         lambda w: {"Person": w.frame},
         {"output_mode": "complete"},

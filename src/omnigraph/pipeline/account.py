@@ -14,6 +14,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.base.ids import TableKey
@@ -73,8 +74,9 @@ def stage_task(job: StageJob, folder: str, record: str, task: NamedTask) -> Shar
     name = f"{folder}/{task.name}.json"
     # Rows that the driver holds die with it: there is an account of their files alone.
     if Keeping.HELD not in job.keeping and (done := objects.get(name)) is not None:
-        share = _share(done)
-        if json.loads(done)["is_whole"] and _is_there(job, share):
+        account = json.loads(done)
+        share = _share(account)
+        if account["is_whole"] and _is_there(job, share):
             return share
         # What is left of it may be part of what another driver publishes.
         objects.delete(name)
@@ -95,7 +97,7 @@ def stage_task(job: StageJob, folder: str, record: str, task: NamedTask) -> Shar
     if done == told:
         return share
     discard_tables(job, share.tables)
-    return _share(done)
+    return _share(json.loads(done))
 
 
 def _put_first(objects: Objects, name: str, told: bytes, job: StageJob) -> bytes | None:
@@ -155,8 +157,7 @@ def _told(share: Share, uris: Mapping[TableKey, str], *, is_whole: bool) -> byte
     return json.dumps(told).encode()
 
 
-def _share(data: bytes) -> Share:
-    told = json.loads(data)
+def _share(told: Mapping[str, Any]) -> Share:
     tables = tuple(
         StagedTable(
             key=TableKey(table["key"]),

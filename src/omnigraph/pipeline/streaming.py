@@ -101,7 +101,15 @@ def start_stream(
     with spark.failures("starting a stream"):
         writer = frame.writeStream.foreachBatch(handle).outputMode(output_mode)
         writer = writer.option("checkpointLocation", checkpoint)
-        return Stream(spark, (writer.trigger(**trigger) if trigger else writer).start(), failure)
+        return Stream(spark, _triggered(writer, trigger).start(), failure)
+
+
+def _triggered(writer: Any, trigger: Mapping[str, Any]) -> Any:
+    try:
+        return writer.trigger(**trigger) if trigger else writer
+    except TypeError:
+        rule = 'it is a trigger of Spark\'s, as {"availableNow": True}'
+        raise ArgumentInvalid(argument="trigger", value=str(dict(trigger)), rule=rule) from None
 
 
 class BatchFailed(Exception):
