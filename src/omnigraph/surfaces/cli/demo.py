@@ -59,12 +59,12 @@ class _Tour:
 
     def _load(self, graph: "Graph") -> None:
         self._say(
-            "Spark reads, checks and writes 27,000 lines in parallel; they become one commit",
-            "load --data packages.jsonl --mode overwrite packages.omni",
+            "Spark reads, checks and writes 27,000 lines, which become one commit",
+            "load --data packages.jsonl.gz --mode overwrite packages.omni",
         )
         began = time.monotonic()
         with (
-            resources.as_file(self._sample / "packages.jsonl") as data,
+            resources.as_file(self._sample / "packages.jsonl.gz") as data,
             load_progress(as_json=False, is_silent=False) as progress,
         ):
             result = graph.load(
