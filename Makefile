@@ -71,11 +71,15 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --fork-strategy fewest --pytho
 
 # pyspark comes as source: the build constraint holds what builds it to the hashes of the lock too.
 SYNC := $(BIN)/uv pip sync --require-hashes --build-constraint requirements.lock
+# Some environments forbid writing bytecode later; every start would then compile what it imports,
+# which takes two seconds. A package may ship files that are no Python of ours: never mind those.
+COMPILE := $(BIN)/python -m compileall -qq -j 0 .venv/lib src || true
 INSTALL_US := $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 
 $(READY): pyproject.toml requirements.lock $(BIN)/uv
 	$(SYNC) --python $(BIN)/python requirements.lock
 	$(INSTALL_US) --python $(BIN)/python
+	$(COMPILE)
 	@touch $@
 
 $(BIN)/uv: requirements-tools.lock
