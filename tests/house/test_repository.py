@@ -4,12 +4,15 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+import omnigraph
 
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -36,7 +39,13 @@ def pins(lock: str) -> dict[str, str]:
     return {canonicalize_name(name): version for name, version in found}
 
 
-def text_files() -> list[Path]:
+# The largest files that belong here are the locks.
+MAX_FILE_BYTES = 1 << 20
+# A case that is about NUL holds one.
+BINARY_SUFFIXES = {".gz", ".png", ".case"}
+
+
+def tracked_files() -> list[Path]:
     """Every file of the repository, committed or about to be, that is not ignored."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -45,7 +54,15 @@ def text_files() -> list[Path]:
         capture_output=True,
     )
     paths = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
-    return [path for path in paths if path.is_file() and b"\0" not in path.read_bytes()[:8192]]
+    return [path for path in paths if path.is_file()]
+
+
+def is_binary(path: Path) -> bool:
+    return b"\0" in path.read_bytes()[:8192]
+
+
+def text_files() -> list[Path]:
+    return [path for path in tracked_files() if not is_binary(path)]
 
 
 @pytest.mark.parametrize("requirement", DIRECT, ids=str)
@@ -76,6 +93,17 @@ def test_no_file_names_a_machine_or_a_package_host() -> None:
         if FOREIGN.search(line)
     ]
     assert offences == []
+
+
+def test_no_binary_and_no_large_file_is_tracked() -> None:
+    files = tracked_files()
+    assert [p for p in files if is_binary(p) and p.suffix not in BINARY_SUFFIXES] == []
+    assert [p for p in files if p.stat().st_size > MAX_FILE_BYTES] == []
+
+
+def test_the_version_is_written_once() -> None:
+    assert version("omnigraph") == omnigraph.__version__
+    assert "version" in PROJECT["project"]["dynamic"]
 
 
 def test_make_lists_every_target_that_the_documents_mention() -> None:
