@@ -1,0 +1,236 @@
+"""One version of a dataset as Lance writes it to a file, read without Lance.
+
+Lance opens some torn version files as an empty dataset, and it writes absolute paths into the
+version files of forks. Both need the bytes:
+
+    [u32 length, indexes][u32 length, transaction][u32 length, manifest]
+    [i64 offset of the manifest's length][u16 major][u16 minor]["LANC"]
+
+The first two sections may be missing. The manifest is last, so that a longer path moves no offset.
+There is no checksum: a file that passes here may still have wrong bytes inside a section.
+"""
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+__all__ = ["Base", "MalformedVersionFile", "VersionFile", "parse_version_file", "with_bases_at"]
+
+MAGIC = b"LANC"
+FOOTER = struct.Struct("<qHH4s")
+LENGTH = struct.Struct("<I")
+
+# Of the manifest. The text of the format calls the transaction's offset 21; the bytes say 23.
+VERSION, INDEXES_OFFSET, BASES, TRANSACTION_OFFSET = 3, 6, 18, 23
+# Of a base.
+BASE_ID, BASE_NAME, BASE_PATH = 1, 2, 4
+
+VARINT, EIGHT_BYTES, DELIMITED, FOUR_BYTES = 0, 1, 2, 5
+LONGEST_VARINT = 10
+
+
+class MalformedVersionFile(ValueError):
+    """These bytes are not a whole version file; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A place outside of a dataset where some of its files lie: for a fork, where it came from."""
+
+    id: int
+    name: str | None
+    """The fork's; None is the main line."""
+    path: str
+    """Absolute, or an address in a bucket."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionFile:
+    version: int
+    bases: tuple[Base, ...]
+
+
+def parse_version_file(raw: bytes) -> VersionFile:
+    """What a version file says, or `MalformedVersionFile` where its parts do not fit together."""
+    start, manifest = _manifest(raw)
+    version, offsets, bases = None, [], []
+    for field in _fields(manifest):
+        if field.number == VERSION:
+            version = field.number_value
+        elif field.number in (INDEXES_OFFSET, TRANSACTION_OFFSET):
+            offsets.append(field.number_value)
+        elif field.number == BASES:
+            bases.append(_base(field.bytes_value))
+    if version is None:
+        raise MalformedVersionFile("it names no version")
+    _require_sections(raw, sorted(offsets), end=start)
+    return VersionFile(version, tuple(bases))
+
+
+def with_bases_at(raw: bytes, place: Callable[[str | None], str]) -> bytes:
+    """The same version file with each base where `place` says that its name lies.
+
+    Every other byte stays as it is; with nothing to change, all of them.
+    """
+    parse_version_file(raw)  # never make a torn file look whole
+    start, manifest = _manifest(raw)
+    parts = [
+        _delimited(BASES, _base_at(field.bytes_value, place))
+        if field.number == BASES
+        else manifest[field.start : field.end]
+        for field in _fields(manifest)
+    ]
+    body = b"".join(parts)
+    if body == manifest:
+        return raw
+    return raw[:start] + LENGTH.pack(len(body)) + body + raw[-FOOTER.size :]
+
+
+# Sections ----------------------------------------------------------------------------------------
+
+
+def _manifest(raw: bytes) -> tuple[int, bytes]:
+    """Where the manifest section begins, and the message in it."""
+    if len(raw) < FOOTER.size:
+        raise MalformedVersionFile(f"it has {len(raw)} bytes")
+    start, _, _, magic = FOOTER.unpack(raw[-FOOTER.size :])
+    if magic != MAGIC:
+        raise MalformedVersionFile(f"it does not end in {MAGIC.decode()}")
+    end = len(raw) - FOOTER.size
+    if not 0 <= start < end or _section(raw, start).end != end:
+        raise MalformedVersionFile("its manifest does not reach from its offset to the footer")
+    return start, raw[start + LENGTH.size : end]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    start: int
+    end: int
+
+
+def _section(raw: bytes, offset: int) -> Section:
+    start = offset + LENGTH.size
+    if start > len(raw):
+        raise MalformedVersionFile(f"a section would begin at byte {offset}, beyond the end")
+    (length,) = LENGTH.unpack(raw[offset:start])
+    return Section(start, start + length)
+
+
+def _require_sections(raw: bytes, offsets: list[int], *, end: int) -> None:
+    """The sections before the manifest lie one behind the other and each is a message."""
+    at = 0
+    for offset in offsets:
+        if offset != at or offset >= end:
+            raise MalformedVersionFile(f"a section begins at byte {offset}, not at {at}")
+        section = _section(raw, offset)
+        at = section.end
+        if at > end:
+            raise MalformedVersionFile(f"the section at byte {offset} reaches into the manifest")
+        for _ in _fields(raw[section.start : section.end]):
+            pass
+    if at != end:
+        raise MalformedVersionFile(f"nothing owns the bytes from {at} to {end}")
+
+
+# Messages ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    number: int
+    start: int
+    end: int
+    """Of the field with its key, in its message."""
+    value: int | bytes
+
+    @property
+    def number_value(self) -> int:
+        if not isinstance(self.value, int):
+            raise MalformedVersionFile(f"field {self.number} is no number")
+        return self.value
+
+    @property
+    def bytes_value(self) -> bytes:
+        if not isinstance(self.value, bytes):
+            raise MalformedVersionFile(f"field {self.number} is a number")
+        return self.value
+
+
+def _fields(message: bytes) -> Iterator[Field]:
+    """The fields of a protobuf message, in order."""
+    at = 0
+    while at < len(message):
+        start = at
+        key, at = _varint(message, at)
+        number, wire = key >> 3, key & 7
+        value: int | bytes
+        if number == 0:
+            # What zeroed bytes look like.
+            raise MalformedVersionFile(f"a field has the number 0, at byte {start}")
+        if wire == VARINT:
+            value, at = _varint(message, at)
+        elif wire in (EIGHT_BYTES, FOUR_BYTES, DELIMITED):
+            if wire == DELIMITED:
+                length, at = _varint(message, at)
+            else:
+                length = 8 if wire == EIGHT_BYTES else 4
+            value, at = message[at : at + length], at + length
+            if at > len(message):
+                raise MalformedVersionFile(f"field {number} reaches beyond its message")
+        else:
+            raise MalformedVersionFile(f"field {number} has the unknown wire type {wire}")
+        yield Field(number, start, at, value)
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for position, byte in enumerate(message[at : at + LONGEST_VARINT]):
+        value |= (byte & 0x7F) << (7 * position)
+        if byte < 0x80:
+            return value, at + position + 1
+    raise MalformedVersionFile(f"a number does not end, at byte {at}")
+
+
+def _varint_bytes(value: int) -> bytes:
+    done = bytearray()
+    while value >= 0x80:
+        done.append(value & 0x7F | 0x80)
+        value >>= 7
+    done.append(value)
+    return bytes(done)
+
+
+def _delimited(number: int, value: bytes) -> bytes:
+    return _varint_bytes(number << 3 | DELIMITED) + _varint_bytes(len(value)) + value
+
+
+# Bases -------------------------------------------------------------------------------------------
+
+
+def _base(message: bytes) -> Base:
+    id_, name, path = 0, None, ""
+    for field in _fields(message):
+        if field.number == BASE_ID:
+            id_ = field.number_value
+        elif field.number == BASE_NAME:
+            name = _text(field)
+        elif field.number == BASE_PATH:
+            path = _text(field)
+    return Base(id_, name, path)
+
+
+def _base_at(message: bytes, place: Callable[[str | None], str]) -> bytes:
+    path = place(_base(message).name).encode()
+    return b"".join(
+        _delimited(BASE_PATH, path)
+        if field.number == BASE_PATH
+        else message[field.start : field.end]
+        for field in _fields(message)
+    )
+
+
+def _text(field: Field) -> str:
+    try:
+        return field.bytes_value.decode()
+    except UnicodeDecodeError:
+        raise MalformedVersionFile(f"field {field.number} is no text") from None
