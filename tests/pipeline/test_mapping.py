@@ -15,6 +15,7 @@ from omnigraph.base.errors import (
     SourceInvalid,
     StorageFailed,
 )
+from omnigraph.pipeline.feed import Feed
 from omnigraph.pipeline.mapping import feed_for, read_mapping
 from tests.pipeline.forms import bad_rows, conform_all, rows_by_type
 from tests.pipeline.world import CATALOG
@@ -55,6 +56,47 @@ def test_rules_are_tried_in_order_and_obvious_tables_need_none() -> None:
     frames = {"people": PEOPLE, "CITY": pa.table({"code": [1]})}
     found = rows_by_type(conform_all(frames, mapping={"people": rules["peo*"]}))
     assert [row["code"] for row in found["City"]] == [1]
+
+
+OBVIOUS = pa.table(
+    {"id": ["1"], "text": ["a"], "from": ["a@x"], "to": ["b@x"], "src": ["s@x"], "dst": ["d@x"]}
+)
+
+
+@pytest.mark.parametrize("column", ["id", "i?"])
+@pytest.mark.parametrize(
+    ("rule", "others"),
+    [({"node": "Note"}, ["from", "to", "src", "dst"]), ({"edge": "LivesIn"}, ["text", "src"])],
+    ids=["node", "edge"],
+)
+def test_an_id_that_is_ignored_is_not_taken(
+    rule: dict[str, str], others: list[str], column: str
+) -> None:
+    table = OBVIOUS if "node" in rule else OBVIOUS.drop_columns(["dst"])
+    fed = [feed(table, rule | {"ignore": ignored}) for ignored in ([*others], [column, *others])]
+    assert [one.id for one in fed] == ["id", None]
+
+
+def test_columns_are_ignored_though_the_type_has_a_place_for_them() -> None:
+    rule = {"edge": "Knows", "ignore": ["fro?", "to", "id", "text", "since"]}
+    fed = feed(OBVIOUS.append_column("since", pa.array(["1970-01-02"])), rule)
+    assert (fed.id, fed.source, fed.target, fed.properties) == (None, ("src",), ("dst",), ())
+
+
+def test_a_star_ignores_nothing_that_is_taken_and_a_pattern_nothing_that_the_rule_names() -> None:
+    fed = feed(OBVIOUS, {"node": "Note", "ignore": ["*"]})
+    assert (fed.id, fed.properties) == ("id", (("text", "text"),))
+    named = {"node": "Note", "id": "src", "properties": {"text": "to"}, "ignore": ["?*"]}
+    fed = feed(OBVIOUS, named)
+    assert (fed.id, fed.properties) == ("src", (("text", "to"),))
+    for word in ("src", "to"):
+        with pytest.raises(MappingInvalid, match=f"column {word} is listed under ignore"):
+            feed(OBVIOUS, named | {"ignore": [word, "*"]})
+
+
+def feed(table: pa.Table, rule: dict[str, Any]) -> Feed:
+    rules = read_mapping(rule, CATALOG)
+    return feed_for("table", table.column_names, rules=rules, catalog=CATALOG, names=["table"])
 
 
 def test_constants_are_values_of_every_row_and_are_checked_like_any_other() -> None:

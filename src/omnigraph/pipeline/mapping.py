@@ -33,6 +33,9 @@ EDGE_WORDS = ("edge", "id", "from", "to", "properties", "constants", "ignore")
 # Columns that are an edge's ends where no rule says otherwise.
 SOURCE_COLUMNS, TARGET_COLUMNS = ("from", SRC), ("to", DST)
 
+# This pattern alone leaves out no column that something takes: only those that nothing takes.
+EVERY_OTHER = "*"
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -240,7 +243,7 @@ class _Columns:
         rule, entity = self.rule, self.rule.entity
         self._check_names()
         given = {column for _, column in rule.properties}
-        free = [column for column in self.columns if column not in given]
+        free = [c for c in self.columns if c not in given and not self._is_left_out(c)]
         source, target = rule.source, rule.target
         if isinstance(entity, EdgeType):
             source = source or (self._end_column(SOURCE_COLUMNS, free),)
@@ -270,6 +273,14 @@ class _Columns:
                 raise MappingInvalid(
                     place=rule.place, reason=f"{self.table} has no column {column}{near}"
                 )
+            if column in rule.ignore:
+                reason = f"column {column} is listed under ignore, and another word takes it"
+                raise MappingInvalid(place=rule.place, reason=reason)
+
+    def _is_left_out(self, column: str) -> bool:
+        """Whether the rule ignores a column, though it may be named like something of the type."""
+        names = (name for name in self.rule.ignore if name != EVERY_OTHER)
+        return any(fnmatchcase(column, name) for name in names)
 
     def _end_column(self, names: tuple[str, str], free: Sequence[str]) -> str:
         for name in names:
@@ -285,7 +296,7 @@ class _Columns:
     def _check_all_are_taken(self, taken: set[str]) -> None:
         rule = self.rule
         for column in self.columns:
-            if column in taken or any(fnmatchcase(column, name) for name in rule.ignore):
+            if column in taken or self._is_left_out(column) or EVERY_OTHER in rule.ignore:
                 continue
             near = suggestion(column, rule.entity.by_name)
             raise SourceInvalid(
