@@ -7,13 +7,16 @@ version numbers of the old one, and a warm reader could not tell them apart.
 Tables are not forked when a branch is made but when it first writes them; such a fork is called
 `<branch>.<incarnation>.<attempt>`, so that whose it is can be read off its name. An incarnation is
 a ULID, followed by `-` and the number of the fence over names once that has changed hands by force.
+
+A branch may have dots in its name, and so be called like the beginning of another's fork. Names are
+therefore taken apart from their end, where the parts have a known shape, and compared whole.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from omnigraph.base.clock import Clock
+from omnigraph.base.clock import CROCKFORD, ULID_LETTERS, Clock, is_ulid
 from omnigraph.base.errors import (
     ArgumentInvalid,
     BranchExists,
@@ -28,6 +31,7 @@ from omnigraph.store.transactions import DatasetRef
 __all__ = ["Branch", "Branches", "check_branch_name"]
 
 SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+INCARNATION = re.compile(rf"[{CROCKFORD}]{{{ULID_LETTERS}}}(-[0-9]+)?")
 
 # The longest file named after a branch adds two ULIDs and doubles its slashes, within 255 bytes.
 LONGEST_NAME = 90
@@ -46,9 +50,10 @@ class Branch:
 
     def owns(self, ref: DatasetRef) -> bool:
         """Whether a table's version lies on this branch's own line, not on one it inherited."""
-        if self.lance_branch is None:
-            return ref.branch is None
-        return ref.branch is not None and ref.branch.startswith(f"{self.lance_branch}.")
+        if self.lance_branch is None or ref.branch is None:
+            return ref.branch is self.lance_branch
+        forked_for, _, attempt = ref.branch.rpartition(".")
+        return forked_for == self.lance_branch and is_ulid(attempt)
 
 
 class Branches:
@@ -114,13 +119,16 @@ class Branches:
         return fork is None or self._datasets.has_fork(MANIFEST, fork)
 
     def _all(self) -> Iterator[Branch]:
-        return map(_parse, self._datasets.fork_names(MANIFEST))
+        """Every incarnation. A fork that we did not name is no branch of the graph."""
+        named = map(_parse, self._datasets.fork_names(MANIFEST))
+        return (branch for branch in named if branch is not None)
 
     def _children(self, branch: Branch) -> tuple[BranchName, ...]:
         forks = self._datasets.forks(MANIFEST)
-        return tuple(
-            sorted(_parse(fork).name for fork in forks if forks[fork] == branch.lance_branch)
-        )
+        made_from = (fork for fork, parent in forks.items() if parent == branch.lance_branch)
+        # A fork that is no branch of ours is named as it is: it needs the files all the same.
+        named = (_parse(fork) or Branch(BranchName(fork), fork) for fork in made_from)
+        return tuple(sorted(child.name for child in named))
 
 
 def check_branch_name(name: str) -> None:
@@ -141,9 +149,11 @@ def _broken_rule(name: str) -> str | None:
     return None
 
 
-def _parse(fork: str) -> Branch:
-    name, _, _ = fork.rpartition(".")
-    return Branch(BranchName(name), fork)
+def _parse(fork: str) -> Branch | None:
+    """The branch whose manifest is such a fork; None if it is not called as ours are."""
+    name, _, incarnation = fork.rpartition(".")
+    is_ours = INCARNATION.fullmatch(incarnation) and name not in ("", MAIN)
+    return Branch(BranchName(name), fork) if is_ours else None
 
 
 def _age(branch: Branch) -> tuple[int, str]:

@@ -20,6 +20,7 @@ def publish(
     the state whose number is looked at here, so an owner who comes later makes it fail.
     """
     branch = held.branch
+    assert commit.branch == branch.name, f"{commit.id} was made for the branch {commit.branch}"
     if onto.fencing > held.number:
         raise FenceLost(branch=branch.name, holder="another writer")
     if commit.parent != onto.head:

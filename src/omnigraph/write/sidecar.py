@@ -5,14 +5,15 @@ and publish the very commit that was meant. It is JSON, never a pickle, since re
 """
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
+from omnigraph.base.clock import is_ulid
 from omnigraph.base.errors import RecoveryRequired
-from omnigraph.base.ids import BranchName, TableKey
+from omnigraph.base.ids import MAIN, BranchName, TableKey
 from omnigraph.store.branches import Branch
 from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import FencedBranch, GraphStore
@@ -31,9 +32,6 @@ __all__ = [
 ]
 
 FORMAT = 1
-
-# Of another branch than main: its name, its incarnation and the operation, the latter two ULIDs.
-OF_A_BRANCH = re.compile(r"\.[0-9A-Z]{26}(-\d+)?\.[0-9A-Z]{26}\.json$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class Sidecar:
 
 
 def sidecar_name(branch: Branch, operation_id: str) -> str:
-    return f"{_prefix(branch)}{operation_id}.json"
+    return f"{RECOVERY}/{quote(branch.incarnation, safe='')}.{operation_id}.json"
 
 
 def put_sidecar(store: GraphStore, sidecar: Sidecar) -> None:
@@ -68,37 +66,58 @@ def put_sidecar(store: GraphStore, sidecar: Sidecar) -> None:
 
 def sidecars(store: GraphStore, held: FencedBranch) -> list[Sidecar]:
     """The unfinished writes of a branch, oldest first. Under its fence none has a living owner."""
-    prefix = _prefix(held.branch)
-    names = [name for name in store.objects.list(RECOVERY) if name.startswith(prefix)]
-    read = ((name, store.objects.get(name)) for name in names)
-    return [_from_bytes(name, data) for name, data in read if data is not None]
+    read = ((name, store.objects.get(name)) for name in _names_of(store, held.branch))
+    found = [_from_bytes(name, data) for name, data in read if data is not None]
+    for sidecar in found:
+        _require_of(held.branch, sidecar)
+    return found
 
 
 def has_sidecars(store: GraphStore, branch: Branch) -> bool:
     """Whether there is a note of the branch, of a dead writer or of one at work."""
-    return any(name.startswith(_prefix(branch)) for name in store.objects.list(RECOVERY))
+    return bool(_names_of(store, branch))
 
 
 def branches_to_recover(store: GraphStore) -> list[BranchName]:
     """The branches with a note. Asks for the branches only if there is any note at all."""
-    if not store.objects.list(RECOVERY):
+    if not (noted := {_incarnation(name) for name in store.objects.list(RECOVERY)}):
         return []
-    return [branch.name for branch in store.branches.list() if has_sidecars(store, branch)]
+    return [branch.name for branch in store.branches.list() if branch.incarnation in noted]
 
 
 def drop_orphans(store: GraphStore) -> None:
     """Remove the notes of branches that were deleted: nobody can see what they speak of."""
     # Asked for before the branches: a note is never there before its branch is.
-    if notes := [name for name in store.objects.list(RECOVERY) if OF_A_BRANCH.search(name)]:
-        living = tuple(_prefix(branch) for branch in store.branches.list())
-        for name in notes:
-            if not name.startswith(living):
-                store.objects.delete(name)
+    notes = {name: _incarnation(name) for name in store.objects.list(RECOVERY)}
+    if set(notes.values()) <= {None, MAIN}:
+        return
+    living = {None, *(branch.incarnation for branch in store.branches.list())}
+    for name, incarnation in notes.items():
+        if incarnation not in living:
+            store.objects.delete(name)
 
 
-def _prefix(branch: Branch) -> str:
-    # An incarnation ends in a ULID or is `main`, so no prefix is the beginning of another's.
-    return f"{RECOVERY}/{quote(branch.incarnation, safe='')}."
+def _names_of(store: GraphStore, branch: Branch) -> list[str]:
+    return [n for n in store.objects.list(RECOVERY) if _incarnation(n) == branch.incarnation]
+
+
+def _incarnation(name: str) -> str | None:
+    """Whose a note is by its name; None if it is not called as a note is.
+
+    The operation is taken off the end, and what is left is compared whole. The names of branches
+    may have dots, so that of one may begin as that of another does, or as `main.`.
+    """
+    file = PurePosixPath(name)
+    incarnation, _, operation = file.stem.rpartition(".")
+    return unquote(incarnation) if file.suffix == ".json" and is_ulid(operation) else None
+
+
+def _require_of(branch: Branch, sidecar: Sidecar) -> None:
+    """Refuse a note of another branch's write: settled here, it would move that one's tables."""
+    foreign = [t.key for t in sidecar.tables if not branch.owns(t.transaction.base)]
+    if sidecar.commit.branch != branch.name or foreign:
+        reason = f"it is of a write to the branch {sidecar.commit.branch}, not to {branch.name}"
+        raise RecoveryRequired(sidecar=sidecar.name, reason=reason)
 
 
 def _to_json(sidecar: Sidecar) -> dict[str, Any]:

@@ -163,9 +163,11 @@ class Datasets:
 
     def fork_names(self, path: str) -> Iterator[str]:
         """The names of a dataset's forks, from one listing, however many there are."""
-        folder = f"{references_of(path)}/"
         for reference in self._objects.list(references_of(path)):
-            yield unquote(reference.removeprefix(folder).removesuffix(".json"))
+            name = PurePosixPath(reference)
+            # Lance writes `<name>.json.tmp.<hex>` first: a process that is killed leaves it there.
+            if name.suffix == ".json":
+                yield unquote(name.stem)
 
     def forks(self, path: str) -> Mapping[str, str | None]:
         """Every fork of a dataset, and the fork that it started from; None is the main line."""
