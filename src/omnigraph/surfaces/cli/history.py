@@ -131,7 +131,7 @@ def list_commits(
         (
             [
                 c.graph_commit_id,
-                c.created_at.isoformat(sep=" ", timespec="milliseconds"),
+                c.created_at,
                 c.kind,
                 c.actor_id,
                 c.message,

@@ -25,7 +25,7 @@ from omnigraph.surfaces.cli.options import (
     parameters,
     query_source,
 )
-from omnigraph.surfaces.cli.output import print_json, print_table, say
+from omnigraph.surfaces.cli.output import print_json, print_table, print_text, say
 
 if TYPE_CHECKING:
     from omnigraph.lang.schema.catalog import Catalog
@@ -136,7 +136,7 @@ def explain(
     if as_json:
         print_json({"query_name": query.name, "plan": plan})
     else:
-        sys.stdout.write(plan + "\n")
+        print_text(plan)
 
 
 def schema_plan(
@@ -168,6 +168,7 @@ def schema_plan(
         print_table(
             ["step", "on", "tier", "code", "what happens"],
             ([s.kind, s.name, s.tier, s.code, s.message] for s in plan.steps),
+            may_shorten=False,
         )
     for refusal in plan.refusals:
         say(f"error[{refusal.code}]: {refusal.message}\n  hint: {refusal.hint}")

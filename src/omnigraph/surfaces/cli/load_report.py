@@ -52,7 +52,8 @@ def print_rejected(violations: "Violations", *, short: bool = False) -> None:
     print_table(
         ["count", "kind", "of", "first"],
         (
-            [count, key[0], ".".join(part for part in key[1:] if part), first.get(key)]
+            [count, key[0], ".".join(part for part in key[1:] if part) or None, first.get(key)]
             for key, count in sorted(violations.counts.items(), key=lambda one: (-one[1], str(one)))
         ),
+        may_shorten=False,
     )

@@ -1,5 +1,6 @@
 """`omnigraph`: the command tree, and the one place where an error becomes text and an exit code."""
 
+import io
 import os
 import sys
 import traceback
@@ -72,6 +73,7 @@ def demo(
 
 def main() -> None:
     """Run a command; every error leaves as text or JSON, never as a traceback."""
+    _show_any_character()
     try:
         app()
     except OmnigraphError as error:
@@ -92,6 +94,13 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - the outermost surface: a bug of ours ends here
         _report_bug(error)
         sys.exit(EXIT_ERROR)
+
+
+def _show_any_character() -> None:
+    """Where the encoding of a terminal has no letter for a character, show the character's code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _interruption(error: BaseException | None) -> KeyboardInterrupt | None:

@@ -71,8 +71,10 @@ def stats(
                 table.deleted_rows,
                 table.fragments,
                 table.bytes,
-                ", ".join(f"{c} {table.coverage(c):.0%}" for c in sorted(table.indexed_rows)),
+                ", ".join(f"{c} {table.coverage(c):.0%}" for c in sorted(table.indexed_rows))
+                or None,
             ]
             for key, table in sorted(statistics.tables.items())
         ),
+        may_shorten=False,
     )

@@ -4,25 +4,24 @@ Standard output carries the answer and nothing else; everything said to a person
 standard error.
 """
 
-import csv
 import json
+import re
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from datetime import date
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.words import amount
+from omnigraph.surfaces.cli.tables import lay_out, plain, value_text, visible
 
 if TYPE_CHECKING:
     from omnigraph.engine.results import QueryResult
 
-__all__ = ["Format", "print_json", "print_rows", "print_table", "say"]
+__all__ = ["Format", "print_json", "print_rows", "print_table", "print_text", "say"]
 
 
-PIPE_WIDTH = 100_000
-LONGEST_WORD = 26
-"""A ULID: an id is there to be copied, and never broken over two lines."""
+NEEDS_QUOTES = re.compile('[",\r\n]|^[ \t]|[ \t]$')
 
 
 class Format(StrEnum):
@@ -34,13 +33,19 @@ class Format(StrEnum):
 
 
 def print_json(document: Any) -> None:
-    json.dump(document, sys.stdout, ensure_ascii=False, default=_plain)
-    sys.stdout.write("\n")
+    text = json.dumps(document, ensure_ascii=False, default=plain)
+    # JSON lets characters stand in a text that a terminal obeys, such as U+009B and U+202E.
+    sys.stdout.write(visible(text, escape=lambda character: json.dumps(character)[1:-1]) + "\n")
+
+
+def print_text(text: str) -> None:
+    """An answer that is lines of text."""
+    sys.stdout.write(visible(text, keep="\n") + "\n")
 
 
 def say(text: str) -> None:
     """Tell a person something that is not the answer."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(visible(text, keep="\n") + "\n")
 
 
 def print_rows(result: "QueryResult", style: Format) -> None:
@@ -51,73 +56,49 @@ def print_rows(result: "QueryResult", style: Format) -> None:
             for row in result:
                 print_json(row)
         case Format.CSV:
-            writer = csv.writer(sys.stdout, lineterminator="\n")
-            writer.writerow(result.columns)
-            writer.writerows([_cell(v) for v in row.values()] for row in result)
+            _print_csv(result.columns)
+            for row in result:
+                _print_csv(row.values())
         case Format.KV:
             for number, row in enumerate(result):
                 sys.stdout.write("\n" * (number > 0))
-                sys.stdout.writelines(f"{name}: {_cell(value)}\n" for name, value in row.items())
+                for name, value in row.items():
+                    sys.stdout.write(f"{visible(name)}: {value_text(value)}".rstrip() + "\n")
         case Format.TABLE | Format.JSON:
-            print_table(result.columns, (row.values() for row in result))
-            say(amount(len(result), "row"))
+            is_shortened = print_table(result.columns, (row.values() for row in result))
+            how = "; text is shortened: --format kv shows all of it" * is_shortened
+            say(amount(len(result), "row") + how)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table: Table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    listed = [list(row) for row in rows]
-    for number, name in enumerate(columns):
-        values = [row[number] for row in listed]
-        is_number = any(_is_number(v) for v in values) and all(
-            v is None or _is_number(v) for v in values
-        )
-        table.add_column(
-            name,
-            justify="right" if is_number else "left",
-            overflow="fold",
-            no_wrap=all(_is_word(_cell(v)) for v in values),
-        )
-    for row in listed:
-        table.add_row(*(_escape(_cell(v)) for v in row))
+def print_table(
+    columns: Sequence[str], rows: Iterable[Iterable[Any]], *, may_shorten: bool = True
+) -> bool:
+    """Show rows, and tell whether text of theirs had to be shortened for it."""
     # A pipe has no width: every column gets the room it needs instead of 80 columns' worth.
-    Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH).print(table)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    shown = lay_out(columns, rows, width=width, may_shorten=may_shorten)
+    sys.stdout.writelines(f"{line}\n" for line in shown.lines)
+    return shown.is_shortened
 
 
-def _is_word(cell: str) -> bool:
-    return len(cell) <= LONGEST_WORD and " " not in cell
+def _print_csv(values: Iterable[Any]) -> None:
+    """A record as a load reads it: nothing is null, and `""` is empty text."""
+    line = ",".join(_csv_cell(value) for value in values)
+    # A file gets the data as it is. A terminal would obey some of it.
+    sys.stdout.write((visible(line, keep="\n") if sys.stdout.isatty() else line) + "\n")
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _cell(value: Any) -> str:
+def _csv_cell(value: Any) -> str:
     match value:
         case None:
             return ""
         case bool():
             return "true" if value else "false"
         case str():
-            return value
+            text = value
         case dict() | list():
-            return json.dumps(value, ensure_ascii=False, default=_plain)
+            text = json.dumps(value, ensure_ascii=False, default=plain)
         case _:
-            return str(_plain(value))
-
-
-def _escape(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.hex()
-    return value if isinstance(value, int | float) else str(value)
+            text = str(plain(value))
+    is_plain = text and not NEEDS_QUOTES.search(text)
+    return text if is_plain else '"' + text.replace('"', '""') + '"'
