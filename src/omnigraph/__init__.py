@@ -22,3 +22,8 @@ def __getattr__(name: str) -> Any:
 
         return Graph
     raise AttributeError(f"module 'omnigraph' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    # What is not imported yet is there too, for completion and for help().
+    return sorted({*globals(), *__all__})

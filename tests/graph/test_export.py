@@ -95,7 +95,7 @@ def exported(graph: Graph, **options: Any) -> bytes:
 
 def contents(graph: Graph) -> dict[str, list[str]]:
     """Every row of every type, in which two values differ that are not the same."""
-    snapshot = graph.snapshot()
+    snapshot = graph.snapshot().stored
     return {
         entity.name: sorted(
             repr(row)
@@ -205,7 +205,7 @@ def test_parquet_is_a_file_per_type_with_a_manifest_that_is_true(
         assert pq.read_metadata(path).num_rows == file["rows"]
     people = pq.read_table(tmp_path / "out/nodes/Person.parquet")
     person = graph.catalog.node_by_name["Person"]
-    rows = graph.snapshot().dataset(person).scan(table_schema(person).names)
+    rows = graph.snapshot().stored.dataset(person).scan(table_schema(person).names)
     assert people.column_names == ["id", *(p.name for p in person.properties)]
     assert repr(people.to_pylist()) == repr(rows.to_pylist())
     knows = pq.read_table(tmp_path / "out/edges/Knows.parquet")

@@ -203,7 +203,7 @@ def test_statements_and_cascades_that_overlap_count_each_row_once(graph: Graph) 
 
 def test_an_upsert_keeps_the_row_that_it_replaces(graph: Graph) -> None:
     def row_id() -> int:
-        snapshot = graph.snapshot()
+        snapshot = graph.snapshot().stored
         dataset = snapshot.dataset(snapshot.catalog.node_by_name["Person"])
         return int(dataset.rows_of(pa.array(["ada@x"]))["_rowid"][0].as_py())
 
@@ -296,7 +296,7 @@ def test_a_wrong_name_is_a_typed_error(graph: Graph, ask: Any, code: str) -> Non
 
 def test_writers_of_different_tables_do_not_get_in_each_others_way(graph: Graph) -> None:
 
-    snapshot = graph.snapshot()
+    snapshot = graph.snapshot().stored
 
     def reads(text: str) -> frozenset[str]:
         query = compile_query(SourceText(text), snapshot.catalog)

@@ -91,7 +91,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
         put(graph._store, _upserts(rows[:40]))
         graph.optimize()
         put(graph._store, _upserts(rows[40:]))
-        yield graph.snapshot()
+        yield graph.snapshot().stored
 
 
 def _thing(number: int) -> dict[str, Any]:

@@ -420,7 +420,8 @@ def changed(before: dict[Any, Any], after: dict[Any, Any]) -> int:
 
 def contents(graph: Graph, branch: str, commit: str | None = None) -> World:
     """Everything there is, read as rows."""
-    snapshot = graph.snapshot(branch) if commit is None else graph.at(commit)
+    held = graph.snapshot(branch) if commit is None else graph.at(commit)
+    snapshot = held.stored
     catalog = snapshot.catalog
 
     def rows(name: str) -> list[dict[str, Any]]:

@@ -64,7 +64,7 @@ def test_a_cluster_appends_and_merges_in_a_bucket_and_tells_no_secret(
         load(cut_short(tmp_path / "bad.jsonl.gz"), "append")
     assert ages(graph) == {f"p{n}": 2 if n in MERGED else 1 for n in range(150)}
     knows = graph.catalog.edge_by_name["Knows"]
-    assert graph.snapshot().dataset(knows).scan(["id"]).num_rows == 149
+    assert graph.snapshot().stored.dataset(knows).scan(["id"]).num_rows == 149
     assert list(graph._store.objects.walk(STAGING)) == []
     assert SECRET not in f"{caught.value!r} {caught.value.to_json()}"
     assert SECRET not in told_by(cluster)
@@ -86,7 +86,7 @@ def cut_short(path: Path) -> str:
 
 
 def ages(graph: Graph) -> dict[str, int]:
-    snapshot = graph.snapshot()
+    snapshot = graph.snapshot().stored
     rows = snapshot.dataset(snapshot.catalog.node_by_name["Person"]).scan(["name", "age"])
     names, numbers = (rows[column].to_pylist() for column in ("name", "age"))
     assert len(names) == len(set(names))

@@ -183,7 +183,7 @@ def outcome(load: Callable[[], LoadResult]) -> dict[str, Any]:
 
 def contents(graph: Graph, branch: str) -> dict[str, list[dict[str, Any]]]:
     """Every row, without the ids that a load makes up."""
-    snapshot = graph.snapshot(branch)
+    snapshot = graph.snapshot(branch).stored
     found: dict[str, list[dict[str, Any]]] = {}
     for entity in snapshot.catalog.entities:
         names = [n for n in table_schema(entity).names if n != "id" or entity.key]

@@ -65,7 +65,7 @@ class World:
         return {name: self._one(name) for name in self._names("Person")}
 
     def _names(self, name: str) -> list[str]:
-        snapshot = self.graph.snapshot()
+        snapshot = self.graph.snapshot().stored
         nodes, edges = snapshot.catalog.node_by_name, snapshot.catalog.edge_by_name
         ids: list[str] = snapshot.dataset(nodes[name]).scan(["id"])["id"].to_pylist()
         known: list[str] = snapshot.dataset(edges["Knows"]).scan(["id"])["id"].to_pylist()

@@ -57,7 +57,7 @@ class Place:
         self.graph = Graph.init(self.uri, SCHEMA)
 
     def assert_whole(self) -> None:
-        snapshot = self.graph.snapshot()
+        snapshot = self.graph.snapshot().stored
         for entity in snapshot.catalog.entities:
             ids = snapshot.dataset(entity).scan(["id"])["id"].to_pylist()
             assert len(ids) == len(set(ids)) == self.people
@@ -74,7 +74,7 @@ class Place:
 
     def files_named(self) -> int:
         """How many files there are that a commit names, of loads that only add."""
-        snapshot = self.graph.snapshot()
+        snapshot = self.graph.snapshot().stored
         entities = snapshot.catalog.entities
         return sum(len(snapshot.dataset(entity).fragment_ids) for entity in entities)
 
@@ -199,7 +199,7 @@ def test_workers_that_see_another_disk_are_named_and_write_nothing(
 
 def stage_elsewhere(uri: str, source: str) -> None:
     """Inside a driver: tasks that see nothing where the driver sees the graph."""
-    snapshot = Graph.open(uri).snapshot()
+    snapshot = Graph.open(uri).snapshot().stored
     job = StageJob(
         catalog=snapshot.catalog,
         uris={e.table_key: snapshot.staging_uri(e) for e in snapshot.catalog.entities},

@@ -85,7 +85,7 @@ class Place:
         return {"mode": "append", "engine": "local", "load_id": "x", **bad_rows, **options}
 
     def rows(self) -> dict[str, list[tuple[Any, ...]]]:
-        snapshot = Graph.open(str(self.place / "graph")).snapshot()
+        snapshot = Graph.open(str(self.place / "graph")).snapshot().stored
         columns = {"Person": ("name", "age"), "Knows": ("src", "dst")}
         return {
             entity.name: sorted(

@@ -82,7 +82,7 @@ class Place:
 
     def assert_loaded_once(self) -> None:
         for graph in (self.graph, Graph.open(self.uri)):
-            snapshot = graph.snapshot()
+            snapshot = graph.snapshot().stored
             people, knows = snapshot.catalog.nodes[0], snapshot.catalog.edges[0]
             names = snapshot.dataset(people).scan(["name"])["name"].to_pylist()
             assert sorted(names) == [f"p{n:04}" for n in range(COUNT)]
@@ -396,7 +396,7 @@ def test_a_branch_made_for_a_load_is_there_when_it_is_resumed(place: Place) -> N
     result = place.load(branch="draft", from_="main", resume=True)
     assert result.resumed_tasks
     assert result.total_entities == len(ROWS)
-    assert place.graph.snapshot("main").dataset(place.graph.catalog.nodes[0]).row_count == 0
+    assert place.graph.snapshot("main").stored.dataset(place.graph.catalog.nodes[0]).row_count == 0
 
 
 def test_a_task_that_ends_after_its_load_leaves_nothing(place: Place) -> None:
@@ -429,7 +429,7 @@ def test_of_two_copies_of_a_task_the_later_one_leaves_nothing(
 
 
 def whole_input(place: Place) -> tuple[StageJob, NamedTask]:
-    snapshot = place.graph.snapshot()
+    snapshot = place.graph.snapshot().stored
     job = StageJob(
         catalog=snapshot.catalog,
         uris={e.table_key: snapshot.staging_uri(e) for e in snapshot.catalog.entities},

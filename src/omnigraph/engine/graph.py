@@ -21,16 +21,16 @@ from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.base.progress import Progress
+from omnigraph.engine.at import At, Reader
 from omnigraph.engine.bad_rows import BadRows
-from omnigraph.engine.blob import Blob, find_blob
-from omnigraph.engine.export import Target, export
+from omnigraph.engine.blob import Blob
+from omnigraph.engine.export import Target
 from omnigraph.engine.frames import readable, scratch_folders
 from omnigraph.engine.load import load, rehearse
-from omnigraph.engine.maintain import index_infos, optimize
+from omnigraph.engine.maintain import optimize
 from omnigraph.engine.merge import merge
 from omnigraph.engine.preparation import Request
-from omnigraph.engine.query import PlanCache, ask, explain_plan
-from omnigraph.engine.query import analyze as analyze_plan
+from omnigraph.engine.query import PlanCache
 from omnigraph.engine.results import (
     CommitInfo,
     ExportResult,
@@ -43,16 +43,14 @@ from omnigraph.engine.results import (
 )
 from omnigraph.engine.settings import Settings
 from omnigraph.engine.stream import stream
-from omnigraph.engine.text import QUERY, SCHEMA, Text, as_source
+from omnigraph.engine.text import QUERY, SCHEMA, Text, as_source, named
 from omnigraph.engine.travel import Moment, commit_at
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.read.context import Budget
 from omnigraph.read.topology.cache import RuntimeCache
 from omnigraph.read.topology.disk import DiskCache
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.snapshot import Snapshot
-from omnigraph.store.statistics import Statistics, gather
+from omnigraph.store.statistics import Statistics
 from omnigraph.write.check import Asking
 from omnigraph.write.recover import recover_all
 from omnigraph.write.sidecar import drop_orphans
@@ -83,6 +81,7 @@ class Graph:
         self._plans = PlanCache()
         self._asking = Asking()
         self._cache = RuntimeCache(disk=_disk_cache(store, settings))
+        self._reader = Reader(store, settings, self._plans, self._cache)
         self._spark: Spark | None = None
 
     # Making, opening, closing --------------------------------------------------------------------
@@ -90,7 +89,7 @@ class Graph:
     @classmethod
     def init(
         cls,
-        uri: str,
+        uri: str | os.PathLike[str],
         schema: Text,
         *,
         durability: str = "fsync",
@@ -104,7 +103,7 @@ class Graph:
         source = as_source(schema, SCHEMA)
         settings = Settings.from_environment()
         store = GraphStore.init(
-            uri,
+            os.fspath(uri),
             compile_schema(source),
             source=source.text,
             actor=actor,
@@ -117,7 +116,7 @@ class Graph:
     @classmethod
     def open(
         cls,
-        uri: str,
+        uri: str | os.PathLike[str],
         *,
         read_only: bool = False,
         durability: str = "fsync",
@@ -131,7 +130,7 @@ class Graph:
         """
         settings = settings or Settings.from_environment()
         store = GraphStore.open(
-            uri,
+            os.fspath(uri),
             clock=clock or SystemClock(),
             durability=_durability(durability),
             access=settings.bucket_access,
@@ -158,6 +157,9 @@ class Graph:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.uri}{', read only' * self._is_read_only}>"
 
     @property
     def uri(self) -> str:
@@ -307,36 +309,31 @@ class Graph:
     def query(
         self,
         source: Text,
-        name: str | None = None,
+        name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = MAIN,
-        snapshot: Moment | None = None,
+        snapshot: Moment | At | CommitInfo | None = None,
         timeout_s: float | None = None,
         memory_bytes: int | None = None,
         cancel: threading.Event | None = None,
     ) -> QueryResult:
         """Run one read query of `source` at a branch's head, or at a moment (see `at`).
 
+        `source` is the text of one or more queries, or the path of a `.gq` file. `name` says which
+        of them; where there is one, it may be left out: `graph.query(source, {"email": "ada@x"})`.
+
         It may take `memory_bytes` (a quarter of the machine's memory if left out) and `timeout_s`;
         past either it ends in `resource_limit`. Another thread ends it by setting `cancel`.
         """
-        return ask(
-            as_source(source, QUERY),
-            name=name,
-            given=params or {},
-            snapshot=self._snapshot(branch, snapshot),
-            plans=self._plans,
-            cache=self._cache,
-            now_ms=self._store.clock.now_ms(),
-            budget=self._budget(timeout_s, memory_bytes, cancel),
-            mode=self._settings.traversal_mode,
+        return self._at(branch, snapshot).query(
+            source, name, params, timeout_s=timeout_s, memory_bytes=memory_bytes, cancel=cancel
         )
 
     def mutate(
         self,
         source: Text,
-        name: str | None = None,
+        name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = MAIN,
@@ -348,11 +345,12 @@ class Graph:
         from omnigraph.engine.mutate import mutate
 
         self._check_writable()
+        name, given = named(name, params)
         return mutate(
             self._store,
             as_source(source, QUERY),
             name=name,
-            given=params or {},
+            given=given,
             branch=BranchName(branch),
             actor=actor,
             message=message,
@@ -365,33 +363,18 @@ class Graph:
     def explain(
         self,
         source: Text,
-        name: str | None = None,
+        name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = MAIN,
-        snapshot: Moment | None = None,
+        snapshot: Moment | At | CommitInfo | None = None,
         analyze: bool = False,
     ) -> str:
         """The plan of a query for this graph, a step a line, with the rows to expect of each.
 
         With `analyze` it is run, with `params`, and each line says what came of it in what time.
         """
-        text, held = as_source(source, QUERY), self._snapshot(branch, snapshot)
-        if not analyze:
-            return explain_plan(
-                text, name=name, snapshot=held, plans=self._plans, cache=self._cache
-            )
-        return analyze_plan(
-            text,
-            name=name,
-            given=params or {},
-            snapshot=held,
-            plans=self._plans,
-            cache=self._cache,
-            now_ms=self._store.clock.now_ms(),
-            budget=self._budget(),
-            mode=self._settings.traversal_mode,
-        )
+        return self._at(branch, snapshot).explain(source, name, params, analyze=analyze)
 
     def blob(
         self,
@@ -401,20 +384,13 @@ class Graph:
         name: str,
         *,
         branch: str = MAIN,
-        snapshot: Moment | None = None,
+        snapshot: Moment | At | CommitInfo | None = None,
     ) -> Blob:
         """The bytes of a Blob property: `graph.blob("node", "Person", "ada", "photo").read()`.
 
         No byte is read before `read` asks for it. `kind` is node or edge.
         """
-        return find_blob(
-            self._snapshot(branch, snapshot),
-            graph_id=self._store.graph_id,
-            kind=kind,
-            type_name=type_,
-            id_=id_,
-            name=name,
-        )
+        return self._at(branch, snapshot).blob(kind, type_, id_, name)
 
     def export(
         self,
@@ -423,7 +399,7 @@ class Graph:
         types: Iterable[str] | None = None,
         format: str = "jsonl",
         branch: str = MAIN,
-        snapshot: Moment | None = None,
+        snapshot: Moment | At | CommitInfo | None = None,
         overwrite: bool = False,
     ) -> ExportResult:
         """Write a branch, or a moment of it, for others; a load of it gives an equal graph.
@@ -432,14 +408,8 @@ class Graph:
         stream of bytes. A file is there whole or not at all. `types` names the types to write; all
         if left out.
         """
-        held = self._snapshot(branch, snapshot)
-        return export(
-            held,
-            target,
-            schema_source=self._store.schemas.source(held.schema_hash),
-            types=types,
-            format_=format,
-            overwrite=overwrite,
+        return self._at(branch, snapshot).export(
+            target, types=types, format=format, overwrite=overwrite
         )
 
     # History -------------------------------------------------------------------------------------
@@ -479,18 +449,25 @@ class Graph:
         """One commit, of whichever branch."""
         return CommitInfo.of(self._store.commit(CommitId(id_)))
 
-    def snapshot(self, branch: str = MAIN) -> Snapshot:
-        """The head of a branch, held still."""
-        return self._store.snapshot(BranchName(branch))
+    def snapshot(self, branch: str = MAIN) -> At:
+        """The head of a branch, held still: `graph.snapshot().query(…)`."""
+        return At(self._store.snapshot(BranchName(branch)), self._reader)
 
-    def at(self, moment: Moment, branch: str = MAIN) -> Snapshot:
-        """The past, held still: a commit by its id, or the branch as it was.
+    def at(self, moment: Moment | At | CommitInfo, branch: str = MAIN) -> At:
+        """The past, held still: `graph.at("2026-03-01").query(…)`.
 
-        `moment` is a commit id, a manifest version (`graph_manifest_version` of a commit), or a
-        time: the last commit at or before it counts. Text is an id or a time in ISO 8601.
+        `moment` is a commit or its id, a manifest version (`graph_manifest_version` of a commit),
+        or a time: the last commit of the branch at or before it counts. Text is an id or a time in
+        ISO 8601.
         """
+        if isinstance(moment, At):
+            if moment.reader is self._reader:
+                return moment
+            moment = moment.graph_commit_id
+        elif isinstance(moment, CommitInfo):
+            moment = moment.graph_commit_id
         commit = commit_at(self._store, moment, BranchName(branch))
-        return self._store.snapshot_at(commit)
+        return At(self._store.snapshot_at(commit), self._reader)
 
     # Upkeep --------------------------------------------------------------------------------------
 
@@ -501,22 +478,14 @@ class Graph:
 
     def stats(self, branch: str = MAIN) -> Statistics:
         """Rows, files and index coverage of every table, without reading a row."""
-        return gather(self.snapshot(branch))
+        return self.snapshot(branch).stats()
 
     def indexes(self, branch: str = MAIN) -> list[IndexInfo]:
-        return index_infos(self.stats(branch))
+        return self.snapshot(branch).indexes()
 
     # Inside --------------------------------------------------------------------------------------
 
-    def _budget(
-        self,
-        timeout_s: float | None = None,
-        memory_bytes: int | None = None,
-        cancel: threading.Event | None = None,
-    ) -> Budget:
-        return Budget(memory_bytes or self._settings.query_memory_bytes, timeout_s, cancel)
-
-    def _snapshot(self, branch: str, moment: Moment | None) -> Snapshot:
+    def _at(self, branch: str, moment: Moment | At | CommitInfo | None) -> At:
         return self.snapshot(branch) if moment is None else self.at(moment, branch)
 
     def _session(self, given: Any) -> "Spark":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from omnigraph.base.errors import Unsupported
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.base.violations import Violations
+from omnigraph.base.words import amount
 from omnigraph.engine.html import html_table
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class CommitInfo:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class QueryResult:
     """Rows of one query at one commit. Iterating gives dicts; `to_arrow` gives the columns."""
 
@@ -93,8 +94,32 @@ class QueryResult:
 
         return replace(self, table=readable(self.table))
 
+    def __repr__(self) -> str:
+        columns = ", ".join(self.columns)
+        rows = amount(len(self), "row")
+        return f"<QueryResult of {self.query_name}: {rows} ({columns}) at {self.graph_commit_id}>"
+
     def to_pandas(self) -> "pandas.DataFrame":
-        return self.table.to_pandas()
+        """A frame whose columns have the types that the query gives them, with nulls or without.
+
+        Integers and booleans are pandas' nullable ones (`Int64`, `boolean`): 64 bits stay exact
+        beside a null. A `Date` is `datetime64[ms]` and a `DateTime` `datetime64[ms, UTC]`, with
+        `NaT` for null; a float has `NaN` for null, which no stored value is.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise Unsupported("to_pandas without pandas", instead="pip install pandas") from None
+        import pyarrow as pa
+
+        nullable = {
+            pa.int32(): pandas.Int32Dtype(),
+            pa.int64(): pandas.Int64Dtype(),
+            pa.uint32(): pandas.UInt32Dtype(),
+            pa.uint64(): pandas.UInt64Dtype(),
+            pa.bool_(): pandas.BooleanDtype(),
+        }
+        return self.table.to_pandas(types_mapper=nullable.get, date_as_object=False)
 
     def to_polars(self) -> "polars.DataFrame":
         try:

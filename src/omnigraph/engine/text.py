@@ -1,14 +1,19 @@
-"""Texts as callers give them: the text itself, a path to it, or one already read."""
+"""Texts as callers give them: the text itself, a path to it, or one already read; and which query
+of a text is meant, with which parameters.
+"""
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from omnigraph.base.errors import FileMissing, StorageFailed
+from omnigraph.base.errors import ArgumentInvalid, FileMissing, StorageFailed
 from omnigraph.base.span import SourceText
 from omnigraph.lang.source import decode_source
 
-__all__ = ["QUERY", "SCHEMA", "Text", "as_source", "read_bytes", "read_source"]
+__all__ = ["QUERY", "SCHEMA", "Text", "as_source", "named", "read_bytes", "read_source"]
 
-Text = str | Path | SourceText
+Text = str | os.PathLike[str] | SourceText
 """A `str` is the text, unless it is one word that ends like a file of the language."""
 
 SCHEMA = ".pg"
@@ -20,12 +25,28 @@ def as_source(text: Text, language: str) -> SourceText:
     match text:
         case SourceText():
             return text
-        case Path():
-            return read_source(text, language)
         case str() if text.endswith(language) and not any(c.isspace() for c in text):
             return read_source(Path(text), language)
         case str():
             return SourceText(text, "<schema>" if language == SCHEMA else "<query>")
+        case os.PathLike():
+            return read_source(Path(text), language)
+
+
+def named(name: object, params: object) -> tuple[str | None, Mapping[str, Any]]:
+    """Which query, and its parameters: they may stand in the place of the name that is left out."""
+    if isinstance(name, Mapping):
+        if params is not None:
+            rule = "the name comes before the parameters: (source, name, params)"
+            raise ArgumentInvalid(argument="name", value=str(name), rule=rule)
+        name, params = None, name
+    if not (name is None or isinstance(name, str)):
+        rule = "it is the name of a query, as text; parameters are a dict"
+        raise ArgumentInvalid(argument="name", value=str(name), rule=rule)
+    if not (params is None or isinstance(params, Mapping)):
+        rule = 'they are a dict of values by name, such as {"name": "Ada"}'
+        raise ArgumentInvalid(argument="params", value=str(params), rule=rule)
+    return name, params or {}
 
 
 def read_source(file: Path, language: str) -> SourceText:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from omnigraph.base.clock import is_ulid
-from omnigraph.base.errors import CommitMissing, MomentMissing
+from omnigraph.base.errors import ArgumentInvalid, CommitMissing, MomentMissing
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import GraphStore
@@ -20,7 +20,7 @@ Moment = CommitId | str | int | datetime
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def commit_at(store: GraphStore, moment: Moment, branch: BranchName) -> CommitId:
+def commit_at(store: GraphStore, moment: object, branch: BranchName) -> CommitId:
     """The newest commit of the branch that is not after the moment; an id means itself."""
     match moment:
         case int():
@@ -33,6 +33,9 @@ def commit_at(store: GraphStore, moment: Moment, branch: BranchName) -> CommitId
             return CommitId(moment)
         case str():
             return commit_at(store, _time(moment), branch)
+        case _:
+            rule = "it is a commit, the id of one, a manifest version, or a time"
+            raise ArgumentInvalid(argument="snapshot", value=str(moment), rule=rule)
 
 
 def _newest(

@@ -144,7 +144,7 @@ def check(graph: Graph, **where: Any) -> None:
             answer = graph.query(text(question), **where)
             commit = answer.graph_commit_id
             if commit not in expected:
-                snapshot, cache = graph.at(commit), RuntimeCache()
+                snapshot, cache = graph.at(commit).stored, RuntimeCache()
                 expected[commit] = [plainly(snapshot, q, cache) for q in QUESTIONS]
             assert answer.to_pylist() == expected[commit][QUESTIONS.index(question)], question
 
@@ -247,5 +247,5 @@ def test_readers_beside_a_writer_see_whole_commits(graph: Graph) -> None:
     assert len({commit for _, commit, _ in seen}) > 1
     caches = {commit: RuntimeCache() for _, commit, _ in seen}
     for question, commit in {(question, commit) for question, commit, _ in seen}:
-        expected = plainly(graph.at(commit), question, caches[commit])
+        expected = plainly(graph.at(commit).stored, question, caches[commit])
         assert all(r == expected for q, c, r in seen if (q, c) == (question, commit)), question

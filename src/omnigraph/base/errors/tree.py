@@ -22,6 +22,12 @@ class OmnigraphError(Exception):
 
     code: ClassVar[str] = "internal"
 
+    def __post_init__(self) -> None:
+        # A traceback shows notes below the message: whoever does not catch the error sees the
+        # place it points at and the hint all the same.
+        if beside := self.render().removeprefix(f"error: {self.message}").strip("\n"):
+            self.add_note(beside)
+
     @property
     def message(self) -> str:
         """One sentence: what was wrong, and where."""

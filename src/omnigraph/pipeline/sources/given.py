@@ -40,13 +40,25 @@ def as_table(name: str, frame: Any) -> pa.Table:
             # An index with a name is data, as it is for whatever pandas writes; others count rows.
             named = [level for level, name in enumerate(frame.index.names) if name is not None]
             columns = frame.reset_index(level=named) if named else frame
-            return pa.Table.from_pandas(columns, preserve_index=False)
+            return _without_empty_types(pa.Table.from_pandas(columns, preserve_index=False))
         return pa.RecordBatchReader.from_stream(frame).read_all()
     # An OSError is how Arrow tells what went wrong behind its stream interface.
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
         told = re.split(r"\n|\. Detail: ", str(error))[0]
         reason = f"it is no table of plain columns ({told})"
         raise SourceInvalid(file=name, reason=reason) from error
+
+
+def _without_empty_types(table: pa.Table) -> pa.Table:
+    """The table with untyped nulls in columns that hold nothing else.
+
+    pandas has no null for text or days: a column without a value is one of floats, which says
+    nothing about what it would hold.
+    """
+    for number, column in enumerate(table.columns):
+        if column.null_count == len(column):
+            table = table.set_column(number, table.field(number).name, pa.nulls(len(column)))
+    return table
 
 
 def inline_lines(name: str, data: bytes) -> Iterator[InlineLines]:

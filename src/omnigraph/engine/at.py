@@ -1,0 +1,169 @@
+"""`At`: a graph at one commit, held still. Reading it asks nothing about newer commits.
+
+    yesterday = graph.at("2026-03-01T12:00Z")
+    yesterday.query("people.gq", "staff")
+    graph.query("people.gq", "staff", snapshot=yesterday)  # the same
+
+`Graph` reads through it too: each of its reading methods makes one for its call.
+"""
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.engine.blob import Blob, find_blob
+from omnigraph.engine.export import Target, export
+from omnigraph.engine.maintain import index_infos
+from omnigraph.engine.query import PlanCache, ask, explain_plan
+from omnigraph.engine.query import analyze as analyze_plan
+from omnigraph.engine.results import CommitInfo, ExportResult, IndexInfo, QueryResult
+from omnigraph.engine.settings import Settings
+from omnigraph.engine.text import QUERY, Text, as_source, named
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.read.context import Budget
+from omnigraph.read.topology.cache import RuntimeCache
+from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.snapshot import Snapshot
+from omnigraph.store.statistics import Statistics, gather
+
+__all__ = ["At", "Reader"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What reading takes beside a snapshot: made once, by the `Graph`."""
+
+    store: GraphStore
+    settings: Settings
+    plans: PlanCache
+    cache: RuntimeCache
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class At:
+    """A graph at one commit. `Graph.at` and `Graph.snapshot` make it."""
+
+    stored: Snapshot
+    """What storage holds of the commit: for this package's own use."""
+    reader: Reader
+
+    @property
+    def commit(self) -> CommitInfo:
+        return CommitInfo.of(self.stored.commit)
+
+    @property
+    def graph_commit_id(self) -> str:
+        return self.stored.commit.id
+
+    @property
+    def branch(self) -> str:
+        """The branch that was asked for; of a commit that was asked for, the one it was made on."""
+        return self.stored.branch
+
+    @property
+    def catalog(self) -> Catalog:
+        """The schema of the commit, as the languages see it."""
+        return self.stored.catalog
+
+    def __repr__(self) -> str:
+        commit = self.commit
+        made = commit.created_at.isoformat(sep=" ", timespec="milliseconds")
+        return f"<At {commit.graph_commit_id}: {commit.kind} on {self.branch}, {made}>"
+
+    def query(
+        self,
+        source: Text,
+        name: str | Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout_s: float | None = None,
+        memory_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> QueryResult:
+        """Run one read query of `source`; see `Graph.query`."""
+        name, given = named(name, params)
+        reader = self.reader
+        return ask(
+            as_source(source, QUERY),
+            name=name,
+            given=given,
+            snapshot=self.stored,
+            plans=reader.plans,
+            cache=reader.cache,
+            now_ms=reader.store.clock.now_ms(),
+            budget=self._budget(timeout_s, memory_bytes, cancel),
+            mode=reader.settings.traversal_mode,
+        )
+
+    def explain(
+        self,
+        source: Text,
+        name: str | Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        analyze: bool = False,
+    ) -> str:
+        """The plan of a query; see `Graph.explain`."""
+        name, given = named(name, params)
+        text, reader = as_source(source, QUERY), self.reader
+        if not analyze:
+            return explain_plan(
+                text, name=name, snapshot=self.stored, plans=reader.plans, cache=reader.cache
+            )
+        return analyze_plan(
+            text,
+            name=name,
+            given=given,
+            snapshot=self.stored,
+            plans=reader.plans,
+            cache=reader.cache,
+            now_ms=reader.store.clock.now_ms(),
+            budget=self._budget(),
+            mode=reader.settings.traversal_mode,
+        )
+
+    def blob(self, kind: str, type_: str, id_: str, name: str) -> Blob:
+        """The bytes of a Blob property; see `Graph.blob`."""
+        return find_blob(
+            self.stored,
+            graph_id=self.reader.store.graph_id,
+            kind=kind,
+            type_name=type_,
+            id_=id_,
+            name=name,
+        )
+
+    def export(
+        self,
+        target: Target,
+        *,
+        types: Iterable[str] | None = None,
+        format: str = "jsonl",
+        overwrite: bool = False,
+    ) -> ExportResult:
+        """Write the graph for others; see `Graph.export`."""
+        return export(
+            self.stored,
+            target,
+            schema_source=self.reader.store.schemas.source(self.stored.schema_hash),
+            types=types,
+            format_=format,
+            overwrite=overwrite,
+        )
+
+    def stats(self) -> Statistics:
+        """Rows, files and index coverage of every table, without reading a row."""
+        return gather(self.stored)
+
+    def indexes(self) -> list[IndexInfo]:
+        return index_infos(self.stats())
+
+    def _budget(
+        self,
+        timeout_s: float | None = None,
+        memory_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Budget:
+        usual_bytes = self.reader.settings.query_memory_bytes
+        return Budget(memory_bytes or usual_bytes, timeout_s, cancel)
