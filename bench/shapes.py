@@ -1,0 +1,211 @@
+"""Questions of many shapes beside other systems, in one run on one machine.
+
+    python bench/shapes.py                       size S, every system
+    python bench/shapes.py --size M --only "mutual trust,by day"
+    python bench/shapes.py --state "after a delete"
+
+Where `queries.py` asks what a social network is asked, this asks what else a graph is asked: values
+of edges summed and grouped, cycles, edges back, large answers, walks from everywhere; on the graph
+as it was loaded, after deletes, on a fork, and first after a commit. Each system works in a process
+of its own on a copy of what it loaded, and rounds are interleaved. Answers must agree, or the run
+fails. Beside our clock time stands our processor time, which other work on the machine disturbs
+less.
+"""
+
+import argparse
+import hashlib
+import importlib
+import math
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from payments.data import SIZES, hub, make
+from payments.questions import LARGE, SMALL, STATES, WARM
+from worker import Steps, Worker, show
+
+OURS = "omnigraph"
+SYSTEMS = (OURS, "ladybug", "duckdb")
+ROUNDS = 7
+ACCOUNTS = [7, 77, 300, 901, 1907]
+"""Of whom small questions ask; they are there at every size and in every state."""
+REPEATS = 4
+"""A small question is asked of each account so often in a round: one call is over too soon."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How long one question took, in seconds by the clock and of the processor, and its answer."""
+
+    wall: float
+    cpu: float
+    answer: str
+
+
+Figures = dict[tuple[str, str], dict[str, list[Asked]]]
+"""Every round, the first one first, per state, question and system."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--size", choices=SIZES, default="S")
+    parser.add_argument("--systems", default=",".join(SYSTEMS))
+    parser.add_argument("--only", default="", help="questions, with commas between")
+    parser.add_argument("--state", choices=STATES, help="one state of the graph only")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--directory", type=Path, default=Path(tempfile.gettempdir()) / "ogbench")
+    chosen = parser.parse_args()
+    files = make(chosen.size, chosen.directory)
+    home = chosen.directory / f"payments-db-{chosen.size}"
+    names = chosen.systems.split(",")
+    workers = [Worker(name, start, name, files, home / name) for name in names]
+    only = _questions(chosen.only)
+    try:
+        figures: Figures = {}
+        for state, questions in STATES.items():
+            for worker in workers:
+                worker.call("reach", state)
+            if chosen.state in (None, state):
+                asked = [q for q in questions if q in only]
+                measure(workers, state, asked, figures, rounds=chosen.rounds, hub=hub(files))
+        report(figures, workers)
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+def _questions(given: str) -> list[str]:
+    """The names may hold commas themselves."""
+    return [name for name in WARM if not given or name in given]
+
+
+def measure(
+    workers: list[Worker],
+    state: str,
+    questions: list[str],
+    figures: Figures,
+    *,
+    rounds: int,
+    hub: int,
+) -> None:
+    pairs = _pairs()
+    for name in questions:
+        numbers = [hub] if "hub" in name else ACCOUNTS * REPEATS if name in SMALL else [None]
+        if state == "first after a commit":
+            numbers = numbers[:1]
+        for _ in range(rounds + 1):
+            if state == "first after a commit":
+                ends = next(pairs)
+                for worker in workers:
+                    worker.call("commit", ends)
+            answers = {}
+            for worker in workers:
+                _, asked = worker.call("ask", (name, numbers))
+                figures.setdefault((state, name), {}).setdefault(worker.name, []).append(asked)
+                answers[worker.name] = asked.answer
+            if len({answer.split(" ")[0] for answer in answers.values()}) > 1:
+                sys.exit(f"the systems disagree on {name} {state}: {answers}")
+
+
+def _pairs() -> Iterator[tuple[int, int]]:
+    """Ends of new edges, each once and none of a closed account."""
+    return ((source, target) for source in range(3, 500, 2) for target in range(4, 500, 50))
+
+
+def report(figures: Figures, workers: list[Worker]) -> None:
+    names = [w.name for w in workers]
+    head = "".join(f"{w.name + ' ' + w.version:>18}" for w in workers)
+    print(
+        f"load average {os.getloadavg()[0]:.1f}\n\n{'median':44}{head}{'ratio':>9}{'our cpu':>12}"
+    )
+    ratios: dict[str, list[float]] = {}
+    for (state, question), by_system in figures.items():
+        # A first question after a commit is a first one in every round.
+        warm = {n: asked[1:] for n, asked in by_system.items()}
+        medians = {n: statistics.median(a.wall for a in warm[n]) for n in names}
+        others = [m for n, m in medians.items() if n != OURS]
+        line = f"{question + (', ' if state else '') + state:44}"
+        line += "".join(f"{show(medians[n]):>18}" for n in names)
+        if OURS in medians and others:
+            ratio = medians[OURS] / min(others)
+            ratios.setdefault(state, []).append(ratio)
+            line += f"{ratio:>8.2f}×"
+        if OURS in medians:
+            line += f"{show(statistics.median(a.cpu for a in warm[OURS])):>12}"
+        print(line)
+    print()
+    for state, found in ratios.items():
+        print(f"geometric mean, {state or 'as loaded'}: {_mean(found):.2f}×")
+    if ratios:
+        print(
+            f"geometric mean of all: {_mean([r for found in ratios.values() for r in found]):.2f}×"
+        )
+
+
+def _mean(ratios: list[float]) -> float:
+    return math.exp(statistics.mean(math.log(r) for r in ratios))
+
+
+# In a worker -------------------------------------------------------------------------------------
+
+
+def start(name: str, files: Path, place: Path) -> tuple[str, Steps]:
+    """The system, loaded once and opened as a copy that may be changed."""
+    system = importlib.import_module(f"payments.{name}_").Payments()
+    if not place.exists():
+        system.load(files, place)
+    scratch = place.with_name(f"{place.name}-scratch")
+    shutil.rmtree(scratch, ignore_errors=True)
+    shutil.copytree(place, scratch)
+    system.open(scratch)
+    changes = {"after a delete": system.delete, "on a fork": system.fork}
+    return system.version(), {
+        "reach": lambda state: changes[state]() if state in changes else None,
+        "commit": lambda ends: system.commit(*ends),
+        "ask": lambda asked: _asked(system, *asked),
+    }
+
+
+def _asked(system: Any, name: str, numbers: list[int | None]) -> Asked:
+    as_arrow = name in LARGE and "Python" not in name
+    wall, cpu = time.perf_counter(), time.process_time()
+    if as_arrow:
+        answers: list[Any] = [system.fetch(name)]
+    else:
+        answers = [system.ask(name, number) for number in numbers]
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return Asked(wall / len(numbers), cpu / len(numbers), _digest(answers, is_ordered=name))
+
+
+def _digest(answers: list[Any], *, is_ordered: str) -> str:
+    """Equal for equal answers, with a look at the first rows."""
+    rows = []
+    for answer in answers:
+        found = _rows(answer) if isinstance(answer, pa.Table) else answer
+        found = [tuple(_rounded(value) for value in row) for row in found]
+        rows.append(sorted(found) if is_ordered in LARGE else found)
+    return f"{hashlib.sha256(repr(rows).encode()).hexdigest()[:16]} {str(rows)[:200]}"
+
+
+def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def _rounded(value: Any) -> Any:
+    """Means may be added up in any order."""
+    return f"{value:.9g}" if isinstance(value, float) else value
+
+
+if __name__ == "__main__":
+    main()
