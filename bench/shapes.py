@@ -8,8 +8,8 @@ Where `queries.py` asks what a social network is asked, this asks what else a gr
 of edges summed and grouped, cycles, edges back, large answers, walks from everywhere; on the graph
 as it was loaded, after deletes, on a fork, and first after a commit. Each system works in a process
 of its own on a copy of what it loaded, and rounds are interleaved. Answers must agree, or the run
-fails. Beside our clock time stands our processor time, which other work on the machine disturbs
-less.
+fails. Beside the time by the clock stands that of the processors, all cores together, which other
+work on the machine disturbs less.
 """
 
 import argparse
@@ -31,7 +31,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from payments.data import SIZES, hub, make
+from payments.data import SEED, SIZES, hub, make
 from payments.questions import LARGE, SMALL, STATES, WARM
 from worker import Steps, Worker, show
 
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--directory", type=Path, default=Path(tempfile.gettempdir()) / "ogbench")
     chosen = parser.parse_args()
     files = make(chosen.size, chosen.directory)
-    home = chosen.directory / f"payments-db-{chosen.size}"
+    home = chosen.directory / f"payments-db-{chosen.size}-{SEED}"
     names = chosen.systems.split(",")
     workers = [Worker(name, start, name, files, home / name) for name in names]
     only = _questions(chosen.only)
@@ -125,36 +125,35 @@ def _pairs() -> Iterator[tuple[int, int]]:
 
 def report(figures: Figures, workers: list[Worker]) -> None:
     names = [w.name for w in workers]
-    head = "".join(f"{w.name + ' ' + w.version:>18}" for w in workers)
-    print(
-        f"load average {os.getloadavg()[0]:.1f}\n\n{'median':44}{head}{'ratio':>9}{'our cpu':>12}"
-    )
-    ratios: dict[str, list[float]] = {}
+    head = "".join(f"{w.name + ' ' + w.version:>18}" for w in workers) + f"{'ratio':>9}"
+    head += "".join(f"{n[:9] + ' cpu':>14}" for n in names) + f"{'ratio':>9}"
+    print(f"load average {os.getloadavg()[0]:.1f}\n\n{'median':44}{head}")
+    ratios: dict[str, list[tuple[float, float]]] = {}
     for (state, question), by_system in figures.items():
-        # A first question after a commit is a first one in every round.
-        warm = {n: asked[1:] for n, asked in by_system.items()}
-        medians = {n: statistics.median(a.wall for a in warm[n]) for n in names}
-        others = [m for n, m in medians.items() if n != OURS]
+        # The first round warms up; a first question after a commit is a first one in every round.
+        walls = {n: statistics.median(a.wall for a in by_system[n][1:]) for n in names}
+        cpus = {n: statistics.median(a.cpu for a in by_system[n][1:]) for n in names}
+        both = (_ratio(walls), _ratio(cpus))
+        ratios.setdefault(state, []).append(both)
         line = f"{question + (', ' if state else '') + state:44}"
-        line += "".join(f"{show(medians[n]):>18}" for n in names)
-        if OURS in medians and others:
-            ratio = medians[OURS] / min(others)
-            ratios.setdefault(state, []).append(ratio)
-            line += f"{ratio:>8.2f}×"
-        if OURS in medians:
-            line += f"{show(statistics.median(a.cpu for a in warm[OURS])):>12}"
+        line += "".join(f"{show(walls[n]):>18}" for n in names) + f"{both[0]:>8.2f}×"
+        line += "".join(f"{show(cpus[n]):>14}" for n in names) + f"{both[1]:>8.2f}×"
         print(line)
-    print()
+    print("\ngeometric mean of the ratios, by the clock and of processor time")
     for state, found in ratios.items():
-        print(f"geometric mean, {state or 'as loaded'}: {_mean(found):.2f}×")
-    if ratios:
-        print(
-            f"geometric mean of all: {_mean([r for found in ratios.values() for r in found]):.2f}×"
-        )
+        print(f"{state or 'as loaded':44}{_mean(found)}")
+    print(f"{'all':44}{_mean([r for found in ratios.values() for r in found])}")
 
 
-def _mean(ratios: list[float]) -> float:
-    return math.exp(statistics.mean(math.log(r) for r in ratios))
+def _ratio(seconds: dict[str, float]) -> float:
+    """Ours to the best of the others; NaN where there is nobody to compare."""
+    others = [s for name, s in seconds.items() if name != OURS]
+    return seconds[OURS] / min(others) if OURS in seconds and others else math.nan
+
+
+def _mean(ratios: list[tuple[float, float]]) -> str:
+    means = [math.exp(statistics.mean(map(math.log, each))) for each in zip(*ratios, strict=True)]
+    return "".join(f"{mean:8.2f}×" for mean in means)
 
 
 # In a worker -------------------------------------------------------------------------------------

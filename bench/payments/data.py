@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-SEED = 23
+SEED = 24
 COUNTRIES = [f"country {number:02}" for number in range(40)]
 KINDS = ["person", "shop", "bank", "fund"]
 CURRENCIES = ["EUR", "USD", "NOK", "GHS", "CLP", "JPY", "GBP", "CHF", "SEK", "DKK", "PLN", "CZK"]
@@ -94,8 +94,8 @@ def _tables(size: Size) -> dict[str, pa.Table]:
 def _pairs(rng: np.random.Generator, accounts: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Ends of edges: one in ten goes back over another, one in twenty repeats another."""
     rank = np.arange(accounts)
-    receiving = np.cumsum((rank + 20.0) ** -0.5)
-    sending = np.cumsum((rank + 50.0) ** -0.4)
+    receiving = np.cumsum((rank + 20.0) ** -0.75)
+    sending = np.cumsum((rank + 50.0) ** -0.6)
     who, whom = rng.permutation(accounts), rng.permutation(accounts)
     source = who[np.searchsorted(sending, rng.random(count) * sending[-1])]
     target = whom[np.searchsorted(receiving, rng.random(count) * receiving[-1])]

@@ -14,6 +14,7 @@ from omnigraph.base.errors import LimitExceeded
 from omnigraph.lang.plan import ir
 from omnigraph.lang.plan.ir import MIRRORED, CompareOp
 from omnigraph.read.compare import compare, is_member
+from omnigraph.read.ordering import Codes
 from omnigraph.read.run import run
 from omnigraph.read.sums import exact_sums, fitting
 from omnigraph.read.topology.cache import RuntimeCache
@@ -129,8 +130,9 @@ def test_membership_is_equality_with_one_of_the_options(left: pa.Array, options:
 def test_sums_are_exact_or_refused(rows: list[tuple[int, int, int]]) -> None:
     groups, values, weights = np.array(rows, dtype=np.int64).reshape(-1, 3).T
     expected = [sum(v * w for g, v, w in rows if g == group) for group in range(3)]
-    sums = exact_sums(values, weights, groups, 3)
+    sums = exact_sums(values, weights, Codes(groups, 3))
     assert sums.tolist() == expected
+    assert exact_sums(values, weights, None).tolist() == [sum(expected)]
     if all(-(2**63) <= total < 2**63 for total in expected):
         assert fitting(sums, np.dtype(np.int64), what="it").tolist() == expected
     else:

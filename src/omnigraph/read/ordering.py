@@ -14,11 +14,25 @@ from numpy.typing import NDArray
 
 from omnigraph.read.topology.csr import Ordinals
 
-__all__ = ["Codes", "combined", "distinct", "encode", "first_rows", "ranks", "sort_values"]
+__all__ = [
+    "Codes",
+    "combined",
+    "distinct",
+    "encode",
+    "first_rows",
+    "first_rows_of",
+    "loosely_combined",
+    "ranks",
+    "sort_values",
+]
 
 # Numbers that reach no further than this, for each of them, are renumbered through a table; beyond
 # it hashing them is cheaper.
 TABLE_PER_NUMBER = 4
+
+
+# Rows are looked at so many at a time for the first one of each number.
+FIRST_LOOK = 1 << 16
 
 
 class Codes(NamedTuple):
@@ -47,12 +61,29 @@ def encode(values: pa.Array) -> Codes:
 
 def combined(columns: list[Codes], count: int) -> Codes:
     """One number for each distinct row of the columns, dense: every number occurs."""
-    numbers, size = np.zeros(count, dtype=np.int64), 1
-    for column in columns:
+    return _dense(*_multiplied(columns, count))
+
+
+def loosely_combined(columns: list[Codes], count: int) -> Codes:
+    """As `combined`, but numbers that do not occur may be left in: no more of them than rows.
+
+    A table that long is filled in less time than it takes to close the gaps.
+    """
+    codes = _multiplied(columns, count)
+    return codes if codes.size <= count else _dense(*codes)
+
+
+def _multiplied(columns: list[Codes], count: int) -> Codes:
+    if not columns:
+        return Codes(np.zeros(count, dtype=np.int64), 1)
+    if len(columns) == 1:
+        return columns[0]
+    numbers, size = columns[0]
+    for column in columns[1:]:
         if size * column.size > np.iinfo(np.int64).max:
             numbers, size = _dense(numbers, size)
         numbers, size = numbers * column.size + column.numbers, size * column.size
-    return _dense(numbers, size)
+    return Codes(numbers, size)
 
 
 def first_rows(codes: Codes) -> Ordinals:
@@ -60,6 +91,21 @@ def first_rows(codes: Codes) -> Ordinals:
     rows = np.empty(codes.size, dtype=np.int64)
     rows[codes.numbers[::-1]] = np.arange(len(codes.numbers))[::-1]
     return rows
+
+
+def first_rows_of(codes: Codes, present: Ordinals) -> Ordinals:
+    """For each of these numbers, which are all that occur, the first row that has it."""
+    rows = np.full(codes.size, -1, dtype=np.int64)
+    left = len(present)
+    for start in range(0, len(codes.numbers), FIRST_LOOK):
+        here = codes.numbers[start : start + FIRST_LOOK]
+        fresh = np.flatnonzero(rows[here] < 0)[::-1]
+        rows[here[fresh]] = fresh + start
+        # Few numbers are soon met, all of them: there is no need to look at every row.
+        left = left if not len(fresh) else int(np.count_nonzero(rows[present] < 0))
+        if not left:
+            break
+    return rows[present]
 
 
 def distinct(numbers: Ordinals, size: int) -> tuple[Ordinals, Ordinals]:

@@ -20,9 +20,9 @@ from omnigraph.lang.plan.ir import (
     Predicate,
     PropertyOf,
 )
-from omnigraph.lang.schema.catalog import DST, SRC, EntityType
+from omnigraph.lang.schema.catalog import DST, SRC, EntityType, NodeType
 from omnigraph.store.arrow import arrow_type
-from omnigraph.store.identity import derive_ids, key_columns
+from omnigraph.store.identity import derive_ids, key_columns, plain_id
 
 __all__ = ["Pin", "ids_at", "pin_of", "pinned_ids"]
 
@@ -66,6 +66,8 @@ def ids_at(entity: EntityType, pins: Sequence[Pin]) -> pa.Array | None:
     by_name = {pin.field.name: pin for pin in pins if isinstance(pin.field, PropertyOf)}
     if not entity.key or not by_name.keys() >= set(entity.key):
         return None
+    if (plain := _plain_id(entity, by_name)) is not None:
+        return pa.array([plain], pa.string())
     columns = [_key_column(entity, name, by_name[name]) for name in entity.key]
     lengths = [len(column) for column in columns if column is not None]
     # Of several properties with several values each, every combination would be an id.
@@ -74,6 +76,17 @@ def ids_at(entity: EntityType, pins: Sequence[Pin]) -> pa.Array | None:
     if min(lengths) == 0:
         return pa.array([], pa.string())
     return derive_ids(entity, dict(zip(key_columns(entity), columns, strict=True))).drop_null()
+
+
+def _plain_id(entity: EntityType, pins: Mapping[str, Pin]) -> str | None:
+    """The id that one value of a key of one property makes, without the detour over a column."""
+    if len(entity.key) > 1 or not isinstance(entity, NodeType):
+        return None
+    (name,) = entity.key
+    pin, own = pins[name], entity.by_name[name].type
+    if len(pin.values) == 1 and pin.values[0] is not None and _is_same_kind(own, pin.type):
+        return plain_id(own, pin.values[0])
+    return None
 
 
 def _value(given: Literal | Parameter, parameters: Mapping[str, Value]) -> Value:

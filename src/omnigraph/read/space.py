@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from omnigraph.base.ids import TableKey
+from omnigraph.base.ids import TableKey, TypeName
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.read.topology.csr import Ordinals
 
@@ -56,6 +56,9 @@ class Space:
 
     def part_of(self, key: TableKey) -> Part | None:
         return next((part for part in self.parts if part.entity.table_key == key), None)
+
+    def part_named(self, name: TypeName) -> Part | None:
+        return next((part for part in self.parts if part.entity.name == name), None)
 
     def split(self, ordinals: Ordinals) -> Iterator[tuple[Part, Ordinals, Ordinals]]:
         """Each part with the positions in `ordinals` that fall into it, and their row numbers."""

@@ -86,6 +86,9 @@ class Stacked:
         """The values of these rows; a negative row gives null."""
         is_one = len(self._parts) == 1 and self._parts[0].rows is None
         if is_one or self._is_whole or len(rows) * WORTH_THE_WHOLE > self.count:
+            if len(rows) == 1 and rows[0] >= 0:
+                # A slice is had for a tenth of what a `take` costs, and a copy of it holds no more.
+                return pa.concat_arrays([self.whole.slice(rows[0], 1)])
             return self.whole.take(_index(rows))
         found, start, filled = [], 0, 0
         place = np.full(len(rows), -1, dtype=np.int64)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnigraph.base.errors import LimitExceeded
+from omnigraph.read.ordering import Codes
 from omnigraph.read.topology.csr import Ordinals
 
 __all__ = ["count_by_group", "exact_sums", "fitting", "multiplied"]
@@ -17,31 +18,33 @@ SAFE_IN_64_BITS = 2**62
 
 
 def exact_sums(
-    values: NDArray[Any], weights: Ordinals | None, groups: NDArray[np.integer], size: int
+    values: NDArray[Any], weights: Ordinals | None, groups: Codes | None
 ) -> NDArray[Any]:
     """The sum of the whole numbers of each group, each taken as often as its weight says.
 
-    The sums are 64-bit integers where that is safe, and Python's own beyond.
+    The sums are 64-bit integers where that is safe, and Python's own beyond. Without groups all
+    are one.
     """
     bound = _greatest(values) * _greatest(weights) * len(values)
     kind = np.dtype(np.int64 if bound < SAFE_IN_64_BITS else object)
     numbers = values.astype(kind, copy=False)
     if weights is not None:
         numbers = numbers * weights.astype(kind, copy=False)
+    if groups is None:
+        return np.array([numbers.sum()], dtype=kind)
     if bound < EXACT_IN_FLOAT:
-        return np.bincount(groups, weights=numbers, minlength=size).astype(np.int64)
-    sums = np.zeros(size, dtype=kind)
-    np.add.at(sums, groups, numbers)
+        sums = np.bincount(groups.numbers, weights=numbers, minlength=groups.size)
+        return sums.astype(np.int64)
+    sums = np.zeros(groups.size, dtype=kind)
+    np.add.at(sums, groups.numbers, numbers)
     return sums
 
 
-def count_by_group(
-    weights: Ordinals | None, groups: NDArray[np.integer], size: int, *, what: str
-) -> Ordinals:
+def count_by_group(weights: Ordinals | None, groups: Codes, *, what: str) -> Ordinals:
     """How many rows each group has, all weights together."""
     if weights is None:
-        return np.bincount(groups, minlength=size)
-    return fitting(exact_sums(weights, None, groups, size), np.dtype(np.int64), what=what)
+        return np.bincount(groups.numbers, minlength=groups.size)
+    return fitting(exact_sums(weights, None, groups), np.dtype(np.int64), what=what)
 
 
 def fitting(sums: NDArray[Any], kind: np.dtype[Any], *, what: str) -> NDArray[Any]:

@@ -197,6 +197,10 @@ class Tables:
 
         return self._cache.follow(key, key.family, build_or_follow)
 
+    def ends(self, name: TypeName) -> build.Ends:
+        """Both ends of each edge of a table, as rows of the node tables, in the table's order."""
+        return self._ends(self.edge(name))
+
     def _is_near(self, steps: Sequence[EdgeStep], nodes: Ordinals, hops: int) -> bool:
         """Whether all that a walk is likely to meet is few enough to look up."""
         looked_in = [

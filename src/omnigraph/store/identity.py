@@ -22,10 +22,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.clock import CROCKFORD, RANDOM_BITS, ULID_LETTERS, ulid_text
-from omnigraph.base.types import EnumOf, Scalar
+from omnigraph.base.types import EnumOf, Scalar, Value, ValueType
 from omnigraph.lang.schema.catalog import DST, SRC, EdgeType, EntityType, NodeType
 
-__all__ = ["derive_ids", "fresh_ids", "key_columns", "shown_id"]
+__all__ = ["derive_ids", "fresh_ids", "key_columns", "plain_id", "shown_id"]
 
 
 def key_columns(entity: EntityType) -> tuple[str, ...]:
@@ -49,6 +49,20 @@ def derive_ids(entity: EntityType, columns: Mapping[str, pa.Array | pa.ChunkedAr
             return texts[0]
         case NodeType() | EdgeType():
             return _json_array(texts)
+
+
+def plain_id(type_: ValueType, value: Value) -> str | None:
+    """What `derive_ids` makes of one value of a key of one property; None: ask it.
+
+    It knows texts and whole numbers, which nearly all keys are.
+    """
+    match type_, value:
+        case ((Scalar.STRING | EnumOf()), str()):
+            return value
+        case Scalar(), int() if type_.is_integer:
+            return str(int(value))
+        case _:
+            return None
 
 
 def fresh_ids(count: int, now_ms: int) -> pa.StringArray:

@@ -10,7 +10,7 @@ fold after the second, one pass over the edges instead of a row per path.
 import numpy as np
 
 from omnigraph.read.frame import Frame
-from omnigraph.read.ordering import distinct
+from omnigraph.read.ordering import Codes, distinct
 from omnigraph.read.sums import count_by_group, multiplied
 from omnigraph.read.topology.csr import Adjacency, Ordinals
 
@@ -41,10 +41,11 @@ def flow_into_targets(
         arrived = graph.in_degrees
     else:
         if origins is not None:
-            weights = count_by_group(weights, origins, graph.height, what=what)
+            weights = count_by_group(weights, Codes(origins, graph.height), what=what)
         assert weights is not None
         sent = np.repeat(weights, graph.degrees(None))
-        arrived = count_by_group(sent, graph.all_neighbours, graph.width, what=what)
+        targets = graph.all_neighbours.astype(np.int64, copy=False)
+        arrived = count_by_group(sent, Codes(targets, graph.width), what=what)
     reached = np.flatnonzero(arrived)
     return reached, arrived[reached]
 
@@ -56,4 +57,4 @@ def _flow_from_few(
     targets = graph.neighbours[ranges.positions()].astype(np.int64)
     reached, which = distinct(targets, graph.width)
     sent = None if weights is None else np.repeat(weights, ranges.counts)
-    return reached, count_by_group(sent, which, len(reached), what=what)
+    return reached, count_by_group(sent, Codes(which, len(reached)), what=what)

@@ -1,8 +1,10 @@
 """From one variable to another over edges.
 
-Every form comes down to runs of positions in an adjacency, one run per row: all neighbours of the
-origin, or the entries between origin and target where both are bound. More than one hop first
-works out who reaches whom, as an adjacency of its own, and goes on as if it were one hop.
+Nearly every form comes down to runs of positions in an adjacency, one run per row: all neighbours
+of the origin, or the entries between origin and target where both are bound. More than one hop
+first works out who reaches whom, as an adjacency of its own, and goes on as if it were one hop.
+Where every edge of a table is wanted an adjacency is of no help: the rows are the table's own, in
+its order, and what its edges hold need not be gathered.
 """
 
 from dataclasses import dataclass
@@ -10,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from omnigraph.base.ids import VariableName
-from omnigraph.lang.plan.ir import Expand
+from omnigraph.lang.plan.ir import Direction, Expand
 from omnigraph.read.context import Context
 from omnigraph.read.demand import Demand
 from omnigraph.read.frame import Binding, Frame
 from omnigraph.read.operators.count_paths import flow_into_targets, weigh
 from omnigraph.read.ordering import distinct
 from omnigraph.read.space import NULL, Space
-from omnigraph.read.topology.csr import Adjacency, Ordinals, Ranges
+from omnigraph.read.topology.csr import Adjacency, Ordinals, Ranges, Stored
 from omnigraph.read.topology.reach import reach
 
 __all__ = ["expand"]
@@ -36,9 +38,11 @@ def expand(frame: Frame, op: Expand, demand: Demand, context: Context) -> Frame:
     frame = _with_bound_ends(frame, op)
     if frame.count == 0:
         return _nowhere(frame.only(demand.live), op, context)
-    hop = _hop(frame, op, context)
     wants_target = op.target in demand.live and not op.is_target_bound
     wants_edge = op.edge_variable in demand.live
+    if wants_edge and (table := _whole_table(frame, op, context)) is not None:
+        return _every_edge(frame, op, table, demand, context)
+    hop = _hop(frame, op, context)
     if demand.allows_weights and not wants_target and not wants_edge:
         counts = _ranges(frame, op, hop).counts
         return weigh(frame.only(demand.live), counts, step=_described(op, context))
@@ -57,6 +61,63 @@ def _nowhere(frame: Frame, op: Expand, context: Context) -> Frame:
         edges = context.tables.edges(step.edge for step in op.steps)
         frame = frame.bind(op.edge_variable, Binding.none(edges))
     return frame
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Edges that all begin where a row of the frame is."""
+
+    edges: Space
+    origin_start: int
+    targets: Space
+    target_start: int
+    is_reversed: bool
+
+
+def _whole_table(frame: Frame, op: Expand, context: Context) -> _Table | None:
+    """The edges of one type, walked one way from all nodes there are; None: it asks for others."""
+    origin = frame.bindings[op.origin]
+    is_alone = frame.columns == 1 and origin.is_whole
+    if not is_alone or op.is_target_bound or len(op.steps) > 1:
+        return None
+    (step,) = op.steps
+    if step.direction is Direction.BOTH:
+        return None
+    is_reversed = step.direction is Direction.IN
+    edge, targets = context.tables.edge(step.edge), context.tables.nodes(op.target_types)
+    ends = (edge.source, edge.target)
+    here, there = ends[::-1] if is_reversed else ends
+    start, stop = origin.space.part_named(here), targets.part_named(there)
+    if start is None or stop is None:
+        return None
+    edges = context.tables.edges([step.edge])
+    return _Table(edges, start.start, targets, stop.start, is_reversed)
+
+
+def _every_edge(frame: Frame, op: Expand, table: _Table, demand: Demand, context: Context) -> Frame:
+    assert op.edge_variable is not None
+    count, wanted = table.edges.size, demand.live & {op.origin, op.target}
+    step = _described(op, context)
+    context.budget.admit(rows=count, columns=len(wanted) + 1, step=step, beside=frame)
+    made = Frame(count, {op.edge_variable: Binding(table.edges, None)})
+    if not wanted:
+        return made
+    ends = context.tables.ends(op.steps[0].edge)
+    both = (ends.sources, ends.targets)
+    origins, targets = both[::-1] if table.is_reversed else both
+    if op.origin in wanted:
+        space = frame.bindings[op.origin].space
+        made = made.bind(op.origin, Binding(space, _wide(origins, table.origin_start)))
+    if op.target in wanted:
+        made = made.bind(op.target, Binding(table.targets, _wide(targets, table.target_start)))
+    return made
+
+
+def _wide(rows: Stored, start: int) -> Ordinals:
+    numbers: Ordinals = rows.astype(np.int64)
+    if start:
+        numbers += start
+    return numbers
 
 
 def _flow(frame: Frame, op: Expand, hop: _Hop, context: Context) -> Frame:

@@ -5,6 +5,9 @@ variable superfluous, and the values of a property are told apart once per table
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from omnigraph.base.ids import VariableName
 from omnigraph.lang.plan.ir import (
@@ -21,18 +24,36 @@ from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.read.context import Context
 from omnigraph.read.expressions import column
 from omnigraph.read.frame import Binding, Frame
-from omnigraph.read.ordering import Codes, combined, encode, first_rows
+from omnigraph.read.ordering import Codes, encode, first_rows_of, loosely_combined
 from omnigraph.read.space import NULL
 from omnigraph.read.topology.csr import Ordinals
 
-__all__ = ["codes_of", "distinct_rows", "group_rows", "grouped"]
+__all__ = ["Groups", "codes_of", "distinct_rows", "group_rows"]
 
 # From one row in this many, telling all values of a table apart, once and for all, is worth it.
 WORTH_ENCODING = 4
 
 
-def group_rows(columns: Sequence[Column], frame: Frame, context: Context) -> Codes:
-    """A number for each row, equal where all columns are; every number below `size` occurs."""
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """A number for each row, equal where all columns are; some numbers may not occur."""
+
+    codes: Codes
+    entities: VariableName | None
+    """The variable whose entities are the groups: each by its number, where NULL is 0."""
+
+    def representatives(self, frame: Frame, present: Ordinals, columns: Sequence[Column]) -> Frame:
+        """A row for each of the numbers that occur, with the columns they are grouped by."""
+        if self.entities is not None:
+            own = frame.bindings[self.entities]
+            binding = Binding(own.space, present + NULL, own.is_optional)
+            kept = Frame(len(present), {self.entities: binding})
+        else:
+            kept = frame.take(first_rows_of(self.codes, present))
+        return Frame(kept.count, kept.bindings, made={c.name: c.expression for c in columns})
+
+
+def group_rows(columns: Sequence[Column], frame: Frame, context: Context) -> Groups:
     expressions = [column_.expression for column_ in columns]
     # A dict and not a set: groups come in the same order in every process.
     told = {
@@ -47,19 +68,17 @@ def group_rows(columns: Sequence[Column], frame: Frame, context: Context) -> Cod
         if not isinstance(expression, Literal | Parameter | Now)
         and not (isinstance(expression, _OF_VARIABLE) and expression.variable in told)
     ]
-    return combined(codes, frame.count)
+    combined = loosely_combined(codes, frame.count)
+    is_entity = len(told) == len(codes) == 1 and combined is codes[0]
+    return Groups(combined, next(iter(told)) if is_entity else None)
 
 
 def distinct_rows(columns: Sequence[Column], frame: Frame, context: Context) -> Frame:
     """One row per distinct combination; the columns are read later, from the row that is kept."""
-    first = first_rows(group_rows(columns, frame, context))
-    return grouped(frame, first, columns)
-
-
-def grouped(frame: Frame, first: Ordinals, columns: Sequence[Column]) -> Frame:
-    """The rows that represent the groups, with the columns they are grouped by."""
-    kept = frame.take(first)
-    return Frame(kept.count, kept.bindings, made={c.name: c.expression for c in columns})
+    groups = group_rows(columns, frame, context)
+    occurs = np.zeros(groups.codes.size, dtype=np.bool_)
+    occurs[groups.codes.numbers] = True
+    return groups.representatives(frame, np.flatnonzero(occurs), columns)
 
 
 def codes_of(expression: Expression, frame: Frame, context: Context) -> Codes:

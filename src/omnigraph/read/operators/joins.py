@@ -54,7 +54,8 @@ def match_counts(begun: Begun, matched: Frame) -> Ordinals:
     """How many rows of the sub-pattern each row of the enclosing pattern has."""
     assert matched.outer is not None
     what = "the number of rows of a counted pattern"
-    counts = count_by_group(matched.weights, matched.outer, begun.frame.count, what=what)
+    groups = Codes(matched.outer, begun.frame.count)
+    counts = count_by_group(matched.weights, groups, what=what)
     return counts[begun.rows]
 
 

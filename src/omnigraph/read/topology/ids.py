@@ -1,9 +1,10 @@
 """From the ids of a table to its row numbers.
 
-Two ways, the same answer: a few ids are found through sorted hashes of the table's ids, made when
+Three ways, the same answer: a few ids are found through sorted hashes of the table's ids, made when
 first needed; many are joined against the ids in one linear pass, which builds a hash table of its
-own and would be absurd for one id. A hash only proposes: the ids themselves are compared before a
-row is reported.
+own and would be absurd for one id; and one id is hashed in plain Python, since calls over arrays of
+one are nearly all of what a point read costs. A hash only proposes: the ids themselves are compared
+before a row is reported.
 """
 
 from collections.abc import Mapping
@@ -26,6 +27,8 @@ Hashes = NDArray[np.uint64]
 LOOKUP_COST = 4
 
 MIX = np.uint64(0xFF51AFD7ED558CCD)
+MIX_OF_ONE = int(MIX)
+LOW_64_BITS = 2**64 - 1
 WORD_BYTES = 8
 
 
@@ -57,6 +60,8 @@ class IdIndex:
             joined = pc.index_in(wanted, value_set=self.ids).fill_null(-1).to_numpy()
             rows: Ordinals = joined.astype(np.int64)
             return rows
+        if len(wanted) == 1:
+            return np.array([self._find_one(wanted[0].as_py())])
         table = self._hashed
         at = np.searchsorted(table.hashes, _hash(wanted, table.seed))
         rows = table.rows[np.minimum(at, len(table.rows) - 1)]
@@ -64,6 +69,14 @@ class IdIndex:
         if same.null_count:
             same = same.fill_null(fill_value=False)
         return np.where(same.to_numpy(zero_copy_only=False), rows, -1)
+
+    def _find_one(self, wanted: str | None) -> int:
+        if wanted is None:
+            return -1
+        hashes, rows, seed = self._hashed
+        at = int(hashes.searchsorted(np.uint64(_hash_of_one(wanted.encode(), seed))))
+        row = int(rows[min(at, len(rows) - 1)])
+        return row if self.ids[row].as_py() == wanted else -1
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The ids and their hashes as plain arrays."""
@@ -139,7 +152,8 @@ def _hash(texts: pa.Array, seed: int) -> Hashes:
     starts = offsets[:-1].astype(np.int64) - first
     lengths = np.diff(offsets).astype(np.int64)
     hashes = (lengths.astype(np.uint64) + np.uint64(seed << 32)) * MIX
-    for position in range(0, int(lengths.max(initial=0)), WORD_BYTES):
+    # Once even if all texts are empty: an empty text has one hash, whatever stands beside it.
+    for position in range(0, max(1, int(lengths.max(initial=0))), WORD_BYTES):
         rows = slice(None) if position == 0 else np.flatnonzero(lengths > position)
         left = np.minimum(lengths[rows] - position, WORD_BYTES)
         word = words[starts[rows] + position] << ((WORD_BYTES - left) * 8 % 64).astype(np.uint64)
@@ -147,3 +161,15 @@ def _hash(texts: pa.Array, seed: int) -> Hashes:
         mixed = (hashes[rows] ^ word) * MIX
         hashes[rows] = mixed ^ (mixed >> np.uint64(32))
     return hashes
+
+
+def _hash_of_one(text: bytes, seed: int) -> int:
+    """What `_hash` gives for the text."""
+    mixed = ((len(text) + (seed << 32)) * MIX_OF_ONE) & LOW_64_BITS
+    for position in range(0, max(1, len(text)), WORD_BYTES):
+        word = text[position : position + WORD_BYTES]
+        # The bytes of a short word are the high ones, as if what it lacks lay before it.
+        number = int.from_bytes(word, "little") << (WORD_BYTES - len(word)) * 8
+        mixed = ((mixed ^ number & LOW_64_BITS) * MIX_OF_ONE) & LOW_64_BITS
+        mixed ^= mixed >> 32
+    return mixed
