@@ -85,10 +85,9 @@ class Stacked:
     def take(self, rows: Ordinals) -> pa.Array:
         """The values of these rows; a negative row gives null."""
         is_one = len(self._parts) == 1 and self._parts[0].rows is None
+        if len(rows) == 1 and rows[0] >= 0:
+            return self._one(int(rows[0]))
         if is_one or self._is_whole or len(rows) * WORTH_THE_WHOLE > self.count:
-            if len(rows) == 1 and rows[0] >= 0:
-                # A slice is had for a tenth of what a `take` costs, and a copy of it holds no more.
-                return pa.concat_arrays([self.whole.slice(rows[0], 1)])
             return self.whole.take(_index(rows))
         found, start, filled = [], 0, 0
         place = np.full(len(rows), -1, dtype=np.int64)
@@ -98,6 +97,15 @@ class Stacked:
             place[own] = np.arange(filled, filled + len(own))
             filled, start = filled + len(own), start + part.count
         return pa.concat_arrays(found).take(_index(place))
+
+    def _one(self, row: int) -> pa.Array:
+        """A slice is had for a tenth of what a `take` costs, and a copy of it holds no more."""
+        for part in self._parts:
+            if row < part.count:
+                at = row if part.rows is None else int(part.rows[row])
+                return pa.concat_arrays([part.values.slice(at, 1)])
+            row -= part.count
+        raise IndexError("there is no such row")
 
     @property
     def _is_whole(self) -> bool:
