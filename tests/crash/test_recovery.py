@@ -1,7 +1,6 @@
 """Recovery itself: killed at every step, faced with old, broken and foreign things."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import Datasets
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.layout import MANIFEST, RECOVERY
+from omnigraph.store.layout import RECOVERY
 from omnigraph.store.objects import DiskObjects, objects_at
 from omnigraph.store.transactions import Append, DatasetRef, StagedTransaction, Update
 from omnigraph.write.recover import RECOVERY_ACTOR, recover_all
@@ -209,25 +208,6 @@ def test_a_table_that_lies_behind_what_the_manifest_names_is_left_to_an_operator
     version_file(store, ref.path, ref.version).unlink()
     with pytest.raises(RecoveryRequired, match="invariant_violation"):
         recover_all(open_store(tmp_path))
-
-
-@pytest.mark.parametrize("size", [0, 20])
-def test_a_version_file_torn_by_a_power_cut_counts_as_not_landed(tmp_path: Path, size: int) -> None:
-    store = crashed(tmp_path, Failpoint.AFTER_LAND_ALL)
-    ref = store.snapshot().tables[PERSON.table_key].ref
-    os.truncate(version_file(store, ref.path, ref.version + 1), size)
-    recover_all(open_store(tmp_path))
-    assert contents(open_store(tmp_path)) == EDIT.new
-
-
-@pytest.mark.parametrize("size", [0, 20])
-def test_a_manifest_torn_by_a_power_cut_is_published_again(tmp_path: Path, size: int) -> None:
-    store = crashed(tmp_path, Failpoint.AFTER_PUBLISH)
-    newest = store.manifest.newest(None).version
-    os.truncate(version_file(store, MANIFEST, newest), size)
-    assert contents(open_store(tmp_path)) == OLD
-    recover_all(open_store(tmp_path))
-    assert contents(open_store(tmp_path)) == EDIT.new
 
 
 def test_a_writer_at_work_is_not_recovered_from_under_its_hands(tmp_path: Path) -> None:

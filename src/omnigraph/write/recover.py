@@ -93,7 +93,6 @@ def recover(store: GraphStore, held: FencedBranch) -> None:
         raise FenceLost(branch=held.branch.name, holder="another writer")
     finder = _Finder(store, held, frozenset(sidecar.operation_id for sidecar in pending))
     for sidecar in pending:
-        _drop_torn_versions(store, held, sidecar)
         try:
             action, outcomes = _settle(finder, sidecar)
         except HeadMoved:
@@ -181,6 +180,7 @@ def _settle(finder: _Finder, sidecar: Sidecar) -> tuple[RecoveryAction, Outcomes
         return RecoveryAction.ROLLED_FORWARD, {}
     if _is_stale(sidecar, state):
         return RecoveryAction.ROLLED_BACK, {}
+    _drop_torn_versions(store, sidecar, state)
     outcomes = finder.outcomes(sidecar)
     _stop_unless_ours(sidecar, outcomes)
     found = set(outcomes.values())
@@ -288,12 +288,15 @@ def _restored(
     return restored(store, held, table.pinned, since=table.transaction.base, traced=traced)
 
 
-def _drop_torn_versions(store: GraphStore, held: FencedBranch, sidecar: Sidecar) -> None:
-    """Remove version files that a power cut tore. A note still here means: never acknowledged."""
+def _drop_torn_versions(store: GraphStore, sidecar: Sidecar, state: ManifestState) -> None:
+    """Remove version files that a power cut tore while this write was made.
+
+    Only once the manifest has said that the write was never published: what a commit names stays,
+    whatever becomes of its file.
+    """
     for table in sidecar.tables:
         base = table.transaction.base
         store.datasets.drop_torn(base.path, base.branch, base.version + 1)
-    state = store.state(held.branch)
     store.datasets.drop_torn(MANIFEST, state.branch, state.version + 1)
 
 

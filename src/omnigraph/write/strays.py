@@ -41,7 +41,9 @@ def newest_like(
     It is `ref` itself, or a restoration of it. What strays have made of it is undone here; what
     strangers have is not ours to undo.
     """
-    if store.datasets.is_newest(ref):
+    if store.datasets.is_newest(ref) or store.datasets.drop_torn(
+        ref.path, ref.branch, ref.version + 1
+    ):
         return ref
     newest = store.datasets.newest_version(ref.path, ref.branch)
     since: list[VersionNote] = []

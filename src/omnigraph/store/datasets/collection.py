@@ -3,6 +3,7 @@
 Staging writes files that nobody sees. Landing moves one dataset by one version, or refuses.
 """
 
+import logging
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,7 @@ from omnigraph.store.datasets.lance_values import (
     with_row_ids,
 )
 from omnigraph.store.datasets.reading import ROW_ADDRESS, ROW_ID, Dataset
+from omnigraph.store.datasets.version_file import is_torn
 from omnigraph.store.durability import Durability
 from omnigraph.store.objects import objects_at
 from omnigraph.store.root import DiskRoot, graph_root
@@ -60,8 +62,13 @@ from omnigraph.store.transactions import (
 
 __all__ = ["SEGMENTS_PER_INDEX", "Datasets", "EditCounts"]
 
+# What Lance makes of a version file full of zeros, without an error. Versions count from 1.
+NO_VERSION = 0
+
 # Every look-up asks every segment of an index; past this many they are written anew as one.
 SEGMENTS_PER_INDEX = 4
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +106,23 @@ class Datasets:
         return Dataset(ref, self._handle(ref.path, ref.branch, ref.version))
 
     def open_newest(self, path: str, branch: str | None) -> Dataset:
-        """The newest version that can be read.
+        """The newest version that is whole.
 
         After a power cut the newest version file may be torn. It was never acknowledged, so a
-        reader takes the one before; removing the file is recovery's business.
+        reader takes the one before; removing the file is recovery's business. A file that can't be
+        read for any other reason may hold an acknowledged commit: that is an error.
         """
         try:
             handle = self._handle(path, branch)
         except StorageFailed:
-            if (readable := self._newest_but_torn(path, branch)) is None:
+            if (whole := self._newest_but_torn(path, branch)) is None:
                 raise
-            handle = self._handle(path, branch, readable)
+            handle = self._handle(path, branch, whole)
+        if handle.version == NO_VERSION:
+            if (whole := self._newest_but_torn(path, branch)) is None:
+                reason = "Lance opens it as empty, and none of its versions is torn"
+                raise StorageFailed(doing="open", path=path, reason=reason)
+            handle = self._handle(path, branch, whole)
         return Dataset(DatasetRef(path, branch, handle.version), handle)
 
     def newest_version(self, path: str, branch: str | None) -> int:
@@ -366,6 +379,8 @@ class Datasets:
     def append_inline(self, path: str, rows: pa.Table) -> None:
         """Add rows to a log of ours at once. Not for tables of the graph: it asks for no commit."""
         uri = self.uri(path, None)
+        # On top of a torn version Lance adds nothing, or starts the log anew.
+        self.drop_torn(path, None, self.newest_version(path, None) + 1)
         with failures("append to", path):
             handle = lance.write_dataset(rows, uri, mode="append", storage_options=self.options)
         self._objects.sync(self._objects.walk(f"{path}/data"))
@@ -380,25 +395,29 @@ class Datasets:
         return [note_of(newest._handle, version) for version in versions]
 
     def drop_torn(self, path: str, branch: str | None, version: int) -> bool:
-        """Remove the file of a version that can't be read. Only of one never acknowledged."""
+        """Remove the file of a version whose bytes prove that they are not all there.
+
+        Only under the fence of the branch that moves the line, and only of a version that no
+        manifest names. A file that can't be read now is not torn: then it raises.
+        """
         file = version_file(path, branch, version)
-        # A bucket tears nothing; there, what can't be read now may be read a moment later.
+        # One look, where almost always nothing is there. A bucket tears nothing.
         if not self._is_on_disk or not self._objects.exists(file):
             return False
-        try:
-            self._handle(path, branch, version)
-        except StorageFailed:
-            self._objects.delete(file)
-            # The next commit makes this version again with other contents.
-            self._session = new_session()
-            self._landed.pop((path, branch), None)
-            return True
-        return False
+        if not self._is_torn(path, branch, version):
+            return False
+        log.warning("%s was torn by a power cut and is removed: it was never acknowledged", file)
+        self._objects.delete(file)
+        # The next commit makes this version again with other contents.
+        self._session = new_session()
+        self._landed.pop((path, branch), None)
+        return True
 
     def forget_old_versions(self, path: str, branch: str | None, *, older_than_s: float) -> None:
         """Remove versions that are neither recent nor the start of a fork."""
+        newest = self.open_newest(path, branch)
         with failures("clean up", path):
-            self._handle(path, branch).cleanup_old_versions(timedelta(seconds=older_than_s))
+            newest._handle.cleanup_old_versions(timedelta(seconds=older_than_s))
 
     def _handle(self, path: str, branch: str | None, version: int | None = None) -> LanceDataset:
         if version is not None:
@@ -408,9 +427,21 @@ class Datasets:
         uri = self.uri(path, branch)
         return open_handle(uri, version, self._session, options=self.options)
 
+    def _is_torn(self, path: str, branch: str | None, version: int) -> bool:
+        raw = self._objects.get(version_file(path, branch, version))
+        return raw is not None and is_torn(raw, version=version)
+
     def _newest_but_torn(self, path: str, branch: str | None) -> int | None:
+        """The version before the newest if that one is torn; None if it is not.
+
+        No more than one can be: a version is on the disk before the next one begins.
+        """
         if not self._is_on_disk:
             return None
         names = self._objects.list(home_of(path, branch) + "/_versions")
-        versions = [PurePosixPath(n).stem for n in names if n.endswith(".manifest")]
-        return 2**64 - 1 - int(versions[1]) if len(versions) > 1 else None
+        files = [PurePosixPath(n).stem for n in names if n.endswith(".manifest")]
+        versions = [2**64 - 1 - int(file) for file in files[:2]]
+        if len(versions) < 2 or not self._is_torn(path, branch, versions[0]):
+            return None
+        log.warning("version %s of %s is torn: the one before is read", versions[0], path)
+        return versions[1]

@@ -14,7 +14,14 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["Base", "MalformedVersionFile", "VersionFile", "parse_version_file", "with_bases_at"]
+__all__ = [
+    "Base",
+    "MalformedVersionFile",
+    "VersionFile",
+    "is_torn",
+    "parse_version_file",
+    "with_bases_at",
+]
 
 MAGIC = b"LANC"
 FOOTER = struct.Struct("<qHH4s")
@@ -65,6 +72,14 @@ def parse_version_file(raw: bytes) -> VersionFile:
         raise MalformedVersionFile("it names no version")
     _require_sections(raw, sorted(offsets), end=start)
     return VersionFile(version, tuple(bases))
+
+
+def is_torn(raw: bytes, *, version: int) -> bool:
+    """Whether these bytes are provably not the whole file of this version."""
+    try:
+        return parse_version_file(raw).version != version
+    except MalformedVersionFile:
+        return True
 
 
 def with_bases_at(raw: bytes, place: Callable[[str | None], str]) -> bytes:
