@@ -1,0 +1,270 @@
+"""Random walks: the same steps for a graph and for the model, which agree after each of them.
+
+The graph is read through a handle that stays open from the first step to the last, and through new
+ones that know nothing. A walk that fails is cut down to few steps and told as a program.
+"""
+
+import io
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from omnigraph import Graph
+from omnigraph.base.errors import CommitMissing, OmnigraphError
+from omnigraph.base.failpoints import NEVER, CrashAt, Failpoint, Faults
+from omnigraph.base.failpoints import Crash as Died
+from omnigraph.engine.results import MutationResult
+from omnigraph.engine.settings import Settings
+from tests.model.questions import CONTENTS, OTHERS, Question
+from tests.model.steps import (
+    MAIN,
+    Crash,
+    DropBranch,
+    Elsewhere,
+    LookBack,
+    MakeBranch,
+    Merge,
+    Model,
+    ModelCommit,
+    Mutate,
+    Refusal,
+    Reopen,
+    Step,
+    Write,
+    record,
+)
+from tests.model.world import (
+    SCHEMA,
+    Ids,
+    World,
+    world_of_lines,
+)
+
+ROLLED_BACK = {Failpoint.AFTER_STAGE, Failpoint.AFTER_ARM}
+NAMELESS = [question for question in CONTENTS if question.nameless]
+EVERYTHING = [*CONTENTS, *OTHERS]
+
+
+class Disagreement(AssertionError):
+    """The graph says something else than the model."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Where a walk takes place."""
+
+    place: str
+    settings: Settings = field(default_factory=Settings)
+    """Of the handle that stays open; its cache directory may be that of others too."""
+    elsewhere: Executor | None = None
+    """Another process, for steps that are taken there."""
+    looks_each_step: bool = True
+    """Otherwise at the end only, so that caches lie further behind what they are asked for."""
+
+
+# Taking steps ------------------------------------------------------------------------------------
+
+
+class Walk:
+    """A graph and its model, side by side."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+        self.model = Model()
+        self.ids = Ids()
+        self._agreed: dict[str, list[str]] = {}
+        Graph.init(ground.place, SCHEMA, durability="relaxed")
+        self.held = self._open(ground.settings)
+        (first,) = self.held.commits()
+        self.model.commits[first.graph_commit_id] = ModelCommit(first.graph_commit_id, World(), ())
+        self.model.lines[MAIN] = [first.graph_commit_id]
+
+    def take(self, step: Step) -> None:
+        match step:
+            case Reopen():
+                self.held = self._open(self.ground.settings)
+            case LookBack(commits=commits):
+                self._look_back([*self.model.commits][-1 - commits % len(self.model.commits)])
+            case Crash(step=write, point=point):
+                self._die(write, point)
+            case Elsewhere(step=step, is_process=is_process):
+                executor = self.ground.elsewhere if is_process else None
+                self._both(step, self._fresh(is_writer=True), executor)
+            case _:
+                self._both(step, self.held, None)
+        if self.ground.looks_each_step:
+            self.agree()
+
+    def agree(self) -> None:
+        """Every branch holds what it should, whoever asks."""
+        held, lines = self.held, self.model.lines
+        _same("held", "branches", sorted(lines), sorted(held.branches()))
+        for branch, line in lines.items():
+            commits = [commit.graph_commit_id for commit in held.commits(branch)]
+            _same("held", f"commits of {branch}", line, commits[::-1])
+            self._ask("held", held, EVERYTHING, branch)
+        for branch in [
+            branch for branch, line in lines.items() if line != self._agreed.get(branch)
+        ]:
+            # One handle each: what it reads of one branch is no help or hindrance on the next.
+            self._ask("fresh", self._fresh(), CONTENTS, branch)
+            self._compare_export("held", held, branch)
+            if self.ground.settings.cache_directory is not None:
+                warm = self._open(self.ground.settings, read_only=True)
+                self._ask("fresh with the disk cache", warm, EVERYTHING, branch)
+        self._agreed = {branch: [*line] for branch, line in lines.items()}
+
+    def look_at_everything(self) -> None:
+        """The present of every branch, and every commit that any of them descends from."""
+        self.agree()
+        fresh = self._fresh()
+        for branch, line in self.model.lines.items():
+            self._ask("fresh", self._fresh(), EVERYTHING, branch)
+            self._compare_export("fresh", fresh, branch)
+            rows = fresh.stats(branch).tables
+            world = self.model.world(branch)
+            told = {str(key): table.row_count for key, table in rows.items()}
+            sizes = {
+                "node:Person": len(world.people),
+                "node:Note": len(world.notes),
+                "edge:Knows": len(world.knows),
+                "edge:Wrote": len(world.wrote),
+            }
+            _same("fresh", f"sizes on {branch}", sizes, told)
+            assert line
+        for commit in self.model.reachable:
+            self._ask("held", self.held, CONTENTS, commit=commit)
+            self._ask("fresh", fresh, CONTENTS, commit=commit)
+
+    # Inside --------------------------------------------------------------------------------------
+
+    def _open(
+        self, settings: Settings, *, read_only: bool = False, faults: Faults = NEVER
+    ) -> Graph:
+        return Graph.open(
+            self.ground.place,
+            durability="relaxed",
+            settings=settings,
+            read_only=read_only,
+            faults=faults,
+        )
+
+    def _fresh(self, *, is_writer: bool = False, faults: Faults = NEVER) -> Graph:
+        settings = replace(self.ground.settings, cache_directory=None)
+        return self._open(settings, read_only=not is_writer, faults=faults)
+
+    def _both(
+        self, step: Write | MakeBranch | DropBranch, graph: Graph, there: Executor | None
+    ) -> None:
+        """Take the step in the graph and in the model: refused by both, or done by both."""
+        refusals = step.refusals(self.model)
+        try:
+            if there is None:
+                result = step.take(graph, self.ids)
+            else:
+                result = there.submit(take_in_process, self.ground.place, step, self.ids).result()
+        except OmnigraphError as error:
+            if isinstance(error, refusals):
+                return
+            raise
+        if refusals:
+            raise Disagreement(f"{step} was done, but {_names(refusals)} was to be expected")
+        if isinstance(step, MakeBranch | DropBranch):
+            step.settle(self.model)
+        else:
+            self._settle(step, result)
+
+    def _settle(self, step: Write, result: Any) -> None:
+        branch, before, after = step.branch, self.model.world(step.branch), step.after(self.model)
+        if isinstance(result, MutationResult):
+            told = (result.affected_nodes, result.affected_edges, result.commit is None)
+            nodes, edges = before.differing_nodes(after), before.differing_edges(after)
+            _same("mutate", "what changed", (nodes, edges, before == after), told)
+        source = step.source if isinstance(step, Merge) else None
+        fresh = self._fresh()
+        record(self.model, branch, fresh.commits(branch), after, source)
+        if isinstance(step, Mutate):
+            # New ids are learned at once: the next step may need them.
+            self._ask("fresh", fresh, NAMELESS, branch)
+
+    def _die(self, step: Write, point: Failpoint) -> None:
+        refusals = step.refusals(self.model)
+        result = None
+        try:
+            result = step.take(self._fresh(is_writer=True, faults=CrashAt(point)), self.ids)
+            is_done = True  # there was nothing to do, or nothing between two tables
+        except Died:
+            is_done = point not in ROLLED_BACK
+        except OmnigraphError as error:
+            if isinstance(error, refusals):
+                return
+            raise
+        if refusals:
+            raise Disagreement(f"{step} was begun, but {_names(refusals)} was to be expected")
+        healed = self._fresh(is_writer=True)
+        if is_done:
+            self._settle(step, result)
+        else:
+            before = self.model.world(step.branch)
+            record(self.model, step.branch, healed.commits(step.branch), before, None)
+
+    def _look_back(self, commit: str) -> None:
+        if commit in self.model.reachable:
+            self._ask("held", self.held, EVERYTHING, commit=commit)
+            return
+        try:
+            self._ask("held", self.held, CONTENTS, commit=commit)
+        except CommitMissing:
+            return
+        raise Disagreement(f"commit {commit} went with its branch and can still be read")
+
+    def _ask(
+        self,
+        who: str,
+        graph: Graph,
+        questions: Sequence[Question],
+        branch: str = MAIN,
+        *,
+        commit: str | None = None,
+    ) -> None:
+        world = self.model.world(branch) if commit is None else self.model.commits[commit].world
+        where = branch if commit is None else f"commit {list(self.model.commits).index(commit)}"
+        for question in questions:
+            try:
+                answer = graph.query(question.text, branch=branch, snapshot=commit)
+            except Exception as error:
+                error.add_note(f"{who} on {where}: {question.about}: {question.text}")
+                raise
+            if commit is None:
+                head = self.model.lines[branch][-1]
+                _same(f"{who} on {where}", "commit", head, str(answer.graph_commit_id))
+            found = question.answers(answer.to_pylist(), self.ids)
+            _same(f"{who} on {where}", question.about, question.expected(world), found)
+
+    def _compare_export(self, who: str, graph: Graph, branch: str) -> None:
+        lines = io.BytesIO()
+        graph.export(lines, branch=branch)
+        exported = world_of_lines(lines.getvalue(), self.ids)
+        _same(f"{who} on {branch}", "export", self.model.world(branch), exported)
+
+
+def _same(who: str, about: str, expected: object, found: object) -> None:
+    if expected != found:
+        raise Disagreement(f"{who}: {about}\n  expected {expected}\n  found    {found}")
+
+
+def _names(refusals: tuple[Refusal, ...]) -> str:
+    return " or ".join(refusal.__name__ for refusal in refusals)
+
+
+_handles: dict[str, Graph] = {}
+
+
+def take_in_process(place: str, step: Write | MakeBranch | DropBranch, ids: Ids) -> Any:
+    """Take a step in another process, whose handle stays open too."""
+    if place not in _handles:
+        _handles[place] = Graph.open(
+            place, durability="relaxed", settings=Settings.from_environment()
+        )
+    return step.take(_handles[place], ids)

@@ -1,0 +1,313 @@
+"""Thinks of steps: at random, but with the orders in mind in which things are seldom done."""
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from omnigraph.base.failpoints import Failpoint
+from tests.model.steps import (
+    MAIN,
+    Crash,
+    DropBranch,
+    Elsewhere,
+    Load,
+    LookBack,
+    MakeBranch,
+    Merge,
+    Model,
+    Mutate,
+    Reopen,
+    Step,
+    Tidy,
+    Write,
+)
+from tests.model.world import (
+    HIGHEST_AGE,
+    AddNote,
+    AddWrote,
+    Drop,
+    DropKnows,
+    DropNote,
+    DropPeople,
+    DropWrote,
+    Put,
+    PutKnows,
+    PutPerson,
+    Rows,
+    SetKnows,
+    SetNote,
+    SetPerson,
+    Where,
+    World,
+)
+
+NAMES = "abcdefghij"
+TEAMS = ("t", "u", None)
+NICKS = (None, None, "x", "y")
+BRANCHES = ("draft", "main.x", "team/b", "team/b.c", "team")
+MOST_BRANCHES = 4
+
+FOUNDING = Load(
+    MAIN,
+    "append",
+    Rows(
+        people=tuple((name, number, None) for number, name in enumerate("abcdefgh")),
+        knows=tuple(
+            (ends[0], ends[1], None)
+            for ends in ["ab", "bc", "cd", "de", "ef", "fg", "gh", "ha", "ac", "bd", "cc"]
+        ),
+        notes=tuple((f"n{number}", None) for number in range(4)),
+        wrote=((0, "a", "n0"), (1, "b", "n0"), (2, "b", "n1"), (3, "c", "n2")),
+    ),
+)
+"""Enough rows that a file of a table outlives many deletions in it."""
+
+
+class Wanderer:
+    """Thinks of the next steps. It knows the model, so most of what it does makes sense."""
+
+    def __init__(self, seed: int, *, has_process: bool) -> None:
+        self._random = random.Random(seed)
+        self._has_process = has_process
+        self._fresh_number = 100
+        self._waiting: list[Step] = [FOUNDING]
+
+    def next(self, model: Model) -> Step:
+        while not self._waiting:
+            self._waiting = [*self._plan(model)]
+        return self._waiting.pop(0)
+
+    def _plan(self, model: Model) -> Iterator[Step]:
+        draw = self._random
+        plans: list[tuple[int, Callable[[Model], Iterator[Step]]]] = [
+            (26, self._change),
+            (10, self._load),
+            (10, self._make),
+            (6, self._drop),
+            (8, self._merge),
+            (6, self._tidy),
+            (10, self._rounds),
+            (10, self._twins),
+            (10, self._come_and_go),
+            (6, self._crash),
+            (5, self._look_back),
+            (2, self._reopen),
+        ]
+        (plan,) = draw.choices([plan for _, plan in plans], [weight for weight, _ in plans])
+        for step in plan(model):
+            yield self._by_whom(step)
+
+    def _by_whom(self, step: Step) -> Step:
+        if isinstance(step, Elsewhere | Crash | LookBack | Reopen) or self._random.random() > 0.25:
+            return step
+        return Elsewhere(step, is_process=self._has_process and self._random.random() < 0.6)
+
+    # Plans ---------------------------------------------------------------------------------------
+
+    def _change(self, model: Model) -> Iterator[Step]:
+        branch = self._branch(model)
+        for _ in range(self._random.randint(1, 2)):
+            yield self._mutation(model, branch)
+
+    def _load(self, model: Model) -> Iterator[Step]:
+        branch = self._branch(model)
+        yield Load(branch, *self._rows(model.world(branch)))
+
+    def _make(self, model: Model) -> Iterator[Step]:
+        if len(model.lines) < MOST_BRANCHES:
+            yield MakeBranch(self._random.choice(BRANCHES), self._branch(model))
+
+    def _drop(self, model: Model) -> Iterator[Step]:
+        yield DropBranch(self._random.choice([*model.lines, *BRANCHES]))
+
+    def _merge(self, model: Model) -> Iterator[Step]:
+        yield Merge(*self._direction(model))
+
+    def _tidy(self, model: Model) -> Iterator[Step]:
+        yield Tidy(self._branch(model))
+
+    def _rounds(self, model: Model) -> Iterator[Step]:
+        """A branch is brought up to date, worked on and merged back, again and again."""
+        draw, onto = self._random, self._branch(model)
+        ready = [name for name in sorted(model.lines) if model.is_up_to_date(name, onto)]
+        branch = draw.choice(ready)
+        if branch == onto:
+            branch = draw.choice(BRANCHES)
+            yield MakeBranch(branch, onto)
+        for _ in range(draw.randint(1, 3)):
+            for _ in range(draw.randint(0, 3)):
+                yield self._mutation(model, onto)
+            yield Merge(onto, branch)
+            if draw.random() < 0.3:
+                yield Tidy(branch)
+            for _ in range(draw.randint(0, 3)):
+                yield self._mutation(model, onto, on=branch)
+            yield Merge(branch, onto)
+
+    def _twins(self, model: Model) -> Iterator[Step]:
+        """Two branches lose or change equally many rows of one table, but not the same ones."""
+        if len(model.lines) == 1:
+            yield MakeBranch("draft")
+        one, other = self._direction(model) if len(model.lines) > 1 else ("draft", MAIN)
+        world = model.world(one if one in model.lines else MAIN)
+        draw = self._random
+        kind = draw.choice(["drop people", "drop knows", "set people", "set knows"])
+        if kind.endswith("people") and len(world.people) > 1:
+            names = draw.sample(sorted(world.people), 2)
+            for branch, name in zip((one, other), names, strict=True):
+                where = Where("name", "=", name)
+                if kind == "drop people":
+                    yield Mutate(branch, (DropPeople(where),))
+                else:
+                    yield Mutate(branch, (SetPerson("age", draw.randint(0, 9), where),))
+        elif len(world.knows) > 1:
+            for branch, ends in zip((one, other), draw.sample(sorted(world.knows), 2), strict=True):
+                if kind == "set knows":
+                    yield Mutate(branch, (SetKnows(draw.randint(0, 9), "from", ends[0]),))
+                else:
+                    yield Mutate(branch, (DropKnows(*ends),))
+
+    def _come_and_go(self, model: Model) -> Iterator[Step]:
+        """A branch is made, written and read, and is gone; perhaps another gets its name."""
+        name = self._random.choice(BRANCHES)
+        if name in model.lines:
+            yield DropBranch(name)
+        source = self._branch(model)
+        for _ in range(self._random.randint(1, 2)):
+            yield MakeBranch(name, source)
+            yield self._mutation(model, source, on=name)
+            if self._random.random() < 0.5:
+                yield self._mutation(model, source)
+            yield DropBranch(name)
+
+    def _crash(self, model: Model) -> Iterator[Step]:
+        branch = self._branch(model)
+        steps: list[Write] = [
+            self._mutation(model, branch),
+            self._mutation(model, branch),
+            Load(branch, *self._rows(model.world(branch))),
+            Tidy(branch),
+            Merge(*self._direction(model)),
+        ]
+        yield Crash(self._random.choice(steps), self._random.choice(list(Failpoint)))
+
+    def _look_back(self, model: Model) -> Iterator[Step]:
+        yield LookBack(self._random.randrange(len(model.commits)))
+
+    def _reopen(self, model: Model) -> Iterator[Step]:
+        yield Reopen()
+
+    # Parts of steps ------------------------------------------------------------------------------
+
+    def _branch(self, model: Model) -> str:
+        return self._random.choice(sorted(model.lines))
+
+    def _direction(self, model: Model) -> tuple[str, str]:
+        """From a branch into another; mostly where something is to be merged, and can be."""
+        names = sorted(model.lines)
+        pairs = [(one, other) for one in names for other in names if one != other]
+        useful = [
+            (one, other)
+            for one, other in pairs
+            if not model.is_up_to_date(one, other) and model.has_nothing_that_lacks(one, other)
+        ]
+        if useful and self._random.random() < 0.7:
+            return self._random.choice(useful)
+        return self._random.choice(pairs or [(MAIN, MAIN)])
+
+    def _mutation(self, model: Model, like: str, *, on: str | None = None) -> Mutate:
+        """A change that makes sense on the branch `like`."""
+        world, many = model.world(like), self._random.choice([1, 1, 1, 2, 3])
+        if self._random.random() < 0.4:
+            return Mutate(on or like, tuple(self._drop_rows(world) for _ in range(min(many, 2))))
+        return Mutate(on or like, tuple(self._put(world) for _ in range(many)))
+
+    def _name(self, world: World) -> str:
+        there = sorted(world.people)
+        is_there = there and self._random.random() < 0.85
+        return self._random.choice(there if is_there else NAMES)
+
+    def _note(self, world: World) -> str:
+        return self._random.choice([*sorted(world.notes), "n0"])
+
+    def _new_number(self) -> int:
+        self._fresh_number += 1
+        return self._fresh_number
+
+    def _where(self, world: World) -> Where:
+        draw = self._random
+        return draw.choice(
+            [
+                Where("name", "=", self._name(world)),
+                Where("id", "=", self._name(world)),
+                Where("name", "in", [self._name(world), self._name(world)]),
+                Where("age", "=", draw.randint(0, HIGHEST_AGE)),
+                Where("age", ">=", draw.randint(6, HIGHEST_AGE)),
+                Where("team", "=", draw.choice(TEAMS[:2])),
+                Where("name", "starts_with", self._name(world)),
+            ]
+        )
+
+    def _put(self, world: World) -> Put:
+        draw = self._random
+        age = draw.choice([None, *range(HIGHEST_AGE + 1), *range(HIGHEST_AGE + 1), HIGHEST_AGE + 2])
+        updates: list[tuple[str, Any]] = [
+            ("age", draw.randint(0, HIGHEST_AGE)),
+            ("team", draw.choice(TEAMS)),
+            ("nick", draw.choice(NICKS)),
+        ]
+        puts: list[Put] = [
+            PutPerson(draw.choice(NAMES), age, draw.choice(NICKS), draw.choice(TEAMS)),
+            PutKnows(self._name(world), self._name(world), draw.randint(0, 3)),
+            PutKnows(self._name(world), self._name(world), draw.randint(0, 3)),
+            AddNote(f"n{self._new_number()}"),
+            AddWrote(self._name(world), self._note(world), self._new_number()),
+            SetPerson(*draw.choice(updates), self._where(world)),
+            SetPerson(*draw.choice(updates), Where("name", "=", self._name(world))),
+            SetKnows(draw.randint(0, 3), draw.choice(["from", "to"]), self._name(world)),
+            SetNote(draw.randint(0, 3), self._note(world)),
+        ]
+        return draw.choice(puts)
+
+    def _drop_rows(self, world: World) -> Drop:
+        draw = self._random
+        pairs = sorted(world.knows) or [("a", "b")]
+        drops: list[Drop] = [
+            DropPeople(Where("name", "=", self._name(world))),
+            DropPeople(self._where(world)),
+            DropKnows(*draw.choice(pairs)),
+            DropKnows(*draw.choice(pairs)),
+            DropKnows(a=self._name(world)),
+            DropKnows(b=self._name(world)),
+            DropNote(self._note(world)),
+            DropWrote(draw.choice(sorted(world.wrote) or [0])),
+        ]
+        return draw.choice(drops)
+
+    def _rows(self, world: World) -> tuple[str, Rows]:
+        draw = self._random
+        mode = draw.choice(["append", "merge", "overwrite"])
+        people: tuple[tuple[str, int | None, str | None], ...]
+        if mode == "append":
+            new = [name for name in NAMES if name not in world.people] or ["a"]
+            people = tuple((name, draw.randint(0, 9), None) for name in draw.sample(new, 1))
+            stamps = [self._new_number() for _ in range(2)]
+        else:
+            names = sorted(world.people) or ["a"]
+            some = names if mode == "overwrite" else draw.choices(NAMES, k=draw.randint(0, 4))
+            people = tuple((name, draw.randint(0, 9), draw.choice(NICKS)) for name in some)
+            stamps = [*sorted(world.wrote)[:2], self._new_number()]
+        knows = {(self._name(world), self._name(world)): draw.randint(0, 3) for _ in range(4)}
+        rows = Rows(
+            people,
+            tuple((a, b, since) for (a, b), since in knows.items()),
+            tuple(
+                (f"n{self._new_number()}", draw.randint(0, 3)) for _ in range(draw.randint(0, 2))
+            ),
+            tuple((stamp, self._name(world), self._note(world)) for stamp in stamps),
+        )
+        # One that says something of every type seldom breaks no rule.
+        dull = draw.sample(["people", "knows", "notes", "wrote"], draw.randint(1, 3))
+        lighter = replace(rows, **dict.fromkeys(dull, ()))
+        return mode, lighter if lighter != Rows() else rows
