@@ -15,9 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import LOCKS
-from tests.buckets import BUCKET, CARELESS, ENDPOINT
+from omnigraph.store.objects import Objects, objects_at
+from omnigraph.store.root import BucketRoot, DiskRoot, graph_root
+from tests.buckets import BUCKET, CARELESS, ENDPOINT, bucket_access
 
 # A program of its own: what it takes to be a server is no part of a test run.
 SERVER = Path(__file__).with_name("s3_server.py")
@@ -53,6 +56,32 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "disk":
         return str(tmp_path / "place")
     return str(request.getfixturevalue("bucket"))
+
+
+def copied(source: str, target: str) -> str:
+    """All objects of a place, byte for byte, at another place; gives the other place."""
+    read, written = _objects(source), _objects(target)
+    for name in list(read.walk("")):
+        written.put(name, read.get(name) or b"")
+    return target
+
+
+def moved(source: str, target: str) -> str:
+    """The same, and nothing is left at the first place."""
+    if isinstance(root := graph_root(source), DiskRoot):
+        Path(target).parent.mkdir(parents=True, exist_ok=True)
+        root.path.rename(target)
+        return target
+    copied(source, target)
+    for name in list(_objects(source).walk("")):
+        _objects(source).delete(name)
+    return target
+
+
+def _objects(place: str) -> Objects:
+    root = graph_root(place)
+    options = bucket_access().options(root.bucket) if isinstance(root, BucketRoot) else None
+    return objects_at(str(root), Durability.RELAXED, options)
 
 
 def let_leases_end(store: GraphStore) -> None:

@@ -16,10 +16,11 @@ from omnigraph.store.datasets import Datasets
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import RECOVERY
-from omnigraph.store.objects import DiskObjects, objects_at
+from omnigraph.store.objects import DiskObjects
 from omnigraph.store.transactions import Append, DatasetRef, StagedTransaction, Update
 from omnigraph.write.recover import RECOVERY_ACTOR, recover_all
 from omnigraph.write.sidecar import sidecars
+from tests import places
 from tests.crash.dying import OLD, SCENARIOS, Life, Scenario, mortal_store
 from tests.crash.faulty import store_of
 from tests.places import let_leases_end
@@ -95,10 +96,8 @@ WAYS: dict[Callable[[str], GraphStore], tuple[object, RecoveryAction]] = {
 
 
 def copied(store: GraphStore, place: str) -> None:
-    """The same graph at another place. Only branches know where they lie."""
-    objects = objects_at(place, Durability.RELAXED, store.datasets.options)
-    for name in store.objects.walk(""):
-        objects.put(name, store.objects.get(name) or b"")
+    """The same graph, at home in another place."""
+    open_store(places.copied(str(store.root), place)).settle_in()
 
 
 @pytest.mark.parametrize(

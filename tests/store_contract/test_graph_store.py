@@ -62,6 +62,7 @@ def test_the_layout_is_the_documented_one(place: str) -> None:
     assert sorted({name.split("/")[0] for name in names}) == [
         "__locks",
         "__manifest",
+        "_address.json",
         "_graph.json",
         "_graph_commit_recoveries.lance",
         "_schemas",

@@ -126,6 +126,8 @@ class Graph:
     ) -> "Graph":
         """Open a graph; unless `read_only`, finish or undo first what a crash left.
 
+        A graph that was moved or copied is made at home in its new place first. Opened `read_only`
+        before that, its main can be read and its other branches raise `GraphMoved`.
         Without `settings` those of the environment hold.
         """
         settings = settings or Settings.from_environment()
@@ -137,6 +139,7 @@ class Graph:
         )
         if not read_only:
             store.require_fences()
+            store.settle_in()
             store.bring_up_to_date()
             recover_all(store)
         return cls(store, settings=settings, is_read_only=read_only, faults=faults)

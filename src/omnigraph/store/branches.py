@@ -22,6 +22,7 @@ from omnigraph.base.errors import (
     BranchExists,
     BranchHasChildren,
     BranchMissing,
+    GraphMissing,
 )
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.store.datasets import Datasets
@@ -76,6 +77,8 @@ class Branches:
         if known is None or not self.is_alive(known):
             self._resolved = {branch.name: branch for branch in self.list()}
         if name not in self._resolved:
+            if not self._datasets.is_there(MANIFEST):
+                raise GraphMissing(self._datasets.root)
             raise BranchMissing(branch=name, known=tuple(b.name for b in self.list()))
         return self._resolved[name]
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
-from omnigraph.base.errors import BranchBusy, StorageFailed, StoreUnfit
+from omnigraph.base.errors import BranchBusy, GraphMissing, StorageFailed, StoreUnfit
 from omnigraph.store.layout import LOCKS
 
 __all__ = ["Fences", "FileFences", "Hold", "this_process"]
@@ -121,7 +121,10 @@ class FileFences:
     def _file(self, name: str) -> Iterator[FileIO]:
         path = self._root / LOCKS / f"{quote(name, safe='')}.lock"
         with _failures(path):
-            path.parent.mkdir(exist_ok=True)
+            try:
+                path.parent.mkdir(exist_ok=True)
+            except FileNotFoundError:
+                raise GraphMissing(str(self._root)) from None  # moved away while it was open
             path.touch()
             # Unbuffered: what a full disk refuses must not be tried again when the file is closed.
             file = path.open("r+b", buffering=0)

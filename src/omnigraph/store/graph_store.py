@@ -21,6 +21,7 @@ from omnigraph.base.errors import (
     CommitMissing,
     FenceLost,
     GraphMissing,
+    GraphMoved,
     StorageFailed,
 )
 from omnigraph.base.ids import MAIN, BranchName, CommitId, TableKey
@@ -31,7 +32,7 @@ from omnigraph.store.branches import Branch, Branches, check_branch_name
 from omnigraph.store.commits import Commit, CommitKind, History, TableChange
 from omnigraph.store.durability import Durability
 from omnigraph.store.fence import Hold
-from omnigraph.store.layout import GRAPH, MANIFEST, table_path
+from omnigraph.store.layout import ADDRESS, GRAPH, MANIFEST, table_path
 from omnigraph.store.manifest import CommitRow, Manifest, ManifestMoved, ManifestState, TableEntry
 from omnigraph.store.root import BucketAccess, graph_root
 from omnigraph.store.schemas import Schemas
@@ -109,6 +110,7 @@ class GraphStore:
             store.require_fences()
             if not store.objects.put_if_absent(GRAPH, json.dumps({"id": clock.ulid()}).encode()):
                 raise AlreadyInitialized(uri)
+            store._record_address()
             store._fill(catalog, source=source, actor=actor)
         except AlreadyInitialized:
             raise
@@ -144,6 +146,49 @@ class GraphStore:
     def require_fences(self) -> None:
         """Raise `StoreUnfit` where two writers could not be kept apart: ask before writing."""
         self._fences.require()
+
+    def settle_in(self) -> None:
+        """Bring the branches of a graph that was moved or copied to where it lies now.
+
+        Ask before anything else that writes: a clean-up or a recovery at a new address could take
+        files of the old one for its own. Costs one small read where nothing has moved.
+        """
+        recorded = self._recorded_address()
+        if recorded == str(self.root):
+            return
+        try:
+            self._bring_branches_here()
+        except StorageFailed as failure:
+            # A graph from before addresses were recorded may lie where nobody can write.
+            if recorded is None and not self.datasets.has_forks_elsewhere():
+                return
+            raise GraphMoved(here=str(self.root), there=recorded, reason=str(failure)) from failure
+
+    def _bring_branches_here(self) -> None:
+        with self._hold(BRANCH_NAMES):  # no branch comes or goes, and nobody else does this
+            if self._recorded_address() == str(self.root):
+                return
+            self.objects.delete(ADDRESS)  # from now on no writer gets past its fence
+            for branch in self.branches.list():
+                with self._hold(branch.incarnation):
+                    pass  # and a writer that was behind it is done
+            rewritten = self.datasets.bring_forks_here()
+            # Last: until it is there, everything is looked at again.
+            self._record_address()
+        if rewritten:
+            log.info("%s was moved here: rewrote %s version files", self.root, rewritten)
+
+    def _record_address(self) -> None:
+        self.objects.put(ADDRESS, json.dumps({"address": str(self.root)}).encode())
+
+    def _recorded_address(self) -> str | None:
+        """Where all forks are known to be at home; None if nobody has looked."""
+        if (data := self.objects.get(ADDRESS)) is None:
+            return None
+        try:
+            return str(json.loads(data)["address"])
+        except (ValueError, KeyError, TypeError):
+            return None
 
     def _fill(self, catalog: Catalog, *, source: str, actor: str | None) -> None:
         RecoveryAudit.create(self.datasets)
@@ -234,6 +279,8 @@ class GraphStore:
         try:
             return self.manifest.newest(branch.lance_branch)
         except StorageFailed as failure:
+            if not self.datasets.is_there(MANIFEST):
+                raise GraphMissing(str(self.root)) from failure
             if self.branches.is_alive(branch):
                 raise
             known = tuple(b.name for b in self.branches.list())
@@ -308,10 +355,23 @@ class GraphStore:
                 # While we waited it may have been deleted, and another of its name made.
                 is_held = self.branches.is_alive(branch)
                 if is_held:
+                    self._require_home()
                     held = FencedBranch(branch, hold)
                     self._keep_earlier_owners_out(held)
                     self.manifest.bring_up_to_date(branch.lance_branch)
                     yield held
+
+    def _require_home(self) -> None:
+        """Raise if the graph was moved away, or brought to another address, while it was open.
+
+        One directory of a disk may be seen under several addresses that no link shows, such as
+        mounts of it.
+        """
+        recorded = self._recorded_address()
+        if recorded is None and not self.datasets.is_there(MANIFEST):
+            raise GraphMissing(str(self.root))
+        if recorded != str(self.root):
+            raise GraphMoved(here=str(self.root), there=recorded)
 
     def _keep_earlier_owners_out(self, held: FencedBranch) -> None:
         """The first act of an owner who took over: after it, what an earlier one does is in vain.

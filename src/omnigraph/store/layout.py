@@ -3,6 +3,7 @@
 from omnigraph.lang.schema.catalog import EdgeType, EntityType, NodeType
 
 __all__ = [
+    "ADDRESS",
     "AUDIT",
     "BLOB_MARK",
     "GRAPH",
@@ -15,6 +16,7 @@ __all__ = [
 ]
 
 GRAPH = "_graph.json"
+ADDRESS = "_address.json"
 MANIFEST = "__manifest"
 AUDIT = "_graph_commit_recoveries.lance"
 RECOVERY = "__recovery"

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.store.durability import Disk, Durability
-from omnigraph.store.root import BucketRoot, DiskRoot, graph_root
+from omnigraph.store.root import BucketRoot, DiskRoot, root_at
 
 __all__ = ["DiskObjects", "Objects", "SwappableObjects", "objects_at"]
 
@@ -76,7 +76,7 @@ class SwappableObjects(Objects, Protocol):
 
 def objects_at(root: str, durability: Durability, options: dict[str, str] | None = None) -> Objects:
     """What lies under an address. Of a bucket, `options` say how to reach it."""
-    match graph_root(root):
+    match root_at(root):
         case DiskRoot(path=path):
             return DiskObjects(path, durability)
         case BucketRoot() as bucket:

@@ -1,7 +1,12 @@
 """Where a graph lies: a directory of a disk, or a prefix of a bucket.
 
-A root is plain data that travels to Spark's tasks. What it takes to reach a bucket travels beside
-it, and never through a variable of the environment that a worker might not have.
+A place has one root: links are followed once, when a person or a program names the place
+(`graph_root`). Lance compares addresses as text when it decides which files a fork still needs, so
+a second spelling would cost data.
+
+A root is plain data that travels to Spark's tasks as its text (`root_at`). What it takes to reach a
+bucket travels beside it, and never through a variable of the environment that a worker might not
+have.
 """
 
 import re
@@ -12,7 +17,15 @@ from urllib.parse import unquote, urlsplit
 
 from omnigraph.base.errors import ArgumentInvalid
 
-__all__ = ["BucketAccess", "BucketRoot", "DiskRoot", "Root", "bucket_and_key", "graph_root"]
+__all__ = [
+    "BucketAccess",
+    "BucketRoot",
+    "DiskRoot",
+    "Root",
+    "bucket_and_key",
+    "graph_root",
+    "root_at",
+]
 
 BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 # Letters that mean the same in a key and in an address, so that everyone reads one place.
@@ -24,7 +37,7 @@ DEFAULT_REGION = "us-east-1"
 @dataclass(frozen=True, slots=True)
 class DiskRoot:
     path: Path
-    """Absolute."""
+    """Absolute and without links, as seen from where the graph was opened."""
 
     def __str__(self) -> str:
         return str(self.path)
@@ -44,7 +57,7 @@ Root = DiskRoot | BucketRoot
 
 
 def graph_root(uri: str) -> Root:
-    """The place that a graph's address means."""
+    """The place that someone means by an address, in whichever spelling."""
     parts = urlsplit(uri)
     match parts.scheme:
         case "http" | "https":
@@ -54,11 +67,19 @@ def graph_root(uri: str) -> Root:
         case "file":
             if parts.netloc not in ("", "localhost"):
                 raise _refused(uri, "a file:// address names no host")
-            return DiskRoot(Path(unquote(parts.path)).absolute())
+            return _disk_root(uri, Path(unquote(parts.path)))
         case _ if not uri:
             raise _refused(uri, "an empty path names no place")
         case _:
-            return DiskRoot(Path(uri).expanduser().absolute())
+            return _disk_root(uri, Path(uri))
+
+
+def root_at(address: str) -> Root:
+    """The root whose text this is. No link is followed: a worker may have others than the driver.
+
+    A folder below a root has an address too.
+    """
+    return _bucket_root(address) if address.startswith("s3://") else DiskRoot(Path(address))
 
 
 def bucket_and_key(uri: str) -> tuple[str, str]:
@@ -108,6 +129,17 @@ class BucketAccess:
         if self.is_path_style is False:
             return parts._replace(netloc=f"{bucket}.{parts.netloc}").geturl()
         return self.endpoint
+
+
+def _disk_root(uri: str, path: Path) -> DiskRoot:
+    try:
+        resolved = path.expanduser().resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise _refused(uri, f"it names no place: {error}") from error
+    if "?" in str(resolved):
+        # Lance would put branches into another directory, whose name ends there.
+        raise _refused(uri, "the path of a graph holds no question mark")
+    return DiskRoot(resolved)
 
 
 def _bucket_root(uri: str) -> BucketRoot:

@@ -13,6 +13,7 @@
     │                                   store_unfit
     ├── LimitError      ask for less    resource_limit
     └── RecoveryError   an operator decides   recovery_required schema_version_unsupported
+                                        graph_moved
 
 A leaf has a stable `code`, typed fields and a sentence. Match the type or the code, never the
 text. A bug of ours is an `AssertionError`, not one of these.
@@ -65,6 +66,7 @@ from omnigraph.base.errors.missing import (
     StagedLoadMissing,
 )
 from omnigraph.base.errors.storage import (
+    GraphMoved,
     LimitExceeded,
     QueryCancelled,
     RecoveryRequired,
@@ -102,6 +104,7 @@ __all__ = [
     "FenceLost",
     "FileMissing",
     "GraphMissing",
+    "GraphMoved",
     "HeadMoved",
     "InputError",
     "InputUnreadable",

@@ -6,6 +6,7 @@ from typing import ClassVar
 from omnigraph.base.errors.tree import LimitError, RecoveryError, StorageError
 
 __all__ = [
+    "GraphMoved",
     "LimitExceeded",
     "QueryCancelled",
     "RecoveryRequired",
@@ -95,6 +96,30 @@ class RecoveryRequired(RecoveryError):
     @property
     def hint(self) -> str | None:
         return "reads still work; keep a copy of the graph before anything is removed by hand"
+
+
+@dataclass(eq=False)
+class GraphMoved(RecoveryError):
+    """The branches of a graph were last written at another address, so they can't be used here."""
+
+    code: ClassVar[str] = "graph_moved"
+    here: str
+    there: str | None
+    """None: nobody has looked yet where they were written."""
+    reason: str | None = None
+    """Why they could not be brought here."""
+
+    def __str__(self) -> str:
+        there = f" were written at {self.there}" if self.there else " were not looked at yet"
+        failed = f", and bringing them here failed: {self.reason}" if self.reason else ""
+        return f"the graph is at {self.here}, and its branches{there}{failed}"
+
+    @property
+    def hint(self) -> str | None:
+        return (
+            "a graph that was moved or copied is opened once with write access, before all else: "
+            f"omnigraph optimize --store {self.here}; main can be read without"
+        )
 
 
 @dataclass(eq=False)

@@ -21,6 +21,7 @@ from lance.optimize import Compaction, CompactionOptions
 from numpy.typing import NDArray
 
 from omnigraph.base.errors import StorageFailed
+from omnigraph.store.datasets.bases import Bases
 from omnigraph.store.datasets.files import (
     data_files,
     files_of,
@@ -49,8 +50,9 @@ from omnigraph.store.datasets.lance_values import (
 from omnigraph.store.datasets.reading import ROW_ADDRESS, ROW_ID, Dataset
 from omnigraph.store.datasets.version_file import is_torn
 from omnigraph.store.durability import Durability
+from omnigraph.store.layout import ADDRESS
 from omnigraph.store.objects import objects_at
-from omnigraph.store.root import DiskRoot, graph_root
+from omnigraph.store.root import DiskRoot, root_at
 from omnigraph.store.transactions import (
     CreateIndex,
     DatasetRef,
@@ -93,7 +95,8 @@ class Datasets:
         """What it takes to reach a bucket; None for a disk."""
         self.is_durable = durability is Durability.FSYNC
         self._objects = objects_at(root, durability, options)
-        self._is_on_disk = isinstance(graph_root(root), DiskRoot)
+        self._bases = Bases(self._objects, root)
+        self._is_on_disk = isinstance(root_at(root), DiskRoot)
         self._session = new_session()
         self._landed: dict[tuple[str, str | None], LanceDataset] = {}
         """The version of each line that we landed last, open."""
@@ -149,6 +152,10 @@ class Datasets:
         except OSError as error:
             raise storage_failed("look at", str(directory), error) from error
 
+    def is_there(self, path: str) -> bool:
+        """Whether there is such a dataset, as storage says now."""
+        return bool(self._objects.list(f"{path}/_versions"))
+
     def create(self, path: str, schema: pa.Schema, rows: pa.Table | None = None) -> DatasetRef:
         uri = self.uri(path, None)
         with failures("create", uri):
@@ -196,6 +203,17 @@ class Datasets:
 
     def has_fork(self, path: str, name: str) -> bool:
         return self._objects.exists(reference_of(path, name))
+
+    def has_forks_elsewhere(self) -> bool:
+        """Whether a fork would read files of another place: the graph was moved or copied."""
+        return self._bases.any_elsewhere()
+
+    def bring_forks_here(self) -> int:
+        """Make every fork read the files of this place; how many version files that took."""
+        rewritten = self._bases.bring_here()
+        self._session = new_session()
+        self._landed.clear()
+        return rewritten
 
     # Staging -------------------------------------------------------------------------------------
 
@@ -415,6 +433,12 @@ class Datasets:
 
     def forget_old_versions(self, path: str, branch: str | None, *, older_than_s: float) -> None:
         """Remove versions that are neither recent nor the start of a fork."""
+        if (base := self._bases.elsewhere(path, self.fork_names(path))) is not None:
+            # Lance would not see that the fork needs files of this dataset, and delete them. The
+            # record that all forks are at home is wrong: the next open looks at each of them.
+            log.warning("no clean-up of %s: a fork of it was made at %s", path, base.path)
+            self._objects.delete(ADDRESS)
+            return
         newest = self.open_newest(path, branch)
         with failures("clean up", path):
             newest._handle.cleanup_old_versions(timedelta(seconds=older_than_s))
@@ -424,8 +448,10 @@ class Datasets:
             landed = self._landed.get((path, branch))
             if landed is not None and landed.version == version:
                 return landed
-        uri = self.uri(path, branch)
-        return open_handle(uri, version, self._session, options=self.options)
+        handle = open_handle(self.uri(path, branch), version, self._session, options=self.options)
+        if branch is not None:
+            self._bases.require_here(path, handle)
+        return handle
 
     def _is_torn(self, path: str, branch: str | None, version: int) -> bool:
         raw = self._objects.get(version_file(path, branch, version))
