@@ -1,12 +1,29 @@
-"""Which rows differ: columns at a time, and as Python would say it."""
+"""What lies between two commits, and which rows differ: as Python would say it."""
 
+import math
+import tempfile
+from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from omnigraph.read.diff import differing
+from omnigraph.read.diff import changes_between, differing
+from omnigraph.store.changes import ChangeSet
+from tests.laws.lines import (
+    ACTS,
+    CATALOG,
+    Act,
+    Contents,
+    Lines,
+    Moment,
+    by_id,
+    contents,
+    endings,
+    stored,
+)
 
 FIELDS = {
     "number": (pa.int64(), st.integers(0, 2)),
@@ -35,3 +52,52 @@ def test_a_row_differs_unless_one_with_its_id_holds_the_same(
 ) -> None:
     expected = [old.get(id_) != row for id_, row in rows.items()]
     assert differing(table(rows), table(old)).to_pylist() == expected
+
+
+def test_numbers_are_told_apart_by_their_bits() -> None:
+    """A merge keeps the sign of a zero, and a value that is no number is no change."""
+    values = pa.array([0.0, 0.0, math.nan, 1.5, None], pa.float64())
+    others = pa.array([0.0, -0.0, math.nan, None, None], pa.float64())
+    ids = pa.array(list("abcde"))
+    differs = differing(pa.table([ids, values], ["id", "x"]), pa.table([ids, others], ["id", "x"]))
+    assert differs.to_pylist() == [False, True, False, True, False]
+
+
+def test_what_lies_between_any_two_branches_leads_from_one_to_the_other(tmp_path: Path) -> None:
+    graph = endings(tmp_path)
+    for one, other in permutations(graph.moments, 2):
+        leads(one, other)
+
+
+@given(ACTS)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=5)
+def test_what_lies_between_two_commits_leads_from_one_to_the_other(acts: list[Act]) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        graph = Lines(Path(root))
+        for act in acts:
+            if (made := graph.act(act)) is not None:
+                assert stored(made.snapshot) == contents(made.rows)
+        for one, other in permutations(graph.moments[-6:], 2):
+            leads(one, other)
+
+
+def leads(one: Moment, other: Moment) -> None:
+    """The edit between two commits makes the second of the first, and names no row in vain."""
+    before, after = contents(one.rows), contents(other.rows)
+    edit = changes_between(one.snapshot, other.snapshot)
+    assert edited(before, edit) == after
+    for entity in CATALOG.entities:
+        was, now = before[entity.name], after[entity.name]
+        changed = {id_ for id_ in {*was, *now} if was.get(id_) != now.get(id_)}
+        found = edit.tables.get(entity.table_key)
+        assert set(found.ids.to_pylist() if found is not None else []) == changed
+
+
+def edited(rows: Contents, edit: ChangeSet) -> Contents:
+    made = {name: dict(table_rows) for name, table_rows in rows.items()}
+    for entity in CATALOG.entities:
+        if (changes := edit.tables.get(entity.table_key)) is not None:
+            made[entity.name] |= by_id(changes.upserts)
+            for id_ in changes.deletes.to_pylist():
+                del made[entity.name][id_]
+    return made

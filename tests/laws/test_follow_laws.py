@@ -1,37 +1,24 @@
 """What is made from an earlier version equals what is read anew, whatever happened in between."""
 
 import tempfile
-from functools import partial
+from itertools import permutations
 from pathlib import Path
+from random import Random
+from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.base.ids import MAIN
 from omnigraph.read import stacked, tables
-from omnigraph.read.topology import moves
+from omnigraph.read.topology import disk, moves
 from omnigraph.read.topology.cache import RuntimeCache
-from omnigraph.store.changes import ChangeSet, TableChanges
-from omnigraph.store.commits import CommitKind
-from omnigraph.store.durability import Durability
+from omnigraph.read.topology.disk import DiskCache
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.stage import locate
-from omnigraph.write.writer import write
-from tests.graph.read.town import Town, link
-from tests.reference.naive import Entity
-from tests.reference.small_graph import catalog_of, table
-
-SCHEMA = """
-interface Named { name: String? }
-node Person implements Named { email: String @key  name: String? }
-node City implements Named { email: String @key  name: String? }
-edge Knows: Person -> Person
-edge Lives: Person -> City
-"""
-CATALOG = catalog_of(SCHEMA)
+from tests.graph.read.town import Town
+from tests.laws.lines import ACTS, Act, Lines, Step, changes, contents, endings, stored
 
 QUESTIONS = [
     "match { $a: Person  $a knows $b } return { $a.email as a, $b.name as b } order { a, b }",
@@ -47,101 +34,107 @@ QUESTIONS = [
     'match { $a: Person { email: "p1" } } return { $a.name }',
 ]
 
-PEOPLE = [f"p{number}" for number in range(5)]
-CITIES = ["x", "y"]
-names = st.sampled_from(["", "Ann", "Bob", None])
 
-
-Step = tuple[str, str, str | None]
-"""A row put or taken away: type, id, and name or None to delete it."""
-
-
-@st.composite
-def changes(draw: st.DrawFn) -> list[Step]:
-    steps: list[Step] = []
-    for _ in range(draw(st.integers(1, 4))):
-        kind = draw(st.sampled_from(["Person", "Knows", "Knows", "City", "Lives"]))
-        id_ = draw(st.sampled_from(CITIES if kind == "City" else PEOPLE))
-        steps.append((kind, id_, draw(st.sampled_from(["Ann", "Bob", None]))))
-    return steps
-
-
-class Plain:
-    """The graph as dicts, so that no edge is left without its ends."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, dict[str, Entity]] = {e.name: {} for e in CATALOG.entities}
-
-    def change(self, steps: list[Step]) -> ChangeSet:
-        before = {kind: dict(rows) for kind, rows in self.rows.items()}
-        for number, (kind, id_, name) in enumerate(steps):
-            self.step(kind, id_, name, number)
-        changed = {}
-        for entity in CATALOG.entities:
-            was, now = before[entity.name], self.rows[entity.name]
-            put = [row for id_, row in now.items() if was.get(id_) is not row]
-            gone = [id_ for id_ in was if id_ not in now]
-            if put or gone:
-                changed[entity.table_key] = TableChanges(
-                    table(entity, put), pa.array(gone, pa.string())
-                )
-        return ChangeSet(changed)
-
-    def step(self, kind: str, id_: str, name: str | None, number: int) -> None:
-        rows = self.rows[kind]
-        if name is None:
-            rows.pop(id_, None)
-            for edge in CATALOG.edges:
-                kept = {
-                    i: e
-                    for i, e in self.rows[edge.name].items()
-                    if e.src in self.rows[edge.source] and e.dst in self.rows[edge.target]
-                }
-                self.rows[edge.name] = kept
-        elif kind in ("Person", "City"):
-            rows[id_] = Entity(kind, id_, {"email": id_, "name": name})
-        else:
-            far = PEOPLE if kind == "Knows" else CITIES
-            src, dst = PEOPLE[number], far[(len(id_) + number) % len(far)]
-            if (
-                src in self.rows["Person"]
-                and dst in self.rows["Person" if far is PEOPLE else "City"]
-            ):
-                rows[id_] = link(kind, id_, src, dst)
-
-
-@given(st.lists(changes(), min_size=2, max_size=5))
-@settings(
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-    deadline=None,
-    max_examples=10,
-)
-def test_a_warm_reader_sees_what_a_cold_one_sees(
-    monkeypatch: pytest.MonkeyPatch, history: list[list[Step]]
-) -> None:
+@pytest.fixture(autouse=True)
+def _follows_all(monkeypatch: pytest.MonkeyPatch) -> None:
     # On graphs this small nothing is worth following, and everything must be.
     monkeypatch.setattr(tables, "WORTH_FOLLOWING", 0)
     monkeypatch.setattr(moves, "WORTH_KEEPING", 1000)
     monkeypatch.setattr(stacked, "WORTH_THE_WHOLE", 0)
-    graph, cache, snapshots = Plain(), RuntimeCache(), list[Snapshot]()
-    start: list[Step] = [("Person", p, "Ann") for p in PEOPLE]
-    start += [("City", c, "Bob") for c in CITIES]
-    friends: list[Step] = [("Knows", p, "Ann") for p in PEOPLE]
+
+
+few = settings(
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    deadline=None,
+    max_examples=10,
+)
+
+
+@given(st.lists(changes(), min_size=2, max_size=5))
+@few
+def test_a_warm_reader_sees_what_a_cold_one_sees(history: list[list[Step]]) -> None:
+    cache = RuntimeCache()
     with tempfile.TemporaryDirectory() as root:
-        place = str(Path(root) / "graph")
-        store = GraphStore.init(place, CATALOG, source=SCHEMA, durability=Durability.RELAXED)
-        for steps in [start, friends, *history]:
-            change = graph.change(steps)
-            write(store, partial(locate, change), branch=MAIN, kind=CommitKind.MUTATION)
-            snapshots.append(store.snapshot(MAIN))
-            agree(snapshots[-1], cache)
+        graph = Lines(Path(root))
+        for steps in history:
+            graph.act(("change", 0, 0, steps))
+            agree(graph.store.snapshot(MAIN), cache)
         # Back again: what was read last is now what comes later.
-        for snapshot in reversed(snapshots):
-            agree(snapshot, cache)
+        for moment in reversed(graph.moments):
+            agree(moment.snapshot, cache)
+
+
+Answers = dict[str, list[Any]]
+
+
+def test_what_one_branch_left_in_memory_serves_any_other(tmp_path: Path) -> None:
+    graph = endings(tmp_path)
+    heads = [graph.store.snapshot(branch) for branch in graph.lines]
+    expected = {head.branch: answers(head, RuntimeCache()) for head in heads}
+    for line in graph.lines:
+        assert stored(graph.store.snapshot(line)) == contents(graph.lines[line].rows)
+    for before, after in permutations(heads, 2):
+        cache = RuntimeCache()
+        answers(before, cache)
+        assert answers(after, cache) == expected[after.branch], (before.branch, after.branch)
+
+
+def test_what_one_branch_left_on_disk_serves_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "LEAST_KEPT_BYTES", 0)
+    monkeypatch.setattr(disk, "LEAST_KEPT_BYTES", 0)
+    graph = endings(tmp_path)
+    heads = [graph.store.snapshot(branch) for branch in graph.lines]
+    expected = {head.branch: answers(head, RuntimeCache()) for head in heads}
+    for number, (before, after) in enumerate(permutations(heads[:6], 2)):
+        kept = DiskCache(tmp_path / f"cache-{number}")
+        answers(before, RuntimeCache(disk=kept))
+        again = answers(after, RuntimeCache(disk=kept))
+        assert again == expected[after.branch], (before.branch, after.branch)
+
+
+def test_nothing_is_made_from_a_branch_that_another_process_deleted(tmp_path: Path) -> None:
+    graph = endings(tmp_path)
+    reader = GraphStore.open(graph.place)
+    expected = {b: answers(reader.snapshot(b), RuntimeCache()) for b in graph.lines}
+    for gone in reversed([branch for branch in graph.lines if branch != MAIN]):
+        caches = {branch: RuntimeCache() for branch in graph.lines if branch != gone}
+        for branch, cache in caches.items():
+            answers(reader.snapshot(gone), cache)
+            # How its rows lie in the other branch is known, and what is made of them is not yet.
+            Town(reader.snapshot(branch), cache).ask("match { $p: Named } return { $p.email }")
+        graph.delete(gone)
+        for branch, cache in caches.items():
+            assert answers(reader.snapshot(branch), cache) == expected[branch], (gone, branch)
+
+
+def answers(snapshot: Snapshot, cache: RuntimeCache) -> Answers:
+    town = Town(snapshot, cache)
+    return {question: town.ask(question) for question in QUESTIONS}
+
+
+@given(ACTS, st.booleans(), st.randoms(use_true_random=False))
+@few
+def test_a_warm_reader_of_several_branches_sees_what_a_cold_one_sees(
+    acts: list[Act], reads_elsewhere: bool, order: Random
+) -> None:
+    """Also where the branches are written and deleted by another process."""
+    cache = RuntimeCache()
+    with tempfile.TemporaryDirectory() as root:
+        graph = Lines(Path(root))
+        reader = GraphStore.open(graph.place) if reads_elsewhere else graph.store
+        for act in acts:
+            graph.act(act)
+            for branch, line in graph.lines.items():
+                snapshot = reader.snapshot(branch)
+                assert stored(snapshot) == contents(line.rows)
+                agree(snapshot, cache)
+        moments = list(graph.moments)
+        order.shuffle(moments)
+        for moment in moments:
+            agree(moment.snapshot, cache)
 
 
 def agree(snapshot: Snapshot, cache: RuntimeCache) -> None:
-    warm, cold = Town(snapshot), Town(snapshot)
-    warm.cache = cache
-    for question in QUESTIONS:
-        assert warm.ask(question) == cold.ask(question), question
+    assert answers(snapshot, cache) == answers(snapshot, RuntimeCache())

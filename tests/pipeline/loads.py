@@ -91,7 +91,7 @@ class World:
     def files_of_no_commit(self) -> set[str]:
         """Data that no version of any table names."""
         named = {
-            file
+            file.path
             for entity in self.snapshot.catalog.entities
             for version in range(1, self.snapshot.tables[entity.table_key].ref.version + 1)
             for piece in self._version(entity, version).pieces

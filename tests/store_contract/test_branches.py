@@ -134,7 +134,8 @@ def test_the_line_of_a_branch_goes_on_from_where_it_was_made(store: GraphStore) 
     assert [c.id for c in store.commits(WORK)] == [on_work, *(c.id for c in shared)]
     assert store.commits(WORK)[0].branch == WORK
     assert on_main is not None and on_work is not None
-    assert store.history().merge_base(on_main, on_work).id == shared[0].id
+    assert store.history().ancestor_like(on_main, of=on_work) is None
+    assert store.history().ancestor_like(shared[0].id, of=on_work) == shared[0]
     assert ages(store.snapshot_at(on_work)) == {"ada": 3}
     assert store.snapshot_at(on_work).branch == WORK
     assert store.snapshot_at(shared[0].id).branch == MAIN

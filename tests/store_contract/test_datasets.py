@@ -255,6 +255,49 @@ def test_a_fork_reads_its_source_and_writes_apart_from_it(datasets: Datasets) ->
     assert not datasets.has_fork("nodes/p", "work/a.01.03")
 
 
+def test_version_numbers_compare_where_one_version_was_made_from_the_other(
+    datasets: Datasets,
+) -> None:
+    first = create(datasets, people(ada=1))
+    second = edit(datasets, first, people(ada=2))
+    work = datasets.fork(second, "work.01")
+    third, worked = edit(datasets, second, people(ada=3)), edit(datasets, work, people(ada=4))
+    of_work = edit(datasets, datasets.fork(worked, "more.02"), people(ada=5))
+    elsewhere = datasets.create("nodes/q", table_schema(PERSON), people(ada=1))
+    made_from = {
+        first: {first},
+        second: {first, second},
+        third: {first, second, third},
+        worked: {first, second, work, worked},
+        of_work: {first, second, work, worked, of_work},
+        elsewhere: {elsewhere},
+    }
+    known = set().union(*made_from.values())
+    for later, earlier in made_from.items():
+        assert {ref for ref in known if datasets.continues(later, ref)} == earlier, later
+    datasets.delete_fork("nodes/p", "more.02")
+    assert not datasets.continues(of_work, first)
+
+
+def test_a_fragment_is_known_by_its_files_on_whatever_line_it_is_read(datasets: Datasets) -> None:
+    source = create(datasets, people(ada=1, bob=2, cid=3))
+    fork = datasets.fork(source, "work.01")
+    (here,), (there,) = (datasets.open(ref).pieces for ref in (source, fork))
+    assert here == there
+    none = table_schema(PERSON).empty_table()
+    gone = [
+        edit(datasets, source, none, gone=["ada"]),
+        edit(datasets, fork, none, gone=["bob"]),
+    ]
+    one, other = (datasets.open(ref).pieces[0] for ref in gone)
+    # As many rows are left, of the same file: other ones.
+    assert (one.files, one.rows) == (other.files, other.rows) == (here.files, 2)
+    assert one.deletions != other.deletions
+    beside = [datasets.open(a).rows_beside(datasets.open(b)) for a, b in (gone, gone[::-1])]
+    assert [rows["id"].to_pylist() for rows in beside] == [["bob"], ["ada"]]
+    assert datasets.open(gone[0]).rows_beside(datasets.open(source)).num_rows == 0
+
+
 def test_files_written_beside_the_source_can_be_adopted_by_a_fork(datasets: Datasets) -> None:
     wide = NodeType(TypeId(1), TypeName("Photo"), (property_(2, "image", Scalar.BLOB),), key=())
     source = datasets.create("nodes/photo", table_schema(wide))

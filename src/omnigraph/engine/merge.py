@@ -4,13 +4,11 @@ The change is replayed on the target's own datasets. The target never names file
 source's forks, so the source can go at any time.
 """
 
-from itertools import takewhile
-
 from omnigraph.base.errors import Unsupported
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.results import MergeResult, commit_info
-from omnigraph.read.diff import changes_since
+from omnigraph.read.diff import changes_between
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
@@ -32,11 +30,10 @@ def merge(
     theirs = store.snapshot(source)
     ours = store.snapshot(target)
     history = store.history()
-    base = history.merge_base(ours.commit.id, theirs.commit.id)
-    if base.id == theirs.commit.id:
+    if history.ancestor_like(theirs.commit.id, of=ours.commit.id) is not None:
         return MergeResult(source, target, "already_up_to_date", None)
-    since = takewhile(lambda c: c.id != base.id, history.first_parents(ours.commit.id))
-    if not all(commit.kind.keeps_rows for commit in since):
+    base = history.ancestor_like(ours.commit.id, of=theirs.commit.id)
+    if base is None:
         raise Unsupported(
             what=f"merging {source} into {target}, which has moved since they parted,",
             instead=f"make a new branch from {target} and repeat the changes there",
@@ -45,7 +42,7 @@ def merge(
     parted = store.snapshot_at(base.id)
 
     def prepare(snapshot: Snapshot) -> Edits:
-        return locate(changes_since(parted, theirs), snapshot)
+        return locate(changes_between(parted, theirs), snapshot)
 
     commit = write(
         store,

@@ -1,8 +1,9 @@
-"""What a snapshot changed since an earlier one of its own line: the edit that leads from one to the
-other, in graph words.
+"""What lies between two snapshots: the edit that leads from one to the other, in graph words.
 
-The cost follows the size of the change: Lance knows for each row the version that last wrote it,
-so only those rows are read. A row rewritten with equal values is no change.
+They may be commits of any two branches. A row that lies at one place of one file in both is the
+same in both, so only the others are looked at, and they are matched by id. Numbers of versions
+count on each line for itself: they tell which rows were written since only where one version was
+made from the other. A row rewritten with equal values is no change.
 """
 
 import numpy as np
@@ -13,13 +14,14 @@ from omnigraph.base.ids import TableKey
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.datasets import ROW_ID, WRITTEN_AT, Dataset, row_set
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["changes_since", "differing"]
+__all__ = ["changes_between", "differing"]
 
 
-def changes_since(base: Snapshot, head: Snapshot) -> ChangeSet:
-    """The edit that turns `base` into `head`; `head` descends from `base` and has its schema."""
+def changes_between(base: Snapshot, head: Snapshot) -> ChangeSet:
+    """The edit that turns `base` into `head`, which has the same schema."""
     assert base.schema_hash == head.schema_hash, "snapshots of two schemas have no row-wise diff"
     tables: dict[TableKey, TableChanges] = {}
     for entity in head.catalog.entities:
@@ -32,18 +34,25 @@ def changes_since(base: Snapshot, head: Snapshot) -> ChangeSet:
 
 def _table_changes(base: Snapshot, head: Snapshot, entity: EntityType) -> TableChanges:
     before, after = base.dataset(entity), head.dataset(entity)
+    gone, came = before.rows_beside(after), after.rows_beside(before)
+    deletes = gone.filter(pc.invert(_is_among(gone, came)))[ID]
+    if head.continues(entity, before.ref):
+        # A compaction moves rows to other files and leaves the version that wrote them.
+        came = came.filter(pc.greater(came[WRITTEN_AT], before.ref.version))
     columns = table_schema(entity).names
-    written = after.rows_written_after(before.ref.version, columns)
-    ids = written[ID].combine_chunks()
-    old = before.rows_of(ids, columns[1:]).select(columns)
-    inserted = written.num_rows - old.num_rows
-    if before.row_count + inserted == after.row_count:
-        deletes = pa.array([], pa.string())
-    else:
-        kept = after.scan([ID])[ID].combine_chunks()
-        were = before.scan([ID])[ID].combine_chunks()
-        deletes = were.filter(pc.invert(pc.is_in(were, value_set=kept)))
-    return TableChanges(upserts=written.filter(differing(written, old)), deletes=deletes)
+    written = _whole(after, came, columns)
+    old = _whole(before, gone.filter(_is_among(gone, came)), columns)
+    return TableChanges(
+        upserts=written.filter(differing(written, old)), deletes=deletes.combine_chunks()
+    )
+
+
+def _is_among(rows: pa.Table, others: pa.Table) -> pa.ChunkedArray:
+    return pc.is_in(rows[ID], value_set=others[ID].combine_chunks())
+
+
+def _whole(dataset: Dataset, rows: pa.Table, columns: list[str]) -> pa.Table:
+    return dataset.rows_at(row_set(rows[ROW_ID].to_numpy()), columns).select(columns)
 
 
 def differing(rows: pa.Table, old: pa.Table) -> pa.Array:
@@ -66,6 +75,10 @@ def _unequal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.Array:
 
 
 def _unequal_values(left: pa.Array, right: pa.Array) -> pa.Array:
+    if pa.types.is_floating(left.type):
+        # By their bits: 0 is not -0, and what is no number is what it was.
+        bits = {4: pa.uint32(), 8: pa.uint64()}[left.type.bit_width // 8]
+        left, right = left.view(bits), right.view(bits)
     one_null = pc.xor(pc.is_null(left), pc.is_null(right))
     return pc.or_(one_null, pc.not_equal(left, right).fill_null(fill_value=False))
 

@@ -318,9 +318,10 @@ class Tables:
             return None
         known = [m for m in moves if m is not None]
         origin_numbers, target_numbers = (b.numbers for b in before if b is not None)
-        added, gone = self._came_and_went(
-            was, steps, known, origin=origin, target=target, edges=edges
-        )
+        edits = self._came_and_went(was, steps, known, origin=origin, target=target, edges=edges)
+        if edits is None:
+            return None
+        added, gone = edits
         tables = [self.edge(step.edge).table_key for step in steps]
         delta = Delta(
             origin_numbers=origin_numbers,
@@ -346,8 +347,8 @@ class Tables:
         origin: Space,
         target: Space,
         edges: Space | None,
-    ) -> tuple[list[build.Leg], list[build.Leg]]:
-        """The edges that are new; and, for a set, those that are gone."""
+    ) -> tuple[list[build.Leg], list[build.Leg]] | None:
+        """The edges that are new; and, for a set, those that are gone; None: they can't be read."""
         added: list[build.Leg] = []
         gone: list[build.Leg] = []
         then = {
@@ -366,6 +367,8 @@ class Tables:
             if edges is None and source in then and target_node in then:
                 if move.kept is not None:
                     lost = self._lost(edge, EndsKey(ref, then[source], then[target_node]), move)
+                    if lost is None:
+                        return None
                     gone += self._legs(step, origin, target, ends=lost)
                 self._keep_up_ends(edge)
         return added, gone
@@ -376,8 +379,11 @@ class Tables:
         if self._cache.has(key, key.family):
             self._ends(edge)
 
-    def _lost(self, edge: EdgeType, was: EndsKey, moves: Moves) -> build.Ends:
-        """The ends of the edges that are gone, as rows of today; -1 where the node went too."""
+    def _lost(self, edge: EdgeType, was: EndsKey, moves: Moves) -> build.Ends | None:
+        """The ends of the edges that are gone, as rows of today; -1 where the node went too.
+
+        None: they can't be read any more.
+        """
         known = self._cache.peek(was)
         nodes = zip(self._end_types(edge), (was.source, was.target), strict=True)
         if isinstance(known, build.Ends):
@@ -390,7 +396,9 @@ class Tables:
                     for end, n in zip(ends, numbers, strict=True)
                 ]
                 return build.Ends(moved[0], moved[1])
-        rows = self._snapshot.other_version(was.edge).take(moves.gone, [SRC, DST])
+        rows = self._rows_before(was.edge, moves.gone, [SRC, DST])
+        if rows is None:
+            return None
         texts = zip((SRC, DST), self._end_types(edge), strict=True)
         sources, targets = (self.ids(node).find(_one_array(rows[name])) for name, node in texts)
         return build.Ends(sources.astype(np.int32), targets.astype(np.int32))
@@ -411,9 +419,24 @@ class Tables:
         numbers = moves.renumbered()
         if numbers is not None and moves.new_count:
             gone = moves.gone
-            ids = _one_array(self._snapshot.other_version(ref).take(gone, [ID])[ID])
-            numbers[gone] = self.ids(node).find(ids)
+            rows = self._rows_before(ref, gone, [ID])
+            if rows is None:
+                return None
+            numbers[gone] = self.ids(node).find(_one_array(rows[ID]))
         return Numbers(moves.old_count, numbers)
+
+    def _rows_before(
+        self, ref: DatasetRef, rows: Ordinals, columns: Sequence[str]
+    ) -> pa.Table | None:
+        """Rows of an earlier version, if it is still there.
+
+        It goes with its branch, or in a clean-up, at any moment and by any process. Then nothing
+        can be made from it, and what was asked for is read anew.
+        """
+        try:
+            return self._snapshot.other_version(ref).take(rows, columns)
+        except StorageFailed:
+            return None
 
     # On disk -------------------------------------------------------------------------------------
 
@@ -464,7 +487,7 @@ class Tables:
                 new = self._snapshot.dataset(entity)
                 return Moved(moves_between(old, new, places=self._places))
             except StorageFailed:
-                return Moved(None)  # the old version was cleaned up
+                return Moved(None)  # as in `_rows_before`
 
         return self._cache.get(("moves", since, now), find).moves
 

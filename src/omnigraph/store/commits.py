@@ -85,6 +85,15 @@ class Commit:
         return tuple(p for p in (self.parent, self.merged_parent) if p is not None)
 
     @property
+    def same_rows_as(self) -> CommitId | None:
+        """A commit at which a reader finds the same rows; None: it has rows of its own.
+
+        A merge goes through only where the target has nothing of its own, so all it shows is what
+        the merged commit shows.
+        """
+        return self.parent if self.kind.keeps_rows else self.merged_parent
+
+    @property
     def entries(self) -> Mapping[TableKey, TableEntry]:
         """The tables it changed, as the manifest pins them."""
         return {c.key: TableEntry(c.ref, c.row_count, self.seq) for c in self.changes}
@@ -166,14 +175,27 @@ class History:
                 frontier += self._by_id[current].parents
         return frozenset(seen)
 
-    def merge_base(self, ours: CommitId, theirs: CommitId) -> Commit:
-        """The lowest common ancestor; of several (after criss-cross merges) the latest one."""
-        common = self.ancestors(ours) & self.ancestors(theirs)
-        if not common:
-            raise CommitMissing(theirs)
-        # Whatever lies above a common ancestor is common too, so direct parents are enough.
-        above = {parent for commit in common for parent in self._by_id[commit].parents}
-        return max((self[c] for c in common - above), key=lambda c: (c.seq, c.id))
+    def origin_of_rows(self, commit: CommitId) -> CommitId:
+        """The commit that first showed the rows of this one; it may be of a branch that is gone.
+
+        Commits with one origin show the same rows, on whatever branches they stand.
+        """
+        while commit in self and (same := self[commit].same_rows_as) is not None:
+            commit = same
+        return commit
+
+    def ancestor_like(self, commit: CommitId, *, of: CommitId) -> Commit | None:
+        """The latest ancestor of `of`, itself included, that shows the rows of `commit`.
+
+        One on the line of `of` is preferred: the versions of its tables lead to those of `of`.
+        None: those rows never were on that side.
+        """
+        origin = self.origin_of_rows(commit)
+        for ancestor in self.first_parents(of):
+            if self.origin_of_rows(ancestor.id) == origin:
+                return ancestor
+        alike = (self[a] for a in self.ancestors(of) if self.origin_of_rows(a) == origin)
+        return max(alike, key=lambda c: (c.seq, c.id), default=None)
 
 
 def _change_to_json(change: TableChange) -> dict[str, Any]:

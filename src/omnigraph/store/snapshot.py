@@ -41,6 +41,10 @@ class Snapshot:
         """A table at a version that this commit does not pin."""
         return self._datasets.open(ref)
 
+    def continues(self, entity: EntityType, earlier: DatasetRef) -> bool:
+        """Whether the version of a type that this commit pins was made from that one."""
+        return self._datasets.continues(self.tables[entity.table_key].ref, earlier)
+
     def staging_uri(self, entity: EntityType) -> str:
         """Where a load writes the files of new rows of this type (`datasets.write_fragments`)."""
         ref = self.tables[entity.table_key].ref

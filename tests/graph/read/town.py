@@ -107,9 +107,9 @@ ROWS = {
 class Town:
     """The town on disk, and a way to ask it."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, cache: RuntimeCache | None = None) -> None:
         self.snapshot = snapshot
-        self.cache = RuntimeCache()
+        self.cache = RuntimeCache() if cache is None else cache
 
     def ask(
         self, body: str, *, budget: Budget | None = None, optimised: bool = False, **given: Any

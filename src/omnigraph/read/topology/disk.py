@@ -26,7 +26,7 @@ LIMIT_DISK_BYTES = 4 * 1024**3
 LEAST_KEPT_BYTES = 1 << 20
 
 NOTE = "note.json"
-FORMAT = 2
+FORMAT = 3
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -3,6 +3,7 @@
 Staging writes files that nobody sees. Landing moves one dataset by one version, or refuses.
 """
 
+import json
 import logging
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -188,6 +189,30 @@ class Datasets:
             # Lance writes `<name>.json.tmp.<hex>` first: a process that is killed leaves it there.
             if name.suffix == ".json":
                 yield unquote(name.stem)
+
+    def continues(self, later: DatasetRef, earlier: DatasetRef) -> bool:
+        """Whether `later` was made from `earlier`, version by version and fork by fork.
+
+        Only then does a version number of one mean the same on the other: forks of one version
+        count on from there, each for itself.
+        """
+        if later.path != earlier.path:
+            return False
+        branch, version = later.branch, later.version
+        while branch != earlier.branch:
+            start = self._start_of(later.path, branch)
+            if start is None:
+                return False
+            branch, version = start.branch, min(version, start.version)
+        return earlier.version <= version
+
+    def _start_of(self, path: str, fork: str | None) -> DatasetRef | None:
+        """The version that a fork started from; None: it is the main line, or gone."""
+        data = None if fork is None else self._objects.get(reference_of(path, fork))
+        if data is None:
+            return None
+        reference = json.loads(data)
+        return DatasetRef(path, reference["parentBranch"], reference["parentVersion"])
 
     def forks(self, path: str) -> Mapping[str, str | None]:
         """Every fork of a dataset, and the fork that it started from; None is the main line."""

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance.dataset import LanceDataset, serialize_row_addrs
-from lance.fragment import LanceFragment
+from lance.fragment import FragmentMetadata, LanceFragment
 from numpy.typing import NDArray
 
 from omnigraph.store.datasets.lance_values import (
@@ -24,11 +24,13 @@ __all__ = [
     "PLACE",
     "ROW_ID",
     "VALUES_IN_PREDICATE",
+    "WRITTEN_AT",
     "BlobCell",
     "Dataset",
     "Files",
     "Piece",
     "RowSet",
+    "StoredFile",
     "open_at",
     "row_set",
 ]
@@ -56,7 +58,10 @@ ROW_ID, ROW_ADDRESS = "_rowid", "_rowaddr"
 PLACE = ("id", ROW_ID, ROW_ADDRESS)
 
 WRITTEN_AT = "_row_last_updated_at_version"
+"""The version of the row's own line that wrote it. On another line the number means nothing."""
 
+# The low half of a row's address is its place in its fragment.
+IN_FRAGMENT = np.uint64(0xFFFFFFFF)
 
 RowSet = bytes
 """Some rows of a dataset, by row id: a compressed bitmap that tasks may take along."""
@@ -75,12 +80,24 @@ class Files:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file that is written once and never changed. Two versions that name it read its bytes."""
+
+    line: str | None
+    """The Lance branch in whose directory it lies; None is the main line's."""
+    path: str
+    fields: tuple[int, ...] = ()
+    """The columns that are read from it, by Lance's numbers."""
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
     """A fragment of a version. Pieces with the same files and deletions hold the same rows."""
 
     id: int
-    files: tuple[str, ...]
-    deletions: str | None
+    files: tuple[StoredFile, ...]
+    deletions: StoredFile | None
+    """The file that says which rows are gone. How many of them there are would name no file."""
     rows: int
 
     @property
@@ -163,21 +180,44 @@ class Dataset:
     @property
     def pieces(self) -> tuple[Piece, ...]:
         """The fragments in the order in which a scan reads them."""
-        metadata = [fragment.metadata for fragment in self._handle.get_fragments()]
-        return tuple(
-            Piece(
-                id=fragment.id,
-                files=tuple(file.path for file in fragment.files),
-                deletions=None if fragment.deletion_file is None else str(fragment.deletion_file),
-                rows=fragment.num_rows,
-            )
-            for fragment in metadata
-        )
+        with failures("read fragments of", self.ref.path):
+            fragments = [fragment.metadata for fragment in self._handle.get_fragments()]
+            bases = self._handle.base_paths()
+        # Lance numbers the lines that a version reads from, in each version anew.
+        lines: dict[int | None, str | None] = {None: self.ref.branch}
+        lines |= {number: base.name for number, base in bases.items()}
+        return tuple(_piece(fragment, lines) for fragment in fragments)
+
+    def rows_beside(self, other: "Dataset") -> pa.Table:
+        """`id`, `_rowid` and the writing version of rows that `other` has not in the same place.
+
+        Any other row lies in both versions at one place of one file, and so is the same in both.
+        The two may be versions of any two lines.
+        """
+        theirs = {piece.files: piece for piece in other.pieces}
+        own, parts = [], []
+        for piece in self.pieces:
+            twin = theirs.get(piece.files)
+            if twin is None:
+                own.append(piece.id)
+            elif twin.deletions != piece.deletions:
+                parts.append(self._row_ids_beside(other, piece.id, twin.id))
+        if own:
+            parts.append(self.scan([], with_row_id=True, fragment_ids=own)[ROW_ID].to_numpy())
+        row_ids = np.concatenate([np.empty(0, dtype=np.uint64), *parts])
+        return self.rows_at(row_set(row_ids), ["id", WRITTEN_AT])
+
+    def _row_ids_beside(self, other: "Dataset", here: int, there: int) -> NDArray[np.uint64]:
+        """Of a fragment with the same files as one of `other`, the rows that are gone there."""
+        rows = self.scan([], with_row_id=True, with_row_address=True, fragment_ids=[here])
+        places = rows[ROW_ADDRESS].to_numpy() & IN_FRAGMENT
+        is_gone = np.isin(places, other.addresses(there) & IN_FRAGMENT, invert=True)
+        return np.asarray(rows[ROW_ID].to_numpy()[is_gone])
 
     def addresses(self, fragment_id: int) -> NDArray[np.uint64]:
         """Where each row of a fragment lies in it, ascending: deleted rows are missing."""
         rows = self.scan([], with_row_address=True, fragment_ids=[fragment_id])
-        return np.asarray(rows["_rowaddr"].to_numpy())
+        return np.asarray(rows[ROW_ADDRESS].to_numpy())
 
     def take(self, rows: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
         """Rows by their place in a scan."""
@@ -356,10 +396,21 @@ class Dataset:
         among = _among(column, values)
         return self._read(wanted, filter=among, with_row_id=True, with_row_address=True)
 
-    def rows_written_after(self, version: int, columns: Sequence[str]) -> pa.Table:
-        """The rows that versions after `version` on this dataset's line added or replaced."""
-        # Lance takes its virtual columns in SQL only, not in Arrow's expressions.
-        return self._read(columns, filter=f"{WRITTEN_AT} > {int(version)}")
+
+def _piece(fragment: FragmentMetadata, lines: Mapping[int | None, str | None]) -> Piece:
+    over = [overlay.data_file for overlay in fragment.overlays]
+    deletions = fragment.deletion_file
+    return Piece(
+        id=fragment.id,
+        files=tuple(
+            StoredFile(lines[file.base_id], file.path, tuple(file.fields))
+            for file in (*fragment.files, *over)
+        ),
+        deletions=None
+        if deletions is None
+        else StoredFile(lines[deletions.base_id], deletions.path(fragment.id)),
+        rows=fragment.num_rows,
+    )
 
 
 def _among(column: str, values: pa.Array) -> pc.Expression | str:

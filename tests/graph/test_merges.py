@@ -1,0 +1,116 @@
+"""Merges in both directions, round after round: all work arrives and none is lost."""
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from omnigraph import Graph
+from omnigraph.base.errors import Unsupported
+
+SCHEMA = "node City { name: String @key  pop: I32? }\nedge Road: City -> City\n"
+CITIES = "query q() { match { $c: City } return { $c.name as n, $c.pop as p } order { n } }"
+
+WORK = {
+    "insert": ['insert City { name: "new", pop: 9 }'],
+    "update": ['update City set { pop: 9 } where name = "A"'],
+    "delete": ['delete City where name = "B"'],
+    # As many rows as before: counts alone would say that none is gone.
+    "swap": ['delete City where name = "B"', 'insert City { name: "instead", pop: 9 }'],
+    "road": ['insert Road { from: "A", to: "C" }'],
+}
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    graph = Graph.init(str(tmp_path / "g"), SCHEMA, durability="relaxed")
+    for name in "ABC":
+        change(graph, f'insert City {{ name: "{name}", pop: 0 }}')
+    graph.branch_create("feature")
+    return graph
+
+
+def change(graph: Graph, text: str, branch: str = "main") -> None:
+    graph.mutate(f"query q() {{ {text} }}", branch=branch)
+
+
+def work_on(graph: Graph, kind: str, branch: str, *, number: int = 0) -> None:
+    for text in WORK[kind]:
+        numbered = text.replace("9", f"9{number}").replace("new", f"new {number}")
+        change(graph, numbered.replace("instead", f"instead {number}"), branch)
+
+
+def cities(graph: Graph, branch: str) -> list[dict[str, object]]:
+    return graph.query(CITIES, branch=branch).to_pylist()
+
+
+def busy(graph: Graph, branch: str, commits: int) -> None:
+    """So many commits, which count the versions of the branch's tables up."""
+    for number in range(commits):
+        change(graph, f'update City set {{ pop: {number + 1} }} where name = "C"', branch)
+
+
+@pytest.mark.parametrize(("work", "towards"), list(product(WORK, ["main", "feature"])))
+def test_work_on_a_branch_brought_up_to_date_arrives_where_it_is_merged(
+    graph: Graph, work: str, towards: str
+) -> None:
+    """The branch that is merged counts fewer versions than the one that it is merged into."""
+    other = "feature" if towards == "main" else "main"
+    busy(graph, towards, commits=4)
+    assert graph.branch_merge(towards, other).outcome == "fast_forward"
+    work_on(graph, work, other)
+    assert graph.branch_merge(other, towards).outcome == "fast_forward"
+    assert cities(graph, towards) == cities(graph, other)
+    assert whole(graph, towards) == whole(Graph.open(graph.uri), other)
+    assert graph.branch_merge(other, towards).outcome == "already_up_to_date"
+
+
+@pytest.mark.parametrize("optimizes", [False, True])
+@pytest.mark.parametrize("one_way", [False, True])
+def test_branches_stay_alike_over_any_number_of_rounds(
+    graph: Graph, one_way: bool, optimizes: bool
+) -> None:
+    for number, (work, source) in enumerate(product(WORK, ["main", "feature"])):
+        source = "feature" if one_way else source
+        target = "main" if source == "feature" else "feature"
+        work_on(graph, work, source, number=number)
+        busy(graph, source, commits=number % 3)
+        if optimizes:
+            graph.optimize(branch=[source, target][number % 2])
+        assert graph.branch_merge(source, target).outcome == "fast_forward"
+        assert whole(graph, source) == whole(graph, target) == whole(Graph.open(graph.uri), target)
+
+
+def test_a_branch_that_was_only_optimized_has_nothing_to_merge(graph: Graph) -> None:
+    work_on(graph, "update", "feature")
+    graph.branch_merge("feature", "main")
+    graph.optimize(branch="feature")
+    work_on(graph, "insert", "main")
+    assert graph.branch_merge("feature", "main").outcome == "already_up_to_date"
+    assert graph.branch_merge("main", "feature").outcome == "fast_forward"
+    assert whole(graph, "main") == whole(graph, "feature")
+
+
+def test_branches_that_both_moved_are_not_merged(graph: Graph) -> None:
+    work_on(graph, "update", "feature")
+    work_on(graph, "insert", "main")
+    for source, target in (("feature", "main"), ("main", "feature")):
+        before = whole(graph, target)
+        with pytest.raises(Unsupported):
+            graph.branch_merge(source, target)
+        assert whole(graph, target) == before
+
+
+def test_what_a_deleted_branch_brought_is_followed_by_those_that_have_it(graph: Graph) -> None:
+    work_on(graph, "update", "feature")
+    graph.branch_merge("feature", "main")
+    graph.branch_create("later", "main")
+    graph.branch_delete("feature")
+    work_on(graph, "swap", "later")
+    assert graph.branch_merge("later", "main").outcome == "fast_forward"
+    assert whole(graph, "main") == whole(graph, "later")
+
+
+def whole(graph: Graph, branch: str) -> list[object]:
+    roads = "query q() { match { $a: City  $a road $b } return { $a.name as a, $b.name as b } }"
+    return [cities(graph, branch), graph.query(roads, branch=branch).to_pylist()]
