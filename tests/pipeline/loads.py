@@ -38,10 +38,10 @@ edge Owns: Person -> City @card(1..*)
 class World:
     """A graph, a place for input files, and loads into it."""
 
-    def __init__(self, place: Path, runner: Runner) -> None:
+    def __init__(self, place: Path, runner: Runner, schema: str = SCHEMA) -> None:
         self.place = place
         self.runner = runner
-        self.store: GraphStore = new_graph(place / "graph", SCHEMA)
+        self.store: GraphStore = new_graph(place / "graph", schema)
 
     def settle(self, *sources: str, mode: str = "append", **options: Any) -> SettledLoad:
         snapshot = self.store.snapshot(MAIN)

@@ -5,10 +5,14 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
+from omnigraph import Graph
+from omnigraph.surfaces.cli.load_report import say_loaded
 from omnigraph.surfaces.cli.options import spark_settings
 from tests.graph.people import QUERIES, SCHEMA, write_ndjson
 from tests.surfaces.cli import CommandLine
@@ -120,7 +124,8 @@ def test_a_load_says_what_it_did_and_does_it_once(store: str, omnigraph: Command
     write_ndjson(Path("people.jsonl"), envelopes)
     load = ("load", "--data", "people.jsonl", "--mode", "merge", "--engine", "local", store)
     done = omnigraph(*load, "--load-id", "monday", "--json").json
-    assert done["nodes"] == [{"name": "Person", "entities_loaded": 2}]
+    counts = {"inserted": 1, "updated": 1, "unchanged": 0, "removed": 0}
+    assert done["nodes"] == [{"name": "Person", "entities_loaded": 2, **counts}]
     assert (done["read"], done["superseded"], done["inserted"], done["updated"]) == (3, 1, 1, 1)
     assert (done["engine"], done["is_repeat"], done["load_id"]) == ("local", False, "monday")
     again = omnigraph(*load, "--load-id", "monday", "--json").json
@@ -133,6 +138,41 @@ def test_a_load_says_what_it_did_and_does_it_once(store: str, omnigraph: Command
     )
     ask = omnigraph("query", "everyone", "-q", "people.gq", "--store", store, "--json").json
     assert ask["rows"] == [{"p.email": e, "p.age": None} for e in ("ada@x", "bob@x")]
+
+
+def test_a_load_tells_what_became_of_the_rows_of_each_type(
+    store: str, omnigraph: CommandLine
+) -> None:
+    works: dict[str, object] = {"edge": "WorksAt", "from": "bob@x", "to": "Engines"}
+    bob: dict[str, object] = {"type": "Person", "data": {"email": "bob@x", "name": "Bob"}}
+    ada: dict[str, object] = {"type": "Person", "data": {"email": "ada@x", "name": "Ada"}}
+    write_ndjson(Path("people.jsonl"), [bob, works])
+    load = ("load", "--data", "people.jsonl", "--engine", "local", store, "--mode")
+    first = omnigraph(*load, "merge").err
+    assert "  Person: 1 inserted\n  WorksAt: 1 inserted\n" in first and "hint" not in first
+    write_ndjson(Path("people.jsonl"), [bob, ada, works])
+    again = omnigraph(*load, "merge").err
+    assert "  Person: 1 updated, 1 unchanged\n  WorksAt: 1 inserted\n" in again
+    assert "hint: WorksAt edges were added that equal earlier ones" in again
+    write_ndjson(Path("people.jsonl"), [bob, ada])
+    assert "  Person: 2 inserted, 2 removed before\n" in omnigraph(*load, "overwrite").err
+
+
+@pytest.mark.parametrize(
+    ("engine", "start_s", "is_told"),
+    [("spark", 9.0, True), ("spark", 1.0, False), ("local", 9.0, False)],
+)
+def test_a_load_that_waited_for_spark_above_all_tells_of_the_other_way(
+    store: str,
+    capsys: pytest.CaptureFixture[str],
+    engine: Literal["spark", "local"],
+    start_s: float,
+    is_told: bool,
+) -> None:
+    done = Graph.open(store).load([{"type": "Company", "data": {"name": "Looms"}}], mode="append")
+    seconds = {"start": start_s, "parse": 1.0, "publish": 2.0}
+    say_loaded(replace(done, engine=engine, seconds=seconds))
+    assert ("--engine local" in capsys.readouterr().err) == is_told
 
 
 def test_branch_change_merge_and_travel(store: str, omnigraph: CommandLine) -> None:

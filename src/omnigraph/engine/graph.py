@@ -190,7 +190,7 @@ class Graph:
         dry_run: bool = False,
         load_id: str | None = None,
         resume: bool = False,
-        engine: str = "auto",
+        engine: str | None = None,
         actor: str | None = None,
         message: str | None = None,
         spark: Any = None,
@@ -215,8 +215,9 @@ class Graph:
         `dry_run` does everything but publish, and says what would have been loaded.
 
         `engine` is `spark`, `local` (in this process, without Java: the quick way for a small file)
-        or `auto`: Spark, but for what came with the call and is small. `spark` is a session of
-        yours to use; without it the handle starts one and keeps it until closed.
+        or `auto`: Spark, but for what came with the call and is small. If left out it is that of
+        `OMNIGRAPH_LOAD_ENGINE`, else `auto`. `spark` is a session of yours to use; without it the
+        handle starts one and keeps it until closed.
         """
         self._check_writable()
         if engine == "local" and spark is not None:
@@ -243,8 +244,7 @@ class Graph:
                 from_=base,
                 load_id=load_id,
                 resume=resume,
-                # Whoever passes a session means it to be used.
-                engine="spark" if session is not None and engine == "auto" else engine,
+                engine=self._load_engine(engine, session),
                 bad_rows=BadRows(on_error, quarantine, max_errors),
                 is_dry_run=dry_run,
                 access=self._settings.bucket_access,
@@ -490,6 +490,12 @@ class Graph:
 
     def _at(self, branch: str, moment: Moment | At | CommitInfo | None) -> At:
         return self.snapshot(branch) if moment is None else self.at(moment, branch)
+
+    def _load_engine(self, engine: str | None, session: Any) -> str:
+        # Whoever passes a session means it to be used.
+        if session is not None and engine in (None, "auto"):
+            return "spark"
+        return self._settings.load_engine if engine is None else engine
 
     def _session(self, given: Any) -> "Spark":
         from omnigraph.pipeline.session import Spark, SparkSettings

@@ -22,6 +22,7 @@ from omnigraph.base.ids import BranchName
 from omnigraph.base.progress import Progress
 from omnigraph.engine.preparation import Preparation, Request
 from omnigraph.engine.results import CommitInfo, LoadResult
+from omnigraph.engine.settings import LOAD_ENGINES
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.write.recover import recover_if_idle
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.runner import Runner
 
 __all__ = ["load", "rehearse"]
-
-
-ENGINES = ("auto", "spark", "local")
 
 
 def load(
@@ -120,8 +118,8 @@ def rehearse(
 def _checked_mode(request: Request) -> "LoadMode":
     from omnigraph.pipeline.load import LoadMode
 
-    if request.engine not in ENGINES:
-        rule = f"it is {', '.join(ENGINES[:-1])} or {ENGINES[-1]}"
+    if request.engine not in LOAD_ENGINES:
+        rule = f"it is {', '.join(LOAD_ENGINES[:-1])} or {LOAD_ENGINES[-1]}"
         raise ArgumentInvalid(argument="engine", value=request.engine, rule=rule)
     if request.load_id == "":
         raise ArgumentInvalid(argument="load_id", value="", rule="it has at least one character")
@@ -171,9 +169,8 @@ def _repetition(
         quarantine=quarantine,
         nodes={},
         edges={},
-        superseded=0,
-        inserted=0,
-        updated=0,
+        rows={},
+        hints=(),
         input_bytes=0,
         seconds={},
         tasks=0,

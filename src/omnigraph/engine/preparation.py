@@ -163,7 +163,6 @@ class Preparation:
         assert settled is not None and self._runner is not None, "it was prepared"
         load = settled.load
         kept = self._quarantine.keep() if self._quarantine is not None and load.rejected else None
-        changes = commit.changes if commit is not None else ()
         spent = self._clock.seconds
         return LoadResult(
             branch=self._request.branch,
@@ -179,9 +178,8 @@ class Preparation:
             quarantine=kept,
             nodes=settled.nodes,
             edges=settled.edges,
-            superseded=settled.superseded,
-            inserted=sum(change.inserted for change in changes),
-            updated=sum(change.updated for change in changes),
+            rows=dict(settled.counts_of(load.catalog.entities)),
+            hints=tuple(map(_hint_of_repeats, settled.repeated)),
             input_bytes=load.input_bytes,
             seconds={**spent, "publish": seconds - sum(spent.values())},
             tasks=len(load.tasks),
@@ -292,6 +290,14 @@ class Preparation:
         }
         # Before anything is published: all that is left then is to give it its name.
         self._quarantine.settle(load.parts, report)
+
+
+def _hint_of_repeats(edge: str) -> str:
+    return (
+        f"{edge} edges were added that equal earlier ones: without a key a merge takes every edge "
+        f"for new. Declare @key(src, dst) on {edge}, or name the load (load_id), and loading again "
+        "adds nothing"
+    )
 
 
 def _quarantine(store: GraphStore, request: Request) -> "Quarantine | None":

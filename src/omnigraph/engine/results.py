@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.base.errors import Unsupported
 from omnigraph.base.ids import BranchName, CommitId, TableKey
+from omnigraph.base.row_counts import RowCounts
 from omnigraph.base.violations import Violations
 from omnigraph.base.words import amount
 from omnigraph.engine.html import html_table
@@ -188,10 +189,10 @@ class LoadResult:
     nodes: Mapping[str, int]
     """Nodes loaded, by type: new, replaced, or equal to what was there."""
     edges: Mapping[str, int]
-    superseded: int
-    """In a merge, rows that a later one with their id took the place of."""
-    inserted: int
-    updated: int
+    rows: Mapping[str, RowCounts]
+    """By type, nodes and edges: how many rows were inserted, updated and unchanged."""
+    hints: tuple[str, ...]
+    """What its caller may want to do otherwise next time."""
     input_bytes: int
     seconds: Mapping[str, float]
     """Where the time went: `start` (Spark), `parse`, `write`, `check`, `publish`.
@@ -208,6 +209,27 @@ class LoadResult:
     @property
     def total_entities(self) -> int:
         return sum(self.nodes.values()) + sum(self.edges.values())
+
+    @property
+    def inserted(self) -> int:
+        return sum(counts.inserted for counts in self.rows.values())
+
+    @property
+    def updated(self) -> int:
+        return sum(counts.updated for counts in self.rows.values())
+
+    @property
+    def unchanged(self) -> int:
+        return sum(counts.unchanged for counts in self.rows.values())
+
+    @property
+    def removed(self) -> int:
+        return sum(counts.removed for counts in self.rows.values())
+
+    @property
+    def superseded(self) -> int:
+        """In a merge, rows that a later one with their id took the place of."""
+        return sum(counts.superseded for counts in self.rows.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.read.probes import TraversalMode
 from omnigraph.store.root import BucketAccess
 
-__all__ = ["Settings"]
+__all__ = ["LOAD_ENGINES", "Settings"]
 
+LOAD_ENGINES = ("auto", "spark", "local")
 YES = ("1", "true", "yes", "on")
 
 
@@ -20,6 +21,7 @@ class Settings:
     """`OMNIGRAPH_SPARK_MASTER` (default `local[*]`), `OMNIGRAPH_SPARK_REMOTE` (`sc://…`, wins),
     `OMNIGRAPH_SPARK_LOG` (a file for Spark's own log), `OMNIGRAPH_SPARK_OPTIONS` (Spark's own
     settings, `spark.name=value` separated by blanks), `XDG_CACHE_HOME` (default `~/.cache`),
+    `OMNIGRAPH_LOAD_ENGINE` (`auto`, `spark` or `local`: who runs a load that does not say it),
     `OMNIGRAPH_TRAVERSAL_MODE` (`auto`, `indexed` or `csr`), and the variables of S3 (`AWS_…`)."""
 
     spark_master: str = "local[*]"
@@ -31,6 +33,7 @@ class Settings:
     query_memory_bytes: int = field(default_factory=lambda: _machine_memory_bytes() // 4)
     """What one query may take, unless it is told otherwise."""
 
+    load_engine: str = "auto"
     traversal_mode: TraversalMode = TraversalMode.AUTO
     cache_directory: Path | None = None
     """Where adjacency is kept for other processes; None: nowhere."""
@@ -42,6 +45,7 @@ class Settings:
             spark_remote=environment.get("OMNIGRAPH_SPARK_REMOTE") or None,
             spark_log=environment.get("OMNIGRAPH_SPARK_LOG") or None,
             spark_options=_spark_options(environment.get("OMNIGRAPH_SPARK_OPTIONS") or ""),
+            load_engine=_load_engine(environment.get("OMNIGRAPH_LOAD_ENGINE") or "auto"),
             traversal_mode=_traversal_mode(environment.get("OMNIGRAPH_TRAVERSAL_MODE") or "auto"),
             cache_directory=_cache_directory(environment),
             bucket_access=_bucket_access(environment),
@@ -63,6 +67,13 @@ def _spark_options(text: str) -> dict[str, str]:
             raise ArgumentInvalid(argument, name, rule)
         options[name] = value
     return options
+
+
+def _load_engine(name: str) -> str:
+    if name not in LOAD_ENGINES:
+        rule = f"it is one of {', '.join(LOAD_ENGINES)}"
+        raise ArgumentInvalid("OMNIGRAPH_LOAD_ENGINE", name, rule)
+    return name
 
 
 def _traversal_mode(name: str) -> TraversalMode:

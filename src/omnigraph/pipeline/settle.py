@@ -5,7 +5,7 @@ quicker the same load is settled again, and only what the others have touched is
 that breaks a rule raises, and leaves at most files that nothing names.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,11 +14,13 @@ import pyarrow.compute as pc
 
 from omnigraph.base.errors import ConstraintViolated, KeyTaken, OmnigraphError
 from omnigraph.base.ids import TableKey
+from omnigraph.base.row_counts import RowCounts
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.pipeline.check import KeySource, StagedRows, check_sets, committed_rows
 from omnigraph.pipeline.load import LoadMode, StagedLoad
 from omnigraph.pipeline.locate import Locator
 from omnigraph.pipeline.matching import staged_rows
+from omnigraph.pipeline.repeats import repeats_edges
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.stage import Keeping
 from omnigraph.pipeline.upsert import Upserted, upsert
@@ -42,21 +44,33 @@ class SettledLoad:
 
     load: StagedLoad
     work: Edits | StagedFragments
-    superseded_rows: Mapping[TableKey, int] = field(default_factory=dict)
-    """In a merge, of two rows with one id the earlier counts as superseded."""
+    counts: Mapping[TableKey, RowCounts] = field(default_factory=dict)
+    """Of every table with rows in the input."""
+    repeated: tuple[str, ...] = ()
+    """Edge types without a key to which edges are added that were there before (`repeats`)."""
     upserts: Mapping[TableKey, Upserted] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for key, table in self.load.tables.items():
+            counts = self.counts[key]
+            assert table.rows == counts.loaded + counts.superseded, "every row is counted once"
 
     @property
     def superseded(self) -> int:
-        return sum(self.superseded_rows.values())
+        return sum(counts.superseded for counts in self.counts.values())
 
     @property
     def nodes(self) -> dict[str, int]:
-        return self._loaded(self.load.catalog.nodes)
+        return {name: counts.loaded for name, counts in self.counts_of(self.load.catalog.nodes)}
 
     @property
     def edges(self) -> dict[str, int]:
-        return self._loaded(self.load.catalog.edges)
+        return {name: counts.loaded for name, counts in self.counts_of(self.load.catalog.edges)}
+
+    def counts_of(self, types: Sequence[EntityType]) -> Iterator[tuple[str, RowCounts]]:
+        for entity in types:
+            if (counts := self.counts.get(entity.table_key)) is not None:
+                yield entity.name, counts
 
     def discard_leftovers(self, *, is_published: bool) -> None:
         """Once all is over: files of this load that nothing will ever name."""
@@ -69,14 +83,6 @@ class SettledLoad:
     def discard_upserts(self) -> None:
         for upserted in self.upserts.values():
             upserted.discard_files()
-
-    def _loaded(self, types: Sequence[EntityType]) -> dict[str, int]:
-        tables = self.load.tables
-        return {
-            entity.name: tables[key].rows - self.superseded_rows.get(key, 0)
-            for entity in types
-            if (key := entity.table_key) in tables
-        }
 
 
 def settle_load(
@@ -113,7 +119,14 @@ def _settle_new_rows(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> Se
         )
         for key, table in load.tables.items()
     }
-    return SettledLoad(load, StagedFragments(files, reads=judgement.reads))
+    is_overwrite = load.mode is LoadMode.OVERWRITE
+    counts = {
+        key: RowCounts(
+            inserted=table.rows, removed=snapshot.tables[key].row_count if is_overwrite else 0
+        )
+        for key, table in load.tables.items()
+    }
+    return SettledLoad(load, StagedFragments(files, reads=judgement.reads), counts)
 
 
 def _look_up(load: StagedLoad, snapshot: Snapshot) -> Judgement:
@@ -146,10 +159,9 @@ def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
     """A small merge is an edit like any other: rows are looked up by id."""
     chosen: dict[TableKey, np.ndarray] = {}
     edits: dict[TableKey, TableEdit] = {}
-    superseded: dict[TableKey, int] = {}
+    counts: dict[TableKey, RowCounts] = {}
     for key, table in load.tables.items():
         last = last_of_each(table.held[ID].combine_chunks())
-        superseded[key] = table.rows - len(last)
         rows = table.held.take(pa.array(last))
         dataset = snapshot.dataset(table.entity)
         found = dataset.rows_of(rows[ID].combine_chunks(), rows.column_names[1:])
@@ -157,6 +169,12 @@ def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
         changes = TableChanges(rows.filter(differs))
         there = found.filter(pc.is_in(found[ID], value_set=changes.ids)).select(PLACE)
         edits[key] = TableEdit(changes, there, made_for=dataset.ref)
+        counts[key] = RowCounts(
+            inserted=changes.upserts.num_rows - there.num_rows,
+            updated=there.num_rows,
+            unchanged=rows.num_rows - changes.upserts.num_rows,
+            superseded=table.rows - len(last),
+        )
         chosen[key] = last[differs.to_numpy(zero_copy_only=False)]
     arriving = {key: Arriving(edit.changes.upserts) for key, edit in edits.items()}
     judgement = judge(arriving, snapshot)
@@ -164,7 +182,8 @@ def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
         raise _refusal(load, judgement.breaches, lambda e, place: int(chosen[e.table_key][place]))
     # Rows that equal what is there depend on it too.
     reads = judgement.reads | load.tables.keys()
-    return SettledLoad(load, Edits(edits, reads=reads), superseded)
+    repeated = _repeated(load, snapshot, counts, lambda key: edits[key].changes.upserts)
+    return SettledLoad(load, Edits(edits, reads=reads), counts, repeated)
 
 
 def last_of_each(ids: pa.Array) -> np.ndarray:
@@ -207,8 +226,27 @@ def _merge_scratch_files(
         {key: upserted.work for key, upserted in upserts.items()},
         reads=judgement.reads | load.tables.keys(),
     )
-    superseded = {key: upserted.superseded for key, upserted in upserts.items()}
-    return SettledLoad(load, work, superseded, upserts)
+    counts = {key: upserted.counts for key, upserted in upserts.items()}
+    repeated = _repeated(load, snapshot, counts, lambda key: upserts[key].sample())
+    return SettledLoad(load, work, counts, repeated, upserts)
+
+
+def _repeated(
+    load: StagedLoad,
+    snapshot: Snapshot,
+    counts: Mapping[TableKey, RowCounts],
+    new_rows: Callable[[TableKey], pa.Table],
+) -> tuple[str, ...]:
+    """Edge types without a key to which edges are added that were there before."""
+    return tuple(
+        edge.name
+        for edge in load.catalog.edges
+        if (table := load.tables.get(key := edge.table_key)) is not None
+        and not table.ids_may_clash
+        and counts[key].inserted
+        and snapshot.tables[key].row_count
+        and repeats_edges(edge, new_rows(key), snapshot)
+    )
 
 
 # Both ---------------------------------------------------------------------------------------------

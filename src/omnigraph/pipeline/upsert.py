@@ -16,10 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from omnigraph.base.row_counts import RowCounts
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.pipeline.check import StagedRows, committed_rows
 from omnigraph.pipeline.load import LoadedTable, StagedLoad
 from omnigraph.pipeline.matching import show_incoming, show_present
+from omnigraph.pipeline.repeats import SAMPLE_ROWS, compared_columns
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.stage import StagedFile, discard
 from omnigraph.read.diff import differing
@@ -28,6 +30,7 @@ from omnigraph.store.datasets import (
     DatasetRef,
     Datasets,
     RowSet,
+    fragment_batches,
     read_fragment_columns,
     row_set,
     with_row_ids,
@@ -85,9 +88,29 @@ class Upserted:
     parts: tuple[Written, ...]
 
     @property
-    def superseded(self) -> int:
-        changed = sum(file.rows for part in self.parts for file in part.files)
-        return self.table.rows - changed - sum(part.unchanged for part in self.parts)
+    def counts(self) -> RowCounts:
+        inserted = sum(part.inserted for part in self.parts)
+        updated = sum(len(part.addresses) for part in self.parts)
+        unchanged = sum(part.unchanged for part in self.parts)
+        return RowCounts(
+            inserted,
+            updated,
+            unchanged,
+            superseded=self.table.rows - inserted - updated - unchanged,
+        )
+
+    def sample(self) -> pa.Table:
+        """A few of the changed rows, in the columns that tell edges apart."""
+        table = self.table
+        first = next(file for part in self.parts for file in part.files)
+        batches = fragment_batches(
+            table.uri,
+            first.fragment,
+            compared_columns(table.entity),
+            batch_rows=SAMPLE_ROWS,
+            options=table.options,
+        )
+        return pa.Table.from_batches([next(batches)])
 
     @cached_property
     def replaced(self) -> RowSet | None:

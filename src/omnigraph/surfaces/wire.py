@@ -18,6 +18,7 @@ from omnigraph.base.errors import (
 )
 
 if TYPE_CHECKING:
+    from omnigraph.base.row_counts import RowCounts
     from omnigraph.engine.blob import Blob
     from omnigraph.engine.results import (
         CommitInfo,
@@ -88,8 +89,8 @@ def load_json(result: "LoadResult") -> dict[str, Any]:
         "base_branch": result.base_branch,
         "branch_created": result.base_branch is not None,
         "mode": result.mode,
-        "nodes": [{"name": name, "entities_loaded": n} for name, n in result.nodes.items()],
-        "edges": [{"name": name, "entities_loaded": n} for name, n in result.edges.items()],
+        "nodes": [_loaded_json(name, result.rows[name]) for name in result.nodes],
+        "edges": [_loaded_json(name, result.rows[name]) for name in result.edges],
         "total_entities": result.total_entities,
         "read": result.read,
         "rejected": result.rejected,
@@ -99,12 +100,26 @@ def load_json(result: "LoadResult") -> dict[str, Any]:
         "superseded": result.superseded,
         "inserted": result.inserted,
         "updated": result.updated,
+        "unchanged": result.unchanged,
+        "removed": result.removed,
+        "hints": list(result.hints),
         "engine": result.engine,
         "load_id": result.load_id,
         "is_repeat": result.is_repeat,
         "resumed_tasks": result.resumed_tasks,
         "seconds": {phase: round(spent, 3) for phase, spent in result.seconds.items()},
         "commit": commit_json(result.commit) if result.commit else None,
+    }
+
+
+def _loaded_json(name: str, counts: "RowCounts") -> dict[str, Any]:
+    return {
+        "name": name,
+        "entities_loaded": counts.loaded,
+        "inserted": counts.inserted,
+        "updated": counts.updated,
+        "unchanged": counts.unchanged,
+        "removed": counts.removed,
     }
 
 

@@ -117,8 +117,12 @@ def load(
         bool, typer.Option("--dry-run", help="Check everything, publish nothing.")
     ] = False,
     engine: Annotated[
-        str, typer.Option("--engine", help="auto, spark, or local: here, without Java.")
-    ] = "auto",
+        str | None,
+        typer.Option(
+            "--engine",
+            help="auto, spark, or local: here, without Java. OMNIGRAPH_LOAD_ENGINE is the default.",
+        ),
+    ] = None,
     master: Annotated[
         str | None,
         typer.Option("--master", help="Where Spark runs: local[*], spark://host:7077, …"),

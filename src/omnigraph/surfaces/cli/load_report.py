@@ -8,6 +8,7 @@ from omnigraph.base.words import amount
 from omnigraph.surfaces.cli.output import print_table, say
 
 if TYPE_CHECKING:
+    from omnigraph.base.row_counts import RowCounts
     from omnigraph.base.violations import Violations
     from omnigraph.engine.results import LoadResult
 
@@ -21,8 +22,8 @@ def say_loaded(result: "LoadResult") -> None:
         if result.quarantine is not None:
             say(f"the rows that it rejected: {result.quarantine}")
         return
-    for name, count in (*result.nodes.items(), *result.edges.items()):
-        say(f"  {name}: {count:,}")
+    for name, counts in result.rows.items():
+        say(f"  {name}: {_counted(counts)}")
     if result.resumed_tasks:
         say(f"  {result.resumed_tasks:,} of {amount(result.tasks, 'task')} had been done before")
     if result.violations is not None:
@@ -39,6 +40,21 @@ def say_loaded(result: "LoadResult") -> None:
     else:
         done = "as one commit" if result.commit is not None else "and nothing changed"
         say(f"loaded {entities} {done} ({phases})")
+    for hint in result.hints:
+        say(f"  hint: {hint}")
+    if result.engine == "spark" and result.seconds["start"] > working_s:
+        say("  hint: starting Spark took longer than the rows; --engine local does without it")
+
+
+def _counted(counts: "RowCounts") -> str:
+    """`3 inserted, 1 unchanged`: what there is of each."""
+    of_each = {
+        "inserted": counts.inserted,
+        "updated": counts.updated,
+        "unchanged": counts.unchanged,
+        "removed before": counts.removed,
+    }
+    return ", ".join(f"{count:,} {what}" for what, count in of_each.items() if count) or "0"
 
 
 def print_rejected(violations: "Violations", *, short: bool = False) -> None:

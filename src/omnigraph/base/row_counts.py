@@ -1,0 +1,23 @@
+"""What became of the incoming rows of one type in a load."""
+
+from dataclasses import dataclass
+
+__all__ = ["RowCounts"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowCounts:
+    inserted: int = 0
+    """Rows whose id was not in the graph; in an overwrite, all of them."""
+    updated: int = 0
+    """Rows that took the place of one with their id."""
+    unchanged: int = 0
+    """Rows that equal the one with their id: nothing was written for them."""
+    removed: int = 0
+    """Rows that were in the graph and made room: all of the type, in an overwrite."""
+    superseded: int = 0
+    """Rows of the input that a later one with their id took the place of."""
+
+    @property
+    def loaded(self) -> int:
+        return self.inserted + self.updated + self.unchanged
