@@ -1,3 +1,4 @@
+import itertools
 import re
 from pathlib import Path
 
@@ -39,6 +40,43 @@ def test_what_is_formatted_reads_back_as_it_was(tree: ast.File) -> None:
     text = format_tree(tree)
     assert parse(SourceText(text)) == tree
     assert format_source(SourceText(text)) == text
+
+
+@given(files(), st.data())
+def test_commas_in_braces_may_be_left_out(tree: ast.File, data: st.DataObject) -> None:
+    text = format_tree(tree)
+    left_out = []
+    for position in optional_commas(text):
+        keep, blank = data.draw(st.sampled_from([(",", ""), ("", " "), ("", "\n"), ("", "/**/")]))
+        left_out.append((position, keep + blank))
+    for position, instead in reversed(left_out):
+        text = text[:position] + instead + text[position + 1 :]
+    assert parse(SourceText(text)) == tree
+    if "/**/" not in text:
+        assert format_source(SourceText(format_source(SourceText(text)))) == format_tree(tree)
+
+
+def optional_commas(text: str) -> list[int]:
+    """Where commas stand between the members of braces, in a formatted text.
+
+    A column that is called like a direction or `as` needs the comma, or it would be taken for one;
+    so do the hops of a traversal.
+    """
+    found = []
+    open_brackets: list[str] = []
+    tokens = list(TOKEN.finditer(text))
+    for token, after in itertools.zip_longest(tokens, tokens[1:]):
+        match token[0]:
+            case "{" | "(" | "[":
+                open_brackets.append(token[0])
+            case "}" | ")" | "]":
+                open_brackets.pop()
+            case "," if open_brackets[-1] == "{":
+                is_hop = text[token.end()].isdigit() or text[token.end()] == "}"
+                is_needed = after is None or after[0] in ("as", "asc", "desc")
+                if not is_hop and not is_needed:
+                    found.append(token.start())
+    return found
 
 
 @pytest.mark.parametrize("name", TEXTS)

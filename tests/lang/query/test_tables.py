@@ -1,9 +1,12 @@
 """The parser's saved tables are those of the grammar."""
 
+import logging
 from importlib.resources import files
 from pathlib import Path
 
+import lark
 import pytest
+from lark import Lark
 
 from omnigraph.lang.query import tables
 from omnigraph.lang.query.build import Builder
@@ -20,6 +23,17 @@ def test_the_saved_tables_are_those_of_the_grammar(request: pytest.FixtureReques
     if request.config.getoption("--bless"):
         Path(str(saved)).write_text(made, encoding="utf-8")
     assert saved.read_text("utf-8") == made
+
+
+def test_the_grammar_leaves_nothing_for_the_parser_to_choose(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Lark takes the first of two readings and says so only to its log."""
+    with caplog.at_level(logging.DEBUG, lark.logger.name):
+        Lark(grammar_text(), start="file", parser="lalr", debug=True)
+        assert not caplog.messages
+        Lark('start: a "x"*\na: "x"*', parser="lalr", debug=True)
+        assert "Shift/Reduce conflict" in caplog.text
 
 
 def test_a_parser_made_from_tables_gives_the_same_trees(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 Places are all alike, since they never count when trees are compared.
 """
 
+import datetime
 import string
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -26,14 +27,21 @@ OPERATORS = ["contains", "starts_with", "in", "is"]
 LETTERS = st.text(string.ascii_letters + "_", min_size=1, max_size=6)
 NAMES = st.one_of(LETTERS, st.sampled_from(KEYWORDS)).filter(lambda n: n not in CONSTANTS)
 # No function is called like a keyword: after some values the word would be taken for one.
-FUNCTIONS = LETTERS.filter(lambda n: n not in (*KEYWORDS, *CONSTANTS))
-VALUES = st.one_of(
+FUNCTIONS = LETTERS.filter(lambda n: n not in (*KEYWORDS, *CONSTANTS, "date", "datetime"))
+OFFSETS = st.integers(-1439, 1439).map(lambda m: datetime.timezone(datetime.timedelta(minutes=m)))
+MOMENTS = st.datetimes(
+    datetime.datetime(1, 1, 3),
+    datetime.datetime(9999, 12, 29),
+    timezones=st.one_of(st.none(), OFFSETS),
+)
+PLAIN_VALUES = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(-(10**30), 10**30),
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
 )
+VALUES = st.one_of(PLAIN_VALUES, st.dates(), MOMENTS)
 TYPES: SearchStrategy[ValueType] = st.one_of(
     st.sampled_from(Scalar),
     st.builds(ListOf, st.sampled_from(Scalar)),
@@ -81,6 +89,9 @@ class _Trees:
     def literal(self) -> ast.Literal:
         return ast.Literal(self.draw(VALUES), HERE)
 
+    def plain(self) -> ast.Literal:
+        return ast.Literal(self.draw(PLAIN_VALUES), HERE)
+
     def list_of(self) -> ast.ListLiteral:
         return ast.ListLiteral(self.several(self.literal), HERE)
 
@@ -91,7 +102,7 @@ class _Trees:
         return ast.Reference(self.word())
 
     def call(self, depth: int = 2) -> ast.Call:
-        arguments = self.several(lambda: self.expression(depth - 1)) if depth else ()
+        arguments = self.several(lambda: self.named(depth - 1)) if depth else ()
         is_distinct = self.yes() and bool(arguments)
         return ast.Call(self.word(FUNCTIONS), arguments, is_distinct, HERE)
 
@@ -105,8 +116,8 @@ class _Trees:
         ]
         return self.one_of(makers)
 
-    def row_expression(self) -> ast.Expression:
-        return self.reference() if self.yes() else self.expression()
+    def named(self, depth: int = 2) -> ast.Expression:
+        return self.reference() if self.yes() else self.expression(depth)
 
     # Clauses ------------------------------------------------------------------------------------
 
@@ -170,7 +181,7 @@ class _Trees:
         return ast.Header(
             self.word(),
             self.several(lambda: ast.Parameter(self.variable(), self.type())),
-            self.several(lambda: ast.Annotation(self.word(), self.several(self.literal)), most=2),
+            self.several(lambda: ast.Annotation(self.word(), self.several(self.plain)), most=2),
             HERE,
         )
 
@@ -186,12 +197,10 @@ class _Trees:
         return ast.Read(
             self.header(),
             self.block(2),
-            self.several(lambda: ast.Item(self.expression(), self.maybe(self.word)), least=1),
+            self.several(lambda: ast.Item(self.named(), self.maybe(self.word)), least=1),
             self.yes(),
             self.several(
-                lambda: ast.OrderItem(
-                    self.row_expression(), self.maybe(lambda: self.word(direction))
-                )
+                lambda: ast.OrderItem(self.named(), self.maybe(lambda: self.word(direction)))
             ),
             self.maybe(self.number),
             self.maybe(self.number),
@@ -206,7 +215,7 @@ class _Trees:
 
     def statement(self) -> ast.Statement:
         def where() -> tuple[ast.Predicate, ...]:
-            return self.several(lambda: self.predicate(self.row_expression), least=1)
+            return self.several(lambda: self.predicate(self.named), least=1)
 
         makers: list[Callable[[], ast.Statement]] = [
             lambda: ast.Insert(self.word(), self.assignments(), HERE),

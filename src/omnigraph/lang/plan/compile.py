@@ -1,6 +1,6 @@
 """Query text to plan: the one way in.
 
-A file is parsed whole, and only the query that is asked for is checked.
+Only the query that is asked for is checked; an error in another query of its file does not stop it.
 """
 
 from omnigraph.base.errors import Diagnostic, ParseFailed, QueryMissing
@@ -9,7 +9,7 @@ from omnigraph.lang.plan.ir import CompiledQuery
 from omnigraph.lang.plan.lower import lower
 from omnigraph.lang.query import ast
 from omnigraph.lang.query.check import check
-from omnigraph.lang.query.parser import parse
+from omnigraph.lang.query.parser import MOST_ERRORS, Reading, read
 from omnigraph.lang.schema.catalog import Catalog
 
 __all__ = ["compile_query"]
@@ -20,17 +20,22 @@ def compile_query(source: SourceText, catalog: Catalog, name: str | None = None)
 
     Raises ParseFailed, QueryMissing or TypeCheckFailed.
     """
-    query = _find(parse(source), source, name)
+    query = _find(read(source), source, name)
     return lower(check(query, catalog, source), catalog)
 
 
-def _find(file: ast.File, source: SourceText, name: str | None) -> ast.Query:
-    if not file.queries:
+def _find(reading: Reading, source: SourceText, name: str | None) -> ast.Query:
+    queries, broken = reading.file.queries, reading.broken
+    # A query whose header can't be read may be the one that is asked for.
+    known = {q.header.name.text: q for q in queries}
+    meant = [b for b in broken if name in (None, b.name) or (b.name is None and name not in known)]
+    if meant:
+        raise ParseFailed(source, tuple(b.finding for b in meant[:MOST_ERRORS]))
+    if not queries and not broken:
         nothing = Diagnostic("Q000", "the text holds no query", Span(1, 1))
         raise ParseFailed(source, (nothing,))
-    known = tuple(q.header.name.text for q in file.queries)
-    if name is None and len(known) == 1:
-        return file.queries[0]
+    if name is None and len(queries) == 1:
+        return queries[0]
     if name is None or name not in known:
-        raise QueryMissing(name, known)
-    return file.queries[known.index(name)]
+        raise QueryMissing(name, (*known, *(b.name for b in broken if b.name)))
+    return known[name]

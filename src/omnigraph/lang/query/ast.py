@@ -4,6 +4,7 @@ Two trees are equal if they say the same thing: places (`span`) never count. A `
 out to be a parameter, and `$a contains $b` may turn out to be an edge; the checker decides.
 """
 
+import datetime
 import json
 from dataclasses import dataclass, field
 from enum import Enum
@@ -24,7 +25,9 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    value: bool | int | float | str | None
+    """A time (`datetime.datetime`, which is a `date` too) has the offset that was written."""
+
+    value: bool | int | float | str | datetime.date | None
     span: Span = field(compare=False)
 
 
@@ -66,7 +69,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A bare name: an alias in `order`, a property in `where`."""
+    """A bare name: an alias in `return` or `order`, a property in `where`."""
 
     name: Word
 
@@ -95,6 +98,12 @@ def text_of(expression: Expression, *, sigil: str = "$") -> str:
             return "null"
         case Literal(value=bool() as truth):
             return str(truth).lower()
+        case Literal(value=datetime.datetime() as moment):
+            text = moment.isoformat()
+            utc = f"{text.removesuffix('+00:00')}Z" if text.endswith("+00:00") else text
+            return f'datetime("{utc}")'
+        case Literal(value=datetime.date() as day):
+            return f'date("{day.isoformat()}")'
         case Literal(value=value):
             return repr(value)
         case ListLiteral(items=items):

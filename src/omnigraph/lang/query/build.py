@@ -14,7 +14,7 @@ from omnigraph.base.errors import Diagnostic
 from omnigraph.base.span import Span
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.query import ast
-from omnigraph.lang.query.tokens import Refused, read_token, refuse
+from omnigraph.lang.query.tokens import Refused, dated_literal, read_token, refuse
 
 __all__ = ["MOST_CLAUSES", "Builder"]
 
@@ -277,6 +277,9 @@ class Builder(Transformer[Token, object]):
     def reference(self, name: ast.Word) -> ast.Reference:
         return ast.Reference(name)
 
+    def called(self, call: ast.Call) -> ast.Literal | ast.Call:
+        return dated_literal(call) or call
+
     def call(
         self,
         function: ast.Word,
@@ -292,9 +295,14 @@ class Builder(Transformer[Token, object]):
             span=_through(function.span, closing.span),
         )
 
-    def list_of(self, opening: ast.Word, *rest: "ast.Literal | ast.Word | None") -> ast.ListLiteral:
+    def list_of(
+        self, opening: ast.Word, *rest: "ast.Literal | ast.Call | ast.Word | None"
+    ) -> ast.ListLiteral:
         *items, closing = rest
         assert isinstance(closing, ast.Word)
+        for item in items:
+            if isinstance(item, ast.Call):
+                refuse(f"a list holds literals, and {ast.text_of(item)} is none", item.span)
         return ast.ListLiteral(
             tuple(i for i in items if isinstance(i, ast.Literal)),
             _through(opening.span, closing.span),
@@ -338,6 +346,9 @@ class Builder(Transformer[Token, object]):
 
     def assignment(self, name: ast.Word, value: ast.Expression) -> ast.Assignment:
         return ast.Assignment(name, value)
+
+    def key(self, name: ast.Word | ast.Literal) -> ast.Word:
+        return ast.Word(ast.text_of(name), name.span) if isinstance(name, ast.Literal) else name
 
     def conditions(self, *conditions: "ast.Predicate | ast.Word") -> tuple[ast.Predicate, ...]:
         return tuple(c for c in conditions if not isinstance(c, ast.Word))

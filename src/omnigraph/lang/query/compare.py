@@ -5,11 +5,12 @@ Numbers compare with numbers of any type, text with text and enums, dates and ti
 integer stays a fraction, so that nothing is ever rounded to make a match.
 """
 
+import datetime
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from omnigraph.base.span import Span
-from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
+from omnigraph.base.types import EnumOf, ListOf, Scalar, Value, ValueType, VectorOf
 from omnigraph.lang.query import ast
 from omnigraph.lang.query.findings import Findings
 from omnigraph.lang.query.typed import (
@@ -99,6 +100,7 @@ def kind_of(type_: ValueType) -> Kind:
 def literal_operand(literal: ast.Literal, findings: Findings) -> Operand | None:
     """A literal by itself, before the other side is known."""
     value = literal.value
+    held: Value = value
     type_: ValueType | None
     match value:
         case None:
@@ -116,7 +118,12 @@ def literal_operand(literal: ast.Literal, findings: Findings) -> Operand | None:
             type_ = Scalar.F64
         case str():
             type_ = Scalar.STRING
-    return Operand(Literal(value, type_), type_, value is None, literal.span, ast.text_of(literal))
+        case datetime.datetime():
+            type_ = Scalar.DATETIME
+            held = convert(value, type_)
+        case datetime.date():
+            type_ = Scalar.DATE
+    return Operand(Literal(held, type_), type_, value is None, literal.span, ast.text_of(literal))
 
 
 def parameter_operand(variable: ast.Variable, parameter: Parameter | None) -> Operand | None:

@@ -20,9 +20,15 @@ TOKEN = re.compile(
 )
 
 VALUES = frozenset(
-    {"VARIABLE", "NAME", "INT", "FLOAT", "STRING", "TRUE", "FALSE", "NULL", "LBRACKET"}
+    {"VARIABLE", "NAME", "COUNT", "INT", "FLOAT", "STRING", "TRUE", "FALSE", "NULL", "LBRACKET"}
 )
-CLAUSES = VALUES | {"NOT", "EXISTS", "OPTIONAL", "COUNT", "OR", "TOP"}
+CLAUSES = VALUES | {"NOT", "EXISTS", "OPTIONAL", "OR", "TOP"}
+# Keywords that are names where a name may stand.
+NAME_WORDS = frozenset(
+    {"NOT", "EXISTS", "OPTIONAL", "COUNT", "OR", "TOP", "CONTAINS", "STARTS_WITH", "IN", "IS"}
+    | {"AND", "INSERT", "UPDATE", "DELETE"}
+)
+KEY_WORDS = NAME_WORDS | {"AS", "ASC", "DESC", "TRUE", "FALSE", "NULL"}
 TESTS = frozenset({"COMPARE", "CONTAINS", "STARTS_WITH", "IN", "IS"})
 GROUPS = (
     ({"OPTIONAL", "TOP"}, CLAUSES, "a clause"),
@@ -131,6 +137,8 @@ def _expected(accepted: Collection[str], before: str) -> str:
     left = set(accepted)
     if "QUERY" in left:
         left = {"QUERY"}
+    if "NAME" in left and left >= NAME_WORDS:
+        left -= KEY_WORDS if left >= KEY_WORDS and "STRING" not in left else NAME_WORDS
     words = []
     for signs, members, name in GROUPS:
         if signs <= left:
@@ -154,8 +162,6 @@ def _hint(text: str, before: str, accepted: Collection[str]) -> str | None:
             return "'differs from' is written !="
         case "or", _ if accepted == {"LBRACE"}:
             return "write the alternatives as blocks: or { … } { … }"
-        case "count", "(" if accepted == {"LBRACE"}:
-            return "count(…) belongs in return; count { … } >= 2 counts the rows of a pattern"
         case "limit" | "offset", _ if text.startswith("$"):
             return f"{before} takes a number, not a parameter"
         case _:

@@ -22,6 +22,7 @@ from omnigraph.lang.query.infer import Known
 from omnigraph.lang.query.lists import item_type, list_operand
 from omnigraph.lang.query.mentions import bound_in
 from omnigraph.lang.query.regions import Region
+from omnigraph.lang.query.tokens import dated_literal
 from omnigraph.lang.query.typed import (
     Compare,
     EntityOf,
@@ -38,12 +39,20 @@ from omnigraph.lang.query.typed import (
 )
 from omnigraph.lang.schema.catalog import ID, Catalog, EntityType
 
-__all__ = ["AGGREGATES", "RANKINGS", "TEXT_MATCHES", "Expressions", "whole_number"]
+__all__ = ["AGGREGATES", "FORMS", "RANKINGS", "TEXT_MATCHES", "Expressions", "whole_number"]
 
 AGGREGATES = ("count", "sum", "avg", "min", "max", "collect")
 RANKINGS = ("nearest", "bm25", "rrf")
 TEXT_MATCHES = ("search", "fuzzy", "match_text")
-FUNCTIONS = ("now", "id", "score", *AGGREGATES, *RANKINGS, *TEXT_MATCHES)
+FORMS = {
+    "now": "now()",
+    "id": "id($x)",
+    "score": "score($x)",
+    "date": 'date("2024-05-31")',
+    "datetime": 'datetime("2024-05-31T12:00:00Z")',
+}
+"""How a function is written whose value is a plain one."""
+FUNCTIONS = (*FORMS, *AGGREGATES, *RANKINGS, *TEXT_MATCHES)
 
 MOST_EDITS = 2
 
@@ -84,8 +93,11 @@ class Expressions:
                 return self.readable(found) if found else None
             case ast.Call():
                 return self.call(expression, region)
-            case ast.Reference():
-                raise AssertionError("a bare name stands only in order and where")
+            case ast.Reference(name=word):
+                names = [f"${n}" for n in (*region.known, *self.parameters) if n == word.text]
+                hint = f"write {names[0]}" if names else None
+                self.findings.add("T6", f"{word.text} is no value here", word.span, hint)
+                return None
 
     def known(self, variable: ast.Variable, region: Region) -> Known | None:
         """What a variable stands for; None, reported, if it is not bound here."""
@@ -174,12 +186,12 @@ class Expressions:
                 return Operand(identity, Scalar.STRING, is_missing, call.span, shown)
             case "score", (ast.Variable() as variable,) if variable.name not in self.parameters:
                 return self.score(call, variable, region)
-            case name, _ if name in ("now", "id", "score"):
-                form = {"now": "now()", "id": "id($x)", "score": "score($x)"}[name]
-                self.findings.add("T29", f"{name} is written {form}", call.span)
+            case name, _ if name in FORMS:
+                self.findings.add("T29", f"{name} is written {FORMS[name]}", call.span)
             case name, _ if name in AGGREGATES:
                 message = f"{name} is an aggregate and belongs in return or order"
-                self.findings.add("T29", message, call.function.span)
+                hint = "count { … } >= 2 counts the rows of a pattern" if name == "count" else None
+                self.findings.add("T29", message, call.function.span, hint)
             case name, _ if name in RANKINGS:
                 message = f"{name} ranks rows and belongs in return, order or top"
                 self.findings.add("T29", message, call.function.span)
@@ -222,7 +234,7 @@ class Expressions:
             case ast.Call() if predicate.function.text in TEXT_MATCHES:
                 return self.text_match(predicate, region)
             case ast.Call():
-                if self.call(predicate, region):
+                if dated_literal(predicate) or self.call(predicate, region):
                     message = f"{ast.text_of(predicate)} is a value, not a condition"
                     self.findings.add("T29", message, predicate.span, "compare it with something")
                 return None

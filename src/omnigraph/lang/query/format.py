@@ -103,16 +103,17 @@ class _Printer:
     def listed(
         self, head: str, items: Sequence[tuple[str, Span]], depth: int, tail: str = ""
     ) -> Iterator[Line]:
-        """`head { a, b }tail` on one line, or one item a line where that is too long."""
-        place = _place(items[0][1])
+        """`head { a, b }tail` on one line, or one item a line: too long, or comments among them."""
+        place, last = _place(items[0][1]), _place(items[-1][1])
         flat = f"{head}{{ {', '.join(text for text, _ in items)} }}{tail}"
-        if len(flat) + depth * len(INDENT) <= WIDTH:
+        has_comment = any(place < c.place < last for c in self.comments)
+        if len(flat) + depth * len(INDENT) <= WIDTH and not has_comment:
             yield Line(flat, place, depth)
             return
         yield Line(f"{head}{{", place, depth)
         for text, span in items:
             yield Line(f"{text},", _place(span), depth + 1)
-        yield Line(f"}}{tail}", _place(items[-1][1]), depth)
+        yield Line(f"}}{tail}", last, depth)
 
     # Clauses ------------------------------------------------------------------------------------
 

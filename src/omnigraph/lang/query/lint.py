@@ -1,7 +1,7 @@
 """Everything that can be said of a file of queries without running it: errors, and warnings.
 
-A warning is about a query that works and that its author probably did not mean. A file that does
-not parse has only its parse errors.
+A warning is about a query that works and that its author probably did not mean. Of a query that
+does not parse, only that is said.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from omnigraph.lang.query.descriptors import Operation, describe
 from omnigraph.lang.query.expressions import RANKINGS
 from omnigraph.lang.query.findings import clipped
 from omnigraph.lang.query.mentions import bound_in, edges_in, mentioned_by
-from omnigraph.lang.query.parser import parse
+from omnigraph.lang.query.parser import MOST_ERRORS, read
 from omnigraph.lang.query.typed import (
     Counted,
     Either,
@@ -56,7 +56,7 @@ class LintedQuery:
 
 @dataclass(frozen=True, slots=True)
 class LintReport:
-    """`findings` are those of the file as a whole; those of a query stand with it."""
+    """`findings` are those of the file and of what can't be read; a query's stand with it."""
 
     source: SourceText
     findings: tuple[Diagnostic, ...]
@@ -85,11 +85,14 @@ def lint_source(
 ) -> LintReport:
     """Check every query of the source. `row_counts`, by type, are known where there is a graph."""
     try:
-        file = parse(source)
+        reading = read(source)
     except ParseFailed as error:
         return LintReport(source, error.diagnostics, ())
-    queries = tuple(_query(q, source, catalog, row_counts or {}) for q in file.queries)
-    return LintReport(source, tuple(_never_updated(file, catalog)), queries)
+    broken = [b.finding for b in reading.broken[:MOST_ERRORS]]
+    queries = tuple(_query(q, source, catalog, row_counts or {}) for q in reading.file.queries)
+    # An update that can't be read may be the one that sets a property.
+    unset = () if broken else _never_updated(reading.file, catalog)
+    return LintReport(source, (*broken, *unset), queries)
 
 
 def _query(

@@ -4,6 +4,7 @@ A statement speaks of one type and of the row it looks at; the only values from 
 literals, parameters and the time.
 """
 
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from omnigraph.lang.query.compare import (
     member,
     parameter_operand,
 )
+from omnigraph.lang.query.expressions import FORMS
 from omnigraph.lang.query.findings import Findings, did_you_mean, listed
 from omnigraph.lang.query.lists import item_type, list_operand
 from omnigraph.lang.query.typed import (
@@ -155,7 +157,8 @@ class _Mutations:
             return None
         key_type = self.key_type(node)
         value = operand.expression
-        if isinstance(value, Literal) and key_type and operand.type:
+        is_day = operand.type is Scalar.DATE and key_type is Scalar.DATETIME
+        if isinstance(value, Literal) and key_type and operand.type and not is_day:
             try:
                 return Literal(convert(value.value, key_type), key_type)
             except Unfit:
@@ -272,11 +275,19 @@ class _Mutations:
                 return Literal(None, None)
             self.findings.add("T3", f"{shown} can't be null", expression.span)
             return None
-        raw = (
-            expression.value
-            if isinstance(expression, ast.Literal)
-            else [i.value for i in expression.items]
-        )
+        if isinstance(expression, ast.Literal):
+            literals: tuple[ast.Literal, ...] = (expression,)
+            item: ValueType = known.type
+            raw: object = expression.value
+        else:
+            literals = expression.items
+            item = known.type.item if isinstance(known.type, ListOf) else known.type
+            raw = [i.value for i in literals]
+        for literal in literals:
+            if _is_day(literal.value) and item is Scalar.DATETIME:
+                message = f"{shown} is {known.type}, and {ast.text_of(literal)} is a Date"
+                self.findings.add("T3", message, literal.span, f"write {FORMS['datetime']}")
+                return None
         try:
             return Literal(convert(raw, known.type), known.type)
         except Unfit as error:
@@ -302,6 +313,8 @@ class _Mutations:
                 return Operand(
                     Now(), Scalar.DATETIME, is_nullable=False, span=expression.span, shown="now()"
                 )
+            case ast.Call(function=ast.Word(text="date" | "datetime" as name)):
+                self.findings.add("T29", f"{name} is written {FORMS[name]}", expression.span)
             case ast.Call(function=word):
                 message = f"{word.text} can't be used in a mutation"
                 self.findings.add("T29", message, word.span, "only now() can")
@@ -320,17 +333,18 @@ class _Mutations:
     def condition(self, predicate: ast.Predicate, entity: EntityType) -> Predicate | None:
         match predicate:
             case ast.Comparison(left=left, op=op, right=right):
-                first, second = self.row_operand(left, entity), self.row_operand(right, entity)
+                first = self.row_operand(_as_property(left, entity), entity)
+                second = self.row_operand(right, entity)
                 return compare(first, op, second, self.findings) if first and second else None
             case ast.Membership(left=left, op=op, options=options):
-                operand = self.row_operand(left, entity)
+                operand = self.row_operand(_as_property(left, entity), entity)
                 if isinstance(options, ast.ListLiteral):
                     values = list_operand(options, item_type(operand), self.findings)
                 else:
                     values = self.row_operand(options, entity)
                 return member(operand, op, values, self.findings) if operand and values else None
             case ast.NullTest(operand=expression, is_negated=is_negated):
-                operand = self.row_operand(expression, entity)
+                operand = self.row_operand(_as_property(expression, entity), entity)
                 return NullTest(operand.expression, is_negated) if operand else None
             case ast.Call():
                 raise AssertionError("the grammar has no calls as conditions of a where")
@@ -355,6 +369,17 @@ class _Mutations:
             return None
         value = PropertyOf(ROW, known.name, known.type, known.is_nullable)
         return Operand(value, known.type, known.is_nullable, word.span, word.text)
+
+
+def _as_property(left: ast.Expression, entity: EntityType) -> ast.Expression:
+    """A constant of which there is a property is that property: nobody compares two constants."""
+    if isinstance(left, ast.Literal) and ast.text_of(left) in entity.by_name:
+        return ast.Reference(ast.Word(ast.text_of(left), left.span))
+    return left
+
+
+def _is_day(value: object) -> bool:
+    return isinstance(value, datetime.date) and not isinstance(value, datetime.datetime)
 
 
 def _required(entity: EntityType) -> tuple[str, ...]:

@@ -1,12 +1,14 @@
 """Text to syntax tree, or every parse error of the file at once.
 
-The whole file is parsed in one go. Only if that fails is it cut at each `query name(` and read in
-pieces, so that an error in one query does not hide those of the next.
+The whole file is parsed in one go. Only if that fails is it cut where a line begins with
+`query name(` and read in pieces, so that an error in one query is no error of the next. A piece is
+parsed to its last character: a text that was cut in the wrong place does not parse, and never runs.
 """
 
 import functools
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
@@ -20,7 +22,7 @@ from omnigraph.lang.query.findings import clipped
 from omnigraph.lang.query.tables import make_parser
 from omnigraph.lang.query.tokens import Refused
 
-__all__ = ["parse"]
+__all__ = ["MOST_ERRORS", "Broken", "Reading", "parse", "read"]
 
 # Far more than people nest; the checker and the planner recurse into blocks.
 MOST_NESTED = 40
@@ -32,30 +34,70 @@ MOST_CHARACTERS = 4_000_000
 MOST_ERRORS = 20
 
 # Strings and comments are matched so that what is inside them is skipped; each also matches when it
-# is never closed, or a text full of opening quotes would be scanned once per quote.
+# is never closed, or a text full of opening quotes would be scanned once per quote. The name of a
+# query may be none, such as `top-10`: that is its own error and not the one before's.
 LANDMARK = re.compile(
     r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?'
     r"|//[^\n]*"
     r"|/\*(?s:.*?)(?:\*/|\Z)"
     r"|(?P<open>[{(\[])"
     r"|(?P<close>[})\]])"
-    r"|(?P<query>\bquery\s+[A-Za-z_][A-Za-z0-9_]*\s*\()"
+    r"|(?P<query>(?m:^)[ \t\uFEFF]*query(?:[ \t]+(?P<name>[^\s:(){}\"]+))?[ \t]*\()"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A query that can't be read. `name` is None where the text does not give it one."""
+
+    name: str | None
+    finding: Diagnostic
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a file says: its queries, and why others are none. Both are in the order of the text."""
+
+    file: ast.File
+    broken: tuple[Broken, ...]
 
 
 def parse(source: SourceText) -> ast.File:
     """The tree of the file; raises ParseFailed with all that is wrong."""
-    _refuse_what_is_too_big(source)
+    reading = read(source)
+    if reading.broken:
+        raise ParseFailed(source, tuple(b.finding for b in reading.broken[:MOST_ERRORS]))
+    return reading.file
+
+
+def read(source: SourceText) -> Reading:
+    """The queries that can be read, beside those that can't; raises ParseFailed if it is too long.
+
+    Of two queries with one name, the second is broken.
+    """
+    if len(source.text) > MOST_CHARACTERS:
+        message = f"the text is longer than {MOST_CHARACTERS:,} characters"
+        raise ParseFailed(source, (Diagnostic("Q001", message, Span(1, 1)),))
     try:
-        file = _tree(source.text)
+        pieces: list[ast.File | Broken] = [_tree(source.text)]
     except (UnexpectedInput, Refused):
-        errors = tuple(_errors(source.text))
-        assert errors, "the pieces of a file parse, and the file does not"
-        raise ParseFailed(source, errors) from None
-    repeated = tuple(_repeated(file))
-    if repeated:
-        raise ParseFailed(source, repeated)
-    return file
+        pieces = [piece.read() for piece in _pieces(source.text)]
+        assert any(isinstance(p, Broken) for p in pieces), "the pieces parse, and the file does not"
+    queries: dict[str, ast.Query] = {}
+    broken: list[Broken] = []
+    for piece in pieces:
+        if isinstance(piece, Broken):
+            broken.append(piece)
+            continue
+        for query in piece.queries:
+            name = query.header.name
+            first = queries.setdefault(name.text, query)
+            if first is not query:
+                line = first.header.name.span.line
+                message = clipped(f"in line {line}, another query is called {name.text}")
+                advice = "give one of them another name"
+                broken.append(Broken(name.text, Diagnostic("Q002", message, name.span, advice)))
+    return Reading(ast.File(tuple(queries.values())), tuple(broken))
 
 
 @functools.cache
@@ -64,28 +106,51 @@ def grammar() -> Lark:
     return make_parser(Builder())
 
 
-def _tree(text: str) -> ast.File:
-    tree: object = grammar().parse(text)
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some lines of a file: a query, or what stands before the first one."""
+
+    text: str
+    first_line: int
+    name: str | None
+    is_last: bool
+
+    def read(self) -> ast.File | Broken:
+        try:
+            return _tree(self.text, self.first_line)
+        except Refused as error:
+            return Broken(self.name, error.diagnostic)
+        except (UnexpectedToken, UnexpectedCharacters) as error:
+            found = describe(error, self.text, is_last=self.is_last)
+            line = found.span.line + self.first_line - 1
+            return Broken(self.name, replace(found, span=replace(found.span, line=line)))
+
+
+def _pieces(text: str) -> Iterator[_Piece]:
+    start, line, name = 0, 1, None
+    for found in LANDMARK.finditer(text):
+        if found.lastgroup == "query":
+            if found.start() > start:
+                yield _Piece(text[start : found.start()], line, name, is_last=False)
+                line += text.count("\n", start, found.start())
+            start, name = found.start(), found["name"]
+    yield _Piece(text[start:], line, name, is_last=True)
+
+
+def _tree(text: str, first_line: int = 1) -> ast.File:
+    _refuse_what_is_too_deep(text, first_line)
+    parser = grammar().parse_interactive(text)
+    state = parser.lexer_thread.state
+    assert state is not None
+    state.line_ctr.line = first_line
+    tree: object = parser.resume_parse()  # type: ignore[no-untyped-call]
     assert isinstance(tree, ast.File)
     return tree
 
 
-def _repeated(file: ast.File) -> Iterator[Diagnostic]:
-    seen: dict[str, Span] = {}
-    for query in file.queries:
-        name = query.header.name
-        first = seen.setdefault(name.text, name.span)
-        if first is not name.span:
-            message = clipped(f"in line {first.line}, another query is called {name.text}")
-            yield Diagnostic("Q002", message, name.span, "give one of them another name")
-
-
-def _refuse_what_is_too_big(source: SourceText) -> None:
-    if len(source.text) > MOST_CHARACTERS:
-        message = f"the text is longer than {MOST_CHARACTERS:,} characters"
-        raise ParseFailed(source, (Diagnostic("Q001", message, Span(1, 1)),))
+def _refuse_what_is_too_deep(text: str, first_line: int) -> None:
     depth = 0
-    for found in LANDMARK.finditer(source.text):
+    for found in LANDMARK.finditer(text):
         match found.lastgroup:
             case "query":
                 depth = 1
@@ -97,49 +162,7 @@ def _refuse_what_is_too_big(source: SourceText) -> None:
                 pass
         if depth > MOST_NESTED:
             message = f"blocks are nested more than {MOST_NESTED} deep"
-            start = found.start()
-            raise ParseFailed(source, (Diagnostic("Q001", message, _place(source.text, start)),))
-
-
-def _errors(text: str) -> Iterator[Diagnostic]:
-    count = 0
-    for start, end in _pieces(text):
-        try:
-            _tree(text[start:end])
-        except (UnexpectedInput, Refused) as error:
-            yield _moved(_diagnostic(error, text[start:end], is_last=end == len(text)), text, start)
-            count += 1
-            if count == MOST_ERRORS:
-                return
-
-
-def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    start = 0
-    for found in LANDMARK.finditer(text):
-        if found.lastgroup == "query" and found.start() > start:
-            yield start, found.start()
-            start = found.start()
-    yield start, len(text)
-
-
-def _diagnostic(error: UnexpectedInput | Refused, piece: str, *, is_last: bool) -> Diagnostic:
-    match error:
-        case Refused(diagnostic=diagnostic):
-            return diagnostic
-        case UnexpectedToken() | UnexpectedCharacters():
-            return describe(error, piece, is_last=is_last)
-        case _:
-            raise AssertionError(f"the parser raised {type(error).__name__}")
-
-
-def _moved(found: Diagnostic, text: str, start: int) -> Diagnostic:
-    """A finding in a piece as a finding in the whole text."""
-    origin = _place(text, start)
-    column = found.span.column + (origin.column - 1 if found.span.line == 1 else 0)
-    span = Span(found.span.line + origin.line - 1, column, found.span.length)
-    return Diagnostic(found.code, found.message, span, found.hint)
-
-
-def _place(text: str, position: int) -> Span:
-    line_start = text.rfind("\n", 0, position) + 1
-    return Span(text.count("\n", 0, position) + 1, position - line_start + 1)
+            position = found.start()
+            column = position - text.rfind("\n", 0, position)
+            line = text.count("\n", 0, position) + first_line
+            raise Refused(Diagnostic("Q001", message, Span(line, column)))

@@ -1,7 +1,7 @@
 """`return`, `order`, `limit` and `offset`: which columns the answer has and how it is sorted."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.query import ast
@@ -37,7 +37,9 @@ class Projection:
 
 def check_projection(read: ast.Read, region: Region, expressions: Expressions) -> Projection:
     checker = _Projections(read, region, expressions, expressions.findings)
-    operands = [checker.item(item.expression) for item in read.items]
+    operands: list[Operand | None] = []
+    for item in read.items:
+        operands.append(checker.item(item.expression, operands))
     checker.refuse_equal_names()
     checker.refuse_mixed_rankings(operands)
     columns = tuple(
@@ -64,10 +66,13 @@ class _Projections:
 
     # Items --------------------------------------------------------------------------------------
 
-    def item(self, expression: ast.Expression) -> Operand | None:
+    def item(self, expression: ast.Expression, before: Sequence[Operand | None]) -> Operand | None:
+        """`before`: what the first columns are; an alias stands for one of those."""
         match expression:
+            case ast.Reference(name=word):
+                return self.named(word, before)
             case ast.Call(function=ast.Word(text=name)) if name in AGGREGATES:
-                return self.aggregate(expression)
+                return self.aggregate(expression, before)
             case ast.Call(function=ast.Word(text=name)) if name in RANKINGS:
                 ranking = check_ranking(expression, self.region, self.expressions)
                 if ranking is None:
@@ -93,21 +98,44 @@ class _Projections:
             case _:
                 return operand
 
-    def aggregate(self, call: ast.Call) -> Operand | None:
+    def named(self, word: ast.Word, before: Sequence[Operand | None]) -> Operand | None:
+        """The column called so, as a value at this place."""
+        aliases = [i.alias.text if i.alias else None for i in self.read.items]
+        if word.text in aliases[: len(before)]:
+            operand = before[aliases.index(word.text)]
+            return operand and replace(operand, span=word.span, shown=word.text)
+        if word.text in aliases:
+            message = f"the column {word.text} is named only here or further on"
+            hint = "a column can use the names of those before it"
+        else:
+            message = f"no column is called {word.text}"
+            known = [a for a in aliases if a]
+            hint = did_you_mean(word.text, known) or "name a column with as, or write $x.property"
+            if word.text in self.region.known:
+                hint = f"write ${word.text}"
+        self.findings.add("T6", message, word.span, hint)
+        return None
+
+    def aggregate(self, call: ast.Call, before: Sequence[Operand | None]) -> Operand | None:
         function = AggregateFunction(call.function.text)
         if len(call.arguments) != 1:
             message = f"{function.value} takes one argument"
             self.findings.add("T29", message, call.span, f"write {function.value}($x.property)")
             return None
         argument = call.arguments[0]
-        if isinstance(argument, ast.Call) and argument.function.text in AGGREGATES:
-            message = f"{function.value} can't be taken of another aggregate"
-            self.findings.add("T8", message, argument.span)
-            return None
-        operand = self.expressions.operand(argument, self.region)
+        if isinstance(argument, ast.Reference):
+            operand = self.named(argument.name, before)
+        elif isinstance(argument, ast.Call) and argument.function.text in AGGREGATES:
+            operand = self.aggregate(argument, before)
+        else:
+            operand = self.expressions.operand(argument, self.region)
         if operand is None:
             return None
         value = operand.expression
+        if isinstance(value, AggregateOf):
+            message = f"{function.value} can't be taken of another aggregate"
+            self.findings.add("T8", message, argument.span)
+            return None
         type_ = _aggregated(function, operand)
         if not isinstance(value, EntityOf | PropertyOf | IdentityOf) or type_ is None:
             wanted = AGGREGATED[function]
@@ -160,17 +188,15 @@ class _Projections:
                 yield SortKey(operand.expression, is_descending)
 
     def sort_operand(self, item: ast.OrderItem, operands: list[Operand | None]) -> Operand | None:
-        if not isinstance(item.expression, ast.Reference):
-            return self.item(item.expression)
-        word = item.expression.name
-        for candidate, operand in zip(self.read.items, operands, strict=True):
-            if candidate.alias and candidate.alias.text == word.text:
-                return operand
-        aliases = [i.alias.text for i in self.read.items if i.alias]
-        message = f"no column is called {word.text}"
-        hint = did_you_mean(word.text, aliases) or "name a column with as, or write $x.property"
-        self.findings.add("T6", message, word.span, hint)
-        return None
+        return self.item(self.as_alias(item.expression), operands)
+
+    def as_alias(self, expression: ast.Expression) -> ast.Expression:
+        """A constant of which there is a column is that column: nobody orders by a constant."""
+        if isinstance(expression, ast.Literal):
+            text = ast.text_of(expression)
+            if any(i.alias and i.alias.text == text for i in self.read.items):
+                return ast.Reference(ast.Word(text, expression.span))
+        return expression
 
     def ranking_fits(
         self, item: ast.OrderItem, operand: Operand, position: int, *, is_grouped: bool

@@ -1,5 +1,6 @@
-"""What single tokens mean: names, numbers, texts and constants, each with its place."""
+"""What single tokens mean: names, numbers, texts, dates and constants, each with its place."""
 
+import datetime
 import json
 import math
 from collections.abc import Callable
@@ -9,9 +10,11 @@ from lark import Token
 
 from omnigraph.base.errors import Diagnostic
 from omnigraph.base.span import Span
+from omnigraph.base.types import Scalar
 from omnigraph.lang.query import ast
+from omnigraph.lang.query.values import Unfit, convert
 
-__all__ = ["Refused", "read_token", "refuse"]
+__all__ = ["Refused", "dated_literal", "read_token", "refuse"]
 
 # No type holds a number of 40 digits, and reading a very long one takes very long.
 MOST_DIGITS = 40
@@ -44,6 +47,33 @@ def read_token(name: str) -> Callable[[Token], object]:
             return _constant
         case _:
             return _word
+
+
+def dated_literal(call: ast.Call) -> ast.Literal | None:
+    """The literal that `date("…")` or `datetime("…")` is; None for any other call.
+
+    The offset of a time is kept as it is written; the checker turns it into UTC.
+    """
+    match call:
+        case ast.Call(ast.Word(text="date"), (ast.Literal(value=str() as text) as given,), False):
+            day = _checked(text, Scalar.DATE, given.span)
+            return ast.Literal(day, call.span)
+        case ast.Call(
+            ast.Word(text="datetime"), (ast.Literal(value=str() as text) as given,), False
+        ):
+            _checked(text, Scalar.DATETIME, given.span)
+            return ast.Literal(datetime.datetime.fromisoformat(text), call.span)
+        case _:
+            return None
+
+
+def _checked(text: str, type_: Scalar, span: Span) -> datetime.date:
+    try:
+        value = convert(text, type_)
+    except Unfit as error:
+        refuse(str(error), span)
+    assert isinstance(value, datetime.date)
+    return value
 
 
 def _word(token: Token) -> ast.Word:
