@@ -27,6 +27,7 @@ from omnigraph.read.topology.disk import LEAST_KEPT_BYTES, Kept
 from omnigraph.read.topology.follow import WORTH_FOLLOWING, Delta, follow
 from omnigraph.read.topology.ids import IdIndex
 from omnigraph.read.topology.moves import Moves, moves_between
+from omnigraph.read.topology.pairs import PairIndex
 from omnigraph.read.versions import (
     AdjacencyKey,
     Before,
@@ -152,14 +153,7 @@ class Tables:
         Without `edges` it is a set; with it, edges are kept apart and numbered in that space.
         `nodes` are where a walk of so many hops begins: nothing else need be in it.
         """
-        key = AdjacencyKey(
-            edges=tuple(self._ref(self.edge(step.edge)) for step in steps),
-            directions=tuple(step.direction for step in steps),
-            origin=tuple(self._ref(part.entity) for part in origin.parts),
-            target=tuple(self._ref(part.entity) for part in target.parts),
-            has_edges=edges is not None,
-        )
-
+        key = self._adjacency_key(steps, origin, target, has_edges=edges is not None)
         is_cold = not self._cache.has(key, key.family) and not self._is_on_disk(str(key.family))
         if is_cold and nodes is not None and self._is_near(steps, nodes, hops):
             return self._probes.near(
@@ -196,6 +190,29 @@ class Tables:
             return graph
 
         return self._cache.follow(key, key.family, build_or_follow)
+
+    def pairs(
+        self, graph: Adjacency, steps: Sequence[EdgeStep], *, origin: Space, target: Space
+    ) -> PairIndex:
+        """The pairs of an adjacency that `adjacency` gave for these steps, hashed.
+
+        They are kept if it is: what was looked up for a few nodes is not.
+        """
+        key = self._adjacency_key(steps, origin, target, has_edges=graph.edges is not None)
+        if self._cache.peek(key) is not graph:
+            return PairIndex.of(graph)
+        return self._cache.get(("pairs", key), lambda: PairIndex.of(graph))
+
+    def _adjacency_key(
+        self, steps: Sequence[EdgeStep], origin: Space, target: Space, *, has_edges: bool
+    ) -> AdjacencyKey:
+        return AdjacencyKey(
+            edges=tuple(self._ref(self.edge(step.edge)) for step in steps),
+            directions=tuple(step.direction for step in steps),
+            origin=tuple(self._ref(part.entity) for part in origin.parts),
+            target=tuple(self._ref(part.entity) for part in target.parts),
+            has_edges=has_edges,
+        )
 
     def ends(self, name: TypeName) -> build.Ends:
         """Both ends of each edge of a table, as rows of the node tables, in the table's order."""

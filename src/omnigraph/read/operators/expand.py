@@ -20,7 +20,8 @@ from omnigraph.read.operators.count_paths import flow_into_targets, weigh
 from omnigraph.read.ordering import distinct
 from omnigraph.read.space import NULL, Space
 from omnigraph.read.topology.csr import Adjacency, Ordinals, Ranges, Stored
-from omnigraph.read.topology.reach import reach
+from omnigraph.read.topology.pairs import WORTH_HASHING
+from omnigraph.read.topology.reach import reach, reach_counts
 
 __all__ = ["expand"]
 
@@ -42,9 +43,13 @@ def expand(frame: Frame, op: Expand, demand: Demand, context: Context) -> Frame:
     wants_edge = op.edge_variable in demand.live
     if wants_edge and (table := _whole_table(frame, op, context)) is not None:
         return _every_edge(frame, op, table, demand, context)
+    is_counted = demand.allows_weights and not wants_target and not wants_edge
+    if is_counted and op.most_hops > 1 and not op.is_target_bound:
+        counts = _reach_counts(frame.bindings[op.origin], op, context)
+        return weigh(frame.only(demand.live), counts, step=_described(op, context))
     hop = _hop(frame, op, context)
-    if demand.allows_weights and not wants_target and not wants_edge:
-        counts = _ranges(frame, op, hop).counts
+    if is_counted:
+        counts = _ranges(frame, op, hop, context).counts
         return weigh(frame.only(demand.live), counts, step=_described(op, context))
     if demand.allows_weights and wants_target and not wants_edge:
         others = frame.only(demand.live)
@@ -130,7 +135,7 @@ def _flow(frame: Frame, op: Expand, hop: _Hop, context: Context) -> Frame:
 
 def _rows(frame: Frame, op: Expand, hop: _Hop, demand: Demand, context: Context) -> Frame:
     """A row for each entry of each run."""
-    ranges, kept = _ranges(frame, op, hop), frame.only(demand.live)
+    ranges, kept = _ranges(frame, op, hop, context), frame.only(demand.live)
     if op.is_target_bound and op.edge_variable is None:
         return kept.filter(ranges.counts > 0)
     step = _described(op, context)
@@ -149,11 +154,16 @@ def _rows(frame: Frame, op: Expand, hop: _Hop, demand: Demand, context: Context)
     return made
 
 
-def _ranges(frame: Frame, op: Expand, hop: _Hop) -> Ranges:
-    if op.is_target_bound:
-        heads = np.arange(frame.count) if hop.heads is None else hop.heads
-        return hop.graph.ranges_between(heads, frame.bindings[op.target].rows)
-    return hop.graph.ranges(hop.heads)
+def _ranges(frame: Frame, op: Expand, hop: _Hop, context: Context) -> Ranges:
+    if not op.is_target_bound:
+        return hop.graph.ranges(hop.heads)
+    heads = np.arange(frame.count) if hop.heads is None else hop.heads
+    target = frame.bindings[op.target]
+    if op.most_hops > 1 or frame.count * WORTH_HASHING < len(hop.graph.neighbours):
+        return hop.graph.ranges_between(heads, target.rows)
+    origin = frame.bindings[op.origin]
+    pairs = context.tables.pairs(hop.graph, op.steps, origin=origin.space, target=target.space)
+    return pairs.ranges(heads, target.rows)
 
 
 def _hop(frame: Frame, op: Expand, context: Context) -> _Hop:
@@ -178,28 +188,72 @@ def _reached(
     origin: Binding, targets: Space, op: Expand, context: Context
 ) -> tuple[Adjacency, Ordinals]:
     """Who is reached within the bounds, for each distinct origin; and each row's origin."""
-    everything = _walked(origin, op, context)
-    origins, heads = distinct(origin.rows, origin.space.size)
-    starts = origin.space.translate(origins, everything)
-    graph = context.tables.adjacency(
-        op.steps,
-        origin=everything,
-        target=everything,
-        edges=None,
-        nodes=None if origin.is_whole else starts,
-        hops=op.most_hops,
-    )
+    walk = _walk(origin, op, context)
 
     def admit(pairs: int) -> None:
         context.budget.admit(rows=pairs, columns=2, step=_described(op, context))
 
-    rows, nodes = reach(graph, starts, least=op.least_hops, most=op.most_hops, admit=admit)
-    nodes = everything.translate(nodes, targets)
+    counts, nodes = reach(
+        walk.graph, walk.starts, least=op.least_hops, most=op.most_hops, admit=admit
+    )
+    if walk.space.keys == targets.keys:
+        return Adjacency.of_runs(counts, nodes, width=targets.size), walk.heads
+    nodes = walk.space.translate(nodes, targets)
     wanted = nodes != NULL
-    if not wanted.all():
-        rows, nodes = rows[wanted], nodes[wanted]
-    reached = Adjacency.of_pairs(rows, nodes, height=len(origins), width=targets.size)
-    return reached, heads
+    rows = np.repeat(np.arange(len(counts)), counts)[wanted]
+    reached = Adjacency.of_pairs(rows, nodes[wanted], height=len(counts), width=targets.size)
+    return reached, walk.heads
+
+
+def _reach_counts(origin: Binding, op: Expand, context: Context) -> Ordinals:
+    """How many targets each row reaches within the bounds, without a list of them."""
+    walk, targets = _walk(origin, op, context), context.tables.nodes(op.target_types)
+
+    def admit(pairs: int) -> None:
+        context.budget.admit(rows=pairs, columns=2, step=_described(op, context))
+
+    is_wanted = None
+    if walk.space.keys != targets.keys:
+        is_wanted = walk.space.translate(np.arange(walk.space.size), targets) != NULL
+    counts = reach_counts(
+        walk.graph,
+        walk.starts,
+        least=op.least_hops,
+        most=op.most_hops,
+        admit=admit,
+        is_wanted=is_wanted,
+    )
+    return counts[walk.heads]
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """Where a walk of more than one hop may go, and where it begins."""
+
+    space: Space
+    graph: Adjacency
+    starts: Ordinals
+    """The distinct origins."""
+    heads: Ordinals
+    """Which of them each row of the frame begins at."""
+
+
+def _walk(origin: Binding, op: Expand, context: Context) -> _Walk:
+    space = _walked(origin, op, context)
+    if origin.is_whole:
+        origins = heads = np.arange(origin.space.size)
+    else:
+        origins, heads = distinct(origin.rows, origin.space.size)
+    starts = origin.space.translate(origins, space)
+    graph = context.tables.adjacency(
+        op.steps,
+        origin=space,
+        target=space,
+        edges=None,
+        nodes=None if origin.is_whole else starts,
+        hops=op.most_hops,
+    )
+    return _Walk(space, graph, starts, heads)
 
 
 def _walked(origin: Binding, op: Expand, context: Context) -> Space:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Adjacency", "Ordinals", "Ranges", "Room", "Stored", "narrow"]
+__all__ = ["Adjacency", "Ordinals", "Ranges", "Room", "Stored", "narrow", "sums_of_runs"]
 
 Ordinals = NDArray[np.int64]
 Stored = NDArray[np.int32] | NDArray[np.int64]
@@ -145,6 +145,12 @@ class Adjacency:
             repeated=repeated,
         )
 
+    @classmethod
+    def of_runs(cls, counts: Ordinals, neighbours: Ordinals, *, width: int) -> "Adjacency":
+        """From runs that lie side by side, each ascending and without repeats."""
+        lows = np.cumsum(counts) - counts
+        return cls(lows=lows, counts=counts, neighbours=neighbours, width=width)
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         extra = {"edges": self.edges, "repeated": self.repeated}
         assert self.room is None, "kept as it was built"
@@ -239,6 +245,14 @@ def _first_of_each(ascending: NDArray[np.int64]) -> NDArray[np.bool_]:
     first = np.ones(len(ascending), dtype=np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
     return first
+
+
+def sums_of_runs(values: NDArray[np.bool_] | Ordinals, counts: Ordinals) -> Ordinals:
+    """The sum of each run of values, which lie side by side and are `counts` long."""
+    until = np.concatenate(([0], np.cumsum(values, dtype=np.int64)))
+    ends = np.cumsum(counts)
+    sums: Ordinals = until[ends] - until[ends - counts]
+    return sums
 
 
 def narrow(values: NDArray[np.integer], limit: int) -> Stored:
