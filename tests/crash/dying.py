@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -262,13 +263,16 @@ class Life:
         self._left = steps
         self._is_after = is_after
         self._end = end
+        self._counting = threading.Lock()
 
     def step(self, change: Callable[[], T]) -> T:
-        self._left -= 1
-        if self._left == 0 and not self._is_after:
+        with self._counting:
+            self._left -= 1
+            is_last = self._left == 0
+        if is_last and not self._is_after:
             self._end()
         changed = change()
-        if self._left == 0:
+        if is_last:
             self._end()
         return changed
 

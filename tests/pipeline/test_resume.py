@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shutil
 import signal
 import threading
 import time
@@ -38,6 +39,7 @@ SCHEMA = """
 node Person { name: String @key  age: I32? }
 edge Knows: Person -> Person
 """
+ALL = "query q() { match { $p: Person } return { $p.name } }"
 COUNT = 400
 ROWS = [
     *(node("Person", name=f"p{n:04}", age=n % 90) for n in range(COUNT)),
@@ -164,6 +166,33 @@ def test_what_has_changed_since_is_read_again(place: Place) -> None:
         'query q() { match { $p: Person { name: "p0000" } } return { $p.age as age } }'
     ).to_pylist()
     assert first == {"age": 89}
+
+
+@pytest.mark.parametrize("branch", ["main", "side"])
+def test_a_load_goes_on_where_its_graph_was_moved(place: Place, branch: str) -> None:
+    if branch != "main":
+        place.graph.branch_create(branch)
+        place.graph.mutate('query q() { insert Person { name: "x" } }', branch=branch)
+    place.killed(PARSE, branch=branch)
+    moved = str(Path(place.uri).rename(Path(place.uri).with_name("moved")))
+    graph = Graph.open(moved)
+    done = graph.load(
+        place.source, mode="append", engine="local", load_id="x", resume=True, branch=branch
+    )
+    assert done.resumed_tasks > 0
+    assert len(graph.query(ALL, branch=branch)) == COUNT + (branch != "main")
+    assert not list(Path(moved, STAGING).rglob("*"))
+
+
+def test_a_copy_takes_nothing_away_from_a_load_of_the_original(place: Place) -> None:
+    place.killed(PARSE)
+    staged, files = place.staged(), place.files()
+    copy = Graph.open(shutil.copytree(place.uri, f"{place.uri}-copy"))
+    # It begins anew, and so throws away what it finds of an earlier driver.
+    assert copy.load(place.source, mode="append", engine="local", load_id="x").resumed_tasks == 0
+    assert (place.staged(), place.files()) == (staged, files)
+    assert place.load(resume=True).resumed_tasks > 0
+    place.assert_loaded_once()
 
 
 @pytest.mark.parametrize("resume", [False, True])

@@ -51,7 +51,8 @@ def name_tasks(
 ) -> list[NamedTask]:
     """Tasks by all that their files depend on: the input, the schema, where the files go."""
     is_quarantined = job.quarantine is not None
-    about = repr((schema_hash, sorted(job.uris.items()), job.keeping.value, is_quarantined))
+    homes = sorted((key, job.home_of(key)) for key in job.uris)
+    about = repr((schema_hash, homes, job.keeping.value, is_quarantined))
     # Of files by their path: a bucket is asked once for each.
     states: dict[str, str] = {}
     named = []
@@ -83,7 +84,7 @@ def stage_task(job: StageJob, folder: str, record: str, task: NamedTask) -> Shar
     share = stage_pieces(job, task.pieces)
     # Of more rejected rows than may be, not all are written down; another driver may allow more.
     is_whole = share.rejected <= (job.quarantine.max_errors if job.quarantine is not None else 0)
-    told = _told(share, job.uris, is_whole=is_whole)
+    told = _told(share, job, is_whole=is_whole)
     try:
         done = _put_first(objects, name, told, job)
         if done is None or not objects.exists(record):
@@ -134,11 +135,11 @@ def _identity(piece: Piece, states: dict[str, str]) -> str:
             return f"{piece!r} {states[piece.path]}"
 
 
-def _told(share: Share, uris: Mapping[TableKey, str], *, is_whole: bool) -> bytes:
+def _told(share: Share, job: StageJob, *, is_whole: bool) -> bytes:
     tables = [
         {
             "key": table.key,
-            "uri": uris[table.key],
+            "home": job.home_of(table.key),
             "files": [asdict(file) for file in table.files],
             "origins": [[origin.piece, origin.rows] for origin in table.origins],
             "gives_ids": table.gives_ids,

@@ -259,7 +259,8 @@ def _forget_tasks(store: GraphStore, load_id: str, *, keep: Collection[str] | No
         if done is not None and keep is not None and Path(name).stem not in keep:
             for table in json.loads(done)["tables"]:
                 fragments = [file["fragment"] for file in table["files"]]
-                discard(table["uri"], fragments, store.datasets.options)
+                # Below our own root: of a copy, the account was written in the original.
+                discard(f"{store.root}/{table['home']}", fragments, store.datasets.options)
         objects.delete(name)
     objects.forget_folder(folder_of(load_id))
 

@@ -90,6 +90,10 @@ class StageJob:
     hold_bytes: int = HELD_BYTES
     """How much one task may give the driver to hold."""
 
+    def home_of(self, key: TableKey) -> str:
+        """Where the files of a table go, below the root: what is written down outlives a move."""
+        return self.uris[key].removeprefix(f"{self.root}/")
+
     def makes_scratch(self, entity: EntityType) -> bool:
         """Whether the files of these rows are such as can't be published."""
         return Keeping.SCRATCH in self.keeping or (
