@@ -3,6 +3,7 @@
 import shutil
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from omnigraph.base.errors import (
     StorageFailed,
 )
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
-from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.store.branches import Branch
 from omnigraph.store.datasets import Datasets
 from omnigraph.store.durability import Durability
@@ -185,3 +186,50 @@ def test_an_unfinished_write_goes_with_its_branch(store: GraphStore) -> None:
     recover_all(open_store(str(store.root)))
     assert store.objects.list(RECOVERY) == []
     assert contents(store) == ({"ada": 1}, {"ada-ada"})
+
+
+# Others, while a branch that they never asked about goes ------------------------------------------
+
+
+def gone_once_listed(store: GraphStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process deletes the branch between the listing of branches and a look at each."""
+    real = store.branches.list
+
+    def listed() -> list[Branch]:
+        found = real()
+        if WORK in {branch.name for branch in found}:
+            open_store(store.root).delete_branch(WORK)
+        return found
+
+    monkeypatch.setattr(store.branches, "list", listed)
+
+
+UNRELATED: dict[str, Callable[[GraphStore, CommitId], object]] = {
+    "time travel": lambda store, commit: store.snapshot_at(commit),
+    "a commit": lambda store, commit: store.commit(commit),
+    "history": lambda store, commit: store.history()[commit],
+    "recovery": lambda store, commit: recover_all(store),
+}
+
+
+@pytest.mark.parametrize("asked", UNRELATED)
+@pytest.mark.parametrize("is_long", [False, True], ids=["short", "long"])
+def test_a_branch_that_goes_meanwhile_is_nothing_to_those_who_asked_for_another(
+    store: GraphStore, monkeypatch: pytest.MonkeyPatch, asked: str, is_long: bool
+) -> None:
+    if is_long:  # so that its history does not lie in the one fragment that a state is read from
+        monkeypatch.setattr("omnigraph.store.manifest.COMMITS_PER_COLD_FRAGMENT", 2)
+        for age in range(6):
+            put(store, changes(people=people(ada=age)), branch=WORK)
+    with pytest.raises(Crash):
+        put(store, changes(people=people(ada=9)), branch=WORK, faults=CrashAt(Failpoint.AFTER_ARM))
+    last = BranchName("z")  # looked at after the one that goes
+    store.create_branch(last)
+    commit = put(store, changes(people=people(eve=1)), branch=last)
+    assert commit is not None
+    other = open_store(store.root)
+    gone_once_listed(other, monkeypatch)
+    UNRELATED[asked](other, commit)
+    assert WORK not in {branch.name for branch in open_store(store.root).branches.list()}
+    with pytest.raises(BranchMissing):
+        other.snapshot(WORK)

@@ -20,6 +20,7 @@ from omnigraph.base.ids import MAIN, CommitId, TypeName
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import Datasets
 from omnigraph.store.durability import Durability
+from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import GRAPH, table_path
 from omnigraph.store.objects import objects_at
 from omnigraph.store.transactions import DatasetRef
@@ -248,3 +249,77 @@ def test_a_durable_graph_reads_the_same(tmp_path: Path) -> None:
     put(store, changes(people=people(ada=1), knows=knows("ada-ada")))
     put(store, changes(people=people(ada=2), gone=["bob"]))
     assert contents(open_store(tmp_path)) == ({"ada": 2}, {"ada-ada"})
+
+
+# Two who make a graph in one place ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, StorageFailed("write", GRAPH, "full")])
+def test_an_init_that_fails_before_the_place_is_its_own_leaves_what_another_made(
+    place: str, monkeypatch: pytest.MonkeyPatch, failure: BaseException
+) -> None:
+    with monkeypatch.context() as patched:
+
+        def meanwhile(store: GraphStore) -> None:
+            patched.undo()
+            put(make_store(place), changes(people=people(ada=1)))
+            raise failure
+
+        patched.setattr(GraphStore, "require_fences", meanwhile)
+        with pytest.raises((KeyboardInterrupt, StorageFailed)):
+            make_store(place)
+    assert contents(open_store(place)) == ({"ada": 1}, set())
+
+
+def test_an_init_that_fails_after_its_graph_was_replaced_leaves_what_another_made(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+
+        def meanwhile(datasets: Datasets) -> None:
+            patched.undo()
+            # Someone is told that its making did not finish, removes it and makes it again.
+            objects = objects_at(place, Durability.RELAXED, datasets.options)
+            for name in list(objects.walk("")):
+                objects.delete(name)
+            for folder in ("nodes", "__manifest", "_schemas", "__locks"):
+                objects.forget_folder(folder)
+            Path(place).rmdir() if "://" not in place else None
+            put(make_store(place), changes(people=people(ada=1)))
+            raise KeyboardInterrupt
+
+        patched.setattr("omnigraph.store.graph_store.RecoveryAudit.create", meanwhile)
+        with pytest.raises(KeyboardInterrupt):
+            make_store(place)
+    assert contents(open_store(place)) == ({"ada": 1}, set())
+
+
+def test_an_init_that_fails_leaves_the_files_of_others(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects = objects_at(place, Durability.RELAXED, datasets_at(place).options)
+
+    class Disturbed(FullDisk):
+        def create(self, path: str, schema: pa.Schema, rows: pa.Table | None = None) -> DatasetRef:
+            objects.put("notes.txt", b"mine")
+            return super().create(path, schema, rows)
+
+    monkeypatch.setattr("omnigraph.store.storage.Datasets", Disturbed)
+    with pytest.raises(StorageFailed, match="no space left"):
+        make_store(place)
+    assert list(objects.walk("")) == ["notes.txt"]
+
+
+def test_of_two_who_make_a_graph_at_once_one_succeeds_and_the_other_is_told(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+
+        def meanwhile(store: GraphStore) -> None:
+            patched.undo()
+            put(make_store(place), changes(people=people(ada=1)))
+
+        patched.setattr(GraphStore, "require_fences", meanwhile)
+        with pytest.raises(AlreadyInitialized):
+            make_store(place)
+    assert contents(open_store(place)) == ({"ada": 1}, set())

@@ -87,6 +87,13 @@ def test_a_disk_that_refuses_is_a_storage_failure(tmp_path: Path) -> None:
         DiskObjects(tmp_path).put("file/x", b"")
 
 
+def test_a_name_that_can_not_be_looked_at_is_a_storage_failure_and_not_absent(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(StorageFailed, match=r"look at x+ failed"):
+        DiskObjects(tmp_path).exists("x" * 300)
+
+
 def test_a_bucket_that_is_not_there_is_a_storage_failure_that_says_so(s3: str) -> None:
     options = bucket_access().options("not-there")
     objects = objects_at("s3://not-there/g", Durability.FSYNC, options)

@@ -106,16 +106,15 @@ class GraphStore:
         storage = Storage.at(graph_root(uri), clock=clock, durability=durability, access=access)
         is_new = storage.make_room()
         store = cls(storage, clock=clock)
+        mark = json.dumps({"id": clock.ulid()}).encode()
         try:
             store.require_fences()
-            if not store.objects.put_if_absent(GRAPH, json.dumps({"id": clock.ulid()}).encode()):
+            if not store.objects.put_if_absent(GRAPH, mark):
                 raise AlreadyInitialized(uri)
             store._record_address()
             store._fill(catalog, source=source, actor=actor)
-        except AlreadyInitialized:
-            raise
         except BaseException:
-            storage.clear(is_ours=is_new)
+            storage.give_up(mark, is_new=is_new)
             raise
         storage.settle(durability)
         return store
@@ -237,8 +236,8 @@ class GraphStore:
 
     def snapshot_at(self, commit_id: CommitId) -> Snapshot:
         """Any commit that a branch here descends from, held still."""
-        for branch in self.branches.list():
-            history = History(self._line(branch))
+        for line in self._lines():
+            history = History(line)
             if commit_id in history:
                 commit = history[commit_id]
                 keys = (e.table_key for e in self.schemas.catalog(commit.schema_hash).entities)
@@ -253,12 +252,12 @@ class GraphStore:
                 made_on = self.state(self.branches.resolve(known.branch))
                 if any(row.id == commit_id for row in made_on.recent):
                     return known
-        branches = self.branches.list()
-        for branch in branches:
-            for row in self.state(branch).recent:
-                if row.id == commit_id:
-                    return self._commit(row)
-        return History(c for branch in branches for c in self._line(branch))[commit_id]
+        for branch in self.branches.list():
+            with suppress(BranchMissing):  # deleted since they were listed
+                for row in self.state(branch).recent:
+                    if row.id == commit_id:
+                        return self._commit(row)
+        return self.history()[commit_id]
 
     def commits(self, branch: BranchName = MAIN, *, limit: int | None = None) -> list[Commit]:
         """The line of a branch, newest first."""
@@ -266,18 +265,26 @@ class GraphStore:
 
     def line(self, branch: BranchName = MAIN) -> Iterator[Commit]:
         """The commits of a branch, newest first. Who stops early reads no cold history."""
-        state = self.state(self.branches.resolve(branch))
+        resolved = self.branches.resolve(branch)
+        state = self.state(resolved)
         yield from (self._commit(row) for row in reversed(state.recent))
-        cold = self.manifest.commits(state)[: -len(state.recent)]
+        with self._gone_is_missing(resolved):
+            cold = self.manifest.commits(state)[: -len(state.recent)]
         yield from (self._commit(row) for row in reversed(cold))
 
     def history(self) -> History:
         """The commits of all branches."""
-        return History(commit for branch in self.branches.list() for commit in self._line(branch))
+        return History(commit for line in self._lines() for commit in line)
 
     def state(self, branch: Branch) -> ManifestState:
-        try:
+        with self._gone_is_missing(branch):
             return self.manifest.newest(branch.lance_branch)
+
+    @contextmanager
+    def _gone_is_missing(self, branch: Branch) -> Iterator[None]:
+        """Of a branch that is deleted meanwhile, files are missing: that is no failure."""
+        try:
+            yield
         except StorageFailed as failure:
             if not self.datasets.is_there(MANIFEST):
                 raise GraphMissing(str(self.root)) from failure
@@ -292,8 +299,14 @@ class GraphStore:
         catalog = self.schemas.catalog(commit.schema_hash)
         return Snapshot(commit, branch, catalog, tables, self.datasets)
 
-    def _line(self, branch: Branch) -> list[Commit]:
-        return [self._commit(row) for row in self.manifest.commits(self.state(branch))]
+    def _lines(self) -> Iterator[list[Commit]]:
+        """The commits of each branch, but of those deleted since they were listed."""
+        for branch in self.branches.list():
+            with suppress(BranchMissing):
+                state = self.state(branch)
+                with self._gone_is_missing(branch):
+                    rows = self.manifest.commits(state)
+                yield [self._commit(row) for row in rows]
 
     def _commit(self, row: CommitRow) -> Commit:
         if row.id not in self._commits:

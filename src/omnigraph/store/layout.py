@@ -6,9 +6,11 @@ __all__ = [
     "ADDRESS",
     "AUDIT",
     "BLOB_MARK",
+    "EDGES",
     "GRAPH",
     "LOCKS",
     "MANIFEST",
+    "NODES",
     "RECOVERY",
     "SCHEMAS",
     "STAGING",
@@ -23,7 +25,7 @@ RECOVERY = "__recovery"
 STAGING = "__staging"
 LOCKS = "__locks"
 SCHEMAS = "_schemas"
-STAGING = "__staging"
+NODES, EDGES = "nodes", "edges"
 
 BLOB_MARK = {b"lance-encoding:blob": b"true"}
 """Of a column, in Arrow's metadata: Lance keeps its large values beside the file."""
@@ -35,9 +37,9 @@ def table_path(entity: EntityType) -> str:
     """Where a new type's dataset goes. The manifest remembers it, so a rename moves nothing."""
     match entity:
         case NodeType(name=name):
-            return f"nodes/{_fnv1a64(name):016x}"
+            return f"{NODES}/{_fnv1a64(name):016x}"
         case EdgeType(name=name):
-            return f"edges/{_fnv1a64(name):016x}"
+            return f"{EDGES}/{_fnv1a64(name):016x}"
 
 
 def _fnv1a64(text: str) -> int:

@@ -27,7 +27,7 @@ from omnigraph.store.fence import Hold, this_process
 from omnigraph.store.layout import LOCKS
 from omnigraph.store.objects import SwappableObjects
 
-__all__ = ["LEASE_S", "Lease", "LeaseFences"]
+__all__ = ["LEASE_S", "PROBE", "Lease", "LeaseFences"]
 
 # How long the next writer waits for one that was killed, at most.
 LEASE_S = 15.0

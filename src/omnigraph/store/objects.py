@@ -110,7 +110,8 @@ class DiskObjects:
                 return None
 
     def exists(self, name: str) -> bool:
-        return (self._root / name).exists()
+        with _failures("look at", name):
+            return (self._root / name).exists()
 
     def list(self, folder: str) -> list[str]:
         with _failures("list", folder):

@@ -4,7 +4,7 @@ The only module that tells a disk from a bucket for the rest of the store. All t
 the same root; taking one of them from elsewhere is for tests that make it fail.
 """
 
-import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 
 from omnigraph.base.clock import Clock
@@ -12,11 +12,24 @@ from omnigraph.base.errors import AlreadyInitialized, StorageFailed
 from omnigraph.store.datasets import Datasets
 from omnigraph.store.durability import Disk, Durability
 from omnigraph.store.fence import Fences, FileFences
-from omnigraph.store.lease import LEASE_S, LeaseFences
+from omnigraph.store.layout import (
+    ADDRESS,
+    AUDIT,
+    EDGES,
+    GRAPH,
+    LOCKS,
+    MANIFEST,
+    NODES,
+    SCHEMAS,
+)
+from omnigraph.store.lease import LEASE_S, PROBE, LeaseFences
 from omnigraph.store.objects import DiskObjects, Objects
 from omnigraph.store.root import BucketAccess, BucketRoot, DiskRoot, Root
 
 __all__ = ["Storage"]
+
+# All that the making of a graph leaves, beside its mark.
+MADE_FIRST = (MANIFEST, AUDIT, SCHEMAS, LOCKS, NODES, EDGES, ADDRESS)
 
 
 @dataclass(frozen=True)
@@ -71,21 +84,34 @@ class Storage:
                     reason = error.strerror or str(error)
                     raise StorageFailed(doing="create", path=str(path), reason=reason) from error
             case BucketRoot():
-                if any(self.objects.walk("")):
+                # The probe of a making that failed before it began: nothing is there.
+                if any(name != PROBE for name in self.objects.walk("")):
                     raise AlreadyInitialized(str(self.root))
                 return False
 
-    def clear(self, *, is_ours: bool) -> None:
-        """Undo `make_room` and all that followed it."""
-        match self.root:
-            case DiskRoot(path=path):
-                for entry in path.iterdir():
-                    shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-                if is_ours:
+    def give_up(self, mark: bytes, *, is_new: bool) -> None:
+        """Undo what a making of a graph has left that failed: `make_room` and what followed it.
+
+        Only where the graph has this mark is it ours: someone else may have made one here since.
+        The mark goes last, so nobody makes one while we still remove things. Where even that can't
+        be done the place says of itself that its making did not finish.
+        """
+        with suppress(StorageFailed, OSError):
+            if self.objects.get(GRAPH) == mark:
+                self._clear()
+                self.objects.delete(GRAPH)
+            match self.root:
+                case DiskRoot(path=path) if is_new:
                     path.rmdir()
-            case BucketRoot():
-                for name in list(self.objects.walk("")):
-                    self.objects.delete(name)
+                case _:
+                    pass
+
+    def _clear(self) -> None:
+        for place in MADE_FIRST:
+            for name in list(self.objects.walk(place)):
+                self.objects.delete(name)
+            self.objects.forget_folder(place)
+            self.objects.delete(place)
 
     def settle(self, durability: Durability) -> None:
         """Make the name of a new root survive a power cut."""

@@ -27,10 +27,11 @@ Being killed here at any point and run again comes to the same end.
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 
-from omnigraph.base.errors import BranchBusy, FenceLost, HeadMoved, RecoveryRequired
+from omnigraph.base.errors import BranchBusy, BranchMissing, FenceLost, HeadMoved, RecoveryRequired
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.store.audit import RecoveryAction, RecoveryRecord
 from omnigraph.store.commits import Commit, CommitKind, TableChange
@@ -106,7 +107,8 @@ def recover(store: GraphStore, held: FencedBranch) -> None:
 def recover_all(store: GraphStore) -> None:
     """Settle every unfinished write, on opening a graph to write it."""
     for branch in branches_to_recover(store):
-        recover_if_idle(store, branch)
+        with suppress(BranchMissing):  # deleted since, and its unfinished writes with it
+            recover_if_idle(store, branch)
     drop_orphans(store)
 
 

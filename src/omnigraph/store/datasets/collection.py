@@ -174,7 +174,7 @@ class Datasets:
 
     def fork(self, source: DatasetRef, name: str) -> DatasetRef:
         """A Lance branch that starts at `source`. A name is used once, ever: see `branches`."""
-        handle = self._handle(source.path, source.branch, source.version)
+        handle = self._own_handle(source)
         with failures("fork", f"{source.path} as {name}"):
             forked = handle.create_branch(name, (source.branch, source.version))
         assert forked.version == source.version, "a fork goes on counting where its source stands"
@@ -307,7 +307,7 @@ class Datasets:
         With `drops_deleted`, also those of which a tenth is deleted. Rows keep their row ids and
         the versions that wrote them, so no diff sees a compaction.
         """
-        handle = self._handle(ref.path, ref.branch, ref.version)
+        handle = self._own_handle(ref)
         options: CompactionOptions = {
             "target_rows_per_fragment": fewer_than_rows,
             "materialize_deletions": drops_deleted,
@@ -323,7 +323,7 @@ class Datasets:
 
     def stage_indexes(self, ref: DatasetRef, columns: Sequence[str]) -> CreateIndex | None:
         """Write what makes the BTREE of each column answer for every row; None: all do."""
-        dataset = self.open(ref)
+        dataset = Dataset(ref, self._own_handle(ref))
         new, removed = [], []
         for column in columns:
             name = f"{column}_btree"
@@ -399,14 +399,14 @@ class Datasets:
             newest = self.newest_version(base.path, base.branch)
             raise LandingRefused(base.path, f"it is at version {newest}, not at {base.version}")
         handle = self._handle(base.path, base.branch, base.version)
-        transaction = Transaction(
-            read_version=base.version,
-            operation=lance_operation(staged.operation, handle),
-            uuid=staged.uuid,
-            transaction_properties=dict(staged.properties),
-        )
         try:
             with failures("land", base.path):
+                transaction = Transaction(
+                    read_version=base.version,
+                    operation=lance_operation(staged.operation, handle),
+                    uuid=staged.uuid,
+                    transaction_properties=dict(staged.properties),
+                )
                 landed = LanceDataset.commit(handle, transaction, max_retries=0)
         except CommitConflictError as error:
             raise LandingRefused(base.path, str(error)) from error
@@ -473,6 +473,17 @@ class Datasets:
             landed = self._landed.get((path, branch))
             if landed is not None and landed.version == version:
                 return landed
+        return self._opened(path, branch, version)
+
+    def _own_handle(self, ref: DatasetRef) -> LanceDataset:
+        """A handle that nobody else has, for whatever changes it.
+
+        Lance refuses such a call while another thread reads by the same handle, and refuses the
+        reader meanwhile. Those that were landed, and those of snapshots, are shared.
+        """
+        return self._opened(ref.path, ref.branch, ref.version)
+
+    def _opened(self, path: str, branch: str | None, version: int | None) -> LanceDataset:
         handle = open_handle(self.uri(path, branch), version, self._session, options=self.options)
         if branch is not None:
             self._bases.require_here(path, handle)

@@ -111,7 +111,8 @@ class VersionNote:
 
 def note_of(handle: LanceDataset, version: int) -> VersionNote:
     try:
-        transaction = handle.read_transaction(version)
+        with failures("look back at", f"version {version} of {handle.uri}"):
+            transaction = handle.read_transaction(version)
     except TypeError:
         # Lance can't build the value of a compaction that moved an index; it is none of ours.
         return VersionNote(version)

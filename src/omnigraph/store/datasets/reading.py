@@ -135,29 +135,31 @@ class Dataset:
 
     @property
     def row_count(self) -> int:
-        return int(self._handle.count_rows())
+        with failures("count rows of", self.ref.path):
+            return int(self._handle.count_rows())
 
     @property
     def column_names(self) -> list[str]:
-        return list(self._handle.schema.names)
+        return list(self.schema.names)
 
     @property
     def schema(self) -> pa.Schema:
-        return self._handle.schema
+        with failures("read the schema of", self.ref.path):
+            return self._handle.schema
 
     @property
     def schema_metadata(self) -> Mapping[bytes, bytes]:
-        return self._handle.schema.metadata or {}
+        return self.schema.metadata or {}
 
     @property
     def fragment_ids(self) -> tuple[int, ...]:
-        return tuple(fragment.fragment_id for fragment in self._handle.get_fragments())
+        return tuple(fragment.fragment_id for fragment in self._fragments())
 
     @property
     def files(self) -> "Files":
         """How the rows lie in files, from what Lance keeps in memory of an open dataset."""
-        counted = self._handle.stats.dataset_stats()
-        fragments = [fragment.metadata.to_json() for fragment in self._handle.get_fragments()]
+        counted = self._counted()
+        fragments = [fragment.metadata.to_json() for fragment in self._fragments()]
         return Files(
             fragments=counted["num_fragments"],
             deleted_rows=counted["num_deleted_rows"],
@@ -166,7 +168,7 @@ class Dataset:
 
     def small_fragments(self, fewer_than_rows: int) -> int:
         """How many fragments hold fewer rows than that."""
-        return self._handle.stats.dataset_stats(fewer_than_rows)["num_small_files"]
+        return self._counted(fewer_than_rows)["num_small_files"]
 
     @property
     def indexed_rows(self) -> Mapping[str, int]:
@@ -228,7 +230,7 @@ class Dataset:
 
     @property
     def _has_deletions(self) -> bool:
-        return self._handle.stats.dataset_stats()["num_deleted_rows"] > 0
+        return self._counted()["num_deleted_rows"] > 0
 
     def _take_by_row_id(self, rows: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
         places, order = np.unique(rows, return_inverse=True)
@@ -273,7 +275,7 @@ class Dataset:
 
         Blobs count too, as bytes; one that is larger than the limit comes by itself.
         """
-        blobs = [f.name for f in self._handle.schema if f.name in columns and is_blob(f)]
+        blobs = [f.name for f in self.schema if f.name in columns and is_blob(f)]
         with failures("read", self.ref.path):
             scanner = self._handle.scanner(
                 columns=list(columns),
@@ -320,8 +322,17 @@ class Dataset:
                 columns=list(columns), blob_handling="all_binary", **options
             ).to_table()
 
+    def _counted(self, *small_rows: int) -> Any:
+        with failures("count files of", self.ref.path):
+            return self._handle.stats.dataset_stats(*small_rows)
+
+    def _fragments(self) -> list[LanceFragment]:
+        with failures("list fragments of", self.ref.path):
+            return self._handle.get_fragments()
+
     def _fragment(self, fragment_id: int) -> LanceFragment:
-        fragment = self._handle.get_fragment(fragment_id)
+        with failures("list fragments of", self.ref.path):
+            fragment = self._handle.get_fragment(fragment_id)
         assert fragment is not None, f"{self.ref} has no fragment {fragment_id}"
         return fragment
 
@@ -330,7 +341,7 @@ class Dataset:
 
         Without its mark, a blob column of rows that were read would be refused as plain binary.
         """
-        blobs = {field.name for field in self._handle.schema if is_blob(field)}
+        blobs = {field.name for field in self.schema if is_blob(field)}
         marked = (
             f.with_metadata({**(f.metadata or {}), **BLOB_MARK}) if f.name in blobs else f
             for f in rows.schema
