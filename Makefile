@@ -27,8 +27,9 @@ help: ## list the targets
 
 setup: $(READY) ## install the project and its tools into .venv, from the lock
 
-demo: $(READY) ## load the sample graph and walk through a branch, a query and a merge
-	$(BIN)/omnigraph demo $(ARGS)
+demo: $(READY) ## load the sample graph and walk through a branch, a query and a merge; it stays in demo/
+	rm -rf demo
+	$(BIN)/omnigraph demo $(or $(ARGS),demo)
 
 test: lint ## lint, then every test, Spark included
 	$(PYTEST)
@@ -62,7 +63,7 @@ lock: $(BIN)/uv ## resolve pyproject.toml again, keeping pins that still fit (UP
 		--output-file bench/requirements.lock
 
 clean: ## remove everything that was installed or built
-	rm -rf .venv .bench .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv .bench .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build demo dist
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One version of each package for every Python we support, so that all of them test the same thing.

@@ -1,21 +1,102 @@
-"""Pages that tell a story are true: their files, commands and Python run as they stand."""
+"""Every page for users is true: its files, commands and Python run as they stand.
 
+A page is run from top to bottom in an empty folder. Blocks of `sh` and `python` are run, blocks
+after a file's name are that file, and `console` marks what can't be run here: a server, say. Small
+files are loaded in process, where Spark is not what the page is about.
+"""
+
+import gzip
 import re
 import shlex
+import urllib.request
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from omnigraph import Graph
+from omnigraph.base.span import SourceText
+from omnigraph.lang.query.parser import parse
+from omnigraph.lang.schema.check import compile_schema
+from tests.buckets import bucket_variables
+from tests.lang.query.cases import FOLDER
 from tests.surfaces.cli import CommandLine
 
-PAGES = Path(__file__).parents[2] / "docs/user"
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "docs/user"
+FIVE_MINUTES = (ROOT / "README.md").read_text().split("## In five minutes")[1].split("\n## ")[0]
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FILE = re.compile(
+    r"`([\w.-]+)`[^\n`]*\n\n```(?!sh|python|text)\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE
+)
+
+# What the page runs on: nothing, the files of the five minutes, or the graph that they make too.
+ALONE = ["blobs.md", "export.md", "mappings.md", "migrations.md"]
+WITH_FILES = ["loading.md"]
+WITH_GRAPH = ["lint.md", "maintenance.md", "querying.md"]
+ON_SPARK = ["clusters.md", "streaming.md"]
+IN_A_BUCKET = ["object-stores.md"]
+LANGUAGES = ["query-language.md", "schema-language.md"]
+# `tests/surfaces/test_bad_rows.py` and `tests/graph/test_mutations_page.py` look closer.
+ELSEWHERE = ["data-quality.md", "mutations.md"]
+
+
+@dataclass
+class Reader:
+    """Does what a page says, in a folder of its own."""
+
+    folder: Path
+    omnigraph: CommandLine
+    monkeypatch: pytest.MonkeyPatch
+
+    def write_files(self, text: str) -> None:
+        for name, contents in FILE.findall(text):
+            (self.folder / name).write_text(contents)
+
+    def run(self, text: str) -> None:
+        story: dict[str, Any] = {}
+        for language, block in FENCE.findall(text):
+            if language == "python":
+                exec(self._filled_in(block), story)
+            elif language == "sh":
+                for command in commands(self._filled_in(block)):
+                    self.do(*command)
+
+    def do(self, program: str, *arguments: str) -> None:
+        if program == "export":
+            for setting in arguments:
+                self.monkeypatch.setenv(*setting.split("=", 1))
+            return
+        assert program == "omnigraph"
+        answer = self.omnigraph(*arguments)
+        assert answer.exit_code == 0, f"{arguments}: {answer.err}"
+
+    def read(self, page: str) -> None:
+        text = (PAGES / page).read_text()
+        self.write_files(text)
+        self.run(text)
+
+    def _filled_in(self, block: str) -> str:
+        """The block, with a commit of the graph for the one that the page only hints at."""
+        if "01JZ…" not in block:
+            return block
+        return block.replace("01JZ…", Graph.open("people.omni").commits()[0].graph_commit_id)
+
+
+@pytest.fixture
+def reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Reader:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMNIGRAPH_LOAD_ENGINE", "local")
+    return Reader(tmp_path, CommandLine(monkeypatch, capsys), monkeypatch)
 
 
 def commands(block: str) -> Iterator[list[str]]:
     """The commands of a shell block, one a line; a line may end within a quoted text."""
-    lexer = shlex.shlex(block, posix=True, punctuation_chars="\n")
+    lexer = shlex.shlex(block.replace("\\\n", " "), posix=True, punctuation_chars="\n")
     lexer.whitespace, lexer.whitespace_split = " \t", True
     command: list[str] = []
     for word in [*lexer, "\n"]:
@@ -26,42 +107,91 @@ def commands(block: str) -> Iterator[list[str]]:
             command = []
 
 
-@pytest.mark.parametrize("page", ["blobs.md", "export.md"])
-def test_the_page_runs_as_it_stands(
-    page: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    run_page(page, tmp_path, monkeypatch, capsys)
+@pytest.mark.parametrize("page", ALONE)
+def test_a_page_runs_as_it_stands(page: str, reader: Reader) -> None:
+    reader.read(page)
+
+
+@pytest.mark.parametrize("page", WITH_FILES)
+def test_a_page_runs_with_the_files_of_the_five_minutes(page: str, reader: Reader) -> None:
+    reader.write_files(FIVE_MINUTES)
+    reader.read(page)
+
+
+@pytest.mark.parametrize("page", WITH_GRAPH)
+def test_a_page_runs_with_the_graph_of_the_five_minutes(page: str, reader: Reader) -> None:
+    reader.write_files(FIVE_MINUTES)
+    (make_it, *_) = [block for language, block in FENCE.findall(FIVE_MINUTES) if language == "sh"]
+    reader.run(f"```sh\n{make_it}```")
+    reader.read(page)
 
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 @pytest.mark.usefixtures("spark")
-def test_the_page_about_streams_runs_as_it_stands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_page("streaming.md", tmp_path, monkeypatch, capsys)
+@pytest.mark.parametrize("page", ON_SPARK)
+def test_a_page_about_spark_runs_on_the_session_there_is(page: str, reader: Reader) -> None:
+    reader.monkeypatch.delenv("OMNIGRAPH_LOAD_ENGINE")
+    if page == "clusters.md":
+        reader.write_files(FIVE_MINUTES)
+        (reader.folder / "people").mkdir()
+        (reader.folder / "people.jsonl").rename(reader.folder / "people/1.jsonl")
+        reader.do("omnigraph", "init", "--schema", "people.pg", "people.omni")
+    reader.read(page)
 
 
-def run_page(
-    page: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    omnigraph = CommandLine(monkeypatch, capsys)
-    monkeypatch.chdir(tmp_path)
-    text = (PAGES / page).read_text()
-    for name, contents in re.findall(r"`([\w.]+)`[):]*\n\n```\n(.*?)```", text, re.DOTALL):
-        (tmp_path / name).write_text(contents)
-    story: dict[str, Any] = {}
-    for language, block in re.findall(r"```(sh|python)\n(.*?)```", text, re.DOTALL):
-        if language == "python":
-            exec(block, story)
-            continue
-        for program, *arguments in commands(block):
-            assert program == "omnigraph"
-            answer = omnigraph(*arguments)
-            assert answer.exit_code == 0, f"{arguments}: {answer.err}"
+@pytest.mark.parametrize("page", IN_A_BUCKET)
+def test_a_page_about_buckets_runs_in_one(page: str, reader: Reader, s3: str) -> None:
+    for name, value in bucket_variables(s3).items():
+        reader.monkeypatch.setenv(name, value)
+    reader.write_files(FIVE_MINUTES)
+    lines = (reader.folder / "people.jsonl").read_bytes()
+    for name, data in (
+        ("", b""),
+        ("/daily/2024-05-31/people.jsonl", lines),
+        ("/daily/2024-06-01/people.jsonl.gz", gzip.compress(lines)),
+    ):
+        put = urllib.request.Request(f"{s3}/my-bucket{name}", data or None, method="PUT")
+        put.add_header("Content-Type", "application/octet-stream")
+        urllib.request.urlopen(put).close()
+    reader.read(page)
+
+
+@pytest.mark.parametrize("page", LANGUAGES)
+def test_the_examples_of_a_language_are_taken_by_a_graph(page: str, reader: Reader) -> None:
+    graph = Graph.init("g.omni", FOLDER / "schema.pg")
+    blocks = FENCE.findall((PAGES / page).read_text())
+    assert {language for language, _ in blocks} & {"gq", "pg"}
+    for language, block in blocks:
+        if language == "pg":
+            assert compile_schema(SourceText(block)).nodes
+        for query in parse(SourceText(block)).queries if language == "gq" else ():
+            assert query.header.name.text
+            if "insert" not in block and "update" not in block:
+                assert graph.explain(block, query.header.name.text)
+
+
+def test_no_page_is_left_out_and_no_command_is_hidden_from_this_test() -> None:
+    run = [*ALONE, *WITH_FILES, *WITH_GRAPH, *ON_SPARK, *IN_A_BUCKET, *LANGUAGES, *ELSEWHERE]
+    assert sorted(run) == sorted(page.name for page in PAGES.glob("*.md"))
+    for page in PAGES.glob("*.md"):
+        text = FENCE.sub("", page.read_text())
+        assert not re.search(r"^    \S", text, re.MULTILINE), f"{page.name}: fence what is code"
+        assert "```console" not in page.read_text() or page.name == "clusters.md"
+
+
+def test_the_page_about_lint_names_every_member_of_the_report(reader: Reader) -> None:
+    page = (PAGES / "lint.md").read_text()
+    reader.write_files(FIVE_MINUTES)
+    Path("wrong.gq").write_text("query q($n: I32) { match { $p: Person } return { $p.agee } }")
+    report = reader.omnigraph("lint", "--schema", "people.pg", "people.gq", "wrong.gq", "--json")
+
+    def members(value: Any) -> Iterator[str]:
+        for name, inside in value.items() if isinstance(value, dict) else ():
+            yield name
+            yield from members(inside)
+        for inside in value if isinstance(value, list) else ():
+            yield from members(inside)
+
+    told = set(re.findall(r"`(?:\{\")?(\w+)", page)) | {"type_name"}
+    assert set(members(report.json)) <= told

@@ -5,11 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 README = (Path(__file__).parents[2] / "README.md").read_text()
-
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster"), pytest.mark.timeout(300)]
 
 
 def test_the_five_minutes_run_as_they_stand(tmp_path: Path) -> None:

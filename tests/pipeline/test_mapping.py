@@ -1,6 +1,5 @@
 """Which columns feed what, by rules and by obvious names."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +19,7 @@ from omnigraph.pipeline.mapping import feed_for, read_mapping
 from tests.pipeline.forms import bad_rows, conform_all, rows_by_type
 from tests.pipeline.world import CATALOG
 
-PAGE = Path(__file__).parents[2] / "docs" / "user" / "mappings.md"
 PEOPLE = pa.table({"mail": ["a@x"], "name": ["a"], "note": ["?"]})
-
-
-def test_the_page_about_mappings_does_what_it_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page = PAGE.read_text()
-    files = re.findall(r"`([\w.-]+)`:\n\n```\w*\n(.*?)```", page, re.DOTALL)
-    assert {name for name, _ in files} >= {"schema.pg", "people.yaml", "staff-2024.csv"}
-    for name, text in files:
-        (tmp_path / name).write_text(text)
-    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    exec(program, {})
 
 
 def test_one_rule_is_for_every_frame() -> None:

@@ -45,7 +45,8 @@ def find_java_home(environment: Mapping[str, str]) -> Path:
     if runtime is None:
         raise DependencyMissing(
             what=f"Java {JAVA_AT_LEAST} or newer",
-            install='pip install "omnigraph[spark]", which brings one, or set JAVA_HOME',
+            install='pip install "omnigraph[spark]", which brings one, or set JAVA_HOME; '
+            "or load without Spark: engine local",
         )
     return _wrapped(runtime, cache=_cache_directory(environment))
 

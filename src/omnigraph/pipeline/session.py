@@ -71,7 +71,8 @@ class Spark:
             from pyspark.sql import SparkSession
         except ImportError as missing:
             raise DependencyMissing(
-                what="pyspark", install='pip install "omnigraph[spark]"'
+                what="pyspark",
+                install='pip install "omnigraph[spark]", or load without Spark: engine local',
             ) from missing
         # The active session is one per thread, the context one per process.
         if SparkContext._active_spark_context is not None:

@@ -3,14 +3,16 @@
 Everything here is what a person could type; the demo holds no logic of its own.
 """
 
+import json
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.base.span import SourceText
+from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.words import amount
 from omnigraph.surfaces.cli.load_report import print_rejected
 from omnigraph.surfaces.cli.output import print_table
@@ -24,30 +26,41 @@ __all__ = ["run_demo"]
 ADVISORY = "DEMO-2026-0001"
 BRANCH = "triage/setuptools"
 PACKAGE = "python3-pkg-resources"
+FILES = ("schema.pg", "queries.gq", "packages.jsonl.gz", "late.jsonl")
 
 
 def run_demo(directory: str | None) -> None:
     """Run the tour in `directory`, or in a temporary one that is removed at the end."""
-    if directory is not None:
-        _Tour(Path(directory)).run()
+    if directory is None:
+        with tempfile.TemporaryDirectory(prefix="omnigraph-demo-") as scratch:
+            _Tour(Path(scratch)).run()
+        _tell("\nThat was the whole tour. Next: omnigraph demo FOLDER, which keeps its graph")
         return
-    with tempfile.TemporaryDirectory(prefix="omnigraph-demo-") as scratch:
-        _Tour(Path(scratch) / "packages.omni").run()
+    folder = Path(directory)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        rule = "the demo writes into a folder that is new or empty"
+        raise ArgumentInvalid(argument="directory", value=directory, rule=rule)
+    _Tour(folder).run()
+    _tell(
+        f"\nThat was the whole tour. The graph and its files are in {directory}: the queries above"
+    )
+    _tell("work there as they stand, and queries.gq has more.")
 
 
 class _Tour:
-    def __init__(self, place: Path) -> None:
-        self._place = place
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._step = 0
-        self._sample = resources.files(__package__) / "sample"
-        self._queries = SourceText(self._read("queries.gq"), "queries.gq")
+        sample = resources.files(__package__) / "sample"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in FILES:
+            (folder / name).write_bytes((sample / name).read_bytes())
 
     def run(self) -> None:
         from omnigraph.engine.graph import Graph
 
         self._say("A schema becomes an empty graph", "init --schema schema.pg packages.omni")
-        schema = SourceText(self._read("schema.pg"), "schema.pg")
-        with Graph.init(str(self._place), schema) as graph:
+        with Graph.init(self._folder / "packages.omni", self._folder / "schema.pg") as graph:
             _note(f"{len(graph.catalog.nodes)} node types, {len(graph.catalog.edges)} edge types")
             self._load(graph)
             self._load_with_bad_rows(graph)
@@ -63,12 +76,12 @@ class _Tour:
             "load --data packages.jsonl.gz --mode overwrite packages.omni",
         )
         began = time.monotonic()
-        with (
-            resources.as_file(self._sample / "packages.jsonl.gz") as data,
-            load_progress(as_json=False, is_silent=False) as progress,
-        ):
+        with load_progress(as_json=False, is_silent=False) as progress:
             result = graph.load(
-                str(data), mode="overwrite", message="Debian's Python packages", progress=progress
+                self._folder / "packages.jsonl.gz",
+                mode="overwrite",
+                message="Debian's Python packages",
+                progress=progress,
             )
         for name, count in (*result.nodes.items(), *result.edges.items()):
             _note(f"{count:>7,}  {name}")
@@ -81,76 +94,82 @@ class _Tour:
     def _load_with_bad_rows(self, graph: "Graph") -> None:
         self._say(
             "A late delivery has broken rows: the good ones load, the others are set aside",
-            "load --data late.jsonl --mode append --on-error quarantine packages.omni",
+            "load --data late.jsonl --mode append --on-error quarantine --quarantine rejected "
+            "packages.omni",
         )
-        with (
-            resources.as_file(self._sample / "late.jsonl") as data,
-            tempfile.TemporaryDirectory(prefix="omnigraph-demo-") as scratch,
-        ):
-            result = graph.load(
-                data,
-                mode="append",
-                message="A late delivery",
-                on_error="quarantine",
-                quarantine=Path(scratch) / "rejected",
-            )
-            assert result.violations is not None and result.quarantine is not None
-            print_rejected(result.violations, short=True)
-            _note(f"{result.total_entities} of {amount(result.read, 'row')} loaded, as one commit")
-            _note("each rejected row is kept as it came, with file, line and reasons:")
-            line = (Path(result.quarantine) / "rejected-00000.jsonl").read_text().splitlines()[1]
-            _note(line.replace(str(data.parent) + "/", "")[:150] + "…")
+        result = graph.load(
+            self._folder / "late.jsonl",
+            mode="append",
+            message="A late delivery",
+            on_error="quarantine",
+            quarantine=self._folder / "rejected",
+        )
+        assert result.violations is not None and result.quarantine is not None
+        print_rejected(result.violations, short=True)
+        _note(f"{result.total_entities} of {amount(result.read, 'row')} loaded, as one commit")
+        _note("each rejected row is kept as it came, with file, line and reasons:")
+        line = (Path(result.quarantine) / "rejected-00000.jsonl").read_text().splitlines()[1]
+        _note(line.replace(f"{self._folder}/", "")[:150] + "…")
 
     def _ask(self, graph: "Graph") -> None:
-        self._say("What does everything stand on?", "query most_needed --query queries.gq")
+        self._say("What does everything stand on?", _query("most_needed"))
         self._show(graph, "most_needed")
         self._say(
             "How far would a weakness in one package reach, within two hops?",
-            f'query reach --params \'{{"package": "{PACKAGE}"}}\'',
+            _query("reach", package=PACKAGE),
         )
         self._show(graph, "reach", package=PACKAGE)
 
     def _branch(self, graph: "Graph") -> None:
-        self._say("A branch costs nothing, whatever the graph's size", f"branch create {BRANCH}")
-        graph.branch_create(BRANCH)
         self._say(
-            "On the branch, report an advisory: a node and an edge, one commit; then judge it anew",
-            f"mutate report_advisory --branch {BRANCH} …",
+            "A branch costs nothing, whatever the graph's size",
+            f"branch create {BRANCH} --store packages.omni",
         )
+        graph.branch_create(BRANCH)
         report = {
             "code": ADVISORY,
             "title": "A crafted wheel name escapes the target directory",
             "severity": "unknown",
             "package": PACKAGE,
         }
-        for name, params in (
-            ("report_advisory", report),
-            ("reclassify", {"code": ADVISORY, "severity": "high"}),
+        for what, name, params in (
+            ("On the branch, report an advisory: a node and an edge", "report_advisory", report),
+            ("Judge it anew", "reclassify", {"code": ADVISORY, "severity": "high"}),
         ):
+            self._say(what, _command("mutate", name, params, f"--branch {BRANCH} --as demo"))
             done = graph.mutate(
                 self._queries, name=name, params=params, branch=BRANCH, actor="demo"
             )
             nodes, edges = (done.affected_nodes, done.affected_edges)
             _note(f"{name}: {amount(nodes, 'node')}, {amount(edges, 'edge')}")
+        self._say(
+            "Where is the work?",
+            _command("query", "exposed_per_section", {"code": ADVISORY}, f"--branch {BRANCH}"),
+        )
         self._show(graph, "exposed_per_section", branch=BRANCH, limit_rows=5, code=ADVISORY)
-        self._say("main knows nothing of it yet", "query advisories --query queries.gq")
+        self._say("main knows nothing of it yet", _query("advisories"))
         self._show(graph, "advisories")
 
     def _merge(self, graph: "Graph") -> None:
-        self._say("Merge: both changes arrive on main at once", f"branch merge {BRANCH}")
+        self._say(
+            "Merge: both changes arrive on main at once",
+            f"branch merge {BRANCH} --as demo --store packages.omni",
+        )
         result = graph.branch_merge(BRANCH, into="main", actor="demo")
         _note(f"{result.outcome}")
         self._show(graph, "advisories")
-        self._say("Every step is in the history", "commit list")
+        self._say("Every step is in the history", "commit list --store packages.omni")
         print_table(
             ["commit", "kind", "actor", "message"],
             ([c.graph_commit_id, c.kind, c.actor_id, c.message] for c in graph.commits()),
         )
 
     def _travel(self, graph: "Graph", commit: Any) -> None:
-        self._say("The graph as it was before, for ever", f"query advisories --snapshot {commit}")
+        self._say(
+            "The graph as it was before",
+            _command("query", "advisories", {}, f"--snapshot {commit}"),
+        )
         self._show(graph, "advisories", snapshot=commit)
-        sys.stdout.write("\nThat was the whole tour. Next: omnigraph --help\n")
 
     def _show(
         self,
@@ -174,12 +193,28 @@ class _Tour:
 
     def _say(self, what: str, command: str) -> None:
         self._step += 1
-        sys.stdout.write(f"\n{self._step}. {what}\n   $ omnigraph {command}\n")
+        _tell(f"\n{self._step}. {what}\n   $ omnigraph {command}")
         sys.stdout.flush()
 
-    def _read(self, name: str) -> str:
-        return (self._sample / name).read_text(encoding="utf-8")
+    @property
+    def _queries(self) -> Path:
+        return self._folder / "queries.gq"
+
+
+def _query(name: str, **params: str) -> str:
+    return _command("query", name, params)
+
+
+def _command(command: str, name: str, params: Mapping[str, str], options: str = "") -> str:
+    """A command as it can be typed in the folder of the tour."""
+    given = f"--params '{json.dumps(dict(params))}'" if params else ""
+    words = (command, name, "--query queries.gq", given, options, "--store packages.omni")
+    return " ".join(filter(None, words))
 
 
 def _note(text: str) -> None:
-    sys.stdout.write(f"   {text}\n")
+    _tell(f"   {text}")
+
+
+def _tell(text: str) -> None:
+    sys.stdout.write(f"{text}\n")

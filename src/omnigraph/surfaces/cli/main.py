@@ -59,12 +59,13 @@ def version(
 @app.command()
 def demo(
     directory: Annotated[
-        str | None, typer.Argument(help="Where to put the graph; a temporary place if left out.")
+        str | None,
+        typer.Argument(help="A new folder to keep the graph in; if left out, nothing stays."),
     ] = None,
 ) -> None:
     """Load, ask, branch, change, merge and travel in time, on a sample graph.
 
-    Example: omnigraph demo ./packages.omni
+    Example: omnigraph demo ./demo
     """
     from omnigraph.surfaces.cli.demo import run_demo
 

@@ -1,0 +1,32 @@
+"""The tour, and what it leaves."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.surfaces.cli import CommandLine
+
+README = (Path(__file__).parents[2] / "README.md").read_text()
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+@pytest.mark.usefixtures("spark")
+def test_the_demo_leaves_a_graph_whose_queries_can_be_asked_again(
+    tmp_path: Path, omnigraph: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tour = omnigraph("demo", "demo")
+    assert tour.exit_code == 0, tour.err
+    monkeypatch.chdir(tmp_path / "demo")
+    shown = re.findall(r"^   \$ omnigraph ((?:query|commit) .*)$", tour.out, re.MULTILINE)
+    (block,) = re.findall(r"```sh\nsource .venv/bin/activate\ncd demo\n(.*?)```", README, re.DOTALL)
+    told = [line.removeprefix("omnigraph ") for line in block.splitlines()]
+    assert len(shown) > 5 and len(told) > 1
+    for command in (*shown, *told):
+        again = omnigraph(*shlex.split(command))
+        assert again.exit_code == 0, again.err
+    refused = omnigraph("demo", str(tmp_path / "demo"))
+    assert (refused.exit_code, "new or empty" in refused.err) == (1, True)
