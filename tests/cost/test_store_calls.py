@@ -97,6 +97,14 @@ def test_only_the_publish_that_fills_a_cold_fragment_pays_for_it(tmp_path: Path)
     assert cooling - usual == {"stage_rows": 1, "open": 1, "_handle": 2, **cleaning}
 
 
+def test_to_open_a_graph_where_it_was_left_takes_one_small_read_more(tmp_path: Path) -> None:
+    store = make_store(tmp_path)
+    put(store, changes(people=people(ada=1)))
+    for number in range(3):
+        store.create_branch(BranchName(f"side{number}"))
+        assert cost(tmp_path, lambda store: store.settle_in()) == {"get": 1}
+
+
 def test_making_a_branch_costs_the_same_for_a_graph_of_any_size(tmp_path: Path) -> None:
     costs, made = [], []
     for size in (1, 5_000):

@@ -123,9 +123,10 @@ class DiskObjects:
 
     def walk(self, folder: str) -> Iterator[str]:
         with _failures("list", folder):
-            for file in (self._root / folder).rglob("*"):
-                if file.is_file() and not file.name.startswith(UNFINISHED):
-                    yield str(file.relative_to(self._root))
+            for directory, _, names in os.walk(self._root / folder, onerror=_unless_gone):
+                below = Path(directory).relative_to(self._root).as_posix()
+                prefix = f"{below}/" if below != "." else ""
+                yield from (prefix + name for name in names if not name.startswith(UNFINISHED))
 
     def copy(self, source: str, target: str) -> None:
         with _failures("copy", source):
@@ -166,6 +167,12 @@ class DiskObjects:
         finally:
             unfinished.unlink(missing_ok=True)
         self._disk.sync_name(target)
+
+
+def _unless_gone(error: OSError) -> None:
+    """A folder that is removed while others are listed has no objects."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 @contextmanager

@@ -13,6 +13,7 @@ There is no checksum: a file that passes here may still have wrong bytes inside 
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = [
     "Base",
@@ -150,8 +151,7 @@ def _require_sections(raw: bytes, offsets: list[int], *, end: int) -> None:
 # Messages ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     number: int
     start: int
     end: int
@@ -198,6 +198,8 @@ def _fields(message: bytes) -> Iterator[Field]:
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
+    if at < len(message) and message[at] < 0x80:
+        return message[at], at + 1  # as nearly all are
     value = 0
     for position, byte in enumerate(message[at : at + LONGEST_VARINT]):
         value |= (byte & 0x7F) << (7 * position)
