@@ -5,7 +5,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.schema.check import compile_schema
 from omnigraph.pipeline import line_columns as columns_module
 from omnigraph.pipeline import parse_lines as lines_module
 from omnigraph.pipeline.conform import Conformed
@@ -108,6 +110,22 @@ def test_what_is_left_out_takes_the_default_and_a_given_null_stays() -> None:
     ]
 
 
+EMPTY = compile_schema(
+    SourceText('node City { title: String?  size: I32 @default(7)  nick: String? @default("n") }')
+)
+
+
+@pytest.mark.parametrize("is_odd", [False, True], ids=["as columns", "one by one"])
+@pytest.mark.parametrize("data", [{}, {"data": None}, {"data": {}}], ids=str)
+def test_a_node_without_data_is_a_row_of_defaults(data: dict[str, Any], is_odd: bool) -> None:
+    lines: list[dict[str, Any]] = [{"type": "City", **data}, {"type": "City", "id": "c", **data}]
+    # The fast way takes only lines that begin with their type.
+    ordered = [dict(sorted(line.items(), reverse=not is_odd)) for line in lines]
+    found = rows(conformed(text(ordered).encode(), EMPTY))
+    plain = {"type": "City", "title": None, "size": 7, "nick": "n"}
+    assert found == {1: {**plain, "id": None}, 2: {**plain, "id": "c"}}
+
+
 BAD_LINES: list[tuple[str, dict[str, Any] | str, tuple[str, str | None]]] = [
     ("broken JSON", '{"type":"Person","data":{', ("json", None)),
     ("two rows in one line", '{"type":"Note","data":{"text":""}} {}', ("json", None)),
@@ -127,7 +145,8 @@ BAD_LINES: list[tuple[str, dict[str, Any] | str, tuple[str, str | None]]] = [
     ("a node type as an edge", edge("Person", "a", "b"), ("envelope", None)),
     ("an unknown member", {**ADA, "label": "x"}, ("envelope", None)),
     ("ends on a node", {**ADA, "from": "x"}, ("envelope", None)),
-    ("a node without data", {"type": "Note"}, ("envelope", None)),
+    ("a node without data", {"type": "Note"}, ("required", "text")),
+    ("data that is null", {"type": "Note", "data": None}, ("required", "text")),
     ("data that is no object", {"type": "Note", "data": []}, ("envelope", None)),
     ("an unknown property", person("ada", agee=3), ("type", "agee")),
     ("text for a number", person("ada", age="3"), ("type", "age")),

@@ -30,6 +30,13 @@ def world(tmp_path: Path, runner: Runner) -> World:
     return World(tmp_path, runner)
 
 
+def test_nodes_of_which_nothing_is_said_are_loaded(tmp_path: Path, runner: Runner) -> None:
+    world = World(tmp_path, runner, "node City { title: String?  size: I32 @default(7) }")
+    world.load({"type": "City"}, {"type": "City", "id": "c"}, {"type": "City", "data": None})
+    assert [(row["title"], row["size"]) for row in world.rows("City")] == [(None, 7)] * 3
+    assert len({row["id"] for row in world.rows("City")} | {"c"}) == 3
+
+
 def test_staged_files_hold_exactly_the_rows_of_the_input(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

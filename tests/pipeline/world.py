@@ -68,8 +68,8 @@ def write(path: Path, *lines: dict[str, Any] | str) -> str:
     return str(path)
 
 
-def conformed(data: bytes) -> Conformed:
-    (block,) = conform_piece(InlineLines("in.jsonl", 0, data), catalog=CATALOG, now_ms=NOW_MS)
+def conformed(data: bytes, catalog: Catalog = CATALOG) -> Conformed:
+    (block,) = conform_piece(InlineLines("in.jsonl", 0, data), catalog=catalog, now_ms=NOW_MS)
     return block
 
 

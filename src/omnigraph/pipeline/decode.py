@@ -127,7 +127,7 @@ def _entity(envelope: dict[str, Any], catalog: Catalog) -> EntityType:
 
 def _data(envelope: dict[str, Any], entity: EntityType) -> dict[str, Any]:
     data = envelope.get("data")
-    if data is None and isinstance(entity, EdgeType):
+    if data is None:
         return {}
     if not isinstance(data, dict):
         raise _NoRow("envelope", f'"data" of {entity.name} must be an object, not {_shown(data)}')

@@ -194,12 +194,10 @@ def _offsets(lines: pa.Array) -> np.ndarray:
 
 
 def _is_row(entity: EntityType, table: pa.Table) -> np.ndarray:
-    """Which rows of the table are what the type takes: of no two ids, and a node has data."""
-    data, is_row = table["data"], pa.repeat(pa.scalar(value=True), table.num_rows)
-    if isinstance(entity, NodeType) and data.null_count:
-        is_row = data.is_valid()
+    """Which rows of the table are what the type takes: of no two ids."""
+    is_row = pa.repeat(pa.scalar(value=True), table.num_rows)
     if ID not in entity.by_name:
-        differs = pc.not_equal(table[ID], pc.struct_field(data, ID))
+        differs = pc.not_equal(table[ID], pc.struct_field(table["data"], ID))
         is_row = pc.and_not(is_row, pc.fill_null(differs, fill_value=False))
     mask: np.ndarray = is_row.to_numpy(zero_copy_only=False)
     return mask
