@@ -190,6 +190,9 @@ class Builder(Transformer[Token, object]):
     ) -> ast.Traversal:
         return ast.Traversal(left, (edge,), right, hops=hops)
 
+    def is_directed(self, left: ast.Variable, edge: ast.Word, right: ast.Variable) -> ast.Traversal:
+        return ast.Traversal(left, (edge,), right)
+
     def undirected(
         self,
         left: ast.Variable,

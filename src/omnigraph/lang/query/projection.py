@@ -68,13 +68,13 @@ class _Projections:
 
     def item(self, expression: ast.Expression, before: Sequence[Operand | None]) -> Operand | None:
         """`before`: what the first columns are; an alias stands for one of those."""
-        match expression:
+        match self.as_alias(expression, len(before)):
             case ast.Reference(name=word):
                 return self.named(word, before)
-            case ast.Call(function=ast.Word(text=name)) if name in AGGREGATES:
-                return self.aggregate(expression, before)
-            case ast.Call(function=ast.Word(text=name)) if name in RANKINGS:
-                ranking = check_ranking(expression, self.region, self.expressions)
+            case ast.Call(function=ast.Word(text=name)) as call if name in AGGREGATES:
+                return self.aggregate(call, before)
+            case ast.Call(function=ast.Word(text=name)) as call if name in RANKINGS:
+                ranking = check_ranking(call, self.region, self.expressions)
                 if ranking is None:
                     return None
                 return Operand(
@@ -87,6 +87,14 @@ class _Projections:
             case _:
                 operand = self.expressions.operand(expression, self.region)
                 return self.not_an_edge(operand) if operand else None
+
+    def as_alias(self, expression: ast.Expression, count: int) -> ast.Expression:
+        """A constant that one of the first `count` columns is called by is that column."""
+        if isinstance(expression, ast.Literal):
+            text = ast.text_of(expression)
+            if any(i.alias and i.alias.text == text for i in self.read.items[:count]):
+                return ast.Reference(ast.Word(text, expression.span))
+        return expression
 
     def not_an_edge(self, operand: Operand) -> Operand | None:
         match operand.expression:
@@ -122,7 +130,7 @@ class _Projections:
             message = f"{function.value} takes one argument"
             self.findings.add("T29", message, call.span, f"write {function.value}($x.property)")
             return None
-        argument = call.arguments[0]
+        argument = self.as_alias(call.arguments[0], len(before))
         if isinstance(argument, ast.Reference):
             operand = self.named(argument.name, before)
         elif isinstance(argument, ast.Call) and argument.function.text in AGGREGATES:
@@ -177,7 +185,7 @@ class _Projections:
     ) -> Iterator[SortKey]:
         is_grouped = _has_aggregate(operands) or self.read.is_distinct
         for position, item in enumerate(self.read.order):
-            operand = self.sort_operand(item, operands)
+            operand = self.item(item.expression, operands)
             if operand is None:
                 continue
             if isinstance(operand.expression, Nearest | Bm25 | Rrf):
@@ -186,17 +194,6 @@ class _Projections:
             elif self.can_be_sorted(item, operand, operands, columns, is_grouped=is_grouped):
                 is_descending = item.direction is not None and item.direction.text == "desc"
                 yield SortKey(operand.expression, is_descending)
-
-    def sort_operand(self, item: ast.OrderItem, operands: list[Operand | None]) -> Operand | None:
-        return self.item(self.as_alias(item.expression), operands)
-
-    def as_alias(self, expression: ast.Expression) -> ast.Expression:
-        """A constant of which there is a column is that column: nobody orders by a constant."""
-        if isinstance(expression, ast.Literal):
-            text = ast.text_of(expression)
-            if any(i.alias and i.alias.text == text for i in self.read.items):
-                return ast.Reference(ast.Word(text, expression.span))
-        return expression
 
     def ranking_fits(
         self, item: ast.OrderItem, operand: Operand, position: int, *, is_grouped: bool

@@ -42,6 +42,8 @@ T = TypeVar("T")
 A = TypeVar("A", bound=Argument)
 Children = Sequence[object]
 
+# Bare words in these are properties, also where one is called `null`.
+CONSTRAINTS = frozenset({"key", "unique", "index", "range", "check"})
 WORD_VALUES: dict[str, LiteralValue] = {"true": True, "false": False, "null": None}
 
 
@@ -131,7 +133,9 @@ class _TreeBuilder(Transformer[Token, tuple[Declaration, ...]]):
         (sign, *closing), (name, *_) = _all(children, Token), _all(children, Name)
         arguments = (c for c in children if isinstance(c, Name | Literal | Bounds | Option))
         at = extent_of(sign).to(extent_of(closing[0]) if closing else name.at)
-        return Annotation(name, tuple(_valued(a) for a in arguments if a is not name), at)
+        given = (a for a in arguments if a is not name)
+        is_constraint = name.text in CONSTRAINTS
+        return Annotation(name, tuple(given if is_constraint else map(_valued, given)), at)
 
     def option(self, children: tuple[Name, Name | Literal]) -> Option:
         name, value = children
