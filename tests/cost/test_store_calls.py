@@ -84,7 +84,7 @@ def test_a_warm_handle_looks_once_and_reads_nothing(tmp_path: Path) -> None:
     calls.clear()
     for _ in range(5):
         store.snapshot()
-    assert calls == {"versions_changed_ns": 5}
+    assert calls == {"look_at_versions": 5}
 
 
 def test_only_the_publish_that_fills_a_cold_fragment_pays_for_it(tmp_path: Path) -> None:

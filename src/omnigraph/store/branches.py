@@ -79,6 +79,7 @@ class Branches:
         if name not in self._resolved:
             if not self._datasets.is_there(MANIFEST):
                 raise GraphMissing(self._datasets.root)
+            self._datasets.require_same_graph()
             raise BranchMissing(branch=name, known=tuple(b.name for b in self.list()))
         return self._resolved[name]
 

@@ -96,6 +96,10 @@ class BucketObjects:
             except FileNotFoundError:
                 return None
 
+    def fingerprint(self, name: str) -> str | None:
+        found = self.look_at(name)
+        return found.tag if found is not None else None
+
     def read_range(self, name: str, start: int, end: int) -> bytes:
         """Bytes of an object that is there; fewer where it ends."""
         with _failures("read", name):

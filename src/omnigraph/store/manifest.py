@@ -20,9 +20,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.base.errors import StorageFailed
+from omnigraph.base.errors import GraphReplaced, StorageFailed
 from omnigraph.base.ids import BranchName, CommitId, TableKey
-from omnigraph.store.datasets import Dataset, Datasets, LandingRefused
+from omnigraph.store.datasets import Dataset, Datasets, FolderState, LandingRefused
 from omnigraph.store.layout import MANIFEST
 from omnigraph.store.transactions import DatasetRef, Update
 from omnigraph.store.upgrade import LADDER, Ladder
@@ -120,7 +120,7 @@ class Manifest:
     def __init__(self, datasets: Datasets, ladder: Ladder = LADDER) -> None:
         self._datasets = datasets
         self._ladder = ladder
-        self._warm: dict[str | None, tuple[ManifestState, _Sighting]] = {}
+        self._warm: dict[str | None, _Warm] = {}
         self._cold: dict[str | None, dict[int, tuple[CommitRow, ...]]] = {}
 
     @staticmethod
@@ -141,26 +141,46 @@ class Manifest:
         # Look first, read second: a publish in between makes the sighting too old, not the state.
         sighting = _Sighting.of(self._datasets, branch)
         warm = self._warm.get(branch)
-        if warm is not None and self._is_still_newest(*warm, now=sighting):
-            self._warm[branch] = (warm[0], sighting)
-            return warm[0]
+        if warm is not None and self._is_still_newest(warm, now=sighting):
+            self._warm[branch] = replace(warm, seen=sighting)
+            return warm.state
+        if warm is None and branch is not None:
+            self.newest(None)  # of main a handle may know enough to see that all was replaced
         dataset = self._datasets.open_newest(MANIFEST, branch)
-        if warm is not None and warm[0].version == dataset.ref.version:
-            state = warm[0]
-        else:
-            state = self._project(dataset)
-        self._warm[branch] = (state, sighting)
+        fingerprint = self._datasets.fingerprint(dataset.ref)
+        state = self._project(dataset)
+        if warm is not None:
+            state = self._descended(warm.state, state, dataset)
+        self._warm[branch] = _Warm(state, sighting, sighting, fingerprint)
         return state
 
-    def _is_still_newest(
-        self, state: ManifestState, seen: "_Sighting", *, now: "_Sighting"
-    ) -> bool:
-        if seen.rules_out_change_until(now):
+    def _is_still_newest(self, warm: "_Warm", *, now: "_Sighting") -> bool:
+        if warm.seen.rules_out_change_until(now):
             return True
-        # A version that came after we last looked is too young to have been removed again.
-        since_ns = now.looked_ns - seen.looked_ns
-        ref = DatasetRef(MANIFEST, state.branch, state.version)
-        return 0 <= since_ns < TRUSTED_NS and self._datasets.is_newest(ref)
+        # A version that came after it was read is too young to have been removed again.
+        ref = DatasetRef(MANIFEST, warm.state.branch, warm.state.version)
+        return (
+            warm.read.is_recent(now)
+            and self._datasets.is_newest(ref)
+            and self._datasets.fingerprint(ref) == warm.fingerprint
+        )
+
+    def _descended(
+        self, known: ManifestState, found: ManifestState, dataset: Dataset
+    ) -> ManifestState:
+        """What was found, if what was known led there; else raise `GraphReplaced`.
+
+        Nothing takes a published commit out of a branch's line. Where it is missing, an older state
+        of the graph was put back, and version numbers mean something else from there on.
+        """
+        if known.version == found.version and known.head == found.head:
+            return known
+        if all(row.id != known.head for row in found.recent):
+            wanted = pc.field("object_id") == f"{COMMIT}:{known.head}"
+            cold = list(found.cold)
+            if not cold or not dataset.scan([], predicate=wanted, fragment_ids=cold).num_rows:
+                raise GraphReplaced(self._datasets.root)
+        return found
 
     def commits(self, state: ManifestState) -> tuple[CommitRow, ...]:
         """Every commit of the branch, oldest first. Reads only fragments not read before."""
@@ -219,7 +239,9 @@ class Manifest:
             wanted, version=landed.version, hot=newest, cold=tuple(known), strays=()
         )
         # Kept without a proof of freshness: someone may have published since.
-        self._warm[state.branch] = (published, _Sighting(None, time.time_ns()))
+        published_now = _Sighting.now(folder=None)
+        fingerprint = self._datasets.fingerprint(landed)
+        self._warm[state.branch] = _Warm(published, published_now, published_now, fingerprint)
         return published
 
     def bring_up_to_date(self, branch: str | None) -> None:
@@ -242,20 +264,46 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class _Sighting:
-    """When the versions had last changed, if it can be seen, and when we looked."""
+    """How the folder of versions looked, if it can be seen, and when we looked."""
 
-    changed_ns: int | None
-    looked_ns: int
+    folder: FolderState | None
+    at_ns: int
+    """Compared with the file system's clock, so it can't be one that a test holds still."""
+    at_monotonic_ns: int
 
     @classmethod
     def of(cls, datasets: Datasets, branch: str | None) -> "_Sighting":
-        # Compared with the file system's clock, so it can't be one that a test holds still.
-        return cls(datasets.versions_changed_ns(MANIFEST, branch), time.time_ns())
+        return cls.now(datasets.look_at_versions(MANIFEST, branch))
+
+    @classmethod
+    def now(cls, folder: FolderState | None) -> "_Sighting":
+        return cls(folder, time.time_ns(), time.monotonic_ns())
 
     def rules_out_change_until(self, later: "_Sighting") -> bool:
-        if self.changed_ns is None or self.changed_ns != later.changed_ns:
+        if self.folder is None or self.folder != later.folder:
             return False
-        return self.looked_ns - self.changed_ns > CLOCK_TICK_NS
+        return self.at_ns - self.folder.changed_ns > CLOCK_TICK_NS
+
+    def is_recent(self, now: "_Sighting") -> bool:
+        """Whether little time has passed since, by two clocks that err in different ways.
+
+        The machine's time can be set back. The other clock stands still while a machine sleeps.
+        """
+        passed = (now.at_ns - self.at_ns, now.at_monotonic_ns - self.at_monotonic_ns)
+        return all(0 <= passed_ns < TRUSTED_NS for passed_ns in passed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Warm:
+    """What was last seen of a branch's manifest."""
+
+    state: ManifestState
+    seen: _Sighting
+    """When it was last known to be the newest."""
+    read: _Sighting
+    """When it was read or published."""
+    fingerprint: str | None
+    """Of its version's file; None in a bucket."""
 
 
 # Rows -------------------------------------------------------------------------------------------

@@ -32,6 +32,13 @@ class Objects(Protocol):
 
     def exists(self, name: str) -> bool: ...
 
+    def fingerprint(self, name: str) -> str | None:
+        """What tells this state of an object from others, without reading it; None: not there.
+
+        An object with the same fingerprint is the same. One with another may be the same too.
+        """
+        ...
+
     def list(self, folder: str) -> list[str]:
         """The names of the objects in a folder, sorted; none where there is no folder."""
         ...
@@ -112,6 +119,15 @@ class DiskObjects:
     def exists(self, name: str) -> bool:
         with _failures("look at", name):
             return (self._root / name).exists()
+
+    def fingerprint(self, name: str) -> str | None:
+        with _failures("look at", name):
+            try:
+                found = (self._root / name).stat()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+        # Nobody can set the time of the last change, as a restored backup does with the others.
+        return f"{found.st_dev}-{found.st_ino}-{found.st_ctime_ns}-{found.st_size}"
 
     def list(self, folder: str) -> list[str]:
         with _failures("list", folder):

@@ -4,7 +4,7 @@
     ├── InputError      fix it          parse_error type_error param_error schema_error
     │                                   constraint_violation invalid_argument migration_unsupported
     │                                   range_not_satisfiable
-    ├── MissingError    check the name  not_found
+    ├── MissingError    check the name  not_found graph_replaced
     ├── DeniedError     ask             policy_denied unauthorized
     ├── ConflictError   re-read, retry  version_conflict read_set_conflict precondition_failed
     │                                   key_conflict branch_exists branch_in_use already_initialized
@@ -60,6 +60,7 @@ from omnigraph.base.errors.missing import (
     EntityMissing,
     FileMissing,
     GraphMissing,
+    GraphReplaced,
     MomentMissing,
     NameMissing,
     QueryMissing,
@@ -105,6 +106,7 @@ __all__ = [
     "FileMissing",
     "GraphMissing",
     "GraphMoved",
+    "GraphReplaced",
     "HeadMoved",
     "InputError",
     "InputUnreadable",

@@ -15,6 +15,7 @@ __all__ = [
     "EntityMissing",
     "FileMissing",
     "GraphMissing",
+    "GraphReplaced",
     "MomentMissing",
     "NameMissing",
     "QueryMissing",
@@ -32,6 +33,23 @@ class GraphMissing(MissingError):
     @property
     def hint(self) -> str | None:
         return f"check the path, or make one: omnigraph init --schema schema.pg {self.uri}"
+
+
+@dataclass(eq=False)
+class GraphReplaced(MissingError):
+    """Another graph, or an older state of it, was put where the graph of this handle was."""
+
+    code: ClassVar[str] = "graph_replaced"
+    uri: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.uri} holds another graph than the one that was opened, or an older state of it"
+        )
+
+    @property
+    def hint(self) -> str | None:
+        return "nothing was written: open it again to go on with the graph that is there now"
 
 
 @dataclass(eq=False)

@@ -11,7 +11,12 @@ Four things a newcomer would get wrong:
   root, and never taken from a handle.
 """
 
-from omnigraph.store.datasets.collection import SEGMENTS_PER_INDEX, Datasets, EditCounts
+from omnigraph.store.datasets.collection import (
+    SEGMENTS_PER_INDEX,
+    Datasets,
+    EditCounts,
+    FolderState,
+)
 from omnigraph.store.datasets.files import (
     discard_fragments,
     fragment_batches,
@@ -49,6 +54,7 @@ __all__ = [
     "Datasets",
     "EditCounts",
     "Files",
+    "FolderState",
     "LandingRefused",
     "Piece",
     "RowSet",

@@ -48,6 +48,7 @@ from omnigraph.store.datasets.lance_values import (
     text_without_row_ids,
     with_row_ids,
 )
+from omnigraph.store.datasets.occupant import Occupant
 from omnigraph.store.datasets.reading import ROW_ADDRESS, ROW_ID, Dataset
 from omnigraph.store.datasets.version_file import is_torn
 from omnigraph.store.durability import Durability
@@ -63,7 +64,7 @@ from omnigraph.store.transactions import (
     Update,
 )
 
-__all__ = ["SEGMENTS_PER_INDEX", "Datasets", "EditCounts"]
+__all__ = ["SEGMENTS_PER_INDEX", "Datasets", "EditCounts", "FolderState"]
 
 # What Lance makes of a version file full of zeros, without an error. Versions count from 1.
 NO_VERSION = 0
@@ -72,6 +73,16 @@ NO_VERSION = 0
 SEGMENTS_PER_INDEX = 4
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderState:
+    """While all of this is the same, nothing came to a folder or went from it."""
+
+    device: int
+    inode: int
+    changed_ns: int
+    """By the file system's clock. Unlike the time of modification, nobody can set it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +108,7 @@ class Datasets:
         self.is_durable = durability is Durability.FSYNC
         self._objects = objects_at(root, durability, options)
         self._bases = Bases(self._objects, root)
+        self._occupant = Occupant(self._objects, root)
         self._is_on_disk = isinstance(root_at(root), DiskRoot)
         self._session = new_session()
         self._landed: dict[tuple[str, str | None], LanceDataset] = {}
@@ -140,22 +152,33 @@ class Datasets:
         """
         return not self._objects.exists(version_file(ref.path, ref.branch, ref.version + 1))
 
-    def versions_changed_ns(self, path: str, branch: str | None) -> int | None:
-        """When a version last came or went, by the file system's clock: one cheap look.
+    def look_at_versions(self, path: str, branch: str | None) -> FolderState | None:
+        """The folder in which versions come and go: one cheap look.
 
-        A bucket does not say. There, opening the newest version is the one look that it takes.
+        A bucket has no folders. There, opening the newest version is the one look that it takes.
         """
         if not self._is_on_disk:
             return None
         directory = Path(self.root, home_of(path, branch), "_versions")
         try:
-            return directory.stat().st_mtime_ns
+            found = directory.stat()
         except OSError as error:
             raise storage_failed("look at", str(directory), error) from error
+        return FolderState(found.st_dev, found.st_ino, found.st_ctime_ns)
+
+    def fingerprint(self, ref: DatasetRef) -> str | None:
+        """Of a version's file: another graph's would have another. A bucket is not asked."""
+        if not self._is_on_disk:
+            return None
+        return self._objects.fingerprint(version_file(ref.path, ref.branch, ref.version))
 
     def is_there(self, path: str) -> bool:
         """Whether there is such a dataset, as storage says now."""
         return bool(self._objects.list(f"{path}/_versions"))
+
+    def require_same_graph(self) -> None:
+        """Raise `GraphReplaced` if another graph was put where ours was."""
+        self._occupant.require_same()
 
     def create(self, path: str, schema: pa.Schema, rows: pa.Table | None = None) -> DatasetRef:
         uri = self.uri(path, None)
@@ -484,7 +507,13 @@ class Datasets:
         return self._opened(ref.path, ref.branch, ref.version)
 
     def _opened(self, path: str, branch: str | None, version: int | None) -> LanceDataset:
-        handle = open_handle(self.uri(path, branch), version, self._session, options=self.options)
+        self._occupant.remember()
+        uri = self.uri(path, branch)
+        try:
+            handle = open_handle(uri, version, self._session, options=self.options)
+        finally:
+            # Afterwards, also where it failed: then that may be why.
+            self._occupant.require_same()
         if branch is not None:
             self._bases.require_here(path, handle)
         return handle
