@@ -16,7 +16,6 @@ from omnigraph.store.bucket import BucketObjects
 from omnigraph.store.datasets.version_file import parse_version_file
 from omnigraph.store.durability import Disk
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.layout import ADDRESS
 from omnigraph.store.objects import DiskObjects
 from omnigraph.write.recover import recover_all
 from tests.crash.dying import SCENARIOS, Life
@@ -135,8 +134,8 @@ def test_a_process_killed_while_it_moves_in_leaves_the_rest_to_the_next(
     copied(source, here)
     assert killed(die_moving_in, here, steps)
     assert_whole(here, source)
-    assert not (tmp_path / "here" / ADDRESS).exists()
     store = open_store(here)
+    assert store._recorded_address() is None
     store.settle_in()
     assert held(store) == expected
     put(store, changes(people=people(zoe=1)), branch=SUB)

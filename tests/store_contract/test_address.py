@@ -1,7 +1,9 @@
 """One graph has one address: in every spelling of its root, and under aliases that none can see."""
 
 import os
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -217,3 +219,30 @@ def test_a_record_that_can_not_be_read_is_no_record(tmp_path: Path, record: byte
     store.settle_in()
     assert contents(store, WORK) == expected
     put(store, changes(people=people(eve=4)), branch=WORK)
+
+
+def test_many_who_open_a_moved_graph_at_once_find_it_whole(tmp_path: Path) -> None:
+    """Some bring it here while others read: these are refused, or answered rightly."""
+    expected = forked(make_store(tmp_path / "g"))
+    (tmp_path / "g").rename(tmp_path / "moved")
+    start = threading.Barrier(6)
+
+    def open_to_write(_: int) -> object:
+        start.wait()
+        store = open_store(tmp_path / "moved")
+        store.settle_in()
+        return contents(store, WORK)
+
+    def open_to_read(_: int) -> object:
+        start.wait()
+        while True:
+            try:
+                return contents(open_store(tmp_path / "moved"), WORK)
+            except GraphMoved:
+                continue
+
+    with ThreadPoolExecutor(6) as pool:
+        written = pool.map(open_to_write, range(3))
+        read = pool.map(open_to_read, range(3))
+        assert [*written, *read] == [expected] * 6
+    assert open_store(tmp_path / "moved").datasets.bring_forks_here() == 0

@@ -66,6 +66,11 @@ def test_a_deleted_object_is_gone_however_often(objects: Objects) -> None:
     assert objects.get("x") is None
 
 
+def test_nothing_lies_below_an_object_or_in_a_folder_that_is_not_there(objects: Objects) -> None:
+    objects.put("a/b", b"1")
+    assert list(objects.walk("a/b")) == list(objects.walk("nowhere")) == []
+
+
 def test_a_folder_is_forgotten_only_when_it_is_empty(objects: Objects, tmp_path: Path) -> None:
     objects.put("a/b/c", b"1")
     objects.put("a/d", b"2")

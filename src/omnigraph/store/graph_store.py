@@ -111,7 +111,7 @@ class GraphStore:
             store.require_fences()
             if not store.objects.put_if_absent(GRAPH, mark):
                 raise AlreadyInitialized(uri)
-            store._record_address()
+            store._record_address(str(store.root))
             store._fill(catalog, source=source, actor=actor)
         except BaseException:
             storage.give_up(mark, is_new=is_new)
@@ -167,27 +167,28 @@ class GraphStore:
         with self._hold(BRANCH_NAMES):  # no branch comes or goes, and nobody else does this
             if self._recorded_address() == str(self.root):
                 return
-            self.objects.delete(ADDRESS)  # from now on no writer gets past its fence
+            self._record_address(None)  # from now on no writer gets past its fence
             for branch in self.branches.list():
                 with self._hold(branch.incarnation):
                     pass  # and a writer that was behind it is done
             rewritten = self.datasets.bring_forks_here()
             # Last: until it is there, everything is looked at again.
-            self._record_address()
+            self._record_address(str(self.root))
         if rewritten:
             log.info("%s was moved here: rewrote %s version files", self.root, rewritten)
 
-    def _record_address(self) -> None:
-        self.objects.put(ADDRESS, json.dumps({"address": str(self.root)}).encode())
+    def _record_address(self, address: str | None) -> None:
+        self.objects.put(ADDRESS, json.dumps({"address": address}).encode())
 
     def _recorded_address(self) -> str | None:
         """Where all forks are known to be at home; None if nobody has looked."""
         if (data := self.objects.get(ADDRESS)) is None:
             return None
         try:
-            return str(json.loads(data)["address"])
+            address = json.loads(data)["address"]
         except (ValueError, KeyError, TypeError):
             return None
+        return address if isinstance(address, str) else None
 
     def _fill(self, catalog: Catalog, *, source: str, actor: str | None) -> None:
         RecoveryAudit.create(self.datasets)

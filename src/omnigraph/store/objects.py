@@ -186,8 +186,8 @@ class DiskObjects:
 
 
 def _unless_gone(error: OSError) -> None:
-    """A folder that is removed while others are listed has no objects."""
-    if not isinstance(error, FileNotFoundError):
+    """A folder that is removed while others are listed has no objects, nor has an object any."""
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
         raise error
 
 
