@@ -1,7 +1,13 @@
 """Adjacency and ids on disk: another process starts warm, and no file there changes an answer."""
 
+import logging
+import os
 import shutil
 import stat
+import subprocess
+import sys
+import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -106,3 +112,63 @@ def test_a_directory_that_can_not_be_written_is_no_error(town: Town, tmp_path: P
     reader.ask(FRIENDS)
     shutil.rmtree(gone)
     assert reader.ask(FRIENDS) == town.ask(FRIENDS)
+
+
+def test_a_cache_that_fails_is_done_without_and_said_once(
+    town: Town, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    reader = beside(town, tmp_path / ("x" * 300))  # a name that no file system takes
+    with caplog.at_level(logging.WARNING):
+        assert reader.ask(FRIENDS) == town.ask(FRIENDS)
+        assert reader.ask("match { $a: Person  $b knows $a } return { $a.email }")
+    assert [r.levelname for r in caplog.records] == ["WARNING"]
+    assert "kept" in caplog.text
+
+
+AS_ANOTHER_USER = """
+import mmap, os, sys
+import numpy as np
+from pathlib import Path
+from omnigraph.read.topology import disk
+disk.LEAST_KEPT_BYTES = 0
+if os.geteuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+kept = disk.DiskCache(Path(sys.argv[1]))
+kept.keep("other", disk.Kept("other", {"numbers": np.arange(3)}))
+found = kept.last("known")
+print(kept.has("known"), None if found is None else found.arrays["numbers"].tolist())
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "answer"), [(0o000, "False None"), (0o555, "True [0, 1]"), (0o444, "False None")]
+)
+def test_a_directory_of_another_user_gives_what_it_can(mode: int, answer: str) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        Path(root).chmod(0o755)
+        place = Path(root) / "cache"
+        DiskCache(place).keep("known", Kept("known", {"numbers": np.arange(2)}))
+        inside = [path for path in place.rglob("*") if path.is_dir()]
+        try:
+            for directory in [*inside, place]:
+                directory.chmod(0o555 if directory != place else mode)
+            command = [sys.executable, "-c", AS_ANOTHER_USER, str(place)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        finally:
+            for directory in [place, *inside]:
+                directory.chmod(0o755)
+    assert done.stdout.strip() == answer, done.stderr
+
+
+def test_what_a_process_left_unfinished_goes_when_it_is_old(tmp_path: Path) -> None:
+    kept = DiskCache(tmp_path)
+    old, young = tmp_path / "unfinished-old", tmp_path / "unfinished-young"
+    for place in (old, young):
+        place.mkdir()
+        (place / "numbers.npy").write_bytes(b"half")
+    then = time.time() - 2 * disk.UNFINISHED_S
+    os.utime(old, (then, then))
+    kept.keep("a", Kept("a", {"numbers": np.arange(3)}))
+    assert not old.exists() and young.exists()
+    assert kept.last("a") is not None

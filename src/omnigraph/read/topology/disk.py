@@ -8,10 +8,14 @@ may be deleted at any time by anyone.
 
 import hashlib
 import json
+import logging
+import os
 import shutil
 import tempfile
+import time
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,10 +29,16 @@ LIMIT_DISK_BYTES = 4 * 1024**3
 # Below this an entry is built as quickly as it is found.
 LEAST_KEPT_BYTES = 1 << 20
 
+# An entry that is being written. One this old is of a process that died.
+UNFINISHED = "unfinished-"
+UNFINISHED_S = 3_600
+
 NOTE = "note.json"
 FORMAT = 3
 
 Arrays = Mapping[str, NDArray[Any]]
+
+log = logging.getLogger(__name__)
 
 
 class Kept(NamedTuple):
@@ -44,15 +54,21 @@ class DiskCache:
     def __init__(self, directory: Path, *, limit_bytes: int = LIMIT_DISK_BYTES) -> None:
         self._directory = directory
         self._limit_bytes = limit_bytes
+        self._is_said = False
 
     def has(self, family: str) -> bool:
-        return self._family(family).is_dir()
+        try:
+            return self._family(family).is_dir()
+        except OSError as error:
+            self._do_without(error)
+            return False
 
     def last(self, family: str) -> Kept | None:
         """The entry of a family that was written last."""
         try:
             places = sorted(self._family(family).iterdir(), key=lambda p: p.stat().st_mtime_ns)
-        except OSError:
+        except OSError as error:
+            self._do_without(error)
             return None
         for place in reversed(places):
             kept = _read(place)
@@ -71,7 +87,7 @@ class DiskCache:
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             home.mkdir(mode=0o700, exist_ok=True)
-            unfinished = Path(tempfile.mkdtemp(dir=self._directory, prefix="unfinished-"))
+            unfinished = Path(tempfile.mkdtemp(dir=self._directory, prefix=UNFINISHED))
             try:
                 _write(unfinished, kept)
                 if not place.exists():
@@ -79,10 +95,19 @@ class DiskCache:
             finally:
                 shutil.rmtree(unfinished, ignore_errors=True)
             self._make_room()
-        except OSError:
-            return
+        except OSError as error:
+            self._do_without(error)
+
+    def _do_without(self, error: OSError) -> None:
+        """Say it once, and not of files that are not there, or that another process removed."""
+        if not self._is_said and not isinstance(error, FileNotFoundError):
+            self._is_said = True
+            log.warning("nothing is kept between processes: %s", error)
 
     def _make_room(self) -> None:
+        for home in self._directory.glob(f"{UNFINISHED}*"):
+            if time.time() - home.stat().st_mtime > UNFINISHED_S:
+                shutil.rmtree(home, ignore_errors=True)
         entries = [place for home in self._directory.iterdir() for place in _entries(home)]
         entries.sort(key=lambda place: place.stat().st_mtime_ns)
         sizes = [sum(file.stat().st_size for file in place.iterdir()) for place in entries]
@@ -98,7 +123,7 @@ class DiskCache:
 
 
 def _entries(home: Path) -> list[Path]:
-    if home.name.startswith("unfinished-") or not home.is_dir():
+    if home.name.startswith(UNFINISHED) or not home.is_dir():
         return []
     return [place for place in home.iterdir() if place.is_dir()]
 
@@ -124,7 +149,9 @@ def _read(place: Path) -> Kept | None:
             return None
     except (OSError, ValueError, KeyError, TypeError, EOFError):
         return None
-    place.touch()
+    with suppress(OSError):
+        # Used just now, if anybody keeps count: a cache that comes with an image can't be written.
+        os.utime(place)
     return Kept(note["origin"], arrays)
 
 
