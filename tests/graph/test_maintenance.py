@@ -8,6 +8,8 @@ from omnigraph import Graph
 from omnigraph.base.errors import ArgumentInvalid, BranchHasChildren, BranchMissing
 from omnigraph.base.ids import TableKey
 from omnigraph.engine.results import IndexInfo
+from omnigraph.store import graph_store, manifest
+from omnigraph.store.datasets import collection
 from tests.graph.people import QUERIES, SCHEMA
 
 PERSON, WORKS_AT = TableKey("node:Person"), TableKey("edge:WorksAt")
@@ -118,3 +120,31 @@ def test_a_graph_opened_to_read_is_neither_optimized_nor_cut(graph: Graph) -> No
     with pytest.raises(ArgumentInvalid):
         reader.branch_delete("side")
     assert reader.branches() == ["main", "side"]
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_branches_that_are_gone_leave_nothing_in_memory(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, is_elsewhere: bool
+) -> None:
+    """Whoever deletes them: what this handle holds does not grow with their number."""
+    for module, limit in ((collection, "LIMIT_LANDED"), (manifest, "LIMIT_BRANCHES")):
+        monkeypatch.setattr(module, limit, 8)
+    monkeypatch.setattr(graph_store, "LIMIT_HEADS", 8)
+    reader = Graph.open(graph.uri)
+    writer = graph if is_elsewhere else reader
+
+    def held() -> list[int]:
+        store = reader._store
+        parts = (store.datasets._landed, store.manifest._warm, store._snapshots, reader._cache)
+        return [len(part) for part in parts]
+
+    sizes = []
+    for number in range(24):
+        name = f"side-{number}"
+        writer.branch_create(name)
+        hire(writer, f"new{number}", branch=name)
+        assert len(answers(reader, name)) == 4
+        assert len(reader.query(QUERIES, "everyone")) == 4
+        writer.branch_delete(name)
+        sizes.append(held())
+    assert sizes[-1] == sizes[11]

@@ -56,6 +56,16 @@ def test_a_new_graph_is_empty_and_has_one_commit(place: str) -> None:
     assert json.loads(opened.objects.get("_graph.json") or b"") == {"id": made.graph_id}
 
 
+@pytest.mark.parametrize(
+    "id_", ["../../home", "..", "", 7, None, "/etc", "01ARZ3NDEKTSV4RRFFQ69G5FA/", "0" * 27]
+)
+def test_an_id_that_no_graph_was_given_is_refused(place: str, id_: object) -> None:
+    """Directories are named by it: another text could lead to any of them."""
+    make_store(place).objects.put(GRAPH, json.dumps({"id": id_}).encode())
+    with pytest.raises(StorageFailed, match=r"_graph\.json"):
+        _ = open_store(place).graph_id
+
+
 def test_the_layout_is_the_documented_one(place: str) -> None:
     store = make_store(place)
     put(store, changes(people=people(ada=1)))

@@ -1,10 +1,10 @@
 """Ask: text ─► plan (kept by source and schema) ─► one snapshot ─► rows."""
 
-from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.recent import Recent
 from omnigraph.base.span import SourceText
 from omnigraph.engine.results import QueryResult
 from omnigraph.lang.plan.chain import compared_properties
@@ -34,11 +34,12 @@ LIMIT_SIZES = 16
 class PlanCache:
     """Compiled queries, by the text, the name in it, and the schema they were checked against.
 
-    With each go the plans that were made of it for graphs of different sizes.
+    With each go the plans that were made of it for graphs of different sizes. Safe to share
+    between threads: two that miss at the same time both compile.
     """
 
     def __init__(self) -> None:
-        self._compiled: OrderedDict[tuple[str, str | None, str], _Compiled] = OrderedDict()
+        self._compiled: Recent[tuple[str, str | None, str], _Compiled] = Recent(LIMIT_PLANS)
 
     def compile(self, source: SourceText, name: str | None, snapshot: Snapshot) -> CompiledQuery:
         """The plan as the text has it, whatever the graph holds."""
@@ -51,22 +52,17 @@ class PlanCache:
         compiled = self._get(source, name, snapshot)
         statistics = statistics_of(snapshot, cache, compiled.types, compiled.compared)
         size = statistics.magnitudes()
-        if size not in compiled.by_size:
-            if len(compiled.by_size) >= LIMIT_SIZES:
-                compiled.by_size.clear()
-            compiled.by_size[size] = optimise(compiled.query, snapshot.catalog, statistics)
-        return compiled.by_size[size]
+        if (query := compiled.by_size.get(size)) is None:
+            query = optimise(compiled.query, snapshot.catalog, statistics)
+            compiled.by_size.put(size, query)
+        return query
 
     def _get(self, source: SourceText, name: str | None, snapshot: Snapshot) -> "_Compiled":
         key = (source.text, name, snapshot.schema_hash)
         compiled = self._compiled.get(key)
         if compiled is None:
-            query = compile_query(source, snapshot.catalog, name)
-            compiled = self._compiled[key] = _Compiled(query)
-            if len(self._compiled) > LIMIT_PLANS:
-                self._compiled.popitem(last=False)
-        else:
-            self._compiled.move_to_end(key)
+            compiled = _Compiled(compile_query(source, snapshot.catalog, name))
+            self._compiled.put(key, compiled)
         return compiled
 
 
@@ -77,7 +73,7 @@ class _Compiled:
         self.compared: tuple[str, ...] = ()
         if isinstance(query, ReadQuery):
             self.compared = tuple(sorted(compared_properties(query.plan)))
-        self.by_size: dict[Hashable, CompiledQuery] = {}
+        self.by_size: Recent[Hashable, CompiledQuery] = Recent(LIMIT_SIZES)
 
 
 def ask(

@@ -71,9 +71,11 @@ class Probes:
         return True
 
     def _has_index(self, entity: EntityType, column: str) -> bool:
-        key = ("index", self._snapshot.tables[entity.table_key].ref, column)
+        ref = self._snapshot.tables[entity.table_key].ref
         return self._cache.get(
-            key, lambda: _Flag(self._snapshot.dataset(entity).indexed_rows.get(column, 0) > 0)
+            ("index", ref, column),
+            lambda: _Flag(self._snapshot.dataset(entity).indexed_rows.get(column, 0) > 0),
+            family=("index", ref.path, column),
         ).value
 
     def find(self, entity: EntityType, ids: pa.Array) -> Ordinals:

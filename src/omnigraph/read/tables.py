@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from omnigraph.base.errors import StorageFailed
+from omnigraph.base.errors import GraphMoved, StorageError
 from omnigraph.base.ids import TableKey, TypeName
 from omnigraph.lang.plan.ir import Direction, EdgeStep
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
@@ -25,7 +25,7 @@ from omnigraph.read.topology.cache import RuntimeCache
 from omnigraph.read.topology.csr import Adjacency, Ordinals
 from omnigraph.read.topology.disk import LEAST_KEPT_BYTES, Kept
 from omnigraph.read.topology.follow import WORTH_FOLLOWING, Delta, follow
-from omnigraph.read.topology.ids import IdIndex
+from omnigraph.read.topology.ids import LIMIT_SHORT_OFFSETS_BYTES, IdIndex
 from omnigraph.read.topology.moves import Moves, moves_between
 from omnigraph.read.topology.pairs import PairIndex
 from omnigraph.read.versions import (
@@ -42,7 +42,8 @@ from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["Tables"]
 
-LIMIT_SHORT_OFFSETS_BYTES = 2**31 - 1
+# What an earlier version may answer, whose files are another branch's.
+UNREADABLE = (StorageError, GraphMoved)
 
 
 class Tables:
@@ -136,7 +137,8 @@ class Tables:
         """A number for each row, equal where the property is."""
         column = entity.by_name[name].column
         key = ("codes", self._ref(entity), column)
-        return self._cache.get(key, lambda: encode(self.column(entity, column)))
+        family = ("codes", self._ref(entity).path, column)
+        return self._cache.get(key, lambda: encode(self.column(entity, column)), family=family)
 
     def adjacency(
         self,
@@ -223,11 +225,15 @@ class Tables:
         looked_in = [
             (self.edge(step.edge), column) for step in steps for column in _near(step.direction)
         ]
-        degree = 0.0
+        degree, rows = 0.0, 0
         for edge, column in looked_in:
             source, target = self._end_types(edge)
             degree += self._row_count(edge) / self._row_count(source if column == SRC else target)
-        met = len(nodes) * max(degree, 1.0) ** hops
+            rows += self._row_count(source) + self._row_count(target)
+        met = float(len(nodes))
+        for _ in range(hops):
+            # Held down: powers of a degree pass all bounds within some hundred hops.
+            met = min(met * max(degree, 1.0), float(max(rows, len(nodes))))
         return all(self._probes.is_worth_it(e, met, column=column) for e, column in looked_in)
 
     def _row_count(self, entity: EntityType) -> int:
@@ -452,7 +458,7 @@ class Tables:
         """
         try:
             return self._snapshot.other_version(ref).take(rows, columns)
-        except StorageFailed:
+        except UNREADABLE:
             return None
 
     # On disk -------------------------------------------------------------------------------------
@@ -469,7 +475,7 @@ class Tables:
         try:
             refs = tuple(DatasetRef(*ref) for ref in kept.origin["refs"])
             is_same = kept.origin["contents"] == [self._contents(ref) for ref in refs]
-        except (KeyError, TypeError, StorageFailed):
+        except (KeyError, TypeError, *UNREADABLE):
             return None
         return _Found(refs, kept.arrays) if is_same else None
 
@@ -503,17 +509,18 @@ class Tables:
                 old = self._snapshot.other_version(since)
                 new = self._snapshot.dataset(entity)
                 return Moved(moves_between(old, new, places=self._places))
-            except StorageFailed:
+            except UNREADABLE:
                 return Moved(None)  # as in `_rows_before`
 
-        return self._cache.get(("moves", since, now), find).moves
+        return self._cache.get(("moves", since, now), find, family=("moves", now.path)).moves
 
     def _places(self, dataset: Dataset, piece: Piece) -> NDArray[np.uint64]:
         """Where the rows of a fragment lie in it."""
         if not piece.has_deletions:
             return np.arange(piece.rows, dtype=np.uint64)
         key = ("places", piece.files, piece.deletions)
-        return self._cache.get(key, lambda: dataset.addresses(piece.id))
+        family = ("places", piece.files)
+        return self._cache.get(key, lambda: dataset.addresses(piece.id), family=family)
 
     def _node_key(self, name: TypeName) -> TableKey:
         return self._snapshot.catalog.node_by_name[name].table_key

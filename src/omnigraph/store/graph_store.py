@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 
-from omnigraph.base.clock import Clock, SystemClock
+from omnigraph.base.clock import Clock, SystemClock, is_ulid
 from omnigraph.base.errors import (
     AlreadyInitialized,
     ArgumentInvalid,
@@ -25,6 +25,7 @@ from omnigraph.base.errors import (
     StorageFailed,
 )
 from omnigraph.base.ids import MAIN, BranchName, CommitId, TableKey
+from omnigraph.base.recent import Recent
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.audit import RecoveryAudit
@@ -45,6 +46,10 @@ __all__ = ["FencedBranch", "GraphStore"]
 
 # Long enough for a queue of commits, short enough that a forgotten process is noticed.
 FENCE_TIMEOUT_S = 60.0
+
+# Parsed commits are kept for the next look at a history, and open tables for the next question.
+LIMIT_COMMITS = 16_384
+LIMIT_HEADS = 64
 
 # The fence over the names of branches. No branch can be called so.
 BRANCH_NAMES = "__branches"
@@ -84,8 +89,8 @@ class GraphStore:
         self.audit = RecoveryAudit(self.datasets)
         self._fences = storage.fences
         self._fence_timeout_s = fence_timeout_s
-        self._commits: dict[CommitId, Commit] = {}
-        self._snapshots: dict[BranchName, tuple[ManifestState, Snapshot]] = {}
+        self._commits: Recent[CommitId, Commit] = Recent(LIMIT_COMMITS)
+        self._snapshots: Recent[BranchName, tuple[ManifestState, Snapshot]] = Recent(LIMIT_HEADS)
 
     # Making and opening --------------------------------------------------------------------------
 
@@ -219,9 +224,14 @@ class GraphStore:
         """Given at init, and the graph's own wherever it is moved."""
         data = self.objects.get(GRAPH)
         try:
-            return str(json.loads(data or b"")["id"])
+            found = str(json.loads(data or b"")["id"])
         except (ValueError, KeyError, TypeError) as error:
             raise StorageFailed(doing="read", path=GRAPH, reason=str(error)) from error
+        if not is_ulid(found):
+            # Files are named by it: a text that somebody put there could be a path to anywhere.
+            reason = "its id is not the id of a graph: restore the file from a backup"
+            raise StorageFailed(doing="read", path=GRAPH, reason=reason)
+        return found
 
     # Reading -------------------------------------------------------------------------------------
 
@@ -232,7 +242,7 @@ class GraphStore:
         if warm is not None and warm[0] is state:
             return warm[1]
         snapshot = self._snapshot(self._commit(state.recent[-1]), branch, state.tables)
-        self._snapshots[branch] = (state, snapshot)
+        self._snapshots.put(branch, (state, snapshot))
         return snapshot
 
     def snapshot_at(self, commit_id: CommitId) -> Snapshot:
@@ -291,6 +301,7 @@ class GraphStore:
                 raise GraphMissing(str(self.root)) from failure
             if self.branches.is_alive(branch):
                 raise
+            self._forget(branch)
             known = tuple(b.name for b in self.branches.list())
             raise BranchMissing(branch=branch.name, known=known) from failure
 
@@ -310,9 +321,10 @@ class GraphStore:
                 yield [self._commit(row) for row in rows]
 
     def _commit(self, row: CommitRow) -> Commit:
-        if row.id not in self._commits:
-            self._commits[row.id] = Commit.from_row(row)
-        return self._commits[row.id]
+        if (commit := self._commits.get(row.id)) is None:
+            commit = Commit.from_row(row)
+            self._commits.put(row.id, commit)
+        return commit
 
     def bring_up_to_date(self) -> None:
         """Walk main forward to the layout we know; any other branch does so when it is written."""
@@ -346,8 +358,14 @@ class GraphStore:
         with self._hold(BRANCH_NAMES), self.fence(name) as held:
             paths = {entry.ref.path for entry in self.state(held.branch).tables.values()}
             self.branches.delete(held.branch)
+        self._forget(held.branch)
         for path in sorted(paths):
             self._reclaim_forks(path, held.branch)
+
+    def _forget(self, branch: Branch) -> None:
+        """Let go of what is held in memory of a branch that is no more."""
+        self.manifest.forget(branch.lance_branch)
+        self._snapshots.forget(branch.name)
 
     def _reclaim_forks(self, path: str, branch: Branch) -> None:
         """Free what a deleted branch had of a table. What stays is in nobody's way."""

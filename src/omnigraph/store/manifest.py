@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base.errors import GraphReplaced, StorageFailed
 from omnigraph.base.ids import BranchName, CommitId, TableKey
+from omnigraph.base.recent import Recent
 from omnigraph.store.datasets import Dataset, Datasets, FolderState, LandingRefused
 from omnigraph.store.layout import MANIFEST
 from omnigraph.store.transactions import DatasetRef, Update
@@ -46,6 +47,9 @@ TRUSTED_NS = KEEP_VERSIONS_S * 10**9 // 2
 # The file system's clock ticks coarsely: two changes within one tick look like one. A time stamp
 # is believed only once it is this old.
 CLOCK_TICK_NS = 20_000_000
+
+# Branches whose newest state is kept: for the others it is read again.
+LIMIT_BRANCHES = 256
 
 COLUMNS = pa.schema(
     [
@@ -120,8 +124,8 @@ class Manifest:
     def __init__(self, datasets: Datasets, ladder: Ladder = LADDER) -> None:
         self._datasets = datasets
         self._ladder = ladder
-        self._warm: dict[str | None, _Warm] = {}
-        self._cold: dict[str | None, dict[int, tuple[CommitRow, ...]]] = {}
+        self._warm: Recent[str | None, _Warm] = Recent(LIMIT_BRANCHES)
+        self._cold: Recent[str | None, dict[int, tuple[CommitRow, ...]]] = Recent(LIMIT_BRANCHES)
 
     @staticmethod
     def create(
@@ -142,7 +146,7 @@ class Manifest:
         sighting = _Sighting.of(self._datasets, branch)
         warm = self._warm.get(branch)
         if warm is not None and self._is_still_newest(warm, now=sighting):
-            self._warm[branch] = replace(warm, seen=sighting)
+            self._warm.put(branch, replace(warm, seen=sighting))
             return warm.state
         if warm is None and branch is not None:
             self.newest(None)  # of main a handle may know enough to see that all was replaced
@@ -151,7 +155,7 @@ class Manifest:
         state = self._project(dataset)
         if warm is not None:
             state = self._descended(warm.state, state, dataset)
-        self._warm[branch] = _Warm(state, sighting, sighting, fingerprint)
+        self._warm.put(branch, _Warm(state, sighting, sighting, fingerprint))
         return state
 
     def _is_still_newest(self, warm: "_Warm", *, now: "_Sighting") -> bool:
@@ -184,12 +188,18 @@ class Manifest:
 
     def commits(self, state: ManifestState) -> tuple[CommitRow, ...]:
         """Every commit of the branch, oldest first. Reads only fragments not read before."""
-        known = self._cold.setdefault(state.branch, {})
+        known = self._cold.get(state.branch) or {}
         if missing := [fragment for fragment in state.cold if fragment not in known]:
             dataset = self._datasets.open(DatasetRef(MANIFEST, state.branch, state.version))
-            known |= _commits_by_fragment(dataset, missing)
+            known = known | _commits_by_fragment(dataset, missing)
+            self._cold.put(state.branch, known)
         cold = (row for fragment in state.cold for row in known[fragment])
         return (*cold, *state.recent)
+
+    def forget(self, branch: str | None) -> None:
+        """Let go of what was seen of a branch that is no more."""
+        self._warm.forget(branch)
+        self._cold.forget(branch)
 
     def replace(
         self,
@@ -241,7 +251,7 @@ class Manifest:
         # Kept without a proof of freshness: someone may have published since.
         published_now = _Sighting.now(folder=None)
         fingerprint = self._datasets.fingerprint(landed)
-        self._warm[state.branch] = _Warm(published, published_now, published_now, fingerprint)
+        self._warm.put(state.branch, _Warm(published, published_now, published_now, fingerprint))
         return published
 
     def bring_up_to_date(self, branch: str | None) -> None:

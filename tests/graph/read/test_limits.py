@@ -1,11 +1,17 @@
 """A query that takes too much, too long, or that nobody waits for any more, ends and says where."""
 
+import json
 import threading
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from omnigraph import Graph
 from omnigraph.base.errors import LimitExceeded, QueryCancelled
+from omnigraph.engine.settings import Settings
 from omnigraph.read.context import Budget
+from omnigraph.read.probes import TraversalMode
 from tests.graph.read.town import Town
 
 WALK = "match { $a: Person  $a knows{1,3} $b } return { $b.email }"
@@ -55,3 +61,22 @@ def test_a_join_by_value_that_explodes_is_named(town: Town) -> None:
     with pytest.raises(LimitExceeded, match=r"ValueJoin \w\.name = \w\.name") as error:
         town.ask(twins, optimised=True, budget=Budget(6 * 8 * 4))
     assert error.value.code == "resource_limit"
+
+
+@pytest.mark.parametrize("mode", TraversalMode)
+def test_a_walk_of_any_documented_length_is_planned_and_run(
+    tmp_path: Path, mode: TraversalMode
+) -> None:
+    """Where each node has several others, the number of ways passes all bounds soon."""
+    graph = Graph.init(str(tmp_path / "g"), "node C { k: I64 @key }\nedge E: C -> C\n")
+    nodes = [{"type": "C", "data": {"k": k}} for k in range(20)]
+    ways = [{"edge": "E", "from": k, "to": (k * j + 1) % 20} for k in range(20) for j in range(6)]
+    lines = "\n".join(json.dumps(row) for row in [*nodes, *ways])
+    graph.load(lines.encode(), mode="append", engine="local")
+    settings = replace(Settings(), traversal_mode=mode)
+    for start in ("$a: C", "$a: C { k: 1 }"):
+        reader = Graph(graph._store, settings=settings)  # one that knows nothing of the graph yet
+        walk = f"match {{ {start}  $a e{{1,%d}} $b }} return {{ count($b) as n }}"
+        far, near = (f"query q() {{ {walk % hops} }}" for hops in (1_000, 20))
+        assert reader.query(far).to_pylist() == reader.query(near).to_pylist()
+        assert "rows" in reader.explain(far)

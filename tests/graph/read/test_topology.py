@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from omnigraph.read.topology import ids as finding
 from omnigraph.read.topology import reach as reaching
-from omnigraph.read.topology.cache import RuntimeCache
+from omnigraph.read.topology.cache import LIMIT_VERSIONS, RuntimeCache
 from omnigraph.read.topology.csr import Adjacency
 from omnigraph.read.topology.ids import IdIndex
+from omnigraph.read.topology.patch import renumbered, with_runs
 from omnigraph.read.topology.reach import reach
 
 NODES = 6
@@ -113,3 +115,67 @@ def test_the_cache_drops_what_was_used_longest_ago() -> None:
     get("too large to keep", 11)
     assert built[4:] == ["too large to keep"] * 2
     assert cache.nbytes == 8
+
+
+def test_versions_of_a_table_make_room_for_each_other() -> None:
+    cache = RuntimeCache()
+    for version in range(3 * LIMIT_VERSIONS):
+        cache.get(("a", version), lambda: Weight(4), family="a")
+        cache.get(("b", version), lambda: Weight(1), family="b")
+        cache.get(("b", 0), lambda: Weight(1), family="b")  # one that is asked for again stays
+    assert (len(cache), cache.nbytes) == (2 * LIMIT_VERSIONS, 5 * LIMIT_VERSIONS)
+    assert cache.peek(("a", 0)) is None and cache.peek(("b", 0)) is not None
+
+
+def test_a_version_is_made_from_the_one_that_was_used_last() -> None:
+    cache, found = RuntimeCache(), list[object]()
+
+    def ask(version: int) -> None:
+        def build(earlier: tuple[object, Weight] | None) -> Weight:
+            found.append(None if earlier is None else earlier[0])
+            return Weight(1)
+
+        cache.follow(version, "family", build)
+
+    for version in (1, 2, 1, 3):
+        ask(version)
+    assert found == [None, 1, 1]
+
+
+@given(pairs, st.lists(st.sampled_from(["moved node", "other run"]), max_size=6))
+def test_the_memory_of_versions_that_share_it_counts_once(
+    edges: list[tuple[int, int]], steps: list[str]
+) -> None:
+    graph = adjacency(edges)
+    cache, versions = RuntimeCache(), [graph]
+    cache.get(0, lambda: graph, family="graph")
+    for number, step in enumerate(steps, start=1):
+        if step == "moved node":
+            places = np.roll(np.arange(NODES), 1)
+            graph = renumbered(
+                graph, origins=places, targets=places, edges=None, height=NODES, width=NODES
+            )
+        else:
+            runs = Adjacency.of_pairs(np.array([0]), np.array([1]), height=1, width=NODES)
+            graph = with_runs(graph, np.array([2]), runs, height=NODES, width=NODES)
+        versions.append(graph)
+        cache.get(number, lambda made=graph: made, family="graph")  # type: ignore[misc]
+        kept = versions[-LIMIT_VERSIONS:]
+        arrays = {id(array): array for v in kept for array in (v.lows, v.counts, *v.entries)}
+        # Beside them, a few pairs and what may be worked out later: a word for each node.
+        held, least = cache.nbytes, sum(array.nbytes for array in arrays.values())
+        assert least <= held <= least + len(kept) * 8 * (NODES + 4 * len(edges) + 8)
+    while len(cache):
+        cache._drop(next(iter(cache._entries)))
+    assert cache.nbytes == 0
+
+
+def test_ids_of_more_than_offsets_reach_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finding, "LIMIT_SHORT_OFFSETS_BYTES", 40)
+    index = IdIndex(pa.array(["ann", "bob"]))
+    index.find(pa.array(["ann"]))
+    small, large = (index.followed(None, pa.array(names)) for names in ([], ["c" * 30, "dan"]))
+    assert (small.ids.type, large.ids.type) == (pa.string(), pa.large_string())
+    assert large.find(pa.array(["dan", "bob", "x"])).tolist() == [3, 1, -1]
+    later = large.followed(np.array([1, 3]), pa.array(["eve"]))
+    assert later.find(pa.array(["eve", "bob", "ann", "dan"])).tolist() == [2, 0, -1, 1]

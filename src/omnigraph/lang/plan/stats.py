@@ -78,8 +78,12 @@ class Estimator:
         if most_hops == 1:
             return once
         over_all = self.edges(steps, (), ()) / self.size(origin)
-        far = sum(over_all ** (depth - 1) * once for depth in range(least_hops, most_hops + 1))
-        return min(far, self.size(target))
+        most, far, reached = self.size(target), 0.0, once
+        for depth in range(1, most_hops + 1):
+            far += reached if depth >= least_hops else 0.0
+            # Held down: powers of what a step reaches pass all bounds within some hundred hops.
+            reached = min(reached * over_all, max(once, most))
+        return min(far, most)
 
     def edges(
         self,

@@ -1,21 +1,30 @@
 """What reading has worked out and may need again: columns, id indexes, adjacency.
 
 Keys are made of `DatasetRef`s, which never mean anything else than they meant, so an entry can't be
-stale: a new version is a new key, and what nobody asks for any more falls off the end. Branches
-that share a table's version share its entries.
+stale: a new version is a new key. Branches that share a table's version share its entries. Of one
+thing only a few versions are kept, since few are asked for again: those of branches that are gone
+fall out without anybody telling.
 """
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Protocol, TypeVar, cast
+from typing import NamedTuple, Protocol, TypeVar, cast
 
+from omnigraph.base.recent import Recent
+from omnigraph.read.topology.csr import Adjacency, Room
 from omnigraph.read.topology.disk import DiskCache
 
 __all__ = ["LIMIT_CACHE_BYTES", "RuntimeCache"]
 
 # Enough for the columns and adjacency of some tens of millions of edges.
 LIMIT_CACHE_BYTES = 4 * 1024**3
+
+# Versions of one thing: the head of a branch or two, and what they are compared with.
+LIMIT_VERSIONS = 4
+
+# Table versions whose look-ups are counted.
+LIMIT_ASKED = 1_024
 
 
 class Weighed(Protocol):
@@ -24,6 +33,13 @@ class Weighed(Protocol):
 
 
 T = TypeVar("T", bound=Weighed)
+
+
+class _Entry(NamedTuple):
+    value: Weighed
+    nbytes: int
+    """When it came: what is taken away later must be what was added."""
+    family: Hashable
 
 
 class RuntimeCache:
@@ -40,24 +56,32 @@ class RuntimeCache:
         """Where other processes find what this one built; None: nowhere."""
         self._limit_bytes = limit_bytes
         self._lock = threading.Lock()
-        self._entries: OrderedDict[Hashable, Weighed] = OrderedDict()
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._families: dict[Hashable, OrderedDict[Hashable, None]] = {}
+        """The keys of each family, the one used last at the end."""
+        self._rooms: Counter[Room] = Counter()
+        """How many entries lie in each room: its bytes count once."""
         self._bytes = 0
-        self._last: dict[Hashable, Hashable] = {}
-        self._asked: dict[Hashable, float] = {}
+        self._asked: Recent[Hashable, float] = Recent(LIMIT_ASKED)
 
     @property
     def nbytes(self) -> int:
         return self._bytes
 
-    def get(self, key: Hashable, build: Callable[[], T]) -> T:
-        """The entry of this key, built on the first call. One key always stands for one type."""
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: Hashable, build: Callable[[], T], *, family: Hashable = None) -> T:
+        """The entry of this key, built on the first call. One key always stands for one type.
+
+        A family is the same thing at other versions: only the last few of it are kept.
+        """
         with self._lock:
             if key in self._entries:
-                self._entries.move_to_end(key)
-                return cast(T, self._entries[key])
+                return cast(T, self._used(key))
         built = build()
         with self._lock:
-            self._keep(key, built)
+            self._keep(key, built, family)
         return built
 
     def follow(
@@ -68,49 +92,75 @@ class RuntimeCache:
     ) -> T:
         """As `get`, where the entry may be made from another of its family.
 
-        A family is the same thing at other versions; `build` is given the member that came last
-        with its key, if it is still there.
+        `build` is given the member that was used last, with its key, if there is one.
         """
-        with self._lock:
-            if key in self._entries:
-                self._entries.move_to_end(key)
-                self._last[family] = key
-                return cast(T, self._entries[key])
 
         def made() -> T:
             with self._lock:
-                last = self._last.get(family)
-                earlier = None if last is None else self._entries.get(last)
-            return build(None if earlier is None else (last, cast(T, earlier)))
+                last = next(reversed(self._families.get(family, {})), None)
+                earlier = None if last is None else cast(T, self._entries[last].value)
+            return build(None if earlier is None else (last, earlier))
 
-        entry = self.get(key, made)
-        with self._lock:
-            self._last[family] = key
-        return entry
+        return self.get(key, made, family=family)
 
     def peek(self, key: Hashable) -> Weighed | None:
         """The entry of this key if there is one. Looking does not count as use."""
         with self._lock:
-            return self._entries.get(key)
+            return self._entries[key].value if key in self._entries else None
 
     def has(self, key: Hashable, family: Hashable) -> bool:
         """Whether the entry, or one of its family to make it from, is there."""
         with self._lock:
-            return key in self._entries or self._last.get(family) in self._entries
+            return key in self._entries or family in self._families
 
     def asked(self, table: Hashable) -> float:
         """How many look-ups a table has had that nobody read whole."""
-        return self._asked.get(table, 0.0)
+        return self._asked.get(table) or 0.0
 
     def note_asked(self, table: Hashable, lookups: float) -> None:
-        with self._lock:
-            self._asked[table] = self._asked.get(table, 0.0) + lookups
+        self._asked.put(table, self.asked(table) + lookups)
 
-    def _keep(self, key: Hashable, built: Weighed) -> None:
-        if key in self._entries or built.nbytes > self._limit_bytes:
+    # Each of these is called with the lock held --------------------------------------------------
+
+    def _used(self, key: Hashable) -> Weighed:
+        entry = self._entries[key]
+        self._entries.move_to_end(key)
+        if entry.family is not None:
+            self._families[entry.family].move_to_end(key)
+        return entry.value
+
+    def _keep(self, key: Hashable, built: Weighed, family: Hashable) -> None:
+        room = _room_of(built)
+        size = built.nbytes + (0 if room is None else room.nbytes)
+        if key in self._entries or size > self._limit_bytes:
             return
-        self._entries[key] = built
+        self._entries[key] = _Entry(built, built.nbytes, family)
         self._bytes += built.nbytes
+        if room is not None:
+            self._rooms[room] += 1
+            self._bytes += room.nbytes if self._rooms[room] == 1 else 0
+        if family is not None:
+            members = self._families.setdefault(family, OrderedDict())
+            members[key] = None
+            if len(members) > LIMIT_VERSIONS:
+                self._drop(next(iter(members)))
         while self._bytes > self._limit_bytes:
-            _, dropped = self._entries.popitem(last=False)
-            self._bytes -= dropped.nbytes
+            self._drop(next(iter(self._entries)))
+
+    def _drop(self, key: Hashable) -> None:
+        entry = self._entries.pop(key)
+        self._bytes -= entry.nbytes
+        if (room := _room_of(entry.value)) is not None:
+            self._rooms[room] -= 1
+            if not self._rooms[room]:
+                del self._rooms[room]
+                self._bytes -= room.nbytes
+        if entry.family is not None:
+            members = self._families[entry.family]
+            del members[key]
+            if not members:
+                del self._families[entry.family]
+
+
+def _room_of(entry: Weighed) -> Room | None:
+    return entry.room if isinstance(entry, Adjacency) else None

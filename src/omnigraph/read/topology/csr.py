@@ -72,6 +72,10 @@ class Room:
     def size(self) -> int:
         return len(self.columns[0])
 
+    @property
+    def nbytes(self) -> int:
+        return sum(column.nbytes for column in self.columns)
+
     def append(
         self, columns: Sequence[NDArray[np.integer]], *, at: int | None = None
     ) -> int | None:
@@ -175,12 +179,8 @@ class Adjacency:
 
     @property
     def nbytes(self) -> int:
-        """What it adds to what earlier versions hold, with what may be worked out later."""
-        entries = [self.neighbours, *([] if self.edges is None else [self.edges])]
-        if self.room is None:
-            own = sum(column.nbytes for column in entries)
-        else:
-            own = sum(self.changed * column.itemsize for column in entries)
+        """Without the room, which other versions may share; with what may be worked out later."""
+        own = 0 if self.room is not None else sum(column.nbytes for column in self.entries)
         pairs = 0 if self.repeated is None else self.repeated.nbytes
         return self.lows.nbytes + self.counts.nbytes + own + pairs + self.width * WORD_BYTES
 

@@ -19,7 +19,10 @@ from numpy.typing import NDArray
 
 from omnigraph.read.topology.csr import Ordinals
 
-__all__ = ["IdIndex"]
+__all__ = ["LIMIT_SHORT_OFFSETS_BYTES", "IdIndex"]
+
+# How far the offsets of plain strings reach; past it they are large strings.
+LIMIT_SHORT_OFFSETS_BYTES = 2**31 - 1
 
 Hashes = NDArray[np.uint64]
 
@@ -106,6 +109,8 @@ class IdIndex:
     def followed(self, kept: Ordinals | None, fresh: pa.Array | None) -> "IdIndex":
         """The index of a later version: the rows of this one that are left, then fresh ones."""
         left = self.ids if kept is None else self.ids.take(pa.array(kept))
+        if fresh is not None and left.nbytes + fresh.nbytes > LIMIT_SHORT_OFFSETS_BYTES:
+            left = left.cast(pa.large_string())
         ids = left if fresh is None else pa.concat_arrays([left, fresh.cast(left.type)])
         later, known = IdIndex(ids), self.__dict__.get("_hashed")
         if known is None:

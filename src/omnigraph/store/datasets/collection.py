@@ -22,6 +22,7 @@ from lance.optimize import Compaction, CompactionOptions
 from numpy.typing import NDArray
 
 from omnigraph.base.errors import StorageFailed
+from omnigraph.base.recent import Recent
 from omnigraph.store.datasets.bases import Bases
 from omnigraph.store.datasets.files import (
     data_files,
@@ -72,6 +73,9 @@ NO_VERSION = 0
 # Every look-up asks every segment of an index; past this many they are written anew as one.
 SEGMENTS_PER_INDEX = 4
 
+# Lines that are written in turn; one that was let go is opened again.
+LIMIT_LANDED = 128
+
 log = logging.getLogger(__name__)
 
 
@@ -111,7 +115,7 @@ class Datasets:
         self._occupant = Occupant(self._objects, root)
         self._is_on_disk = isinstance(root_at(root), DiskRoot)
         self._session = new_session()
-        self._landed: dict[tuple[str, str | None], LanceDataset] = {}
+        self._landed: Recent[tuple[str, str | None], LanceDataset] = Recent(LIMIT_LANDED)
         """The version of each line that we landed last, open."""
 
     def uri(self, path: str, branch: str | None) -> str:
@@ -248,6 +252,7 @@ class Datasets:
         handle = self.open_newest(path, None)._handle
         with failures("delete", f"{name} of {path}"):
             handle.branches.delete(name)
+        self._landed.forget((path, name))
 
     def has_fork(self, path: str, name: str) -> bool:
         return self._objects.exists(reference_of(path, name))
@@ -439,7 +444,7 @@ class Datasets:
         ):
             raise LandingRefused(base.path, "someone else moved it at the same time")
         self._objects.sync([version_file(base.path, base.branch, landed.version)])
-        self._landed[base.path, base.branch] = landed
+        self._landed.put((base.path, base.branch), landed)
         return DatasetRef(base.path, base.branch, landed.version)
 
     def append_inline(self, path: str, rows: pa.Table) -> None:
@@ -476,7 +481,7 @@ class Datasets:
         self._objects.delete(file)
         # The next commit makes this version again with other contents.
         self._session = new_session()
-        self._landed.pop((path, branch), None)
+        self._landed.forget((path, branch))
         return True
 
     def forget_old_versions(self, path: str, branch: str | None, *, older_than_s: float) -> None:
