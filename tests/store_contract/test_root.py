@@ -78,3 +78,9 @@ def test_a_bucket_may_be_named_in_the_host() -> None:
 def test_an_endpoint_without_encryption_must_be_allowed() -> None:
     with pytest.raises(ArgumentInvalid, match="AWS_ALLOW_HTTP"):
         BucketAccess(endpoint="http://localhost:9000").options("b")
+
+
+@pytest.mark.parametrize("uri", ["gs://bucket/graph", "az://bucket/graph", "hdfs://host/graph"])
+def test_a_store_of_another_kind_is_refused_and_no_directory_of_its_name_is_made(uri: str) -> None:
+    with pytest.raises(ArgumentInvalid, match="is not supported: give a path, or s3://"):
+        graph_root(uri)

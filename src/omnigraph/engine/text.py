@@ -18,6 +18,7 @@ Text = str | os.PathLike[str] | SourceText
 
 SCHEMA = ".pg"
 QUERY = ".gq"
+WHAT = {SCHEMA: "a schema", QUERY: "queries"}
 UNREADABLE = {SCHEMA: "S000", QUERY: "Q000"}
 
 
@@ -50,6 +51,10 @@ def named(name: object, params: object) -> tuple[str | None, Mapping[str, Any]]:
 
 
 def read_source(file: Path, language: str) -> SourceText:
+    if file.suffix in UNREADABLE and file.suffix != language:
+        given, wanted = (f"{WHAT[suffix]} ({suffix})" for suffix in (file.suffix, language))
+        rule = f"it is a file of {given}, and one of {wanted} is wanted"
+        raise ArgumentInvalid(argument="file", value=str(file), rule=rule)
     return decode_source(read_bytes(file), str(file), code=UNREADABLE[language])
 
 

@@ -26,6 +26,9 @@ __all__ = ["BucketObjects", "ObjectState"]
 # How long a request that fails is tried again: as long as a store that restarts may take.
 RETRY_S = 20
 
+# Where a machine of Amazon's is asked for credentials, if none were given.
+METADATA_SERVICE = "169.254.169.254"
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectState:
@@ -143,11 +146,13 @@ def _failures(doing: str, name: str) -> Iterator[None]:
     try:
         yield
     except (BaseError, OSError, ValueError) as error:
-        raise StorageFailed(doing=doing, path=name, reason=_said(error)) from error
+        raise StorageFailed(doing=doing, path=name or ".", reason=_said(error)) from error
 
 
 def _said(error: Exception) -> str:
     """What a store answered, without the page of detail around it."""
     text = str(error)
+    if METADATA_SERVICE in text:
+        return "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     answer = re.search(r"<Message>(.*?)</Message>", text, re.DOTALL)
     return answer[1] if answer is not None else text.split("\n", maxsplit=1)[0]

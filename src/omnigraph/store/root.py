@@ -68,6 +68,8 @@ def graph_root(uri: str) -> Root:
             if parts.netloc not in ("", "localhost"):
                 raise _refused(uri, "a file:// address names no host")
             return _disk_root(uri, Path(unquote(parts.path)))
+        case scheme if scheme and "://" in uri:
+            raise _refused(uri, f"{scheme}:// is not supported: give a path, or s3://bucket/prefix")
         case _ if not uri:
             raise _refused(uri, "an empty path names no place")
         case _:

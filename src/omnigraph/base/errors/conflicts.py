@@ -62,6 +62,10 @@ class BranchExists(ConflictError):
             return f"branch {self.branch} already exists"
         return f"branch {self.branch} overlaps {self.existing}: one is a path-prefix of the other"
 
+    @property
+    def hint(self) -> str | None:
+        return "choose another name, or work on the branch that is there"
+
 
 @dataclass(eq=False)
 class BranchBusy(ConflictError):

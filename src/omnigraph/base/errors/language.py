@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from omnigraph.base.errors.tree import InputError
 from omnigraph.base.span import SourceText, Span
+from omnigraph.base.words import amount
 
 __all__ = [
     "Diagnostic",
@@ -14,6 +15,10 @@ __all__ = [
     "SchemaInvalid",
     "TypeCheckFailed",
 ]
+
+
+# A person mends these and looks again; a program gets them all (`details`).
+MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +69,13 @@ class LanguageError(InputError):
         }
 
     def render(self) -> str:
-        return "\n".join(
+        shown = [
             f"error[{d.code}]: {d.message}\n{self.source.point_at(d.span)}"
             + (f"\n  hint: {d.hint}" if d.hint else "")
-            for d in self.diagnostics
-        )
+            for d in self.diagnostics[:MOST_SHOWN]
+        ]
+        more = len(self.diagnostics) - MOST_SHOWN
+        return "\n".join(shown) + (f"\nand {amount(more, 'error')} more" if more > 0 else "")
 
 
 class ParseFailed(LanguageError):

@@ -59,6 +59,12 @@ class FileMissing(MissingError):
     def __str__(self) -> str:
         return f"no file at {self.path}"
 
+    @property
+    def hint(self) -> str | None:
+        if "://" in self.path:
+            return "check the address"
+        return "check the path; a relative one starts in the working directory"
+
 
 @dataclass(eq=False)
 class StagedLoadMissing(MissingError):
@@ -114,7 +120,7 @@ class CommitMissing(MissingError):
 
     @property
     def hint(self) -> str | None:
-        return "list them: omnigraph commit list"
+        return "omnigraph commit list shows them; a time is written as 2026-03-01T12:00Z"
 
 
 @dataclass(eq=False)

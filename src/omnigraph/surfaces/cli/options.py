@@ -99,7 +99,11 @@ def parameters(text: str | None, file: Path | None) -> Mapping[str, Any]:
     try:
         given = json.loads(value if file is None else read_bytes(file))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ArgumentInvalid(argument=argument, value=value, rule=f"not JSON: {error}") from error
+        raise ArgumentInvalid(
+            argument=argument,
+            value=value,
+            rule=f'it is not JSON ({error}): write it as \'{{"name": "Ada"}}\'',
+        ) from error
     if not isinstance(given, dict):
         raise ArgumentInvalid(
             argument=argument, value=value, rule='it must be a JSON object, as {"name": "Ada"}'

@@ -1,0 +1,90 @@
+"""What a new user gets wrong: one sentence, the way out, and an exit code that means something."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.graph.people import QUERIES, SCHEMA
+from tests.surfaces.cli import CommandLine
+
+INPUT, USAGE, MISSING, CONFLICT = 1, 2, 3, 4
+STORE = "--store g.omni"
+ASK = f"query staff -q people.gq {STORE}"
+LOAD = "load --data people.jsonl --mode append --engine local"
+
+MISTAKES: list[tuple[str, int, str]] = [
+    ("init --schema nope.pg x.omni", MISSING, "no file at nope.pg\n  hint: check the path"),
+    ("init --schema people.gq x.omni", INPUT, "a file of queries (.gq), and one of a schema (.pg)"),
+    ("init --schema people.pg g.omni", CONFLICT, "already holds a graph or other files\n  hint:"),
+    ("init --schema people.pg gs://b/x", INPUT, "gs:// is not supported: give a path, or s3://"),
+    ("init --shema people.pg x.omni", USAGE, "No such option: --shema (Possible options:"),
+    ("init x.omni", USAGE, "Missing option '--schema'"),
+    (f"{LOAD} nope.omni", MISSING, "no graph at nope.omni\n  hint: check the path, or make one:"),
+    (f"{LOAD} --branch mian g.omni", MISSING, "no branch named mian\n  hint:"),
+    ("load --data nope.jsonl --mode append g.omni", MISSING, "no file at nope.jsonl\n  hint:"),
+    ("load --data people.txt --mode append g.omni", INPUT, "hint: give .jsonl, .csv or"),
+    ("load --data people.jsonl --mode apend g.omni", INPUT, "it is append, merge or overwrite"),
+    (f"{LOAD} --engine sparc g.omni", INPUT, "it is auto, spark or local"),
+    ("load --data people.jsonl g.omni", USAGE, "Missing option '--mode'"),
+    (f"{LOAD} g.omni", INPUT, "no node type Persn (did you mean Person?)"),
+    ("query friends -q people.gq --store g.omni", MISSING, "no query named friends\n  hint:"),
+    (f"query -q people.gq {STORE}", MISSING, "none was named\n  hint: queries here:"),
+    (f"query everyone -q nope.gq {STORE}", MISSING, "no file at nope.gq\n  hint:"),
+    (f"query everyone -q people.pg {STORE}", INPUT, "one of queries (.gq) is wanted"),
+    (f"query hire -q people.gq {STORE}", INPUT, "use mutate"),
+    (f"mutate everyone -q people.gq {STORE}", INPUT, "use query"),
+    ("query everyone -q people.gq", USAGE, "Missing option '--store'"),
+    (f"{ASK} --params {{a:1}}", INPUT, "it is not JSON"),
+    (f"{ASK} --params []", INPUT, 'a JSON object, as {"name": "Ada"}'),
+    (f"{ASK} --params {{}} --branch nope", MISSING, "no branch named nope\n  hint:"),
+    (f"{ASK} --snapshot yesterday", MISSING, "a time is written as 2026-03-01T12:00Z"),
+    (f"{ASK} --format tabel", USAGE, "'table', 'json', 'jsonl', 'csv', 'kv'"),
+    (f"query -q people.gq -e x {STORE}", USAGE, "with --query FILE or with -e SOURCE"),
+    ("quer", USAGE, "Did you mean 'query'?"),
+    (f"branch create main {STORE}", CONFLICT, "branch main already exists\n  hint:"),
+    (f"branch merge nope {STORE}", MISSING, "no branch named nope\n  hint: branches here: main"),
+    (f"branch delete main {STORE}", INPUT, "main can't be deleted"),
+    ("commit list", USAGE, "name the graph once"),
+    (f"commit list --limit 0 {STORE}", USAGE, "greater than or equal to 1"),
+    (f"export x.jsonl --type Persn {STORE}", MISSING, "no type named Persn\n  hint: did you mean"),
+    (f"blob get nod Person a photo {STORE}", INPUT, "it is node or edge"),
+    ("lint people.gq", USAGE, "give a schema file or a graph with --store"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("mistakes")
+    (folder / "people.pg").write_text(SCHEMA)
+    (folder / "people.gq").write_text(QUERIES)
+    (folder / "people.txt").write_text("hello\n")
+    (folder / "people.jsonl").write_text('{"type": "Persn", "data": {}}\n')
+    return folder
+
+
+@pytest.mark.parametrize(("command", "exit_code", "told"), MISTAKES)
+def test_a_mistake_is_told_with_the_way_out(
+    folder: Path,
+    omnigraph: CommandLine,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    exit_code: int,
+    told: str,
+) -> None:
+    monkeypatch.chdir(folder)
+    if not Path("g.omni").exists():
+        assert omnigraph("init", "--schema", "people.pg", "g.omni").exit_code == 0
+    answer = omnigraph(*command.split(" "))
+    assert (answer.exit_code, answer.out) == (exit_code, "")
+    assert told in answer.err
+    assert "Traceback" not in answer.err and "internal error" not in answer.err
+    assert not Path("x.omni").exists()
+
+
+def test_of_very_many_mistakes_in_a_text_the_first_are_shown(
+    tmp_path: Path, omnigraph: CommandLine
+) -> None:
+    (tmp_path / "wrong.pg").write_text("node Person { name: Strng }\n" * 30)
+    told = omnigraph("init", "--schema", str(tmp_path / "wrong.pg"), str(tmp_path / "g")).err
+    assert told.count("error[") == 20
+    assert told.endswith("more\n")
