@@ -9,6 +9,7 @@ import gzip
 import re
 import shlex
 import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 
+import omnigraph
 from omnigraph import Graph
 from omnigraph.base.span import SourceText
 from omnigraph.lang.query.parser import parse
@@ -109,6 +111,23 @@ def commands(block: str) -> Iterator[list[str]]:
         elif command:
             yield command
             command = []
+
+
+def test_the_five_minutes_of_the_readme_run_as_they_stand(
+    reader: Reader, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reader.monkeypatch.delenv("OMNIGRAPH_LOAD_ENGINE")
+    reader.write_files(FIVE_MINUTES)
+    reader.run(FIVE_MINUTES)
+    rows, count = capsys.readouterr().out.strip().splitlines()
+    assert "{'p.name': 'Ada', 'p.age': 37}" in rows
+    assert count == "[{'people': 3}]"
+
+
+def test_the_program_is_where_the_readme_says() -> None:
+    program = Path(sys.executable).with_name("omnigraph")
+    told = subprocess.run([program, "version"], capture_output=True, text=True, check=True)
+    assert told.stdout == f"omnigraph {omnigraph.__version__}\n"
 
 
 @pytest.mark.parametrize("page", ALONE)
