@@ -17,6 +17,7 @@ from omnigraph.read.topology.csr import Ordinals
 __all__ = [
     "Codes",
     "combined",
+    "comparable",
     "distinct",
     "encode",
     "first_rows",
@@ -53,10 +54,15 @@ def encode(values: pa.Array) -> Codes:
         return Codes(numbers, int(numbers.max(initial=-1)) + 1)
     if pa.types.is_null(values.type):
         return Codes(np.zeros(len(values), dtype=np.int64), 1)
-    if pa.types.is_floating(values.type):
-        values = pc.add(values, pa.scalar(0, values.type))  # -0 is 0
-    encoded = values.dictionary_encode(null_encoding="encode")
+    encoded = comparable(values).dictionary_encode(null_encoding="encode")
     return Codes(encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary))
+
+
+def comparable(values: pa.Array) -> pa.Array:
+    """The values where equal ones are the same: -0 is 0."""
+    if not pa.types.is_floating(values.type):
+        return values
+    return pc.add(values, pa.scalar(0, values.type))
 
 
 def combined(columns: list[Codes], count: int) -> Codes:
@@ -120,9 +126,7 @@ def ranks(values: pa.Array) -> Ordinals:
         return _list_ranks(values)
     if pa.types.is_null(values.type):
         return np.zeros(len(values), dtype=np.int64)
-    if pa.types.is_floating(values.type):
-        values = pc.add(values, pa.scalar(0, values.type))
-    encoded = values.dictionary_encode()
+    encoded = comparable(values).dictionary_encode()
     order = pc.sort_indices(encoded.dictionary).to_numpy()
     rank_of_code = np.empty(len(order) + 1, dtype=np.int64)
     rank_of_code[order] = np.arange(1, len(order) + 1)

@@ -11,12 +11,15 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.read.topology.csr import Ordinals
+from omnigraph.read.topology.csr import Ordinals, Room, Stored
 
 __all__ = ["Stacked"]
 
 # Each part costs a look at all rows that are asked for.
 LIMIT_PARTS = 8
+
+# Space for this share of the rows to come before all are copied again.
+SPACE_SHARE = 8
 
 # From one row in this many, the whole is worth having.
 WORTH_THE_WHOLE = 8
@@ -27,6 +30,8 @@ class _Part:
     values: pa.Array
     rows: Ordinals | None
     """Which of the values are left; None: all of them."""
+    room: Room | None = None
+    """What the values lie in, with space behind for those of later versions."""
 
     @property
     def count(self) -> int:
@@ -38,6 +43,24 @@ class _Part:
 
     def take(self, rows: Ordinals) -> pa.Array:
         return self.values.take(pa.array(rows if self.rows is None else self.rows[rows]))
+
+    def grown(self, fresh: pa.Array) -> "_Part | None":
+        """With more values behind, in one array; None where values can't lie side by side.
+
+        The values that are there are not copied where there is room.
+        """
+        width = _width(self.values.type)
+        if width is None or self.values.null_count or fresh.null_count:
+            return None
+        count, more = len(self.values), _plain(fresh, width)
+        room = self.room
+        if room is None or room.append([more], at=count) is None:
+            space = len(more) + count // SPACE_SHARE
+            room = Room.with_space([_plain(self.values, width)], space=space)
+            room.append([more])
+        buffer = pa.py_buffer(room.columns[0])
+        total = count + len(more)
+        return _Part(pa.Array.from_buffers(fresh.type, total, [None, buffer]), None, room)
 
     def only(self, rows: Ordinals) -> "_Part":
         if len(rows) == self.count:
@@ -71,7 +94,10 @@ class Stacked:
     def followed_by(self, fresh: pa.Array) -> "Stacked":
         """With more values behind."""
         parts = self._lean()
-        return Stacked([*parts, _Part(fresh.cast(parts[0].values.type), None)])
+        fresh = fresh.cast(parts[0].values.type)
+        if self._is_whole and (grown := parts[0].grown(fresh)) is not None:
+            return Stacked([grown])
+        return Stacked([*parts, _Part(fresh, None)])
 
     def only(self, kept: Ordinals) -> "Stacked":
         """The rows of these numbers, which ascend."""
@@ -114,8 +140,24 @@ class Stacked:
     def _lean(self) -> tuple[_Part, ...]:
         """Parts to go on from: one, if the whole is there or there would be too many."""
         if self._is_whole or len(self._parts) >= LIMIT_PARTS:
-            return (_Part(self.whole, None),)
+            room = self._parts[0].room if len(self._parts) == 1 else None
+            return (_Part(self.whole, None, room),)
         return self._parts
+
+
+def _width(kind: pa.DataType) -> int | None:
+    """The bytes of each value, if all have as many and nothing but them."""
+    is_plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)
+    return kind.bit_width // 8 if is_plain and kind.bit_width in (32, 64) else None
+
+
+def _plain(values: pa.Array, width: int) -> Stored:
+    """The values as numbers of so many bytes, whatever they mean."""
+    kind = np.dtype(np.int32 if width == 4 else np.int64)
+    if not len(values):
+        return np.empty(0, dtype=kind)
+    numbers = np.frombuffer(values.buffers()[1], dtype=kind)
+    return numbers[values.offset : values.offset + len(values)]
 
 
 def _index(rows: Ordinals) -> pa.Array:

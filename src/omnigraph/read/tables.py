@@ -16,7 +16,8 @@ from omnigraph.base.errors import GraphMoved, StorageError
 from omnigraph.base.ids import TableKey, TypeName
 from omnigraph.lang.plan.ir import Direction, EdgeStep
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
-from omnigraph.read.ordering import Codes, encode
+from omnigraph.read.encoded import Encoded
+from omnigraph.read.ordering import Codes
 from omnigraph.read.probes import Probes, TraversalMode, ways_of
 from omnigraph.read.space import Space
 from omnigraph.read.stacked import Stacked
@@ -135,10 +136,21 @@ class Tables:
 
     def codes(self, entity: EntityType, name: str) -> Codes:
         """A number for each row, equal where the property is."""
-        column = entity.by_name[name].column
-        key = ("codes", self._ref(entity), column)
-        family = ("codes", self._ref(entity).path, column)
-        return self._cache.get(key, lambda: encode(self.column(entity, column)), family=family)
+        ref, column = self._ref(entity), entity.by_name[name].column
+
+        def build(earlier: tuple[Hashable, Encoded] | None) -> Encoded:
+            moves = self._moves_since(entity, earlier)
+            if earlier is not None and moves is not None:
+                followed = earlier[1].followed(
+                    moves.kept,
+                    lambda: self._scan(entity, [column], moves)[0] if moves.new_pieces else None,
+                )
+                if followed is not None:
+                    return followed
+            return Encoded.of(self.column(entity, column))
+
+        key, family = ("codes", ref, column), ("codes", ref.path, column)
+        return self._cache.follow(key, family, build).codes
 
     def adjacency(
         self,

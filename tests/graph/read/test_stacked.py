@@ -35,3 +35,66 @@ def test_parts_read_as_the_column_they_make_up(
             assert found == [None if row < 0 else plain[row] for row in rows]
         assert column.count == len(plain)
         assert column.whole.to_pylist() == plain
+
+
+NUMBERS: dict[str, pa.DataType] = {
+    "I64": pa.int64(),
+    "U32": pa.uint32(),
+    "F32": pa.float32(),
+    "Date": pa.date32(),
+    "DateTime": pa.timestamp("ms"),
+    "too narrow to grow": pa.int8(),
+}
+plain_numbers = st.lists(st.integers(0, 9), max_size=5)
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+@given(
+    first=st.lists(st.none() | st.integers(0, 9), max_size=5),
+    history=st.lists(
+        st.tuples(plain_numbers | st.sets(st.integers(0, 9), max_size=3), st.booleans()),
+        max_size=12,
+    ),
+)
+def test_numbers_that_are_read_whole_grow_in_place(
+    kind: str, first: list[int | None], history: list[tuple[list[int] | set[int], bool]]
+) -> None:
+    """Every version still holds what it held after others went on from it."""
+
+    def array(numbers: list[int | None]) -> pa.Array:
+        short = pa.array(numbers, pa.int32())
+        return (
+            short.cast(NUMBERS[kind])
+            if kind == "Date"
+            else short.cast(pa.int64()).cast(NUMBERS[kind])
+        )
+
+    plain = list(first)
+    versions = [(Stacked.of(array(plain)), plain)]
+    for change, is_read in history:
+        column, plain = versions[-1]
+        if is_read:
+            assert column.whole.equals(array(plain))
+        if isinstance(change, list):
+            versions.append((column.followed_by(array([*change])), [*plain, *change]))
+            # A second one that goes on from the same version does not disturb the first.
+            other = column.followed_by(array([7, *change]))
+            assert other.whole.equals(array([*plain, 7, *change]))
+        else:
+            kept = [i for i in range(len(plain)) if i not in change]
+            versions.append((column.only(np.array(kept, dtype=np.int64)), [plain[i] for i in kept]))
+    for column, plain in versions:
+        assert column.whole.equals(array(plain))
+        assert column.count == len(plain)
+
+
+def test_a_column_that_grew_is_not_copied_again() -> None:
+    column = Stacked.of(pa.array(range(1000)))
+    first = column.whole.buffers()[1].address
+    column = column.followed_by(pa.array([1]))
+    grown = column.whole.buffers()[1].address
+    assert grown != first
+    for number in range(100):
+        column = column.followed_by(pa.array([number]))
+        assert column.whole.buffers()[1].address == grown
+    assert column.whole.to_pylist() == [*range(1000), 1, *range(100)]

@@ -90,7 +90,9 @@ def codes_of(expression: Expression, frame: Frame, context: Context) -> Codes:
         is_one_table = len(binding.space.parts) == 1 and not binding.is_optional
         if is_one_table and frame.count * WORTH_ENCODING >= binding.space.size:
             codes = context.tables.codes(binding.space.parts[0].entity, expression.name)
-            return Codes(codes.numbers[binding.rows], codes.size)
+            if binding.ordinals is None:
+                return codes
+            return Codes(codes.numbers[binding.ordinals], codes.size)
     return encode(column(expression, frame, context))
 
 

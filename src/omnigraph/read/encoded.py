@@ -1,0 +1,72 @@
+"""A column as numbers, equal where its values are, that later versions of the table go on from.
+
+To tell the values of a column apart takes longer than to group by them. A commit brings a few
+values and takes a few away: only those are looked up among the values that are known.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.read.ordering import Codes, comparable, encode
+from omnigraph.read.topology.csr import Ordinals, Room
+
+__all__ = ["Encoded"]
+
+# Space for this share of the rows to come before all are copied again.
+SPACE_SHARE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    codes: Codes
+    values: pa.Array | None
+    """The value of each number; None: values of the type can't be looked up."""
+    room: Room | None = None
+    """What the numbers lie in, with space behind for those of later versions."""
+
+    @classmethod
+    def of(cls, column: pa.Array) -> "Encoded":
+        if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
+            return cls(encode(column), None)
+        encoded = comparable(column).dictionary_encode(null_encoding="encode")
+        numbers = encoded.indices.to_numpy().astype(np.int64)
+        return cls(Codes(numbers, len(encoded.dictionary)), encoded.dictionary)
+
+    @property
+    def nbytes(self) -> int:
+        return self.codes.nbytes + (0 if self.values is None else int(self.values.nbytes))
+
+    def followed(
+        self, kept: Ordinals | None, fresh: Callable[[], pa.Array | None]
+    ) -> "Encoded | None":
+        """Of a later version: the rows of this one that are left, then fresh ones.
+
+        None where it has to be made anew.
+        """
+        if self.values is None:
+            return None
+        left, came = self, fresh()
+        if kept is not None:
+            left = Encoded(Codes(self.codes.numbers[kept], self.codes.size), self.values)
+        return left if came is None else left._followed_by(self.values, comparable(came))
+
+    def _followed_by(self, values: pa.Array, fresh: pa.Array) -> "Encoded":
+        fresh = fresh.cast(values.type)
+        at = pc.index_in(fresh, value_set=values)
+        if at.null_count:
+            unknown = fresh.filter(pc.is_null(at)).unique()
+            values = pa.concat_arrays([values, unknown])
+            at = pc.index_in(fresh, value_set=values)
+        more = at.to_numpy().astype(np.int64)
+        count = len(self.codes.numbers)
+        room = self.room
+        if room is None or room.append([more], at=count) is None:
+            space = len(more) + count // SPACE_SHARE
+            room = Room.with_space([self.codes.numbers], space=space)
+            room.append([more])
+        numbers = room.columns[0][: count + len(more)]
+        return Encoded(Codes(numbers, len(values)), values, room)  # type: ignore[arg-type]  # a room keeps its types
