@@ -65,9 +65,11 @@ class Probes:
         rows = (ROWS_PER_TAKE if column is None else ROWS_PER_LOOKUP) * (1 + ids / 100)
         if column is not None and not self._has_index(entity, column):
             rows = entry.row_count / LOOKUPS_WITHOUT_INDEX
-        if self._cache.asked((entry.ref, column)) + rows > entry.row_count:
+        # Counted over all versions: a table that is written to all the time is read in the end too.
+        table = (entry.ref.path, column)
+        if self._cache.asked(table) + rows > entry.row_count:
             return False
-        self._cache.note_asked((entry.ref, column), rows)
+        self._cache.note_asked(table, rows)
         return True
 
     def _has_index(self, entity: EntityType, column: str) -> bool:

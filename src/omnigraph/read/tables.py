@@ -59,6 +59,7 @@ class Tables:
         self._snapshot = snapshot
         self._cache = cache
         self._probes = Probes(snapshot, cache, mode)
+        self._fresh_ends: dict[tuple[TableKey, tuple[int, ...] | None], build.Ends] = {}
 
     def nodes(self, types: Iterable[TypeName]) -> Space:
         """The rows of these node types, numbered through in the order of the types' names."""
@@ -317,12 +318,19 @@ class Tables:
 
     def _numbered(self, edge: EdgeType, moves: Moves | None = None) -> build.Ends:
         """The ends of all edges, or of those that the moves brought."""
+        pieces = (edge.table_key, None if moves is None else moves.new_pieces)
+        if moves is not None and pieces in self._fresh_ends:
+            return self._fresh_ends[pieces]
         source, target = self._end_types(edge)
-        return build.number_ends(
+        ends = build.number_ends(
             *self._scan(edge, [SRC, DST], moves),
             source_ids=self.ids(source),
             target_ids=self.ids(target),
         )
+        if moves is not None:
+            # Each direction of a walk asks for them, and so do the ends of all edges.
+            self._fresh_ends[pieces] = ends
+        return ends
 
     def _end_types(self, edge: EdgeType) -> tuple[NodeType, NodeType]:
         by_name = self._snapshot.catalog.node_by_name

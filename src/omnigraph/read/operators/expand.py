@@ -48,14 +48,17 @@ def expand(frame: Frame, op: Expand, demand: Demand, context: Context) -> Frame:
         counts = _reach_counts(frame.bindings[op.origin], op, context)
         return weigh(frame.only(demand.live), counts, step=_described(op, context))
     hop = _hop(frame, op, context)
+    if op.is_target_bound:
+        frame, ranges = _closed(frame, op, hop, context)
+    else:
+        ranges = hop.graph.ranges(hop.heads)
     if is_counted:
-        counts = _ranges(frame, op, hop, context).counts
-        return weigh(frame.only(demand.live), counts, step=_described(op, context))
+        return weigh(frame.only(demand.live), ranges.counts, step=_described(op, context))
     if demand.allows_weights and wants_target and not wants_edge:
         others = frame.only(demand.live)
         if not others.bindings and others.outer is None:
             return _flow(frame, op, hop, context)
-    return _rows(frame, op, hop, demand, context)
+    return _rows(frame, op, hop, ranges, demand, context)
 
 
 def _nowhere(frame: Frame, op: Expand, context: Context) -> Frame:
@@ -133,11 +136,13 @@ def _flow(frame: Frame, op: Expand, hop: _Hop, context: Context) -> Frame:
     return Frame(len(targets), {op.target: Binding(hop.targets, targets)}, weights)
 
 
-def _rows(frame: Frame, op: Expand, hop: _Hop, demand: Demand, context: Context) -> Frame:
+def _rows(
+    frame: Frame, op: Expand, hop: _Hop, ranges: Ranges, demand: Demand, context: Context
+) -> Frame:
     """A row for each entry of each run."""
-    ranges, kept = _ranges(frame, op, hop, context), frame.only(demand.live)
+    kept = frame.only(demand.live)
     if op.is_target_bound and op.edge_variable is None:
-        return kept.filter(ranges.counts > 0)
+        return kept
     step = _described(op, context)
     context.budget.admit(rows=ranges.total, columns=kept.columns + 2, step=step, beside=frame)
     made = kept.take(ranges.rows())
@@ -154,16 +159,18 @@ def _rows(frame: Frame, op: Expand, hop: _Hop, demand: Demand, context: Context)
     return made
 
 
-def _ranges(frame: Frame, op: Expand, hop: _Hop, context: Context) -> Ranges:
-    if not op.is_target_bound:
-        return hop.graph.ranges(hop.heads)
+def _closed(frame: Frame, op: Expand, hop: _Hop, context: Context) -> tuple[Frame, Ranges]:
+    """The rows whose two ends are joined, and the entries between them."""
     heads = np.arange(frame.count) if hop.heads is None else hop.heads
     target = frame.bindings[op.target]
     if op.most_hops > 1 or frame.count * WORTH_HASHING < len(hop.graph.neighbours):
-        return hop.graph.ranges_between(heads, target.rows)
+        ranges = hop.graph.ranges_between(heads, target.rows)
+        rows = np.flatnonzero(ranges.counts)
+        return frame.take(rows), Ranges(ranges.lows[rows], ranges.counts[rows])
     origin = frame.bindings[op.origin]
     pairs = context.tables.pairs(hop.graph, op.steps, origin=origin.space, target=target.space)
-    return pairs.ranges(heads, target.rows)
+    rows, ranges = pairs.matches(heads, target.rows)
+    return frame.take(rows), ranges
 
 
 def _hop(frame: Frame, op: Expand, context: Context) -> _Hop:

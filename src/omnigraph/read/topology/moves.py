@@ -74,21 +74,24 @@ def moves_between(old: Dataset, new: Dataset, *, places: Places) -> Moves | None
     total = sum(piece.rows for piece in before)
     if WORTH_KEEPING * sum(before[number].rows for number in left) < total:
         return None
-    starts = np.cumsum([0, *(piece.rows for piece in before)])
-    runs, is_whole = [], len(left) == len(before)
-    for number, piece in zip(left, after, strict=False):
-        was = before[number]
-        run = np.arange(starts[number], starts[number + 1])
-        if was.deletions != piece.deletions:
-            survivors = _survivors(places(old, was), places(new, piece))
-            if survivors is None:
-                return None
-            is_whole, run = False, run[survivors]
-        runs.append(run)
+    same = list(zip((before[number] for number in left), after, strict=False))
+    kept = None
+    if len(left) < len(before) or any(was.deletions != piece.deletions for was, piece in same):
+        starts = np.cumsum([0, *(piece.rows for piece in before)])
+        runs = [np.empty(0, dtype=np.int64)]
+        for number, (was, piece) in zip(left, same, strict=True):
+            run = np.arange(starts[number], starts[number + 1])
+            if was.deletions != piece.deletions:
+                survivors = _survivors(places(old, was), places(new, piece))
+                if survivors is None:
+                    return None
+                run = run[survivors]
+            runs.append(run)
+        kept = np.concatenate(runs)
     fresh = after[len(left) :]
     return Moves(
         old_count=total,
-        kept=None if is_whole else np.concatenate([np.empty(0, dtype=np.int64), *runs]),
+        kept=kept,
         new_pieces=tuple(piece.id for piece in fresh),
         new_count=sum(piece.rows for piece in fresh),
     )

@@ -2,9 +2,9 @@
 
 To look for a target among the neighbours of its origin takes as many steps as there are halvings of
 their number, each a look somewhere else in memory. A cycle asks it of every path there is, so the
-pairs are hashed once: then a look into a table says that there is no such pair, or which one it
-could be. A pair whose place another has taken goes into the next, smaller table; the few that found
-no place in any are searched for. The answer is that of `Adjacency.ranges_between`.
+pairs are hashed once: a look at a bit tells most pairs that are not there, and one into a table
+which pair it could be. A pair whose place another has taken goes into the next, smaller table; the
+few that found no place in any are searched for. The answer is that of `Adjacency.ranges_between`.
 """
 
 from dataclasses import dataclass
@@ -23,6 +23,9 @@ WORTH_HASHING = 4
 # Places for each pair in its table. More would be read slower, fewer would be taken more often.
 PLACES_PER_PAIR = 2
 
+# Two bits of the filter for each place: so one pair that is not there in ten gets past it.
+BITS_PER_PLACE = 2
+
 # Odd, and unlike each other: pairs that meet in one table part in the next.
 MULTIPLIERS = (
     0x9E3779B97F4A7C15,
@@ -30,9 +33,41 @@ MULTIPLIERS = (
     0xD6E8FEB86659FD93,
     0xFF51AFD7ED558CCD,
 )
+FILTER_MULTIPLIER = 0xA0761D6478BD642F
 
 # So many are looked up at a time, that what is worked out for them stays close to the processor.
-PAIRS_AT_A_TIME = 1 << 15
+PAIRS_AT_A_TIME = 1 << 14
+
+
+class Matches(NamedTuple):
+    """The rows whose pair there is, and where its entries are."""
+
+    rows: Ordinals
+    ranges: Ranges
+
+
+class _Filter(NamedTuple):
+    """A bit for each hash that some pair has. It is small, so a look at it is cheap."""
+
+    bits: NDArray[np.uint8]
+    multiplier: np.uint64
+    shift: np.uint64
+
+    @classmethod
+    def of(cls, keys: Ordinals, multiplier: int) -> "_Filter":
+        size = max(4, (PLACES_PER_PAIR * BITS_PER_PLACE * len(keys)).bit_length())
+        shift = np.uint64(64 - size)
+        is_set = np.zeros(1 << size, dtype=np.bool_)
+        is_set[_hashed(keys, np.uint64(multiplier), shift)] = True
+        return cls(np.packbits(is_set, bitorder="little"), np.uint64(multiplier), shift)
+
+    def passed(self, keys: Ordinals) -> Ordinals:
+        """The positions of keys that may be there."""
+        hashes = _hashed(keys, self.multiplier, self.shift)
+        found = self.bits[hashes >> 3]
+        found >>= (hashes & 7).astype(np.uint8)
+        found &= 1
+        return np.flatnonzero(found)
 
 
 class _Table(NamedTuple):
@@ -43,9 +78,7 @@ class _Table(NamedTuple):
 
     def at(self, keys: Ordinals) -> Stored:
         """The pair that each key could be, or -1."""
-        hashes = keys.view(np.uint64) * self.multiplier
-        hashes >>= self.shift
-        found: Stored = self.places[hashes.view(np.int64)]
+        found: Stored = self.places[_hashed(keys, self.multiplier, self.shift)]
         return found
 
 
@@ -58,6 +91,7 @@ class PairIndex:
     """The first entry of each pair, in the adjacency."""
     counts: Stored | None
     """How many entries each pair has; None: one."""
+    filter: _Filter
     tables: tuple[_Table, ...]
     rest: Ordinals
     """Pairs that found no place, ascending."""
@@ -75,45 +109,57 @@ class PairIndex:
             keys, positions = keys[first], positions[first]
         lows = narrow(positions, len(graph.neighbours) + 1)
         tables, rest = _tables(keys)
-        return cls(width, keys, lows, counts, tables, rest)
+        return cls(width, keys, lows, counts, _Filter.of(keys, FILTER_MULTIPLIER), tables, rest)
 
     @property
     def nbytes(self) -> int:
-        arrays = [self.keys, self.lows, self.rest, *(table.places for table in self.tables)]
+        arrays = [self.keys, self.lows, self.rest, self.filter.bits]
+        arrays += [table.places for table in self.tables]
         return sum(a.nbytes for a in arrays) + (0 if self.counts is None else self.counts.nbytes)
 
-    def ranges(self, origins: Ordinals, targets: Ordinals) -> Ranges:
-        """Where the entries from each origin to its own target are: empty if it has none."""
-        lows = np.zeros(len(origins), dtype=np.int64)
-        counts = np.zeros(len(origins), dtype=np.int64)
+    def matches(self, origins: Ordinals, targets: Ordinals) -> Matches:
+        """Of each origin and its own target, those with an entry between them."""
+        nothing = np.empty(0, dtype=np.int64)
+        rows, pairs = [nothing], [nothing]
         for start in range(0, len(origins), PAIRS_AT_A_TIME):
             part = slice(start, start + PAIRS_AT_A_TIME)
-            rows, pairs = self._find(origins[part] * self.width + targets[part])
-            rows += start
-            lows[rows] = self.lows[pairs]
-            counts[rows] = 1 if self.counts is None else self.counts[pairs]
-        return Ranges(lows, counts)
+            self._find(origins[part] * self.width + targets[part], start, rows, pairs)
+        found = np.concatenate(pairs)
+        counts = np.ones(len(found), np.int64) if self.counts is None else self.counts[found]
+        ranges = Ranges(
+            *(column.astype(np.int64, copy=False) for column in (self.lows[found], counts))
+        )
+        return Matches(np.concatenate(rows), ranges)
 
-    def _find(self, wanted: Ordinals) -> tuple[Ordinals, Ordinals]:
-        """Which of the wanted pairs there are, and each one's number."""
-        rows, pairs = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-        left = np.arange(len(wanted))
+    def _find(
+        self, wanted: Ordinals, start: int, rows: list[Ordinals], pairs: list[Ordinals]
+    ) -> None:
+        """Add those of the wanted pairs that there are, and each one's number."""
+        left = self.filter.passed(wanted)
+        wanted = wanted[left]
+        left += start
         for table in self.tables:
             at = table.at(wanted)
-            # At an empty place there is no pair, here or in a later table.
-            taken = np.flatnonzero(at >= 0)
-            at, wanted, left = at[taken], wanted[taken], left[taken]
             is_it = self.keys[at] == wanted
             rows.append(left[is_it])
             pairs.append(at[is_it].astype(np.int64))
-            wanted, left = wanted[~is_it], left[~is_it]
-        if len(self.rest) and len(left):
+            # At an empty place there is no pair, here or in a later table.
+            more = np.flatnonzero(~is_it & (at >= 0))
+            if not len(more):
+                return
+            wanted, left = wanted[more], left[more]
+        if len(self.rest):
             keys = self.keys[self.rest]
-            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-            is_it = keys[at] == wanted
+            near = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            is_it = keys[near] == wanted
             rows.append(left[is_it])
-            pairs.append(self.rest[at[is_it]])
-        return np.concatenate(rows), np.concatenate(pairs)
+            pairs.append(self.rest[near[is_it]])
+
+
+def _hashed(keys: Ordinals, multiplier: np.uint64, shift: np.uint64) -> Ordinals:
+    hashes = keys.view(np.uint64) * multiplier
+    hashes >>= shift
+    return hashes.view(np.int64)
 
 
 def _tables(keys: Ordinals) -> tuple[tuple[_Table, ...], Ordinals]:
@@ -122,9 +168,7 @@ def _tables(keys: Ordinals) -> tuple[tuple[_Table, ...], Ordinals]:
     for multiplier in MULTIPLIERS:
         bits = max(4, (PLACES_PER_PAIR * len(left)).bit_length())
         places = narrow(np.full(1 << bits, -1, dtype=np.int64), len(keys) + 1)
-        hashes = keys[left].view(np.uint64) * np.uint64(multiplier)
-        hashes >>= np.uint64(64 - bits)
-        at = hashes.view(np.int64)
+        at = _hashed(keys[left], np.uint64(multiplier), np.uint64(64 - bits))
         places[at] = left
         tables.append(_Table(places, np.uint64(multiplier), np.uint64(64 - bits)))
         left = left[places[at] != left]
