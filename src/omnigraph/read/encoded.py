@@ -38,7 +38,9 @@ class Encoded:
 
     @property
     def nbytes(self) -> int:
-        return self.codes.nbytes + (0 if self.values is None else int(self.values.nbytes))
+        """Without the room, which other versions may share."""
+        own = self.codes.nbytes if self.room is None else 0
+        return own + (0 if self.values is None else int(self.values.nbytes))
 
     def followed(
         self, kept: Ordinals | None, fresh: Callable[[], pa.Array | None]

@@ -39,7 +39,9 @@ class _Part:
 
     @property
     def nbytes(self) -> int:
-        return int(self.values.nbytes) + (0 if self.rows is None else self.rows.nbytes)
+        """Without the room, which other versions may share."""
+        own = 0 if self.room is not None else int(self.values.nbytes)
+        return own + (0 if self.rows is None else self.rows.nbytes)
 
     def take(self, rows: Ordinals) -> pa.Array:
         return self.values.take(pa.array(rows if self.rows is None else self.rows[rows]))
@@ -81,6 +83,11 @@ class Stacked:
     @property
     def nbytes(self) -> int:
         return sum(part.nbytes for part in self._parts)
+
+    @property
+    def room(self) -> Room | None:
+        """What the first part lies in, if others share it; no other part grows."""
+        return self._parts[0].room
 
     @property
     def count(self) -> int:

@@ -216,7 +216,8 @@ class Tables:
         key = self._adjacency_key(steps, origin, target, has_edges=graph.edges is not None)
         if self._cache.peek(key) is not graph:
             return PairIndex.of(graph)
-        return self._cache.get(("pairs", key), lambda: PairIndex.of(graph))
+        family = ("pairs", key.family)
+        return self._cache.get(("pairs", key), lambda: PairIndex.of(graph), family=family)
 
     def _adjacency_key(
         self, steps: Sequence[EdgeStep], origin: Space, target: Space, *, has_edges: bool

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from omnigraph.read import stacked
 from omnigraph.read.stacked import Stacked
+from omnigraph.read.topology.cache import RuntimeCache
 
 values = st.lists(st.none() | st.sampled_from(["", "a", "b"]), max_size=5)
 Change = list[str | None] | set[int]
@@ -98,3 +99,14 @@ def test_a_column_that_grew_is_not_copied_again() -> None:
         column = column.followed_by(pa.array([number]))
         assert column.whole.buffers()[1].address == grown
     assert column.whole.to_pylist() == [*range(1000), 1, *range(100)]
+
+
+def test_memory_that_versions_share_counts_once() -> None:
+    cache, column = RuntimeCache(), Stacked.of(pa.array(range(1000)))
+    assert column.whole.nbytes == column.nbytes
+    for number in range(3):
+        column = column.followed_by(pa.array([number]))
+        assert len(column.whole) == column.count
+        cache.get(number, lambda column=column: column)  # type: ignore[misc]
+    assert column.room is not None
+    assert cache.nbytes == column.room.nbytes >= column.whole.nbytes

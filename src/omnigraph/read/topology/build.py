@@ -32,7 +32,8 @@ class Ends:
 
     @property
     def nbytes(self) -> int:
-        return self.sources.nbytes + self.targets.nbytes
+        """Without the room, which other versions may share."""
+        return 0 if self.room is not None else self.sources.nbytes + self.targets.nbytes
 
     def followed_by(self, more: "Ends") -> "Ends":
         """With more edges behind; the ends that are there are not copied where there is room."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable
 from typing import NamedTuple, Protocol, TypeVar, cast
 
 from omnigraph.base.recent import Recent
-from omnigraph.read.topology.csr import Adjacency, Room
+from omnigraph.read.topology.csr import Room
 from omnigraph.read.topology.disk import DiskCache
 
 __all__ = ["LIMIT_CACHE_BYTES", "RuntimeCache"]
@@ -163,4 +163,6 @@ class RuntimeCache:
 
 
 def _room_of(entry: Weighed) -> Room | None:
-    return entry.room if isinstance(entry, Adjacency) else None
+    room = getattr(entry, "room", None)
+    assert room is None or isinstance(room, Room), "a room is what versions share"
+    return room
