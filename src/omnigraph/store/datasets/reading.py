@@ -197,24 +197,27 @@ class Dataset:
         The two may be versions of any two lines.
         """
         theirs = {piece.files: piece for piece in other.pieces}
-        own, parts = [], []
+        columns = ["id", WRITTEN_AT]
+        own, some = [], [np.empty(0, dtype=np.uint64)]
         for piece in self.pieces:
             twin = theirs.get(piece.files)
             if twin is None:
                 own.append(piece.id)
             elif twin.deletions != piece.deletions:
-                parts.append(self._row_ids_beside(other, piece.id, twin.id))
-        if own:
-            parts.append(self.scan([], with_row_id=True, fragment_ids=own)[ROW_ID].to_numpy())
-        row_ids = np.concatenate([np.empty(0, dtype=np.uint64), *parts])
-        return self.rows_at(row_set(row_ids), ["id", WRITTEN_AT])
+                some.append(self._row_ids_beside(other, piece.id, twin.id))
+        rows = self.rows_at(row_set(np.concatenate(some)), columns)
+        if not own:
+            return rows
+        return pa.concat_tables([rows, self.scan(columns, with_row_id=True, fragment_ids=own)])
 
     def _row_ids_beside(self, other: "Dataset", here: int, there: int) -> NDArray[np.uint64]:
         """Of a fragment with the same files as one of `other`, the rows that are gone there."""
         rows = self.scan([], with_row_id=True, with_row_address=True, fragment_ids=[here])
-        places = rows[ROW_ADDRESS].to_numpy() & IN_FRAGMENT
-        is_gone = np.isin(places, other.addresses(there) & IN_FRAGMENT, invert=True)
-        return np.asarray(rows[ROW_ID].to_numpy()[is_gone])
+        ours = rows[ROW_ADDRESS].to_numpy() & IN_FRAGMENT
+        theirs = other.addresses(there) & IN_FRAGMENT
+        is_gone = np.ones(int(max(ours.max(initial=0), theirs.max(initial=0))) + 1, dtype=np.bool_)
+        is_gone[theirs] = False
+        return np.asarray(rows[ROW_ID].to_numpy()[is_gone[ours]])
 
     def addresses(self, fragment_id: int) -> NDArray[np.uint64]:
         """Where each row of a fragment lies in it, ascending: deleted rows are missing."""
