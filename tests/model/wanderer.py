@@ -67,10 +67,10 @@ FOUNDING = Load(
 class Wanderer:
     """Thinks of the next steps. It knows the model, so most of what it does makes sense."""
 
-    def __init__(self, seed: int, *, has_process: bool) -> None:
+    def __init__(self, seed: int, *, has_process: bool = False, first_number: int = 100) -> None:
         self._random = random.Random(seed)
         self._has_process = has_process
-        self._fresh_number = 100
+        self._fresh_number = first_number
         self._waiting: list[Step] = [FOUNDING]
 
     def next(self, model: Model) -> Step:
@@ -108,7 +108,7 @@ class Wanderer:
     def _change(self, model: Model) -> Iterator[Step]:
         branch = self._branch(model)
         for _ in range(self._random.randint(1, 2)):
-            yield self._mutation(model, branch)
+            yield self.mutation(model, branch)
 
     def _load(self, model: Model) -> Iterator[Step]:
         branch = self._branch(model)
@@ -137,12 +137,12 @@ class Wanderer:
             yield MakeBranch(branch, onto)
         for _ in range(draw.randint(1, 3)):
             for _ in range(draw.randint(0, 3)):
-                yield self._mutation(model, onto)
+                yield self.mutation(model, onto)
             yield Merge(onto, branch)
             if draw.random() < 0.3:
                 yield Tidy(branch)
             for _ in range(draw.randint(0, 3)):
-                yield self._mutation(model, onto, on=branch)
+                yield self.mutation(model, onto, on=branch)
             yield Merge(branch, onto)
 
     def _twins(self, model: Model) -> Iterator[Step]:
@@ -176,16 +176,16 @@ class Wanderer:
         source = self._branch(model)
         for _ in range(self._random.randint(1, 2)):
             yield MakeBranch(name, source)
-            yield self._mutation(model, source, on=name)
+            yield self.mutation(model, source, on=name)
             if self._random.random() < 0.5:
-                yield self._mutation(model, source)
+                yield self.mutation(model, source)
             yield DropBranch(name)
 
     def _crash(self, model: Model) -> Iterator[Step]:
         branch = self._branch(model)
         steps: list[Write] = [
-            self._mutation(model, branch),
-            self._mutation(model, branch),
+            self.mutation(model, branch),
+            self.mutation(model, branch),
             Load(branch, *self._rows(model.world(branch))),
             Tidy(branch),
             Merge(*self._direction(model)),
@@ -216,7 +216,7 @@ class Wanderer:
             return self._random.choice(useful)
         return self._random.choice(pairs or [(MAIN, MAIN)])
 
-    def _mutation(self, model: Model, like: str, *, on: str | None = None) -> Mutate:
+    def mutation(self, model: Model, like: str, *, on: str | None = None) -> Mutate:
         """A change that makes sense on the branch `like`."""
         world, many = model.world(like), self._random.choice([1, 1, 1, 2, 3])
         if self._random.random() < 0.4:
