@@ -35,7 +35,8 @@ class ModelCommit:
     id: str
     world: World
     parents: tuple[str, ...]
-    is_upkeep: bool = False
+    same_rows_as: str | None = None
+    """Where the rows come from, if they are not its own."""
 
 
 @dataclass
@@ -65,18 +66,27 @@ class Model:
                 ahead += self.commits[current].parents
         return found
 
-    def has_nothing_that_lacks(self, source: str, target: str) -> bool:
-        """Whether the target has no change that the source does not have too."""
-        theirs = self.ancestors(self.lines[source][-1])
-        for commit in reversed(self.lines[target]):
-            if commit in theirs:
-                return True
-            if not self.commits[commit].is_upkeep:
-                return False
-        return False
+    def origin(self, commit: str) -> str:
+        """The commit that first showed these rows: upkeep shows its parent's, a merge its source's.
+
+        What a deleted branch took over from others is not known any more.
+        """
+        reachable = self.reachable
+        while commit in reachable and (same := self.commits[commit].same_rows_as) is not None:
+            commit = same
+        return commit
+
+    def has_had(self, branch: str, other: str) -> bool:
+        """Whether the branch has ever held exactly what the other holds now."""
+        wanted = self.origin(self.lines[other][-1])
+        return any(self.origin(c) == wanted for c in self.ancestors(self.lines[branch][-1]))
 
     def is_up_to_date(self, source: str, target: str) -> bool:
-        return self.lines[source][-1] in self.ancestors(self.lines[target][-1])
+        return self.has_had(target, source)
+
+    def can_merge(self, source: str, target: str) -> bool:
+        """Whether the target has no change that the source does not have too."""
+        return self.has_had(source, target)
 
     def overlapping(self, name: str) -> bool:
         """Whether a branch has this name, or is a folder on the way to it, or the reverse."""
@@ -150,7 +160,7 @@ class Merge:
             return (BranchMissing,)
         if model.is_up_to_date(self.source, self.branch):
             return ()
-        return () if model.has_nothing_that_lacks(self.source, self.branch) else (Unsupported,)
+        return () if model.can_merge(self.source, self.branch) else (Unsupported,)
 
     def after(self, model: Model) -> World:
         if model.is_up_to_date(self.source, self.branch):
@@ -278,12 +288,14 @@ def record(
             changes, world = changes + 1, after
         assert commit.parent_commit_id == line[-1], "each commit stands on the one before"
         parents: tuple[str, ...] = (line[-1],)
+        same_rows_as = line[-1] if is_upkeep else None
         if commit.kind == "merge":
             assert source is not None
             assert commit.merged_parent_commit_id == model.lines[source][-1]
-            parents += (model.lines[source][-1],)
+            same_rows_as = model.lines[source][-1]
+            parents += (same_rows_as,)
         model.commits[commit.graph_commit_id] = ModelCommit(
-            commit.graph_commit_id, world, parents, is_upkeep
+            commit.graph_commit_id, world, parents, same_rows_as
         )
         line.append(commit.graph_commit_id)
     assert changes <= 1, "one step is one change"

@@ -210,7 +210,7 @@ class Wanderer:
         useful = [
             (one, other)
             for one, other in pairs
-            if not model.is_up_to_date(one, other) and model.has_nothing_that_lacks(one, other)
+            if not model.is_up_to_date(one, other) and model.can_merge(one, other)
         ]
         if useful and self._random.random() < 0.7:
             return self._random.choice(useful)
