@@ -30,6 +30,7 @@ from omnigraph.write.writer import OnConflict
 from tests.crash.dying import OLD, SCENARIOS, Contents
 from tests.crash.faulty import store_of
 from tests.places import let_leases_end
+from tests.processes import PATIENCE_S
 from tests.store_contract.builders import (
     changes,
     contents,
@@ -86,7 +87,7 @@ class Pauses:
     def reach(self, point: Failpoint) -> None:
         if point is self._point and not self.is_there.is_set():
             self.is_there.set()
-            assert self.may_go_on.wait(60)
+            assert self.may_go_on.wait(PATIENCE_S)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_a_writer_that_does_not_know_that_it_lost_its_lease_changes_nothing(
     pauses = Pauses(point)
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(EDIT.write, late, pauses)
-        assert pauses.is_there.wait(60)
+        assert pauses.is_there.wait(PATIENCE_S)
         let_leases_end(late)
         owner = open_store(bucket)
         put(owner, OTHERS[other], on_conflict=OnConflict.PREPARE_AGAIN)
@@ -130,7 +131,7 @@ def test_from_the_first_act_of_a_new_owner_no_earlier_one_can_publish(bucket: st
     pauses = Pauses(Failpoint.AFTER_LAND_ALL)
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(EDIT.write, late, pauses)
-        assert pauses.is_there.wait(60)
+        assert pauses.is_there.wait(PATIENCE_S)
         let_leases_end(late)
         owner = open_store(bucket)
         with owner.fence(MAIN) as held:
@@ -186,7 +187,7 @@ def test_two_unfinished_writes_that_are_in_each_others_way_are_both_undone(bucke
     pauses = Pauses(Failpoint.AFTER_STAGE)
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(EDIT.write, late, pauses)
-        assert pauses.is_there.wait(60)
+        assert pauses.is_there.wait(PATIENCE_S)
         let_leases_end(late)
 
         def let_the_late_one_leave_its_note() -> None:
@@ -233,7 +234,7 @@ def test_of_two_branches_of_one_name_the_one_made_by_the_owner_counts(
     late = store_of(bucket, lease_s=1_000_000, datasets=forks_late, clock=FastClock())
     with ThreadPoolExecutor(1) as pool:
         making = pool.submit(late.create_branch, work)
-        assert pauses.is_there.wait(60)
+        assert pauses.is_there.wait(PATIENCE_S)
         let_leases_end(late)
         owner = open_store(bucket)
         owner.create_branch(work)
@@ -249,7 +250,8 @@ def test_of_two_branches_of_one_name_the_one_made_by_the_owner_counts(
 
 # For real ----------------------------------------------------------------------------------------
 
-LEASE_S = 1.0
+# Long enough that no writer loses it on a busy machine, unless it stands still.
+LEASE_S = 4.0
 
 
 class StopsAt:

@@ -1,13 +1,12 @@
 """Processes that mutate one branch at once: keys stay unique, no change is lost, losers know."""
 
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
 from omnigraph import Graph
 from omnigraph.base.errors import ConflictError, ConstraintViolated
+from tests import processes
 
 SCHEMA = """
 node Person { name: String @key  nick: String @unique }
@@ -72,7 +71,7 @@ def test_processes_that_mutate_one_branch_lose_nothing(
     people = [f'insert Person {{ name: "{name}", nick: "{name}" }}' for name in names]
     tallies = [f'insert Tally {{ name: "{name}", value: 0 }}' for name in ("shared", *names)]
     graph.mutate(f"query q() {{ {' '.join([*people, *tallies])} }}")
-    with ProcessPoolExecutor(writers, mp_context=get_context("spawn")) as pool:
+    with processes.pool(writers) as pool:
         parts = [pool.submit(take_part, graph.uri, name, rounds) for name in names]
         won = [part.result()[1] for part in parts]
 

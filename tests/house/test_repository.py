@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import omnigraph
+from tests.processes import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -130,7 +131,9 @@ def test_tests_of_one_group_share_a_worker(tmp_path: Path) -> None:
         "    (request.config.rootpath / f'{worker_id}.{n}').touch()\n"
     )
     command = [sys.executable, "-m", "pytest", "-q", "-n2", "--dist=loadgroup", "-c", "/dev/null"]
-    subprocess.run([*command, f"--rootdir={tmp_path}", str(tmp_path)], check=True, timeout=60)
+    subprocess.run(
+        [*command, f"--rootdir={tmp_path}", str(tmp_path)], check=True, timeout=PATIENCE_S
+    )
     left = [path.stem for path in tmp_path.glob("gw*.*")]
     assert len(left) == 8
     assert len(set(left)) == 1

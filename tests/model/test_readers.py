@@ -7,9 +7,8 @@ one writer, which knows what the branch holds and writes down from when to when.
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,6 +20,7 @@ from omnigraph.base.errors import BranchMissing, OmnigraphError
 from omnigraph.engine.settings import Settings
 from omnigraph.read import tables
 from omnigraph.read.topology import disk
+from tests import processes
 from tests.model.questions import CONTENTS, OTHERS, Question
 from tests.model.steps import MAIN, Model, ModelCommit, Tidy
 from tests.model.wanderer import FOUNDING, Wanderer
@@ -197,7 +197,7 @@ def test_what_a_reader_is_told_held_while_it_asked(
 
     is_over = threading.Event()
     branches = [MAIN, STILL, "draft", "main.x"]
-    process = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+    process = processes.pool(1)
     with process, ThreadPoolExecutor(READERS + 2) as threads:
         readers = [
             threads.submit(read_on, graph, branches, seed=seed, is_over=is_over)

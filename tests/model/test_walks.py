@@ -5,9 +5,8 @@ A walk that fails is told as a short program. `--deep` takes hundreds of walks.
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
 from itertools import count
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from omnigraph.read import tables
 from omnigraph.read.probes import TraversalMode
 from omnigraph.read.topology import disk
 from omnigraph.write import upkeep
+from tests import processes
 from tests.buckets import bucket_access, bucket_variables
 from tests.model.failing import cut_down, retrace, told, wander
 from tests.model.walk import Ground
@@ -43,7 +43,7 @@ def small_is_worth_keeping(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def elsewhere() -> Iterator[Executor]:
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+    with processes.pool(1) as process:
         yield process
 
 

@@ -7,7 +7,6 @@ process, which loads what it is told to by way of the public `Graph`.
 import multiprocessing
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -15,17 +14,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pyspark
 
-from omnigraph.base.errors import OmnigraphError
+from omnigraph.base.errors import OmnigraphError, SparkFailed
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.results import LoadResult
 from omnigraph.engine.settings import Settings
 from omnigraph.pipeline.java import find_java_home
 from omnigraph.pipeline.session import Spark, SparkSettings
+from tests.processes import PATIENCE_S, end_with_parent, under_a_warden
 
 T = TypeVar("T")
 
@@ -33,7 +34,6 @@ REPOSITORY = Path(__file__).parents[2]
 
 # The second compiler and the parallel collector pay off in programs that run for longer than these.
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
-START_S = 60
 RUNS = "CoarseGrainedExecutorBackend"
 
 # Small tables: two parts of a shuffle are enough, and a heartbeat tells early of what has died.
@@ -72,10 +72,10 @@ class Server:
 
     def executors(self) -> list[int]:
         """The processes that run tasks for a driver now."""
-        servers = {process.pid for process in self.processes}
-        return [
-            pid for pid, parent, words in _processes() if parent in servers and "Coarse" in words
-        ]
+        found = [*_processes()]
+        wardens = {process.pid for process in self.processes}
+        servers = {pid for pid, parent, _ in found if parent in wardens}
+        return [pid for pid, parent, words in found if parent in servers and "Coarse" in words]
 
 
 @contextmanager
@@ -124,15 +124,9 @@ def _spark(
 ) -> Path:
     home = Path(pyspark.__file__).parent
     with log.open("wb") as output:
-        processes.append(
-            subprocess.Popen(
-                [home / "bin" / program, *arguments],
-                env={**os.environ, **_surroundings(), "SPARK_HOME": str(home)},
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        )
+        environment = {**os.environ, **_surroundings(), "SPARK_HOME": str(home)}
+        command = [str(home / "bin" / program), *arguments]
+        processes.append(under_a_warden(command, environment=environment, output=output))
     return log
 
 
@@ -149,7 +143,7 @@ def _surroundings() -> dict[str, str]:
 
 def _told(log: Path, pattern: str, processes: list[subprocess.Popen[bytes]]) -> str:
     """What a server's log says once it is up."""
-    deadline = time.monotonic() + START_S
+    deadline = time.monotonic() + PATIENCE_S
     while (found := re.search(pattern, log.read_text(errors="replace"))) is None:
         is_alive = all(process.poll() is None for process in processes)
         assert is_alive and time.monotonic() < deadline, log.read_text(errors="replace")[-2000:]
@@ -163,9 +157,9 @@ def _stopped_at_the_end() -> Iterator[list[subprocess.Popen[bytes]]]:
     try:
         yield processes
     finally:
-        # A worker starts executors, and they Python: each server leads a session of its own.
         for process in reversed(processes):
-            os.killpg(process.pid, signal.SIGKILL)
+            assert process.stdin is not None
+            process.stdin.close()
             process.wait()
 
 
@@ -194,24 +188,38 @@ def _processes() -> Iterator[tuple[int, int, str]]:
 
 
 class Driver:
-    """Runs functions, one after the other, in one process that keeps its Spark session."""
+    """Runs functions, one after the other, in one process that keeps its Spark session.
+
+    It starts afresh when nobody took its last answer, since whoever asked has failed or run out of
+    time meanwhile, and when its Spark has failed: so no test suffers from the one before.
+    """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(dict(environment), theirs))
-        self._process.start()
-        theirs.close()
+        self._environment = dict(environment)
+        self._running: tuple[BaseProcess, Connection] | None = None
+        self._asked = 0
+        self._is_waiting = False
 
     def start(self, work: Callable[..., T], *arguments: Any, **options: Any) -> None:
-        self._pipe.send((work, arguments, options))
+        if self._is_waiting or (self._running is not None and not self._running[0].is_alive()):
+            self._end(is_patient=False)
+        self._asked += 1
+        self._is_waiting = True
+        self._pipe().send((self._asked, work, arguments, options))
 
     def answer(self) -> Any:
         """What the work that was started gave; its error is raised here."""
-        is_error, answer = self._pipe.recv()
-        if is_error:
-            raise answer
-        return answer
+        assert self._running is not None, "nothing was asked"
+        _, pipe = self._running
+        assert pipe.poll(PATIENCE_S), "the driver does not answer"
+        number, is_error, answer = pipe.recv()
+        assert number == self._asked, "this is the answer to another question"
+        self._is_waiting = False
+        if not is_error:
+            return answer
+        if isinstance(answer, SparkFailed):
+            self._end(is_patient=False)
+        raise answer
 
     def run(self, work: Callable[..., T], *arguments: Any, **options: Any) -> T:
         self.start(work, *arguments, **options)
@@ -219,10 +227,27 @@ class Driver:
         return answer
 
     def stop(self) -> None:
-        self._pipe.close()
-        self._process.join(30)
-        self._process.kill()
-        self._process.join()
+        self._end(is_patient=not self._is_waiting)
+
+    def _pipe(self) -> Connection:
+        if self._running is None:
+            context = multiprocessing.get_context("spawn")
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(self._environment, theirs))
+            process.start()
+            theirs.close()
+            self._running = process, ours
+        return self._running[1]
+
+    def _end(self, *, is_patient: bool) -> None:
+        """Without its process Spark ends by itself; with patience, in good order."""
+        if self._running is not None:
+            process, pipe = self._running
+            pipe.close()
+            process.join(30 if is_patient else 0)
+            process.kill()
+            process.join()
+        self._running, self._is_waiting = None, False
 
 
 def cluster_environment(server: Server) -> dict[str, str]:
@@ -257,15 +282,16 @@ HELD: list[Graph] = []
 
 
 def _serve(environment: Mapping[str, str], pipe: Connection) -> None:
+    end_with_parent()
     os.environ.update(environment)
     while True:
         try:
-            work, arguments, options = pipe.recv()
+            number, work, arguments, options = pipe.recv()
         except EOFError:
             break
         try:
-            pipe.send((False, work(*arguments, **options)))
+            pipe.send((number, False, work(*arguments, **options)))
         except OmnigraphError as error:
-            pipe.send((True, error))
+            pipe.send((number, True, error))
     for graph in HELD:
         graph.close()

@@ -23,6 +23,7 @@ from tests.pipeline.clusters import (
     spark_there,
 )
 from tests.pipeline.world import edge, node, text
+from tests.processes import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster")]
 
@@ -130,10 +131,11 @@ def set_aside(directory: Path) -> list[str]:
 
 
 def test_tasks_run_on_both_workers(cluster: Server, cluster_driver: Driver) -> None:
-    deadline = time.monotonic() + 60
+    def are_both_at_work() -> bool:
+        return len({*cluster_driver.run(ancestors_of_tasks)} & {*cluster.executors()}) == 2
+
     # One of them may just be starting.
-    while len({*cluster_driver.run(ancestors_of_tasks)} & {*cluster.executors()}) < 2:
-        assert time.monotonic() < deadline, "one of the workers does nothing"
+    wait_until(are_both_at_work, "one of the workers does nothing")
 
 
 def ancestors_of_tasks() -> list[int]:
@@ -147,20 +149,36 @@ def ancestors_here(_: int) -> list[int]:
     return ancestors(os.getpid())
 
 
-def test_progress_is_told_over_connect_while_tasks_run(connect_driver: Driver) -> None:
-    heard = connect_driver.run(progress_there)
+def test_progress_is_told_over_connect_while_tasks_run(
+    connect_driver: Driver, tmp_path: Path
+) -> None:
+    heard = connect_driver.run(progress_there, str(tmp_path / "heard"))
     assert heard == sorted(heard)
     assert {*heard} & {1, 2, 3} and {*heard} <= {0, 1, 2, 3, 4}
 
 
-def progress_there() -> list[int]:
-    """Inside a driver: how many of four tasks were done, whenever that was told."""
+def progress_there(marker: str) -> list[int]:
+    """Inside a driver: how many of four tasks were done, whenever that was told.
+
+    The last task does not end before one that did has been told of.
+    """
     spark, heard = spark_there(), list[int]()
+
+    def hear(done: int) -> None:
+        heard.append(done)
+        if done:
+            Path(marker).touch()
+
     before = spark.session.conf.get("spark.connect.progress.reportInterval", "2s")
     spark.session.conf.set("spark.connect.progress.reportInterval", "100ms")
-    spark.run([0.5] * 4, time.sleep, doing="sleeping", on_progress=heard.append)
+    spark.run([None, None, None, marker], wait_for_file, doing="waiting", on_progress=hear)
     spark.session.conf.set("spark.connect.progress.reportInterval", before)
     return heard
+
+
+def wait_for_file(path: str | None) -> None:
+    if path is not None:
+        wait_until(Path(path).exists, "no progress was told")
 
 
 def graph_with(place: Path) -> Graph:

@@ -35,6 +35,7 @@ from tests.pipeline.clusters import (
 )
 from tests.pipeline.test_resume import make_tasks_small
 from tests.pipeline.world import edge, node, text
+from tests.processes import PATIENCE_S, wait_until
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -80,13 +81,6 @@ class Place:
 
     def wait_for_a_task(self) -> None:
         wait_until(lambda: len(self.records()) > 1, "no task was ever done")
-
-
-def wait_until(is_so: Callable[[], bool], otherwise: str) -> None:
-    deadline = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.01)
 
 
 # Tasks and their processes ------------------------------------------------------------------------
@@ -256,7 +250,7 @@ def test_an_interrupted_job_ends_its_tasks_and_leaves_the_session(
 ) -> None:
     def sleep_and_tell(number: int) -> None:
         (tmp_path / f"began-{number}").touch()
-        time.sleep(8)
+        time.sleep(PATIENCE_S)
         (tmp_path / f"ended-{number}").touch()
 
     def interrupt() -> None:
@@ -289,10 +283,13 @@ def test_ctrl_c_ends_a_load_in_one_line_and_leaves_nothing(
         stderr=subprocess.PIPE,
         text=True,
     )
-    place.wait_for_a_task()
-    written = {file for record in place.records() for file in files_told_by(record)}
-    load.send_signal(signal.SIGINT)
-    out, told = load.communicate(timeout=60)
+    try:
+        place.wait_for_a_task()
+        written = {file for record in place.records() for file in files_told_by(record)}
+        load.send_signal(signal.SIGINT)
+        out, told = load.communicate(timeout=PATIENCE_S)
+    finally:
+        load.kill()
     assert load.returncode == 130
     assert out == ""
     assert told.splitlines()[-1] == "interrupted: nothing was loaded"

@@ -12,6 +12,7 @@ from omnigraph.pipeline.local import InProcess
 from omnigraph.pipeline.sources.lines import lines_before
 from omnigraph.pipeline.sources.pieces import LineRange
 from tests.graph.people import SCHEMA, write_ndjson
+from tests.processes import PATIENCE_S
 
 LOAD = """
 import sys
@@ -30,7 +31,7 @@ def test_a_local_load_starts_no_java_and_imports_no_spark(tmp_path: Path) -> Non
         env={"PATH": str(tmp_path), "HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
@@ -45,7 +46,7 @@ def test_an_engine_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 def test_tasks_run_side_by_side_and_answer_in_order() -> None:
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=PATIENCE_S)
 
     def work(number: int) -> int:
         both.wait()

@@ -23,6 +23,7 @@ from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline import load as load_module
 from omnigraph.pipeline.sources import plan as plan_module
 from tests.pipeline import damage
+from tests.processes import PATIENCE_S
 
 MODES = ("append", "merge", "overwrite")
 
@@ -336,7 +337,7 @@ def test_a_report_is_utf8_whatever_the_machine_writes_otherwise(tmp_path: Path) 
         [sys.executable, *strictly, "-c", REPORTED, str(tmp_path / "aside")],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     (report,) = tmp_path.glob("aside.partial-*/report.json")

@@ -34,6 +34,7 @@ from omnigraph.pipeline.sources.pieces import LineRange
 from omnigraph.pipeline.stage import Share, StageJob, stage_pieces
 from omnigraph.store.layout import GRAPH, STAGING
 from tests.pipeline.world import edge, node, text
+from tests.processes import PATIENCE_S
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }
@@ -298,7 +299,7 @@ class Paused:
         arguments = {"progress": self._pause, **options}
         self._thread = threading.Thread(target=self._load, args=(place, arguments))
         self._thread.start()
-        assert self._ready.wait(60)
+        assert self._ready.wait(PATIENCE_S)
 
     def go_on(self, failure: BaseException | None = None) -> None:
         self._failure = failure
@@ -315,7 +316,7 @@ class Paused:
     def _pause(self, phase: str, done: int, total: int) -> None:
         if phase == "publish" and not done:
             self._ready.set()
-            assert self._go.wait(60)
+            assert self._go.wait(PATIENCE_S)
             if self._failure is not None:
                 raise self._failure
 

@@ -16,6 +16,7 @@ from omnigraph.pipeline.launch import connect
 from omnigraph.pipeline.session import Spark, SparkSettings
 from omnigraph.pipeline.sources.lines import lines_before
 from omnigraph.pipeline.sources.pieces import LineRange
+from tests.processes import PATIENCE_S
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -123,7 +124,10 @@ def test_a_process_has_one_session_and_whoever_made_it_stops_it(spark: Spark) ->
 def test_a_server_that_does_not_answer_is_a_failure_of_spark(remote: str) -> None:
     """In a process of its own: this one has a session, which any other `open` joins."""
     ran = subprocess.run(
-        [sys.executable, "-c", UNREACHABLE, remote], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", UNREACHABLE, remote],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     assert ran.stdout.startswith(f"Spark failed while connecting to {remote}: ")
 
@@ -159,7 +163,7 @@ def test_a_session_that_can_not_begin_says_why_in_one_line(
         [sys.executable, "-c", REFUSED, json.dumps(settings)],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE_S,
     )
     assert (ran.stderr, ran.stdout.count("\n")) == ("", 1)
     assert ran.stdout.startswith(error)
@@ -210,7 +214,7 @@ def test_without_java_spark_runs_on_the_wheels_and_talks_only_to_its_log(tmp_pat
         env={"PATH": path_without_java(tmp_path / "bin"), "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE_S,
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
     assert len([*(tmp_path / ".cache/omnigraph/java").glob("*/bin/java")]) == 1

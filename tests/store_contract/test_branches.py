@@ -1,14 +1,12 @@
 """Branches: names, isolation, and forks that come only when something is written."""
 
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-
 import pytest
 
 from omnigraph.base.errors import ArgumentInvalid, BranchExists, BranchMissing
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.store.branches import check_branch_name
 from omnigraph.store.graph_store import GraphStore
+from tests import processes
 from tests.store_contract.builders import (
     KNOWS,
     PERSON,
@@ -150,7 +148,7 @@ def make_branch(place: str, name: str) -> bool:
 
 
 def test_of_many_processes_making_one_branch_one_succeeds(store: GraphStore) -> None:
-    with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as pool:
+    with processes.pool(3) as pool:
         made = list(pool.map(make_branch, [str(store.root)] * 3, ["a", "a", "a/b"]))
     assert made.count(True) == 1
     assert len(names(store)) == 2

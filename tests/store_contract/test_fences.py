@@ -5,7 +5,6 @@ import fcntl
 import json
 import os
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from omnigraph.store.fence import Fences, FileFences, Hold
 from omnigraph.store.lease import LeaseFences
 from omnigraph.store.root import BucketRoot
 from tests.buckets import CARELESS, bucket_access
+from tests.processes import PATIENCE_S, wait_until
 
 LEASE_S = 10.0
 
@@ -91,7 +91,7 @@ def test_who_waits_goes_in_as_soon_as_it_is_free(fences: Callable[[], Fences]) -
     inside: list[str] = []
 
     def wait() -> None:
-        with fences().hold("main", timeout_s=30):
+        with fences().hold("main", timeout_s=PATIENCE_S):
             inside.append("second")
 
     with fences().hold("main", timeout_s=0):
@@ -216,12 +216,22 @@ def test_an_answer_that_is_lost_loses_no_lease(clock: HeldClock) -> None:
     assert try_hold(leases(BucketObjects(store), clock)) == 0
 
 
-def test_a_holder_at_work_keeps_its_lease_however_long_it_takes(objects: BucketObjects) -> None:
+def test_a_holder_at_work_keeps_its_lease_however_long_it_takes(
+    objects: BucketObjects, clock: HeldClock
+) -> None:
+    lease_s = 0.3
+
     def short() -> LeaseFences:
-        return LeaseFences(objects, SystemClock(), place="memory", lease_s=1.5)
+        return LeaseFences(objects, clock, place="memory", lease_s=lease_s)
+
+    def ends_at_ms() -> int:
+        return int(json.loads(objects.get("__locks/main") or b"{}")["expires_at_ms"])
 
     with short().hold("main", timeout_s=0) as hold:
-        time.sleep(2.5)
+        for _ in range(3):
+            clock.pass_s(lease_s * 0.9)
+            renewed_ms = clock.now_ms() + round(1000 * lease_s)
+            wait_until(lambda due=renewed_ms: ends_at_ms() == due, "it was not renewed")  # type: ignore[misc]
         with pytest.raises(BranchBusy):
             try_hold(short())
         hold.check()

@@ -1,9 +1,7 @@
 """The manifest's compare-and-swap, raced by real processes, and its shape as history grows."""
 
 import itertools
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -21,6 +19,7 @@ from omnigraph.store.manifest import (
     TableEntry,
 )
 from omnigraph.store.transactions import DatasetRef
+from tests import processes
 from tests.store_contract.builders import datasets_at
 
 PERSON = TableKey("node:Person")
@@ -69,7 +68,7 @@ RACERS = 4
 @pytest.mark.parametrize(("place", "publishes"), [("disk", 25), ("s3", 4)], indirect=["place"])
 def test_racing_processes_lose_no_publish_and_fork_no_history(place: str, publishes: int) -> None:
     manifest = make_manifest(place)
-    with ProcessPoolExecutor(RACERS, mp_context=get_context("spawn")) as pool:
+    with processes.pool(RACERS) as pool:
         racers = [pool.submit(race, place, publishes) for _ in range(RACERS)]
         acknowledged = {commit for racer in racers for commit in racer.result()}
     line = manifest.commits(manifest.newest(None))

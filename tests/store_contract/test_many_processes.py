@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.store.changes import ChangeSet
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.writer import OnConflict
+from tests import processes
 from tests.store_contract.builders import (
     ages,
     changes,
@@ -85,7 +85,7 @@ def crowd(request: pytest.FixtureRequest) -> Crowd:
 
 @pytest.fixture
 def pool(crowd: Crowd) -> Iterator[ProcessPoolExecutor]:
-    with ProcessPoolExecutor(crowd.writers + 2, mp_context=get_context("spawn")) as pool:
+    with processes.pool(crowd.writers + 2) as pool:
         yield pool
 
 

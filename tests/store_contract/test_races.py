@@ -2,8 +2,6 @@
 
 import itertools
 import time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 import pytest
 
@@ -12,6 +10,7 @@ from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.store.changes import ChangeSet
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.writer import OnConflict
+from tests import processes
 from tests.store_contract.builders import (
     ages,
     changes,
@@ -93,7 +92,7 @@ def test_writers_lose_nothing_and_readers_see_whole_commits(
 ) -> None:
     make_graph(place, branches)
     years = times * WRITERS // len(branches)
-    with ProcessPoolExecutor(WRITERS + READERS, mp_context=get_context("spawn")) as pool:
+    with processes.pool(WRITERS + READERS) as pool:
         readers = [pool.submit(read_until, place, branches, years) for _ in range(READERS)]
         writers = [
             pool.submit(write_often, place, branch, times, OnConflict.PREPARE_AGAIN)
@@ -107,7 +106,7 @@ def test_writers_lose_nothing_and_readers_see_whole_commits(
 
 def test_a_writer_that_is_refused_has_no_effect(place: str, times: int) -> None:
     make_graph(place, [MAIN])
-    with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as pool:
+    with processes.pool(3) as pool:
         writers = [pool.submit(write_often, place, MAIN, times, OnConflict.RAISE) for _ in range(3)]
         done = sum(writer.result()[0] for writer in writers)
     assert done >= times

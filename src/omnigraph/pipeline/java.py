@@ -22,8 +22,9 @@ __all__ = ["JAVA_AT_LEAST", "find_java_home"]
 
 JAVA_AT_LEAST = 17
 
-# `java -version` takes a tenth of a second; one that hangs is as good as none.
-VERSION_TIMEOUT_S = 20
+# `java -version` takes a tenth of a second, and many times that on a busy machine; one that hangs
+# is as good as none.
+VERSION_TIMEOUT_S = 60
 
 WRAPPER = """\
 #!/bin/sh

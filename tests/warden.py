@@ -1,0 +1,30 @@
+"""Runs a command for as long as whoever asked for it lives.
+
+    python tests/warden.py <command> …
+
+It ends when the command does, or when its own standard input ends: that is when the process that
+started it closes it, or dies of whatever. Then the command goes, and all that it has started.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+
+def main() -> int:
+    command = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, start_new_session=True)
+
+    def end_with_parent() -> None:
+        sys.stdin.buffer.read()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(command.pid, signal.SIGKILL)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    return command.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
