@@ -1,7 +1,6 @@
 """Loads on a standalone cluster of two workers, and through Spark Connect."""
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,23 +129,20 @@ def set_aside(directory: Path) -> list[str]:
     return sorted(line for part in parts for line in part.read_text().splitlines())
 
 
-def test_tasks_run_on_both_workers(cluster: Server, cluster_driver: Driver) -> None:
-    def are_both_at_work() -> bool:
-        return len({*cluster_driver.run(ancestors_of_tasks)} & {*cluster.executors()}) == 2
-
-    # One of them may just be starting.
-    wait_until(are_both_at_work, "one of the workers does nothing")
+def test_tasks_run_on_both_workers(cluster: Server, cluster_driver: Driver, tmp_path: Path) -> None:
+    cluster_driver.run(meet_there, str(tmp_path))
+    assert {int(file.name) for file in tmp_path.iterdir()} == {*cluster.executors()}
 
 
-def ancestors_of_tasks() -> list[int]:
-    """Inside a driver: the processes that started those of some tasks."""
-    ran = spark_there().run(range(8), ancestors_here, doing="looking")
-    return [pid for one in ran for pid in one.result]
+def meet_there(place: str) -> None:
+    """Inside a driver: two tasks, neither of which ends before both have begun, each elsewhere."""
+    spark_there().run([place, place], meet_here, doing="meeting")
 
 
-def ancestors_here(_: int) -> list[int]:
-    time.sleep(0.1)
-    return ancestors(os.getpid())
+def meet_here(place: str) -> None:
+    _, executor, *_ = ancestors(os.getpid())
+    Path(place, str(executor)).touch()
+    wait_until(lambda: len([*Path(place).iterdir()]) == 2, "one of the workers does nothing")
 
 
 def test_progress_is_told_over_connect_while_tasks_run(
