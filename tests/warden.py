@@ -2,8 +2,9 @@
 
     python tests/warden.py <command> …
 
-It ends when the command does, or when its own standard input ends: that is when the process that
-started it closes it, or dies of whatever. Then the command goes, and all that it has started.
+It ends when the command does, with its exit code, or when its own standard input ends: that is when
+the process that started it closes it, or dies of whatever. Then the command goes, and all that it
+has started. Ctrl-C it passes on.
 """
 
 import contextlib
@@ -22,6 +23,7 @@ def main() -> int:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(command.pid, signal.SIGKILL)
 
+    signal.signal(signal.SIGINT, lambda *_: command.send_signal(signal.SIGINT))
     threading.Thread(target=end_with_parent, daemon=True).start()
     return command.wait()
 

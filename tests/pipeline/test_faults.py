@@ -35,7 +35,7 @@ from tests.pipeline.clusters import (
 )
 from tests.pipeline.test_resume import make_tasks_small
 from tests.pipeline.world import edge, node, text
-from tests.processes import PATIENCE_S, wait_until
+from tests.processes import PATIENCE_S, WARDEN, wait_until
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -283,20 +283,21 @@ def test_ctrl_c_ends_a_load_in_one_line_and_leaves_nothing(
     environment = cluster_environment(server) if server is not None else {}
     command = f"-m omnigraph load --mode append --data {place.source} {place.uri}"
     load = subprocess.Popen(
-        [sys.executable, *command.split()],
+        [sys.executable, WARDEN, sys.executable, *command.split()],
         env={**os.environ, **environment},
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    try:
+    with load:
         place.wait_for_a_task()
         written = {file for record in place.records() for file in files_told_by(record)}
         load.send_signal(signal.SIGINT)
-        out, told = load.communicate(timeout=PATIENCE_S)
-    finally:
-        load.kill()
-    assert load.returncode == 130
+        assert load.stdout is not None and load.stderr is not None
+        # Its input stays open: without it the load would be ended, not interrupted.
+        assert load.wait(PATIENCE_S) == 130
+        out, told = load.stdout.read(), load.stderr.read()
     assert out == ""
     assert told.splitlines()[-1] == "interrupted: nothing was loaded"
     assert "Traceback" not in told
