@@ -1,6 +1,7 @@
 """The past by commit, by manifest version and by time, on main and on branches."""
 
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,12 @@ def test_a_moment_that_is_not_there_is_named(
         graph.commit("01ARZ3ND")
     with pytest.raises(BranchMissing):
         graph.at(START, "nowhere")
+
+
+def test_what_is_held_of_a_branch_is_missing_once_the_branch_is_deleted(graph: Graph) -> None:
+    held = graph.snapshot("side")
+    graph.branch_delete("side")
+    with pytest.raises(CommitMissing):
+        held.query(QUERIES, "everyone")
+    with pytest.raises(CommitMissing):
+        held.export(BytesIO())

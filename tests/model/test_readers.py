@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from omnigraph import Graph
-from omnigraph.base.errors import BranchMissing, OmnigraphError
+from omnigraph.base.errors import MissingError, OmnigraphError
 from omnigraph.engine.settings import Settings
 from omnigraph.read import tables
 from omnigraph.read.topology import disk
@@ -156,7 +156,7 @@ def read_on(
         rows: list[dict[str, Any]] | OmnigraphError
         try:
             rows = graph.query(question.text, branch=branch).to_pylist()
-        except BranchMissing as missing:
+        except MissingError as missing:
             rows = missing
         readings.append(Reading(branch, question, start, time.monotonic(), rows))
         time.sleep(0.002)  # so that writers get their turn of the interpreter

@@ -8,10 +8,12 @@
 """
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.base.errors import CommitMissing, StorageFailed
 from omnigraph.engine.blob import Blob, find_blob
 from omnigraph.engine.export import Target, export
 from omnigraph.engine.maintain import index_infos
@@ -84,17 +86,18 @@ class At:
         """Run one read query of `source`; see `Graph.query`."""
         name, given = named(name, params)
         reader = self.reader
-        return ask(
-            as_source(source, QUERY),
-            name=name,
-            given=given,
-            snapshot=self.stored,
-            plans=reader.plans,
-            cache=reader.cache,
-            now_ms=reader.store.clock.now_ms(),
-            budget=self._budget(timeout_s, memory_bytes, cancel),
-            mode=reader.settings.traversal_mode,
-        )
+        with self._reading():
+            return ask(
+                as_source(source, QUERY),
+                name=name,
+                given=given,
+                snapshot=self.stored,
+                plans=reader.plans,
+                cache=reader.cache,
+                now_ms=reader.store.clock.now_ms(),
+                budget=self._budget(timeout_s, memory_bytes, cancel),
+                mode=reader.settings.traversal_mode,
+            )
 
     def explain(
         self,
@@ -107,21 +110,22 @@ class At:
         """The plan of a query; see `Graph.explain`."""
         name, given = named(name, params)
         text, reader = as_source(source, QUERY), self.reader
-        if not analyze:
-            return explain_plan(
-                text, name=name, snapshot=self.stored, plans=reader.plans, cache=reader.cache
+        with self._reading():
+            if not analyze:
+                return explain_plan(
+                    text, name=name, snapshot=self.stored, plans=reader.plans, cache=reader.cache
+                )
+            return analyze_plan(
+                text,
+                name=name,
+                given=given,
+                snapshot=self.stored,
+                plans=reader.plans,
+                cache=reader.cache,
+                now_ms=reader.store.clock.now_ms(),
+                budget=self._budget(),
+                mode=reader.settings.traversal_mode,
             )
-        return analyze_plan(
-            text,
-            name=name,
-            given=given,
-            snapshot=self.stored,
-            plans=reader.plans,
-            cache=reader.cache,
-            now_ms=reader.store.clock.now_ms(),
-            budget=self._budget(),
-            mode=reader.settings.traversal_mode,
-        )
 
     def blob(self, kind: str, type_: str, id_: str, name: str) -> Blob:
         """The bytes of a Blob property; see `Graph.blob`."""
@@ -143,21 +147,35 @@ class At:
         overwrite: bool = False,
     ) -> ExportResult:
         """Write the graph for others; see `Graph.export`."""
-        return export(
-            self.stored,
-            target,
-            schema_source=self.reader.store.schemas.source(self.stored.schema_hash),
-            types=types,
-            format_=format,
-            overwrite=overwrite,
-        )
+        with self._reading():
+            return export(
+                self.stored,
+                target,
+                schema_source=self.reader.store.schemas.source(self.stored.schema_hash),
+                types=types,
+                format_=format,
+                overwrite=overwrite,
+            )
 
     def stats(self) -> Statistics:
         """Rows, files and index coverage of every table, without reading a row."""
-        return gather(self.stored)
+        with self._reading():
+            return gather(self.stored)
 
     def indexes(self) -> list[IndexInfo]:
         return index_infos(self.stats())
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Files that can't be read are missing, if the commit went with its branch meanwhile."""
+        try:
+            yield
+        except StorageFailed as failure:
+            try:
+                self.reader.store.commit(self.stored.commit.id)
+            except CommitMissing as missing:
+                raise missing from failure
+            raise
 
     def _budget(
         self,
