@@ -56,7 +56,6 @@ def check(ground: Callable[[], Ground], seed: int, steps: int) -> None:
         )
 
 
-@pytest.mark.xfail(strict=False, reason="branches share caches and lines of tables too freely")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", seeds(QUICK_WALKS, DEEP_WALKS))
 def test_a_graph_agrees_with_a_plain_model_whatever_is_done(
@@ -87,7 +86,6 @@ def test_a_graph_agrees_with_a_plain_model_whatever_is_done(
     check(ground, seed, 60 if is_deep else 30)
 
 
-@pytest.mark.xfail(strict=False, reason="branches share caches and lines of tables too freely")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", seeds(QUICK_BUCKET_WALKS, DEEP_BUCKET_WALKS))
 def test_so_it_does_in_a_bucket(
