@@ -8,10 +8,8 @@ import pytest
 
 from omnigraph import Graph, OmnigraphError
 from omnigraph.base.errors import ConstraintViolated
-from omnigraph.base.ids import BranchName
 from omnigraph.base.span import SourceText
 from omnigraph.engine.mutate import prepare_mutation
-from omnigraph.engine.results import CommitInfo
 from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.ir import MutationQuery
 from tests.graph.people import QUERIES, SCHEMA
@@ -212,54 +210,6 @@ def test_an_upsert_keeps_the_row_that_it_replaces(graph: Graph) -> None:
     assert row_id() == before
 
 
-BIRTHDAY = 'update Person set { age: 50 } where email = "ada@x"'
-HIRE_EVE = 'insert Person { email: "eve@x", name: "Eve" }'
-
-
-@pytest.mark.parametrize(
-    ("mine", "theirs", "refusal"),
-    [
-        (HIRE_EVE, 'insert Person { email: "zoe@x", name: "Zoe" }', None),
-        (HIRE_EVE, 'insert Person { email: "eve@x", name: "Eva" }', None),
-        (HIRE_EVE, BIRTHDAY, None),
-        ('insert Knows { from: "alan@x", to: "ada@x" }', BIRTHDAY, None),
-        (
-            'insert Knows { from: "alan@x", to: "ada@x" }',
-            'delete Person where email = "ada@x"',
-            "constraint_violation",
-        ),
-        (BIRTHDAY, 'insert Company { name: "Looms" }', None),
-        (BIRTHDAY, HIRE_EVE, "read_set_conflict"),
-        ('delete Person where email = "ada@x"', BIRTHDAY, "read_set_conflict"),
-        (
-            'delete Person where email = "ada@x"',
-            'insert Knows { from: "alan@x", to: "ada@x" }',
-            "read_set_conflict",
-        ),
-    ],
-)
-def test_inserts_are_prepared_again_where_another_was_quicker_and_others_are_told(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch, mine: str, theirs: str, refusal: str | None
-) -> None:
-    other, take_fence = Graph.open(graph.uri), graph._store.fence
-    overtaken: list[CommitInfo | None] = []
-
-    def fence(name: BranchName) -> Any:
-        if not overtaken:  # what was prepared is now out of date
-            overtaken.append(other.mutate(f"query theirs() {{ {theirs} }}").commit)
-        return take_fence(name)
-
-    monkeypatch.setattr(graph._store, "fence", fence)
-    if refusal is None:
-        done = graph.mutate(f"query mine() {{ {mine} }}")
-        assert graph.commits(limit=2) == [done.commit, *overtaken]
-    else:
-        with pytest.raises(OmnigraphError) as caught:
-            graph.mutate(f"query mine() {{ {mine} }}")
-        assert caught.value.code == refusal
-        assert graph.commits(limit=1) == overtaken
-
-
 def test_a_branch_whose_target_moved_is_refused_with_a_way_out(graph: Graph) -> None:
     graph.branch_create("side")
     graph.mutate(QUERIES, "birthday", {"email": "ada@x", "age": 40}, branch="side")
@@ -301,7 +251,7 @@ def test_writers_of_different_tables_do_not_get_in_each_others_way(graph: Graph)
     def reads(text: str) -> frozenset[str]:
         query = compile_query(SourceText(text), snapshot.catalog)
         assert isinstance(query, MutationQuery)
-        work = prepare_mutation(query, snapshot, {}, now_ms=0).work
+        work = prepare_mutation(query, snapshot, {}, now_ms=0)
         assert work.reads is not None
         return frozenset(work.tables) | work.reads
 

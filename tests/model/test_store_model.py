@@ -33,6 +33,7 @@ from tests.store_contract.builders import (
     ages,
     changes,
     contents,
+    id_of,
     knows,
     make_store,
     open_store,
@@ -139,8 +140,8 @@ class GraphBesideDictionary(RuleBasedStateMachine):
         self.heal(name)
         work = compact_all if is_compaction else index_all
         kind = CommitKind.OPTIMIZE if is_compaction else CommitKind.INDEX
-        made = write(self.store, lambda now: work(self.store, now), branch=name, kind=kind)
-        if made is not None:
+        written = write(self.store, lambda now: work(self.store, now), branch=name, kind=kind)
+        if (made := id_of(written)) is not None:
             self.moved(name, made, self.model[name].held)
 
     @rule(data=st.data(), name=st.sampled_from(BRANCHES))

@@ -24,6 +24,7 @@ from omnigraph.write.stage import StagedFragments
 from omnigraph.write.writer import write
 from tests.pipeline.world import NOW_MS, edge, new_graph, node
 from tests.pipeline.world import write as write_lines
+from tests.store_contract.builders import id_of
 
 SCHEMA = """
 node Person { name: String @key  phone: String?  @unique(phone) }
@@ -64,7 +65,7 @@ class World:
         return settle_load(self.runner, settled.load, self.store.snapshot(MAIN), before=settled)
 
     def publish(self, settled: SettledLoad) -> CommitId | None:
-        return write(self.store, lambda _: settled.work, branch=MAIN, kind=CommitKind.LOAD)
+        return id_of(write(self.store, lambda _: settled.work, branch=MAIN, kind=CommitKind.LOAD))
 
     def load(self, *lines: dict[str, Any] | str, mode: str = "append") -> SettledLoad:
         settled = self.settle(write_lines(self.place / "load.jsonl", *lines), mode=mode)

@@ -20,7 +20,7 @@ from omnigraph.store.root import BucketRoot, Root, graph_root
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import Update
 from omnigraph.write.stage import Edits, StagedFiles, StagedFragments, locate
-from omnigraph.write.writer import OnConflict, write
+from omnigraph.write.writer import OnConflict, Written, write
 from tests.buckets import bucket_access
 
 Row = Mapping[str, Any]
@@ -109,6 +109,7 @@ def put(
     branch: str = MAIN,
     faults: Faults = NEVER,
     on_conflict: OnConflict = OnConflict.RAISE,
+    waits_first: bool = False,
     if_commit: CommitId | None = None,
     message: str | None = None,
 ) -> CommitId | None:
@@ -116,7 +117,7 @@ def put(
         made = changed(snapshot) if callable(changed) else changed
         return made if isinstance(made, Edits) else locate(made, snapshot)
 
-    return write(
+    written = write(
         store,
         prepare,
         branch=BranchName(branch),
@@ -125,8 +126,14 @@ def put(
         message=message,
         on_conflict=on_conflict,
         if_commit=if_commit,
+        waits_first=waits_first,
         faults=faults,
     )
+    return id_of(written)
+
+
+def id_of(written: Written[Any] | None) -> CommitId | None:
+    return written.commit.id if written is not None and written.commit is not None else None
 
 
 def staged(snapshot: Snapshot, entity: EntityType, rows: pa.Table, mode: Any) -> StagedFiles:
@@ -153,7 +160,7 @@ def load(
         }
         return StagedFragments(tables, reads=frozenset())
 
-    return write(
+    written = write(
         store,
         prepare,
         branch=BranchName(branch),
@@ -161,6 +168,7 @@ def load(
         actor="loader",
         faults=faults,
     )
+    return id_of(written)
 
 
 def ages(snapshot: Snapshot) -> dict[str, int]:

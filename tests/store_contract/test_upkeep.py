@@ -29,6 +29,7 @@ from tests.store_contract.builders import (
     PERSON,
     changes,
     contents,
+    id_of,
     knows,
     make_store,
     open_store,
@@ -44,12 +45,13 @@ WORK = BranchName("work")
 def tidy(
     store: GraphStore, work: Callable[[GraphStore, Snapshot], Maintenance], branch: str = MAIN
 ) -> CommitId | None:
-    return write(
+    written = write(
         store,
         lambda snapshot: work(store, snapshot),
         branch=BranchName(branch),
         kind=CommitKind.OPTIMIZE if work is compact_all else CommitKind.INDEX,
     )
+    return id_of(written)
 
 
 # One dataset --------------------------------------------------------------------------------------

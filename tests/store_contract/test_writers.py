@@ -24,6 +24,7 @@ from tests.store_contract.builders import (
     ages,
     changes,
     contents,
+    id_of,
     knows,
     make_store,
     open_store,
@@ -131,7 +132,7 @@ def test_a_merge_commit_has_two_parents_even_if_it_changes_no_row(store: GraphSt
         extra={"load_id": "x"},
     )
     newest, before, _ = store.commits()
-    assert newest.id == merged
+    assert newest.id == id_of(merged)
     assert newest.parents == (before.id, theirs)
     assert newest.extra == {"load_id": "x"}
 

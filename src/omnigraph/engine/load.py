@@ -60,7 +60,7 @@ def load(
         preparation = Preparation(store, request, mode=mode, start_spark=start_spark, tell=tell)
         began = time.monotonic()
         try:
-            id_ = write(
+            written = write(
                 store,
                 preparation.prepare,
                 branch=request.branch,
@@ -82,12 +82,13 @@ def load(
             preparation.leave()
             raise
     tell("publish", 1, 1)
-    if id_ is None and (before := _loaded_before(store, request)) is not None:
+    if written is None:
         preparation.step_aside()
+        before = _loaded_before(store, request)
+        assert before is not None, "a write steps aside only for this"
         return _finished(store, request, before, base_branch=request.from_)
-    commit = store.commit(id_) if id_ is not None else None
-    result = preparation.result(commit, seconds=time.monotonic() - began)
-    preparation.clean_up(is_published=id_ is not None)
+    result = preparation.result(written.commit, seconds=time.monotonic() - began)
+    preparation.clean_up(is_published=written.commit is not None)
     return result
 
 

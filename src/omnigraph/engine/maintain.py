@@ -26,7 +26,7 @@ def optimize(
     """Compact the tables that the branch has written, then index what no index covers."""
 
     def make(work: Callable[[GraphStore, Snapshot], Maintenance], kind: CommitKind) -> list[Commit]:
-        commit = write(
+        written = write(
             store,
             lambda snapshot: work(store, snapshot),
             branch=branch,
@@ -35,7 +35,7 @@ def optimize(
             on_conflict=OnConflict.PREPARE_AGAIN,
             faults=faults,
         )
-        return [store.commit(commit)] if commit is not None else []
+        return [written.commit] if written is not None and written.commit is not None else []
 
     compacted = make(compact_all, CommitKind.OPTIMIZE)
     indexed = make(index_all, CommitKind.INDEX)

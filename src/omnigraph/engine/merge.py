@@ -7,7 +7,7 @@ source's forks, so the source can go at any time.
 from omnigraph.base.errors import Unsupported
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
-from omnigraph.engine.results import MergeResult, commit_info
+from omnigraph.engine.results import CommitInfo, MergeResult
 from omnigraph.read.diff import changes_between
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.graph_store import GraphStore
@@ -44,7 +44,7 @@ def merge(
     def prepare(snapshot: Snapshot) -> Edits:
         return locate(changes_between(parted, theirs), snapshot)
 
-    commit = write(
+    written = write(
         store,
         prepare,
         branch=target,
@@ -52,8 +52,9 @@ def merge(
         actor=actor,
         message=f"merge {source}",
         merged_parent=theirs.commit.id,
-        if_commit=ours.commit.id,
+        seen=ours,
         on_conflict=OnConflict.RAISE,
         faults=faults,
     )
-    return MergeResult(source, target, "fast_forward", commit_info(store, commit))
+    assert written is not None and written.commit is not None, "a merge is a commit in any case"
+    return MergeResult(source, target, "fast_forward", CommitInfo.of(written.commit))

@@ -19,7 +19,7 @@ from omnigraph.base.span import SourceText
 from omnigraph.base.types import Value
 from omnigraph.base.violations import Violations
 from omnigraph.engine.query import PlanCache
-from omnigraph.engine.results import MutationResult, commit_info
+from omnigraph.engine.results import CommitInfo, MutationResult
 from omnigraph.lang.plan.ir import (
     Assignment,
     Delete,
@@ -68,52 +68,49 @@ def mutate(
     asking: Asking,
     faults: Faults,
 ) -> MutationResult:
-    """Run one mutation and publish it as one commit; nothing changed publishes nothing."""
+    """Run one mutation and publish it as one commit; nothing changed publishes nothing.
 
-    def compiled(snapshot: Snapshot) -> MutationQuery:
-        query = plans.compile(source, name, snapshot)
-        if isinstance(query, MutationQuery):
-            return query
-        raise ArgumentInvalid(argument="query", value=query.name, rule="it only reads: use query")
-
+    A mutation is a function of the snapshot. Where another writer was quicker it is run again on
+    what is there then, as if it had been asked for only now; but `now()` stays what it was.
+    """
     now_ms = store.clock.now_ms()
-    # A write prepares again when others were quicker, so the last edit is the one that counts.
-    edits: list[Edit] = []
 
-    def prepare(snapshot: Snapshot) -> Edits:
-        query = compiled(snapshot)  # each time: the schema may be what has moved
+    def run(snapshot: Snapshot) -> Edit:
+        query = plans.compile(source, name, snapshot)  # each time: the schema may have moved
+        if not isinstance(query, MutationQuery):
+            rule = "it only reads: use query"
+            raise ArgumentInvalid(argument="query", value=query.name, rule=rule)
         parameters = bind_parameters(query, given)
-        edits.append(prepare_mutation(query, snapshot, parameters, now_ms=now_ms, asking=asking))
-        return edits[-1].work
+        return prepare_mutation(query, snapshot, parameters, now_ms=now_ms, asking=asking)
 
-    query = compiled(store.snapshot(branch))
-    only_inserts = all(isinstance(s, InsertNode | InsertEdge) for s in query.statements)
-    commit = write(
+    written = write(
         store,
-        prepare,
+        run,
         branch=branch,
         kind=CommitKind.MUTATION,
         actor=actor,
         message=message,
         if_commit=if_commit,
-        on_conflict=OnConflict.PREPARE_AGAIN if only_inserts else OnConflict.RAISE,
+        on_conflict=OnConflict.PREPARE_AGAIN,
+        waits_first=True,
         faults=faults,
     )
+    assert written is not None, "only a load steps aside"
     return MutationResult(
-        query_name=query.name,
+        query_name=written.work.query_name,
         branch=branch,
-        affected_nodes=edits[-1].affected_nodes,
-        affected_edges=edits[-1].affected_edges,
+        affected_nodes=written.work.affected_nodes,
+        affected_edges=written.work.affected_edges,
         actor_id=actor,
-        commit=commit_info(store, commit),
+        commit=CommitInfo.of(written.commit) if written.commit is not None else None,
     )
 
 
-@dataclass(frozen=True)
-class Edit:
+@dataclass(frozen=True, kw_only=True)
+class Edit(Edits):
     """What a mutation changes, and how many distinct nodes and edges that is."""
 
-    work: Edits
+    query_name: str
     affected_nodes: int
     affected_edges: int
 
@@ -130,7 +127,7 @@ def prepare_mutation(
     staging = MutationStaging(snapshot, parameters, now_ms=now_ms)
     for statement in query.statements:
         staging.apply(statement)
-    return staging.finish(asking)
+    return staging.finish(query.name, asking)
 
 
 class MutationStaging:
@@ -275,7 +272,7 @@ class MutationStaging:
 
     # The end -------------------------------------------------------------------------------------
 
-    def finish(self, asking: Asking | None = None) -> Edit:
+    def finish(self, query_name: str, asking: Asking | None = None) -> Edit:
         """The edit that is left when rows equal to committed ones are dropped."""
         if self._violations:
             raise ConstraintViolated(self._violations)
@@ -290,8 +287,15 @@ class MutationStaging:
         changes = ChangeSet({key: edit.changes for key, edit in tables.items()})
         if violations := check_changes(changes, self._snapshot, asking):
             raise ConstraintViolated(violations)
-        reads = self._read | tables_judged_by(changes, self._snapshot)
-        return Edit(Edits(tables, reads=frozenset(reads)), affected[NodeType], affected[EdgeType])
+        # A row that equals the committed one is left out, and depends on it all the same.
+        reads = self._read | self._written.keys() | tables_judged_by(changes, self._snapshot)
+        return Edit(
+            tables=tables,
+            reads=frozenset(reads),
+            query_name=query_name,
+            affected_nodes=affected[NodeType],
+            affected_edges=affected[EdgeType],
+        )
 
     def _edit(self, entity: EntityType) -> TableEdit:
         schema, dataset = table_schema(entity), self._snapshot.dataset(entity)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from omnigraph.store.commits import Commit
-    from omnigraph.store.graph_store import GraphStore
     from omnigraph.store.snapshot import Snapshot
 
 __all__ = [
@@ -31,7 +30,6 @@ __all__ = [
     "MutationResult",
     "OptimizeResult",
     "QueryResult",
-    "commit_info",
 ]
 
 
@@ -308,10 +306,3 @@ class IndexInfo:
     kind: Literal["btree"]
     rows: int
     rows_indexed: int
-
-
-def commit_info(store: "GraphStore", commit: CommitId | None) -> CommitInfo | None:
-    """The commit that a write made, if it made one, as callers see it."""
-    if commit is None:
-        return None
-    return CommitInfo.of(store.commit(commit))

@@ -10,8 +10,6 @@ knowing; whatever holds only if it can't be lost asks `may_lapse`.
 import errno
 import fcntl
 import os
-import socket
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -22,11 +20,15 @@ from urllib.parse import quote
 
 from omnigraph.base.errors import BranchBusy, GraphMissing, StorageFailed, StoreUnfit
 from omnigraph.store.layout import LOCKS
+from omnigraph.store.waiting import this_process, tries
 
-__all__ = ["Fences", "FileFences", "Hold", "this_process"]
+__all__ = ["Fences", "FileFences", "Hold"]
 
-# How long to sleep between tries: soon enough that a waiting commit is not the slower for it.
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.001, 0.02
+# How long to sleep between tries: a fraction of a commit, so that no time is lost between two. The
+# kernel could wake a waiter itself, in the order of arrival. But then each commit waits until one
+# certain process gets a processor, which on a busy machine takes twice as long as the commit; and
+# such a wait can be ended neither by a time limit nor by a Ctrl-C.
+PAUSE_S = 0.005
 
 # What a file system says that does not lock at all, or not for us.
 NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
@@ -105,14 +107,11 @@ class FileFences:
     @contextmanager
     def hold(self, name: str, *, timeout_s: float, at_least: int = 0) -> Iterator[Hold]:
         with self._file(name) as file:
-            started = time.monotonic()
-            pause_s = FIRST_PAUSE_S
-            while not _try_lock(self._root, file.fileno(), fcntl.LOCK_EX):
-                waited_s = time.monotonic() - started
-                if waited_s >= timeout_s:
-                    raise BranchBusy(branch=name, holder=_holder(file), waited_s=timeout_s)
-                time.sleep(min(pause_s, timeout_s - waited_s))
-                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            for _ in tries(timeout_s, pause_s=PAUSE_S):
+                if _try_lock(self._root, file.fileno(), fcntl.LOCK_EX):
+                    break
+            else:
+                raise BranchBusy(branch=name, holder=_holder(file), waited_s=timeout_s)
             with _failures(self._root):
                 _sign(file)
             yield KernelHold(at_least)
@@ -141,11 +140,6 @@ def _try_lock(path: Path, descriptor: int, kind: int) -> bool:
         except BlockingIOError:
             return False
         return True
-
-
-def this_process() -> str:
-    """How others name us when they wait for us."""
-    return f"process {os.getpid()} on {socket.gethostname()}"
 
 
 def _sign(file: FileIO) -> None:

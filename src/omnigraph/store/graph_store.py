@@ -1,14 +1,18 @@
 """One graph's storage: everything a surface or a writer asks of the store, wired together.
 
-It holds no lock and knows no writer. Opening it reads two small files; unfinished writes are the
-business of `write.recover`, which whoever wants to write runs first.
+It knows no writer. Opening it reads two small files; unfinished writes are the business of
+`write.recover`, which every writer runs first.
+
+Writers wait for each other in one order, so that none waits in a circle: the queue for branch names
+in this process, the fence over branch names, the queue of a branch in this process, the fence of
+that branch. Nobody who has one of them asks for an earlier one, or for a second branch.
 """
 
 import json
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 
@@ -41,6 +45,7 @@ from omnigraph.store.snapshot import Snapshot, tables_at
 from omnigraph.store.storage import Storage
 from omnigraph.store.transactions import DatasetRef
 from omnigraph.store.upgrade import LADDER, Ladder
+from omnigraph.store.waiting import Queues, Turn
 
 __all__ = ["FencedBranch", "GraphStore"]
 
@@ -63,6 +68,8 @@ class FencedBranch:
 
     branch: Branch
     hold: Hold = field(repr=False)
+    state: ManifestState = field(repr=False)
+    """The branch's head when the fence was taken."""
 
     @property
     def number(self) -> int:
@@ -88,6 +95,7 @@ class GraphStore:
         self.schemas = Schemas(self.objects)
         self.audit = RecoveryAudit(self.datasets)
         self._fences = storage.fences
+        self._queues = Queues()
         self._fence_timeout_s = fence_timeout_s
         self._commits: Recent[CommitId, Commit] = Recent(LIMIT_COMMITS)
         self._snapshots: Recent[BranchName, tuple[ManifestState, Snapshot]] = Recent(LIMIT_HEADS)
@@ -169,12 +177,12 @@ class GraphStore:
             raise GraphMoved(here=str(self.root), there=recorded, reason=str(failure)) from failure
 
     def _bring_branches_here(self) -> None:
-        with self._hold(BRANCH_NAMES):  # no branch comes or goes, and nobody else does this
+        with self._fence_over_names():  # no branch comes or goes, and nobody else does this
             if self._recorded_address() == str(self.root):
                 return
             self._record_address(None)  # from now on no writer gets past its fence
             for branch in self.branches.list():
-                with self._hold(branch.incarnation):
+                with self.turn(branch.name) as turn, self._hold(branch.incarnation, turn):
                     pass  # and a writer that was behind it is done
             rewritten = self.datasets.bring_forks_here()
             # Last: until it is there, everything is looked at again.
@@ -237,7 +245,10 @@ class GraphStore:
 
     def snapshot(self, branch: BranchName = MAIN) -> Snapshot:
         """The branch's head, held still."""
-        state = self.state(self.branches.resolve(branch))
+        return self.snapshot_of(branch, self.state(self.branches.resolve(branch)))
+
+    def snapshot_of(self, branch: BranchName, state: ManifestState) -> Snapshot:
+        """The head that a state of the branch names, held still."""
         warm = self._snapshots.get(branch)
         if warm is not None and warm[0] is state:
             return warm[1]
@@ -338,8 +349,8 @@ class GraphStore:
         """A new branch whose head is the head of `from_`. Takes no longer for a larger graph."""
         check_branch_name(name)
         # Two makers of one name would not collide in Lance: each fork has a name of its own.
-        with self._hold(BRANCH_NAMES) as names, self.fence(from_) as source:
-            state = self.state(source.branch)
+        with self._fence_over_names() as names, self.fence(from_) as source:
+            state = source.state
             forked = DatasetRef(MANIFEST, state.branch, state.version)
             made = self.branches.create(name, forked, fencing=names.number)
             try:
@@ -355,8 +366,8 @@ class GraphStore:
         if name == MAIN:
             raise ArgumentInvalid(argument="branch", value=name, rule="main can't be deleted")
         # The names' fence too, or one could be made from it meanwhile.
-        with self._hold(BRANCH_NAMES), self.fence(name) as held:
-            paths = {entry.ref.path for entry in self.state(held.branch).tables.values()}
+        with self._fence_over_names(), self.fence(name) as held:
+            paths = {entry.ref.path for entry in held.state.tables.values()}
             self.branches.delete(held.branch)
         self._forget(held.branch)
         for path in sorted(paths):
@@ -376,22 +387,39 @@ class GraphStore:
         except StorageFailed as failure:
             log.warning("files of the deleted branch %s stay: %s", branch.name, failure)
 
+    # Waiting for others -----------------------------------------------------------------------
+
+    def turn(self, name: str, *, timeout_s: float | None = None) -> AbstractContextManager[Turn]:
+        """Wait until the writers of the branch that came before us to this handle are done.
+
+        It keeps out those who come after us, and no other process: only `fence` does.
+        """
+        waiting_s = self._fence_timeout_s if timeout_s is None else timeout_s
+        return self._queues.turn(name, timeout_s=waiting_s)
+
     @contextmanager
-    def fence(self, name: BranchName, *, timeout_s: float | None = None) -> Iterator[FencedBranch]:
-        """Keep every other writer of the branch out, in this process and in others."""
+    def fence(
+        self, name: BranchName, *, turn: Turn | None = None, timeout_s: float | None = None
+    ) -> Iterator[FencedBranch]:
+        """Keep every other writer of the branch out, in this process and in others.
+
+        `turn` is the caller's own for the branch, if it has waited for one before.
+        """
+        if turn is None:
+            with self.turn(name, timeout_s=timeout_s) as turn, self.fence(name, turn=turn) as held:
+                yield held
+            return
         is_held = False
         while not is_held:
             branch = self.branches.resolve(name)
             known = self.state(branch).fencing
-            with self._hold(branch.incarnation, timeout_s=timeout_s, at_least=known) as hold:
+            with self._hold(branch.incarnation, turn, at_least=known) as hold:
                 # While we waited it may have been deleted, and another of its name made.
                 is_held = self.branches.is_alive(branch)
                 if is_held:
                     self._require_home()
-                    held = FencedBranch(branch, hold)
-                    self._keep_earlier_owners_out(held)
-                    self.manifest.bring_up_to_date(branch.lance_branch)
-                    yield held
+                    state = self._keep_earlier_owners_out(branch, hold)
+                    yield FencedBranch(branch, hold, self.manifest.brought_up_to_date(state))
 
     def _require_home(self) -> None:
         """Raise if the graph was moved away, or brought to another address, while it was open.
@@ -405,22 +433,33 @@ class GraphStore:
         if recorded != str(self.root):
             raise GraphMoved(here=str(self.root), there=recorded)
 
-    def _keep_earlier_owners_out(self, held: FencedBranch) -> None:
+    def _keep_earlier_owners_out(self, branch: Branch, hold: Hold) -> ManifestState:
         """The first act of an owner who took over: after it, what an earlier one does is in vain.
 
         Before it, an earlier one may still publish, whole; then that is what we go on from.
         """
-        state = self.state(held.branch)
-        while state.fencing < held.number:
+        state = self.state(branch)
+        while state.fencing < hold.number:
             try:
-                state = self.manifest.renumber(state, name=held.branch.name, fencing=held.number)
+                state = self.manifest.renumber(state, name=branch.name, fencing=hold.number)
             except ManifestMoved:
-                state = self.state(held.branch)
-        if state.fencing > held.number:
-            raise FenceLost(branch=held.branch.name, holder="another writer")
+                state = self.state(branch)
+        if state.fencing > hold.number:
+            raise FenceLost(branch=branch.name, holder="another writer")
+        return state
 
-    def _hold(
-        self, name: str, *, timeout_s: float | None = None, at_least: int = 0
-    ) -> AbstractContextManager[Hold]:
-        waiting_s = self._fence_timeout_s if timeout_s is None else timeout_s
-        return self._fences.hold(name, timeout_s=waiting_s, at_least=at_least)
+    @contextmanager
+    def _fence_over_names(self) -> Iterator[Hold]:
+        with self.turn(BRANCH_NAMES) as turn, self._hold(BRANCH_NAMES, turn) as names:
+            yield names
+
+    @contextmanager
+    def _hold(self, name: str, turn: Turn, *, at_least: int = 0) -> Iterator[Hold]:
+        with ExitStack() as stack:
+            fence = self._fences.hold(name, timeout_s=turn.left_s, at_least=at_least)
+            try:
+                hold = stack.enter_context(fence)
+            except BranchBusy as busy:
+                # In a caller's words: it knows no incarnation, and waited in the queue too.
+                raise replace(busy, branch=turn.name, waited_s=turn.timeout_s) from None
+            yield hold

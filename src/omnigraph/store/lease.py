@@ -14,8 +14,6 @@ The object is never removed: its number must not begin again.
 import json
 import logging
 import threading
-import time
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -23,9 +21,10 @@ from urllib.parse import quote
 
 from omnigraph.base.clock import Clock
 from omnigraph.base.errors import BranchBusy, FenceLost, StorageFailed, StoreUnfit
-from omnigraph.store.fence import Hold, this_process
+from omnigraph.store.fence import Hold
 from omnigraph.store.layout import LOCKS
 from omnigraph.store.objects import SwappableObjects
+from omnigraph.store.waiting import this_process, tries
 
 __all__ = ["LEASE_S", "PROBE", "Lease", "LeaseFences"]
 
@@ -36,7 +35,8 @@ RENEWALS_PER_LEASE = 3
 # someone loses time; nobody loses more than that.
 DOUBT_SHARE = 5
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.1
+# How long to sleep between tries, each of which is a request. A commit takes several times as long.
+PAUSE_S = 0.1
 
 PROBE = f"{LOCKS}/probe"
 # What no object has: tags are hashes of contents, or numbers.
@@ -70,7 +70,6 @@ class LeaseFences:
         self._clock = clock
         self._place = place
         self._lease_ms = round(1000 * lease_s)
-        self._queues: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def require(self) -> None:
         """Make the store refuse two puts that it must refuse.
@@ -89,35 +88,26 @@ class LeaseFences:
 
     @contextmanager
     def hold(self, name: str, *, timeout_s: float, at_least: int = 0) -> Iterator[Hold]:
-        deadline_s = time.monotonic() + timeout_s
-        queue = self._queues[name]
-        # Threads of this process wait here: they need not ask the store who is inside.
-        if not queue.acquire(timeout=timeout_s):
-            raise BranchBusy(branch=name, holder=this_process(), waited_s=timeout_s)
+        lease = self._take(name, at_least, timeout_s=timeout_s)
         try:
-            lease = self._take(name, at_least, timeout_s=timeout_s, deadline_s=deadline_s)
-            try:
-                with _renewed(lease, every_s=self._lease_ms / 1000 / RENEWALS_PER_LEASE):
-                    yield lease
-            except Exception:
-                lease.give_back()
-                raise
-            # Not in a `finally`: who is killed or interrupted gives nothing back, and the next
-            # owner guards against what may still be on its way.
+            with _renewed(lease, every_s=self._lease_ms / 1000 / RENEWALS_PER_LEASE):
+                yield lease
+        except Exception:
             lease.give_back()
-        finally:
-            queue.release()
+            raise
+        # Not in a `finally`: who is killed or interrupted gives nothing back, and the next
+        # owner guards against what may still be on its way.
+        lease.give_back()
 
-    def _take(self, name: str, at_least: int, *, timeout_s: float, deadline_s: float) -> "Lease":
+    def _take(self, name: str, at_least: int, *, timeout_s: float) -> "Lease":
         owner = self._clock.ulid()
-        pause_s = FIRST_PAUSE_S
-        while isinstance(taken := self._try_take(name, owner, at_least), LeaseRecord):
-            left_s = deadline_s - time.monotonic()
-            if left_s <= 0:
-                raise BranchBusy(branch=name, holder=taken.holder, waited_s=timeout_s)
-            time.sleep(min(pause_s, left_s))
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-        return taken
+        holder = "another process"
+        for _ in tries(timeout_s, pause_s=PAUSE_S):
+            taken = self._try_take(name, owner, at_least)
+            if isinstance(taken, Lease):
+                return taken
+            holder = taken.holder
+        raise BranchBusy(branch=name, holder=holder, waited_s=timeout_s)
 
     def _try_take(self, name: str, owner: str, at_least: int) -> "Lease | LeaseRecord":
         """The lease; or what it says, if its holder may still be at work."""

@@ -254,10 +254,12 @@ class Manifest:
         self._warm.put(state.branch, _Warm(published, published_now, published_now, fingerprint))
         return published
 
-    def bring_up_to_date(self, branch: str | None) -> None:
-        """Walk the branch's layout forward. The caller holds its fence."""
-        if self.newest(branch).is_behind:
-            self._ladder.climb(self._datasets, branch)
+    def brought_up_to_date(self, state: ManifestState) -> ManifestState:
+        """Walk the layout of the newest state forward. The caller holds the branch's fence."""
+        if not state.is_behind:
+            return state
+        self._ladder.climb(self._datasets, state.branch)
+        return self.newest(state.branch)
 
     def _project(self, dataset: Dataset) -> ManifestState:
         """What a version says, by the rows of its hot fragment."""

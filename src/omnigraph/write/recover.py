@@ -87,8 +87,8 @@ class Outcome(Enum):
         )
 
 
-def recover(store: GraphStore, held: FencedBranch) -> None:
-    """Settle every unfinished write of the branch."""
+def recover(store: GraphStore, held: FencedBranch) -> ManifestState:
+    """Settle every unfinished write of the branch; give what is the newest state then."""
     pending = sidecars(store, held)
     if any(sidecar.fencing > held.number for sidecar in pending):
         raise FenceLost(branch=held.branch.name, holder="another writer")
@@ -102,6 +102,7 @@ def recover(store: GraphStore, held: FencedBranch) -> None:
         _note_down(store, held, sidecar, action, outcomes)
         store.objects.delete(sidecar.name)
         log.warning("unfinished %s %s: %s", sidecar.commit.kind.value, sidecar.name, action.value)
+    return store.state(held.branch) if pending else held.state
 
 
 def recover_all(store: GraphStore) -> None:

@@ -7,8 +7,11 @@ that a crash would get, at once and under the same fence.
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
 from enum import Enum
 from itertools import takewhile
+from typing import Generic, TypeVar
 
 from omnigraph.base.errors import (
     FenceLost,
@@ -24,6 +27,7 @@ from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.store.commits import Commit, CommitKind
 from omnigraph.store.datasets import LandingRefused
 from omnigraph.store.graph_store import FencedBranch, GraphStore
+from omnigraph.store.manifest import ManifestState
 from omnigraph.store.publish import publish
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.land import Armed, Landed, arm, disarm, land
@@ -31,9 +35,11 @@ from omnigraph.write.recover import is_published, recover, recover_if_idle
 from omnigraph.write.stage import StagedFiles, Work, WriteNote, stage
 from omnigraph.write.upkeep import compact_scattered
 
-__all__ = ["UPKEEP_ACTOR", "OnConflict", "write"]
+__all__ = ["UPKEEP_ACTOR", "OnConflict", "Written", "write"]
 
 UPKEEP_ACTOR = "omnigraph:upkeep"
+
+W = TypeVar("W", bound=Work)
 
 log = logging.getLogger(__name__)
 
@@ -42,14 +48,25 @@ class OnConflict(Enum):
     """What to do when a table that the preparation saw has changed since."""
 
     PREPARE_AGAIN = "prepare_again"
-    """Inserts, loads that append or merge: prepare once more, with everyone else kept out."""
+    """The work is a function of the snapshot: mutations of every kind, loads that append or merge,
+    upkeep. It is prepared once more, with everyone else kept out, so it comes after the others."""
     RAISE = "raise"
-    """Updates, deletes, overwriting loads, merges: what was decided may no longer be meant."""
+    """The work is what a caller decided on an older view: overwriting loads, branch merges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written(Generic[W]):
+    """What a write came to."""
+
+    work: W
+    """As it was prepared last: what was carried out."""
+    commit: Commit | None
+    """As it was published; None: there was nothing to do."""
 
 
 def write(
     store: GraphStore,
-    prepare: Callable[[Snapshot], Work],
+    prepare: Callable[[Snapshot], W],
     *,
     branch: BranchName,
     kind: CommitKind,
@@ -58,38 +75,46 @@ def write(
     merged_parent: CommitId | None = None,
     extra: Mapping[str, str] | None = None,
     if_commit: CommitId | None = None,
+    seen: Snapshot | None = None,
     unless: Callable[[], bool] | None = None,
     on_conflict: OnConflict = OnConflict.RAISE,
+    waits_first: bool = False,
     faults: Faults = NEVER,
-) -> CommitId | None:
+) -> Written[W] | None:
     """Make what `prepare` finds the next commit on `branch`, or leave no trace a reader can see.
 
-    None: there was nothing to do. `if_commit` makes the write conditional on the branch's head.
-    `unless` says whether this was done already. It is asked before anything is prepared, and again
-    with everyone else kept out.
+    `if_commit` makes the write conditional on the branch's head. `seen` is the head that the caller
+    has judged by, if it has: what changed since is a conflict. `unless` says whether this was done
+    already, which gives None. It is asked before anything is prepared, and again with everyone else
+    kept out.
+
+    `waits_first` is for work that is prepared quickly: it waits for the other writers of this
+    process before it is prepared and not after, so that it is seldom prepared in vain.
     """
     note = WriteNote(kind, actor, message, merged_parent, extra)
-    recover_if_idle(store, branch)  # else what it heals would look like a conflict to us
-    if unless is not None and unless():
-        return None
-    seen = store.snapshot(branch)
-    _require_head(store, seen, if_commit)
-    work = prepare(seen)  # reads, checks, heavy files; nothing moves
-    with store.fence(branch) as held:  # across processes
-        recover(store, held)  # a sidecar under our fence has no living owner
+    if not waits_first:
+        recover_if_idle(store, branch)  # else what it heals would look like a conflict to us
+    with store.turn(branch) if waits_first else nullcontext() as turn:
         if unless is not None and unless():
             return None
-        now = store.snapshot(branch)
-        _require_head(store, now, if_commit)
-        moved = _moved(store, work, seen, now)
-        if moved and on_conflict is OnConflict.RAISE:
-            raise ReadSetMoved(branch=branch, tables=moved)
-        if moved or not _is_made_for(work, now):
-            work = prepare(now)  # under the fence: what it sees now can't move again
-        commit = _carry_out(store, held, work, onto=now, note=note, faults=faults)
-        if commit is not None:
-            _tidy_up(store, held, commit, faults=faults)
-        return commit.id if commit is not None else None
+        seen = seen or store.snapshot(branch)
+        _require_head(store, seen, if_commit)
+        work = prepare(seen)  # reads, checks, heavy files; nothing moves
+        with store.fence(branch, turn=turn) as held:  # across processes
+            state = recover(store, held)  # a sidecar under our fence has no living owner
+            if unless is not None and unless():
+                return None
+            now = store.snapshot_of(branch, state)
+            _require_head(store, now, if_commit)
+            moved = _moved(store, work, seen, now)
+            if moved and on_conflict is OnConflict.RAISE:
+                raise ReadSetMoved(branch=branch, tables=moved)
+            if moved or not _is_made_for(work, now):
+                work = prepare(now)  # under the fence: what it sees now can't move again
+            made = _carry_out(store, held, work, onto=now, note=note, faults=faults)
+            if made is not None:
+                _tidy_up(store, held, made, faults=faults)
+            return Written(work, made.commit if made is not None else None)
 
 
 def _carry_out(
@@ -100,8 +125,8 @@ def _carry_out(
     onto: Snapshot,
     note: WriteNote,
     faults: Faults,
-) -> Commit | None:
-    """From work to a visible commit, behind the fence."""
+) -> Snapshot | None:
+    """From work to a visible commit, behind the fence: the head that it has made."""
     staged = stage(store, held, work, onto=onto, note=note)
     if staged is None:
         return None
@@ -111,22 +136,21 @@ def _carry_out(
     try:
         landed = land(store, armed, faults)
         faults.reach(Failpoint.AFTER_LAND_ALL)  # datasets moved; no reader can see it
-        _publish(store, landed)
+        state = _publish(store, landed)
     except (LandingRefused, FenceLost, HeadMoved, StorageError) as failure:
-        _settle(store, armed, failure)
+        state = _settle(store, armed, failure)
     faults.reach(Failpoint.AFTER_PUBLISH)  # visible, whole
     disarm(store, armed)
     faults.reach(Failpoint.AFTER_DISARM)
-    return staged.commit
+    return store.snapshot_of(held.branch.name, state)
 
 
-def _tidy_up(store: GraphStore, held: FencedBranch, commit: Commit, *, faults: Faults) -> None:
-    """Compact what the commit has scattered too far, as a commit of its own."""
-    if commit.kind.keeps_rows:
+def _tidy_up(store: GraphStore, held: FencedBranch, now: Snapshot, *, faults: Faults) -> None:
+    """Compact what the newest commit has scattered too far, as a commit of its own."""
+    if now.commit.kind.keeps_rows:
         return
     try:
-        now = store.snapshot(held.branch.name)
-        work = compact_scattered(store, now, (change.key for change in commit.changes))
+        work = compact_scattered(store, now, (change.key for change in now.commit.changes))
         note = WriteNote(CommitKind.OPTIMIZE, UPKEEP_ACTOR)
         _carry_out(store, held, work, onto=now, note=note, faults=faults)
     except OmnigraphError as failure:
@@ -134,9 +158,10 @@ def _tidy_up(store: GraphStore, held: FencedBranch, commit: Commit, *, faults: F
         log.warning("%s stays scattered: %s", held.branch.name, failure)
 
 
-def _publish(store: GraphStore, landed: Landed) -> None:
+def _publish(store: GraphStore, landed: Landed) -> ManifestState:
+    # Looked at now and not when the fence was taken: a swap of what is long gone may land.
     onto = store.state(landed.held.branch)
-    publish(store.manifest, landed.held, onto=onto, commit=landed.sidecar.commit)
+    return publish(store.manifest, landed.held, onto=onto, commit=landed.sidecar.commit)
 
 
 def _require_head(store: GraphStore, snapshot: Snapshot, expected: CommitId | None) -> None:
@@ -178,7 +203,7 @@ def _is_made_for(work: Work, now: Snapshot) -> bool:
 
 def _settle(
     store: GraphStore, armed: Armed, failure: LandingRefused | FenceLost | HeadMoved | StorageError
-) -> None:
+) -> ManifestState:
     """Have recovery finish or undo an armed write that failed; raise unless it is finished."""
     held, commit = armed.held, armed.sidecar.commit
     try:
@@ -191,7 +216,7 @@ def _settle(
             raise StorageFailed(doing="finish", path=armed.sidecar.name, reason=reason) from lost
         failure = lost
     if is_published(store, held, commit.id):
-        return
+        return store.state(held.branch)
     if isinstance(failure, LandingRefused):
         moved = (t.key for t in armed.sidecar.tables if t.pinned.path == failure.path)
         raise ReadSetMoved(branch=held.branch.name, tables=tuple(moved)) from failure
