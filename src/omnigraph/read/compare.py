@@ -177,6 +177,8 @@ def _numbers(array: pa.Array, *, like: pa.DataType) -> tuple[Numbers, Mask | Non
     if array.null_count:
         valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
     kind = array.type
+    if valid is None and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return array.to_numpy(), None
     if pa.types.is_boolean(kind):
         return array.fill_null(fill_value=False).to_numpy(zero_copy_only=False).view(
             np.uint8

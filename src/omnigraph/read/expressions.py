@@ -10,14 +10,17 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.errors import Unsupported
+from omnigraph.base.types import EnumOf, Scalar
 from omnigraph.lang.plan.ir import (
     AggregateOf,
     Bm25,
     ColumnOf,
+    Compare,
     EntityOf,
     Expression,
     IdentityOf,
     Literal,
+    Membership,
     Nearest,
     Now,
     NullTest,
@@ -36,6 +39,9 @@ from omnigraph.read.predicates import constant_of, holds, written_out
 from omnigraph.store.arrow import arrow_type
 
 __all__ = ["column", "evaluate", "satisfied"]
+
+# A text that repeats this often is asked about by value and not by row.
+ROWS_PER_VALUE = 8
 
 
 def evaluate(expression: Expression, frame: Frame, context: Context) -> Values:
@@ -81,4 +87,33 @@ def _satisfied(predicate: Predicate, frame: Frame, context: Context) -> Mask:
             bound = np.ones(frame.count, dtype=np.bool_) if bound is None else bound
             return bound if is_negated else ~bound
         case _:
+            decided = _by_value(predicate, frame, context)
+            if decided is not None:
+                return decided
             return holds(predicate, lambda e: evaluate(e, frame, context), frame.count)
+
+
+def _by_value(predicate: Predicate, frame: Frame, context: Context) -> Mask | None:
+    """As `holds` for a text that few values repeat in: each value is asked once, not each row."""
+    match predicate:
+        case (
+            Compare(left=PropertyOf() as field, right=Literal() | Parameter())
+            | Compare(left=Literal() | Parameter(), right=PropertyOf() as field)
+            | Membership(left=PropertyOf() as field)
+        ) if field.type is Scalar.STRING or isinstance(field.type, EnumOf):
+            binding = frame.bindings[field.variable]
+        case _:
+            return None
+    parts = binding.space.parts
+    if len(parts) > 1 or binding.is_optional or field.name not in parts[0].entity.by_name:
+        return None
+    known = context.tables.known_values(parts[0].entity, field.name)
+    if known is None or known.codes.size * ROWS_PER_VALUE > frame.count:
+        return None
+
+    def value(expression: Expression) -> Values:
+        return known.values if expression is field else evaluate(expression, frame, context)
+
+    mask = holds(predicate, value, known.codes.size)
+    numbers = known.codes.numbers
+    return mask[numbers if binding.ordinals is None else numbers[binding.ordinals]]

@@ -88,7 +88,8 @@ def _multiplied(columns: list[Codes], count: int) -> Codes:
     for column in columns[1:]:
         if size * column.size > np.iinfo(np.int64).max:
             numbers, size = _dense(numbers, size)
-        numbers, size = numbers * column.size + column.numbers, size * column.size
+        numbers, size = numbers * column.size, size * column.size
+        numbers += column.numbers
     return Codes(numbers, size)
 
 

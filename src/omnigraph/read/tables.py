@@ -137,6 +137,17 @@ class Tables:
 
     def codes(self, entity: EntityType, name: str) -> Codes:
         """A number for each row, equal where the property is."""
+        return self._encoded(entity, name).codes
+
+    def known_values(self, entity: EntityType, name: str) -> Encoded | None:
+        """A property as numbers and their values, where somebody has told the values apart."""
+        ref, column = self._ref(entity), entity.by_name[name].column
+        if not self._cache.has(("codes", ref, column), ("codes", ref.path, column)):
+            return None
+        encoded = self._encoded(entity, name)
+        return encoded if encoded.values is not None else None
+
+    def _encoded(self, entity: EntityType, name: str) -> Encoded:
         ref, column = self._ref(entity), entity.by_name[name].column
 
         def build(earlier: tuple[Hashable, Encoded] | None) -> Encoded:
@@ -151,7 +162,7 @@ class Tables:
             return Encoded.of(self.column(entity, column))
 
         key, family = ("codes", ref, column), ("codes", ref.path, column)
-        return self._cache.follow(key, family, build).codes
+        return self._cache.follow(key, family, build)
 
     def adjacency(
         self,
