@@ -15,7 +15,7 @@ from omnigraph.read.topology import products
 from omnigraph.read.topology import reach as reaching
 from omnigraph.read.topology.csr import Adjacency
 from omnigraph.read.topology.pairs import PairIndex
-from omnigraph.read.topology.patch import with_runs
+from omnigraph.read.topology.patch import renumbered, resized, with_runs
 from omnigraph.read.topology.reach import reach, reach_counts
 
 NODES = 7
@@ -155,19 +155,28 @@ COLLIDING: dict[str, tuple[int, ...]] = {
     edges=edge_lists,
     asked=st.lists(st.tuples(ends, ends), max_size=40),
     has_edges=st.booleans(),
-    moved=st.none() | ends,
+    moved=st.lists(ends, max_size=4),
+    is_followed=st.booleans(),
 )
 def test_hashed_pairs_are_those_that_bisection_finds(
-    tables: str, edges: Edges, asked: Edges, has_edges: bool, moved: int | None
+    tables: str,
+    edges: Edges,
+    asked: Edges,
+    has_edges: bool,
+    moved: list[int],
+    is_followed: bool,
 ) -> None:
     graph = adjacency(edges, has_edges=has_edges)
-    if moved is not None:
-        graph, edges = changed(graph, moved, edges)
     origins, targets = np.array(asked, dtype=np.int64).reshape(-1, 2).T
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairing, "MULTIPLIERS", COLLIDING[tables])
         patch.setattr(pairing, "PAIRS_AT_A_TIME", 7)
-        rows, found = PairIndex.of(graph).matches(origins, targets)
+        patch.setattr(pairing, "WORTH_FOLLOWING", 1)
+        index = PairIndex.of(graph)
+        for node in moved:
+            graph, edges = changed(graph, node, edges)
+            index = (index.followed(graph) if is_followed else None) or PairIndex.of(graph)
+        rows, found = index.matches(origins, targets)
     expected = graph.ranges_between(origins, targets)
     order = np.argsort(rows)
     assert rows[order].tolist() == np.flatnonzero(expected.counts).tolist()
@@ -189,3 +198,24 @@ def test_pairs_of_very_large_numbers_are_told_apart(asked: Edges) -> None:
         found = PairIndex.of(graph).matches(rows, wanted).rows
         expected = np.flatnonzero(graph.ranges_between(rows, wanted).counts)
         assert sorted(found.tolist()) == expected.tolist()
+
+
+def test_pairs_go_on_from_a_version_unless_its_nodes_have_other_numbers() -> None:
+    before = adjacency([(0, 1), (1, 2), (2, 0)])
+    after, _ = changed(before, 1, [(0, 4), (1, 2)])
+    index = PairIndex.of(before)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pairing, "WORTH_FOLLOWING", 1)
+        later = index.followed(after)
+        assert later is not None and later.keys is index.keys
+        again, _ = changed(after, 2, [(0, 5), (2, 1)])
+        last = later.followed(again)
+        assert last is not None and last.changed is not None
+        assert np.flatnonzero(last.changed).tolist() == [1, 2]
+        turned = np.arange(NODES)[::-1].copy()
+        moved = renumbered(
+            before, origins=None, targets=turned, edges=None, height=NODES, width=NODES
+        )
+        assert index.followed(moved) is None
+        assert index.followed(resized(before, height=NODES + 1, width=NODES + 1)) is None
+    assert index.followed(after) is None, "too much has changed for so small a graph"

@@ -227,8 +227,12 @@ class Tables:
         key = self._adjacency_key(steps, origin, target, has_edges=graph.edges is not None)
         if self._cache.peek(key) is not graph:
             return PairIndex.of(graph)
-        family = ("pairs", key.family)
-        return self._cache.get(("pairs", key), lambda: PairIndex.of(graph), family=family)
+
+        def build(earlier: tuple[Hashable, PairIndex] | None) -> PairIndex:
+            followed = None if earlier is None else earlier[1].followed(graph)
+            return PairIndex.of(graph) if followed is None else followed
+
+        return self._cache.follow(("pairs", key), ("pairs", key.family), build)
 
     def _adjacency_key(
         self, steps: Sequence[EdgeStep], origin: Space, target: Space, *, has_edges: bool

@@ -7,7 +7,7 @@ which pair it could be. A pair whose place another has taken goes into the next,
 few that found no place in any are searched for. The answer is that of `Adjacency.ranges_between`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,9 @@ __all__ = ["WORTH_HASHING", "PairIndex"]
 
 # Hashing all entries costs as much as searching for a pair in this many of them.
 WORTH_HASHING = 4
+
+# From one changed origin in this many, hashing anew is as quick.
+WORTH_FOLLOWING = 8
 
 # Places for each pair in its table. More would be read slower, fewer would be taken more often.
 PLACES_PER_PAIR = 2
@@ -84,6 +87,10 @@ class _Table(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PairIndex:
+    graph: Adjacency
+    """Whose entries are meant."""
+    changed: NDArray[np.bool_] | None
+    """Origins whose entries are others than were hashed: they are searched for. None: no origin."""
     width: int
     keys: Ordinals
     """Origin × width + target of each distinct pair, ascending."""
@@ -109,13 +116,29 @@ class PairIndex:
             keys, positions = keys[first], positions[first]
         lows = narrow(positions, len(graph.neighbours) + 1)
         tables, rest = _tables(keys)
-        return cls(width, keys, lows, counts, _Filter.of(keys, FILTER_MULTIPLIER), tables, rest)
+        filter_ = _Filter.of(keys, FILTER_MULTIPLIER)
+        return cls(graph, None, width, keys, lows, counts, filter_, tables, rest)
+
+    def followed(self, graph: Adjacency) -> "PairIndex | None":
+        """Of a later version, whose changed runs lie behind the others.
+
+        None where it has to be made anew: rows have other numbers, or too much has changed.
+        """
+        was = self.graph
+        if (graph.height, graph.width) != (was.height, was.width) or not _goes_on(was, graph):
+            return None
+        changed = (graph.lows != was.lows) | (graph.counts != was.counts)
+        if self.changed is not None:
+            changed |= self.changed
+        if np.count_nonzero(changed) * WORTH_FOLLOWING > graph.height:
+            return None
+        return replace(self, graph=graph, changed=changed)
 
     @property
     def nbytes(self) -> int:
-        arrays = [self.keys, self.lows, self.rest, self.filter.bits]
+        arrays = [self.keys, self.lows, self.rest, self.filter.bits, self.counts, self.changed]
         arrays += [table.places for table in self.tables]
-        return sum(a.nbytes for a in arrays) + (0 if self.counts is None else self.counts.nbytes)
+        return sum(a.nbytes for a in arrays if a is not None)
 
     def matches(self, origins: Ordinals, targets: Ordinals) -> Matches:
         """Of each origin and its own target, those with an entry between them."""
@@ -129,7 +152,22 @@ class PairIndex:
         ranges = Ranges(
             *(column.astype(np.int64, copy=False) for column in (self.lows[found], counts))
         )
-        return Matches(np.concatenate(rows), ranges)
+        hashed = Matches(np.concatenate(rows), ranges)
+        return hashed if self.changed is None else self._corrected(hashed, origins, targets)
+
+    def _corrected(self, hashed: Matches, origins: Ordinals, targets: Ordinals) -> Matches:
+        """With what the changed origins have now."""
+        assert self.changed is not None
+        rows, (lows, counts) = hashed
+        same = np.flatnonzero(~self.changed[origins[rows]])
+        others = np.flatnonzero(self.changed[origins])
+        now = self.graph.ranges_between(origins[others], targets[others])
+        there = np.flatnonzero(now.counts)
+        ranges = Ranges(
+            np.concatenate([lows[same], now.lows[there]]),
+            np.concatenate([counts[same], now.counts[there]]),
+        )
+        return Matches(np.concatenate([rows[same], others[there]]), ranges)
 
     def _find(
         self, wanted: Ordinals, start: int, rows: list[Ordinals], pairs: list[Ordinals]
@@ -154,6 +192,13 @@ class PairIndex:
             is_it = keys[near] == wanted
             rows.append(left[is_it])
             pairs.append(self.rest[near[is_it]])
+
+
+def _goes_on(was: Adjacency, now: Adjacency) -> bool:
+    """Whether what lay somewhere lies there still: entries were only written behind."""
+    if was.room is not None:
+        return now.room is was.room
+    return np.array_equal(now.neighbours[: len(was.neighbours)], was.neighbours)
 
 
 def _hashed(keys: Ordinals, multiplier: np.uint64, shift: np.uint64) -> Ordinals:
