@@ -105,6 +105,9 @@ def _special(situation: Situation) -> Diagnostic | None:
         return _at(found, "a list can't hold lists", "a list holds scalars: [String]")
     if found.type == "_LPAR" and accepted == {"RSQB"}:
         return _at(found, f"a list can't hold {situation.previous}", "use a scalar type: [String]")
+    if found.type == "_LPAR" and situation.previous in ("date", "datetime"):
+        hint = 'write @default("2024-05-31")'
+        return _at(situation.previous, "a date is written as a text here", hint)
     if found.type == "QUESTION" and accepted == {"RSQB"}:
         return _at(found, "the items of a list can't be nullable", "put '?' after the ']'")
     return None
