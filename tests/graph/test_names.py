@@ -123,10 +123,10 @@ def graph(request: pytest.FixtureRequest) -> Graph:
     return made
 
 
-def ask(graph: Graph, text: str, /, **options: Any) -> list[dict[str, Any]]:
-    snapshot, branch = options.pop("snapshot", None), options.pop("branch", "main")
-    found = graph.query(text, options, snapshot=snapshot, branch=branch)
-    return found.to_pylist()
+def ask(
+    graph: Graph, text: str, given: dict[str, Any] | None = None, **moment: Any
+) -> list[dict[str, Any]]:
+    return graph.query(text, given or {}, **moment).to_pylist()
 
 
 def lines_of(graph: Graph, place: Path) -> list[str]:
@@ -223,9 +223,9 @@ def test_values_are_changed_on_a_branch_and_merged(tmp_path: Path, words: list[s
     for word, value in chosen:
         query = f"""query q($v: String) {{
             match {{ $t: Thing {{ {word}: $v }} }} return {{ $t.k as k }} }}"""
-        assert ask(graph, query, v=f"new {word} {value}") == [{"k": f"k{value}"}], word
-        assert ask(graph, query, v=value) == [], word
-        assert ask(graph, query, v=value, snapshot=before) == [{"k": f"k{value}"}], word
+        assert ask(graph, query, {"v": f"new {word} {value}"}) == [{"k": f"k{value}"}], word
+        assert ask(graph, query, {"v": value}) == [], word
+        assert ask(graph, query, {"v": value}, snapshot=before) == [{"k": f"k{value}"}], word
     for word, value in chosen[: len(values)]:
         delete = f"query q($v: String) {{ delete Thing where {word} = $v }}"
         assert graph.mutate(delete, {"v": f"new {word} {value}"}).affected_nodes == 1, word
@@ -304,7 +304,7 @@ def test_types_keys_and_rules_have_any_name(tmp_path: Path, words: list[str]) ->
                 not {{ $b {edge_name} $a }}
             }}
             return {{ $a.{word} as {word}  $b.{word} as other }} }}"""
-        assert ask(graph, query, **{word: QUOTES}) == [{word: QUOTES, "other": "b\0"}]
+        assert ask(graph, query, {word: QUOTES}) == [{word: QUOTES, "other": "b\0"}]
         refused: dict[str, dict[str, Any]] = {
             "unique": {"type": name, "data": {word: "c", "n": 0}},
             "key": {"type": name, "data": {word: QUOTES, "n": 9}},

@@ -197,7 +197,11 @@ class _Trees:
         return ast.Read(
             self.header(),
             self.block(2),
-            self.several(lambda: ast.Item(self.named(), self.maybe(self.word)), least=1),
+            # Before the first column there is none that it could name.
+            (
+                ast.Item(self.expression(), self.maybe(self.word)),
+                *self.several(lambda: ast.Item(self.named(), self.maybe(self.word)), most=2),
+            ),
             self.yes(),
             self.several(
                 lambda: ast.OrderItem(self.named(), self.maybe(lambda: self.word(direction)))

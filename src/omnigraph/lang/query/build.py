@@ -284,19 +284,22 @@ class Builder(Transformer[Token, object]):
         return dated_literal(call) or call
 
     def call(
-        self,
-        function: ast.Word,
-        distinct: ast.Word | None,
-        *rest: "ast.Expression | ast.Word | None",
+        self, function: ast.Word, distinct: ast.Word | None, *rest: "ast.Expression | ast.Word"
     ) -> ast.Call:
         *arguments, closing = rest
         assert isinstance(closing, ast.Word)
         return ast.Call(
             function,
-            tuple(a for a in arguments if a is not None and not isinstance(a, ast.Word)),
+            tuple(a for a in arguments if not isinstance(a, ast.Word)),
             is_distinct=distinct is not None,
             span=_through(function.span, closing.span),
         )
+
+    def call_of_nothing(self, function: ast.Word, closing: ast.Word) -> ast.Call:
+        return ast.Call(function, (), span=_through(function.span, closing.span))
+
+    def distinct_column(self, word: ast.Word) -> ast.Reference:
+        return ast.Reference(word)
 
     def list_of(
         self, opening: ast.Word, *rest: "ast.Literal | ast.Call | ast.Word | None"
