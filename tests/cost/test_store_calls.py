@@ -3,15 +3,19 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from omnigraph.base.failpoints import NEVER
 from omnigraph.base.ids import MAIN, BranchName, CommitId
+from omnigraph.engine.maintain import optimize
 from omnigraph.store.commits import Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.manifest import COMMITS_PER_COLD_FRAGMENT
 from omnigraph.store.publish import publish
 from omnigraph.store.statistics import gather
+from omnigraph.write.writer import OnConflict
 from tests.cost.counting import Calls, counted_store
 from tests.store_contract.builders import (
     changes,
@@ -85,6 +89,47 @@ def test_a_warm_handle_looks_once_and_reads_nothing(tmp_path: Path) -> None:
     for _ in range(5):
         store.snapshot()
     assert calls == {"look_at_versions": 5}
+
+
+def test_a_commit_looks_four_times_whether_anything_has_changed(tmp_path: Path) -> None:
+    put(make_store(tmp_path), changes(people=people(ada=1)))
+    store, calls = counted_store(tmp_path)
+    store.snapshot()
+    time.sleep(SETTLE_S)
+    calls.clear()
+    put(
+        store,
+        changes(people=people(ada=2)),
+        on_conflict=OnConflict.PREPARE_AGAIN,
+        waits_first=True,
+    )
+    # Before it prepares, before and behind the fence, and before it publishes.
+    assert calls["look_at_versions"] == 4
+    assert calls["list"] == 1  # of notes that a dead writer left, behind the fence
+
+
+def test_upkeep_that_is_overtaken_does_again_only_what_has_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = make_store(tmp_path)
+    for number in range(3):
+        put(writer, changes(people=people(**{f"p{number}": 1}), knows=knows(f"a-{number}")))
+    store, calls = counted_store(tmp_path)
+    fence, moves = store.fence, iter([changes(people=people(eve=1))])
+
+    def overtaken(name: BranchName, **options: Any) -> Any:
+        if (move := next(moves, None)) is not None:
+            put(writer, move)
+        return fence(name, **options)
+
+    monkeypatch.setattr(store, "fence", overtaken)
+    done = optimize(store, branch=MAIN, actor=None, faults=NEVER)
+    assert {*done.compacted} == {"node:Person", "edge:Knows"}
+    assert calls["stage_compaction"] == 3
+    assert contents(writer) == (
+        {"p0": 1, "p1": 1, "p2": 1, "eve": 1},
+        {"a-0", "a-1", "a-2"},
+    )
 
 
 def test_only_the_publish_that_fills_a_cold_fragment_pays_for_it(tmp_path: Path) -> None:

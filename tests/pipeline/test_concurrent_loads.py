@@ -110,6 +110,17 @@ def test_a_merge_replaces_what_was_not_there_a_moment_ago(world: World, quick: s
     assert (done.inserted, done.updated) == (2, 1)
 
 
+def test_a_merge_puts_back_what_was_deleted_a_moment_ago(world: World) -> None:
+    world.load({"ada": 1, "bob": 2}, mode="append")
+    leave = 'query q() { delete Person where email = "ada" }'
+    done = world.load_late(
+        {"ada": 5, "bob": 2, "cyd": 6}, lambda: world.graph.mutate(leave), mode="merge"
+    )
+    assert world.ages() == {"ada": 5, "bob": 2, "cyd": 6}
+    # Ada and Cyd, each with the edge that knows them; Bob is as he was.
+    assert (done.inserted, done.updated) == (4, 0)
+
+
 def test_a_merge_that_had_nothing_to_do_looks_again(world: World) -> None:
     world.load({"ada": 1}, mode="append")
     done = world.load_late({"ada": 1}, lambda: world.load({"ada": 2}, mode="merge"), mode="merge")

@@ -14,7 +14,7 @@ from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.statistics import Statistics
 from omnigraph.write.stage import Maintenance
-from omnigraph.write.upkeep import compact_all, index_all
+from omnigraph.write.upkeep import NOTHING, compact_all, index_all
 from omnigraph.write.writer import OnConflict, write
 
 __all__ = ["index_infos", "optimize"]
@@ -25,10 +25,19 @@ def optimize(
 ) -> OptimizeResult:
     """Compact the tables that the branch has written, then index what no index covers."""
 
-    def make(work: Callable[[GraphStore, Snapshot], Maintenance], kind: CommitKind) -> list[Commit]:
+    def make(
+        work: Callable[[GraphStore, Snapshot, Maintenance], Maintenance], kind: CommitKind
+    ) -> list[Commit]:
+        made = NOTHING
+
+        def prepare(snapshot: Snapshot) -> Maintenance:
+            nonlocal made  # the second time others wait: tables that did not move are done
+            made = work(store, snapshot, made)
+            return made
+
         written = write(
             store,
-            lambda snapshot: work(store, snapshot),
+            prepare,
             branch=branch,
             kind=kind,
             actor=actor,

@@ -24,7 +24,7 @@ from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import CreateIndex, DatasetRef, Rewrite
 from omnigraph.write.stage import Maintenance, Upkeep
 
-__all__ = ["compact_all", "compact_scattered", "index_all"]
+__all__ = ["NOTHING", "compact_all", "compact_scattered", "index_all"]
 
 # Each write adds a fragment, and every version of a table lists them all: with more small ones than
 # this, a commit and a look-up cost several times what they did.
@@ -36,6 +36,8 @@ SMALL_ROWS = 16_384
 
 # Beyond this a fragment gains nothing by being larger.
 FULL_ROWS = 1_048_576
+
+NOTHING = Maintenance({})
 
 
 def compact_scattered(
@@ -54,35 +56,44 @@ def compact_scattered(
     return _of_own_tables(store, snapshot, compact)
 
 
-def compact_all(store: GraphStore, snapshot: Snapshot) -> Maintenance:
-    """Every table in as few fragments as are useful, without rows that are long deleted."""
+def compact_all(
+    store: GraphStore, snapshot: Snapshot, before: Maintenance = NOTHING
+) -> Maintenance:
+    """Every table in as few fragments as are useful, without rows that are long deleted.
+
+    `before` was made at an earlier snapshot: what it has of tables that did not move is kept.
+    """
 
     def compact(_: EntityType, ref: DatasetRef) -> Rewrite | None:
         return store.datasets.stage_compaction(ref, fewer_than_rows=FULL_ROWS, drops_deleted=True)
 
-    return _of_own_tables(store, snapshot, compact)
+    return _of_own_tables(store, snapshot, compact, before)
 
 
-def index_all(store: GraphStore, snapshot: Snapshot) -> Maintenance:
+def index_all(store: GraphStore, snapshot: Snapshot, before: Maintenance = NOTHING) -> Maintenance:
     """A BTREE over every row's identity, on edges over both ends, and over what is declared."""
 
     def index(entity: EntityType, ref: DatasetRef) -> CreateIndex | None:
         return store.datasets.stage_indexes(ref, _indexed_columns(entity))
 
-    return _of_own_tables(store, snapshot, index)
+    return _of_own_tables(store, snapshot, index, before)
 
 
 def _of_own_tables(
     store: GraphStore,
     snapshot: Snapshot,
     stage: Callable[[EntityType, DatasetRef], Rewrite | CreateIndex | None],
+    before: Maintenance = NOTHING,
 ) -> Maintenance:
     branch = store.branches.resolve(snapshot.branch)
     tables = {}
     for entity in snapshot.catalog.entities:
-        ref = snapshot.tables[entity.table_key].ref
-        if branch.owns(ref) and (operation := stage(entity, ref)) is not None:
-            tables[entity.table_key] = Upkeep(ref, operation)
+        key = entity.table_key
+        ref = snapshot.tables[key].ref
+        if (known := before.tables.get(key)) is not None and known.made_for == ref:
+            tables[key] = known
+        elif branch.owns(ref) and (operation := stage(entity, ref)) is not None:
+            tables[key] = Upkeep(ref, operation)
     return Maintenance(tables)
 
 
