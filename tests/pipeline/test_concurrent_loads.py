@@ -20,6 +20,7 @@ from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
 from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline import load as load_module
 from omnigraph.pipeline.session import Spark
+from omnigraph.pipeline.turns import folder_of
 from tests.graph.people import SCHEMA, write_ndjson
 from tests.pipeline.conftest import ON_SPARK
 
@@ -233,6 +234,39 @@ def test_a_load_that_died_is_done_once_when_it_is_tried_again(
     assert [commit.load_id for commit in world.graph.commits()].count("monday") == 1
 
 
-def test_an_empty_load_id_is_refused(world: World) -> None:
+REFUSED = ["", "a\0b", "line\nbreak", "\x1b[31m", "\ud800", "x" * 1_001]
+
+
+@pytest.mark.parametrize("load_id", REFUSED, ids=ascii)
+@pytest.mark.parametrize("options", [{}, {"dry_run": True}, {"resume": True}], ids=str)
+def test_a_load_id_that_can_not_be_told_is_refused(
+    world: World, load_id: str, options: dict[str, Any]
+) -> None:
+    commits = len(world.graph.commits())
     with pytest.raises(ArgumentInvalid, match="load_id"):
-        world.load(FIRST, mode="append", load_id="")
+        world.load(FIRST, mode="append", load_id=load_id, **options)
+    assert len(world.graph.commits()) == commits
+
+
+# Each would lead out of its folder, or be called as something of another load is.
+ODD_IDS = [".", "..", "../x", "a/b", "a.0.json", "a.0.alive", "a", "a~b", "%2E", "é\u4e2d" * 90]
+ODD_IDS += ["x" * 1_000, "x" * 999 + "y"]
+
+
+def test_loads_with_odd_names_do_not_get_in_each_others_way(world: World) -> None:
+    root = world.place / "g"
+    files = []
+    for number, load_id in enumerate(ODD_IDS):
+        dying = Graph.open(world.graph.uri, faults=CrashAt(Failpoint.AFTER_STAGE))
+        files.append(write_ndjson(world.place / f"odd{number}.jsonl", lines({f"p{number}": 1})))
+        with pytest.raises(Crash):
+            dying.load(files[-1], mode="append", engine="local", load_id=load_id)
+    before = {path.name for path in root.iterdir()}
+    assert len({folder_of(load_id) for load_id in ODD_IDS}) == len(ODD_IDS)
+    for file, load_id in zip(files, ODD_IDS, strict=True):
+        options: dict[str, Any] = {"mode": "append", "engine": "local", "load_id": load_id}
+        assert world.graph.load(file, resume=True, **options).inserted == 2
+        assert world.graph.load(file, **options).is_repeat
+    assert {path.name for path in root.iterdir()} == {*before, "__recovery"}
+    assert [path for path in (root / "__staging").rglob("*") if path.is_file()] == []
+    assert [c.load_id for c in world.graph.commits(limit=len(ODD_IDS))] == ODD_IDS[::-1]

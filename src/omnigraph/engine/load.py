@@ -118,12 +118,13 @@ def rehearse(
 
 def _checked_mode(request: Request) -> "LoadMode":
     from omnigraph.pipeline.load import LoadMode
+    from omnigraph.pipeline.turns import check_load_id
 
     if request.engine not in LOAD_ENGINES:
         rule = f"it is {', '.join(LOAD_ENGINES[:-1])} or {LOAD_ENGINES[-1]}"
         raise ArgumentInvalid(argument="engine", value=request.engine, rule=rule)
-    if request.load_id == "":
-        raise ArgumentInvalid(argument="load_id", value="", rule="it has at least one character")
+    if request.load_id is not None:
+        check_load_id(request.load_id)
     if request.resume and (request.load_id is None or request.is_dry_run):
         rule = "it is known by the load_id it was begun with, and is published"
         raise ArgumentInvalid(argument="resume", value="True", rule=rule)

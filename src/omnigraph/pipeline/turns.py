@@ -4,24 +4,27 @@ Each driver that goes on with a load takes the next turn. A turn is never writte
 object is gone the load has ended, and nothing brings it back.
 """
 
+import hashlib
 import json
 import os
 import re
 import socket
 import threading
+import unicodedata
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from omnigraph.base.errors import LoadUnderWay
+from omnigraph.base.errors import ArgumentInvalid, LoadUnderWay
 from omnigraph.pipeline.quarantine import Quarantine
 from omnigraph.store.layout import STAGING
 from omnigraph.store.objects import Objects
 
 __all__ = [
     "LoadRecord",
+    "check_load_id",
     "claimed",
     "find_record",
     "folder_of",
@@ -30,6 +33,12 @@ __all__ = [
     "staged_loads",
     "this_process",
 ]
+
+# What people and jobs call a load, with room to spare: it is part of its commit for ever.
+LONGEST_ID = 1_000
+
+# A file's name has at most 255 bytes, and a turn's adds its number and an ending.
+LONGEST_NAME, SHOWN = 200, 80
 
 # After how long without a word a driver on another machine is taken for dead.
 SILENCE_S = 60.0
@@ -154,7 +163,24 @@ def _record_at(objects: Objects, name: str) -> LoadRecord | None:
 
 
 def folder_of(load_id: str) -> str:
-    return f"{STAGING}/{quote(load_id, safe='')}"
+    """Where the tasks of a load leave accounts, and how its records begin: no two loads' alike."""
+    # Dots too: a name of dots alone would lead elsewhere, and `a.0.json` is a record of `a`.
+    name = quote(load_id, safe="").replace(".", "%2E").replace("~", "%7E")
+    if len(name) > LONGEST_NAME:
+        name = f"{name[:SHOWN]}~{hashlib.sha256(load_id.encode()).hexdigest()}"
+    return f"{STAGING}/{name}"
+
+
+def check_load_id(load_id: str) -> None:
+    """Refuse a name that could not be told, or kept in a commit. Any other is escaped."""
+    if not 0 < len(load_id) <= LONGEST_ID:
+        rule = f"it has at least one character and at most {LONGEST_ID:,}"
+    elif any(unicodedata.category(letter) in ("Cc", "Cs") for letter in load_id):
+        rule = "it has no control characters and no halves of surrogate pairs"
+    else:
+        return
+    shown = load_id[:SHOWN].encode("unicode_escape").decode()
+    raise ArgumentInvalid(argument="load_id", value=shown, rule=rule)
 
 
 def _turns(objects: Objects, load_id: str) -> list[str]:
