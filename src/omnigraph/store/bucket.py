@@ -16,6 +16,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import ObjectStore, S3Store
 
 from omnigraph.base.errors import StorageFailed
+from omnigraph.base.process import claim_process
 from omnigraph.store.root import BucketRoot
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ def _state(meta: "ObjectMeta") -> ObjectState:
 
 @contextmanager
 def _failures(doing: str, name: str) -> Iterator[None]:
+    claim_process()
     try:
         yield
     except (BaseError, OSError, ValueError) as error:

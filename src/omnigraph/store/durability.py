@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from omnigraph.base.errors import StorageFailed
+from omnigraph.base.process import claim_process
 
 __all__ = ["Disk", "Durability"]
 
@@ -49,6 +50,7 @@ class Disk:
     def _sync(self, files: set[Path], directories: set[Path]) -> None:
         if self._durability is not Durability.FSYNC:
             return
+        claim_process()
         # A directory is a name in its parent: synced when we first meet it, and it stays there.
         new = {d for directory in directories for d in self._not_yet_durable(directory)}
         _sync_all(self._pool, files | directories | {directory.parent for directory in new})

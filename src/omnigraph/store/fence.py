@@ -1,7 +1,7 @@
 """The writer's fence: one writer per branch, across threads and processes.
 
 On a disk it is a lock that the kernel frees when its holder dies, so a sidecar found while holding
-it has no living owner. A lock survives `fork()` in the child: start processes by spawn. Lock files
+it has no living owner. A forked child would inherit it, so it lets go of it at once. Lock files
 are never removed: a waiter may hold the file that is no longer named, and then two writers would be
 inside. In a bucket it is a lease (`lease`), which a holder that stands still can lose without
 knowing; whatever holds only if it can't be lost asks `may_lapse`.
@@ -11,7 +11,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -127,8 +127,36 @@ class FileFences:
             path.touch()
             # Unbuffered: what a full disk refuses must not be tried again when the file is closed.
             file = path.open("r+b", buffering=0)
-        with file:
+        with file, _inherited_by_nobody(file):
             yield file
+
+
+# The lock files that this process has open, and a forked child of it would have too.
+_open: set[FileIO] = set()
+
+
+@contextmanager
+def _inherited_by_nobody(file: FileIO) -> Iterator[None]:
+    """Let no forked child keep the lock: neither while we have it, nor when we let go of it."""
+    owner = os.getpid()
+    _open.add(file)
+    try:
+        yield
+    finally:
+        _open.discard(file)
+        if os.getpid() == owner:
+            # To close the file would not do while a child that is being made has it open too.
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def _let_go_in_child() -> None:
+    for file in _open:
+        file.close()  # the parent's lock is the parent's: it has the file open as well
+    _open.clear()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)
 
 
 def _try_lock(path: Path, descriptor: int, kind: int) -> bool:

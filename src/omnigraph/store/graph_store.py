@@ -29,6 +29,7 @@ from omnigraph.base.errors import (
     StorageFailed,
 )
 from omnigraph.base.ids import MAIN, BranchName, CommitId, TableKey
+from omnigraph.base.process import claim_process
 from omnigraph.base.recent import Recent
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.store.arrow import table_schema
@@ -299,6 +300,7 @@ class GraphStore:
         return History(commit for line in self._lines() for commit in line)
 
     def state(self, branch: Branch) -> ManifestState:
+        claim_process()  # almost all that is asked of a graph comes by here
         with self._gone_is_missing(branch):
             return self.manifest.newest(branch.lance_branch)
 

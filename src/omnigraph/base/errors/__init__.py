@@ -36,6 +36,7 @@ from omnigraph.base.errors.conflicts import (
 from omnigraph.base.errors.data import (
     ArgumentInvalid,
     ConstraintViolated,
+    ForkedProcess,
     InputUnreadable,
     MappingInvalid,
     MigrationRefused,
@@ -104,6 +105,7 @@ __all__ = [
     "EntityMissing",
     "FenceLost",
     "FileMissing",
+    "ForkedProcess",
     "GraphMissing",
     "GraphMoved",
     "GraphReplaced",

@@ -10,6 +10,7 @@ from omnigraph.base.words import amount
 __all__ = [
     "ArgumentInvalid",
     "ConstraintViolated",
+    "ForkedProcess",
     "InputUnreadable",
     "MappingInvalid",
     "MigrationRefused",
@@ -167,3 +168,22 @@ class MigrationRefused(InputError):
         return "\n".join(
             f"error[{r['code']}]: {r['message']}\n  hint: {r['hint']}" for r in self.refusals
         )
+
+
+@dataclass(eq=False)
+class ForkedProcess(InputError):
+    """A graph was used in a process that was forked from one that had used a graph."""
+
+    code: ClassVar[str] = "forked_process"
+    parent: int
+    child: int
+
+    def __str__(self) -> str:
+        return (
+            f"process {self.child} was forked from process {self.parent}, which had used a graph: "
+            "its storage can't be used in a forked child"
+        )
+
+    @property
+    def hint(self) -> str | None:
+        return 'start processes by spawn: multiprocessing.get_context("spawn")'

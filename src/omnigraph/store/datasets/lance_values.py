@@ -21,6 +21,7 @@ from lance.optimize import RewriteResult
 from numpy.typing import NDArray
 
 from omnigraph.base.errors import StorageFailed
+from omnigraph.base.process import claim_process
 from omnigraph.store.transactions import (
     Append,
     CreateIndex,
@@ -55,6 +56,7 @@ class LandingRefused(Exception):
 @contextmanager
 def failures(doing: str, path: str) -> Iterator[None]:
     """What Lance raises, as an error of ours; only a conflict stays what it is."""
+    claim_process()
     try:
         yield
     except CommitConflictError:
@@ -82,6 +84,7 @@ def is_blob(field: pa.Field) -> bool:
 
 
 def new_session() -> Any:
+    claim_process()
     return lance.Session()  # type: ignore[attr-defined]  # there, and left out of Lance's stubs
 
 
