@@ -47,7 +47,7 @@ def lengthen(store: GraphStore, commits: int) -> None:
                 schema_hash=store.snapshot().schema_hash,
                 changes=(),
             )
-            state = publish(store.manifest, held, onto=state, commit=commit)
+            state = publish(store.manifest, held, onto=state, commit=commit, now_ms=seq)
 
 
 def cost(place: Path, operation: Callable[[GraphStore], object]) -> Calls:

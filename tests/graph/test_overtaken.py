@@ -430,7 +430,8 @@ def test_a_mutation_is_run_again_with_the_schema_of_the_new_head(
                 schema_hash=other.schemas.put(compile_schema(SourceText(stricter)), stricter),
                 changes=(),
             )
-            publish(other.manifest, held, onto=held.state, commit=commit)
+            now_ms = commit.created_at_ms
+            publish(other.manifest, held, onto=held.state, commit=commit, now_ms=now_ms)
 
     Overtaken(graph, publish_schema, monkeypatch)
     with pytest.raises(OmnigraphError) as caught:

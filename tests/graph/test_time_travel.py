@@ -1,5 +1,6 @@
 """The past by commit, by manifest version and by time, on main and on branches."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from omnigraph import Graph
 from omnigraph.base.clock import SystemClock
 from omnigraph.base.errors import BranchMissing, CommitMissing, MomentMissing
+from omnigraph.base.failpoints import Crash, Failpoint
 from tests.graph.people import QUERIES, SCHEMA
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
@@ -125,3 +127,54 @@ def test_what_is_held_of_a_branch_is_missing_once_the_branch_is_deleted(graph: G
         held.query(QUERIES, "everyone")
     with pytest.raises(CommitMissing):
         held.export(BytesIO())
+
+
+class Later:
+    """Time passes at a failpoint, and somebody asks for the graph as it is then."""
+
+    def __init__(self, clock: SteppingClock, point: Failpoint, ask: Callable[[], None]) -> None:
+        self._clock, self._point, self._ask = clock, point, ask
+
+    def reach(self, point: Failpoint) -> None:
+        if point is self._point:
+            self._clock.time += timedelta(minutes=1)
+            self._ask()
+            self._clock.time += timedelta(minutes=1)
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["lives", "dies"])
+@pytest.mark.parametrize(
+    "point", [Failpoint.AFTER_STAGE, Failpoint.AFTER_ARM, Failpoint.AFTER_LAND_ALL]
+)
+def test_a_time_that_was_asked_for_gives_the_same_again_when_a_write_under_way_is_done(
+    graph: Graph, clock: SteppingClock, point: Failpoint, dies: bool
+) -> None:
+    asked: list[tuple[datetime, int | None]] = []
+
+    def ask() -> None:
+        asked.append((clock.time, age_at(Graph.open(graph.uri, read_only=True), clock.time)))
+        if dies:
+            raise Crash
+
+    writer = Graph.open(graph.uri, clock=clock, faults=Later(clock, point, ask))
+    try:
+        turn(writer, 5)
+    except Crash:
+        clock.time += timedelta(minutes=1)
+        graph = Graph.open(graph.uri, clock=clock)  # which may publish it, minutes later
+    [(time, age)] = asked
+    assert age_at(graph, time) == age == 4
+
+
+def test_times_never_step_back_along_a_line_though_a_clock_does(
+    graph: Graph, clock: SteppingClock
+) -> None:
+    clock.time -= timedelta(hours=1)
+    turn(graph, 5)
+    turn(graph, 50, branch="side")
+    clock.time += timedelta(hours=2)
+    turn(graph, 6)
+    for branch in ("main", "side"):
+        times = [commit.created_at for commit in graph.commits(branch)]
+        assert times == sorted(times, reverse=True)
+    assert (age_at(graph, at_minute(3)), age_at(graph, at_minute(4))) == (3, 5)

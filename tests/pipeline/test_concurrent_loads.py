@@ -270,3 +270,42 @@ def test_loads_with_odd_names_do_not_get_in_each_others_way(world: World) -> Non
     assert {path.name for path in root.iterdir()} == {*before, "__recovery"}
     assert [path for path in (root / "__staging").rglob("*") if path.is_file()] == []
     assert [c.load_id for c in world.graph.commits(limit=len(ODD_IDS))] == ODD_IDS[::-1]
+
+
+# The branch that a load makes for itself ----------------------------------------------------------
+
+
+class Interrupted:
+    """Ctrl-C at a failpoint."""
+
+    def __init__(self, point: Failpoint) -> None:
+        self._point = point
+
+    def reach(self, point: Failpoint) -> None:
+        if point is self._point:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("point", Failpoint)
+def test_a_load_interrupted_on_its_own_branch_keeps_the_branch_only_if_it_is_published(
+    world: World, point: Failpoint
+) -> None:
+    data = write_ndjson(world.place / "new.jsonl", lines({"new": 1}))
+    graph = Graph.open(world.graph.uri, faults=Interrupted(point))
+    with pytest.raises(KeyboardInterrupt):
+        graph.load(data, mode="append", engine="local", branch="import", from_="main")
+    is_published = point in (Failpoint.AFTER_PUBLISH, Failpoint.AFTER_DISARM)
+    fresh = Graph.open(world.graph.uri)
+    assert fresh.branches() == (["main", "import"] if is_published else ["main"])
+    if is_published:
+        assert [commit.kind for commit in fresh.commits("import", limit=1)] == ["load"]
+
+
+def test_a_load_that_fails_leaves_what_another_wrote_to_the_branch_it_made(world: World) -> None:
+    def meanwhile() -> None:
+        world.load(FIRST, mode="append", branch="import")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        world.load_late(SECOND, meanwhile, mode="append", branch="import", from_="main")
+    assert [commit.kind for commit in world.graph.commits("import", limit=1)] == ["load"]

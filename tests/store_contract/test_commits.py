@@ -100,7 +100,7 @@ def test_first_parents_follow_the_line_and_not_the_merges() -> None:
 
 
 def test_a_commit_reads_back_from_its_manifest_row() -> None:
-    made = commit(3, 1, merged=2).published_at(9)
+    made = commit(3, 1, merged=2).published(9, at_ms=5)
     row = made.to_row()
     assert Commit.from_row(CommitRow(row.id, row.seq, row.parents, row.metadata)) == made
     assert row.parents == ("c1", "c2")

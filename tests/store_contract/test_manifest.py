@@ -1,6 +1,7 @@
 """The manifest's compare-and-swap, raced by real processes, and its shape as history grows."""
 
 import itertools
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,6 +106,38 @@ def forget(manifest: Manifest, *versions: int) -> None:
     datasets = manifest._datasets
     for version in versions:
         datasets._objects.delete(version_file(MANIFEST, None, version))
+
+
+class Clocks:
+    """The two clocks that a manifest looks at, as they were when it was read and then set."""
+
+    def __init__(self) -> None:
+        self.wall_s = self.monotonic_s = 0.0
+
+    def time_ns(self) -> int:
+        return time.time_ns() + int(self.wall_s * 1e9)
+
+    def monotonic_ns(self) -> int:
+        return time.monotonic_ns() + int(self.monotonic_s * 1e9)
+
+
+@pytest.mark.parametrize(
+    ("wall_s", "monotonic_s"),
+    [(70, 70), (10, 70), (-3600, 70), (70, 0)],
+    ids=["right", "set back a little", "set back far", "asleep"],
+)
+def test_no_old_head_is_served_whatever_clocks_do_while_versions_come_and_go(
+    place: str, monkeypatch: pytest.MonkeyPatch, wall_s: float, monotonic_s: float
+) -> None:
+    clocks = Clocks()
+    monkeypatch.setattr("omnigraph.store.manifest.time", clocks)
+    manifest, reader = make_manifest(place), Manifest(datasets_at(place))
+    state = seen = reader.newest(None)
+    for number in range(3):
+        state = publish_next(manifest, state, f"c{number}")
+    forget(manifest, *range(seen.version + 1, state.version))
+    clocks.wall_s, clocks.monotonic_s = wall_s, monotonic_s
+    assert reader.newest(None).head == "c2"
 
 
 FULL = COMMITS_PER_COLD_FRAGMENT - 1

@@ -5,6 +5,7 @@ The input is read once. Where another writer was quicker, an append or a merge i
 what is there now; an overwrite is refused, since what it meant to replace has changed.
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.runner import Runner
 
 __all__ = ["load", "rehearse"]
+
+log = logging.getLogger(__name__)
 
 
 def load(
@@ -193,7 +196,11 @@ def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
     try:
         yield
     except (OmnigraphError, KeyboardInterrupt):
-        store.delete_branch(branch)
+        try:
+            # What was published there stays, whoever wrote it, and so does the branch.
+            store.delete_branch(branch, only_if_unwritten=True)
+        except OmnigraphError as failure:
+            log.warning("the branch %s stays: %s", branch, failure)
         raise
 
 

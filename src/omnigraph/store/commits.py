@@ -61,6 +61,7 @@ class Commit:
     seq: int
     kind: CommitKind
     created_at_ms: int
+    """When it was published; along a line it never steps back, whatever clocks do."""
     schema_hash: str
     changes: tuple[TableChange, ...]
     actor: str | None = None
@@ -98,8 +99,8 @@ class Commit:
         """The tables it changed, as the manifest pins them."""
         return {c.key: TableEntry(c.ref, c.row_count, self.seq) for c in self.changes}
 
-    def published_at(self, manifest_version: int) -> "Commit":
-        return replace(self, manifest_version=manifest_version)
+    def published(self, manifest_version: int, *, at_ms: int) -> "Commit":
+        return replace(self, manifest_version=manifest_version, created_at_ms=at_ms)
 
     def to_row(self) -> CommitRow:
         return CommitRow(self.id, self.seq, self.parents, json.dumps(self.to_json()))

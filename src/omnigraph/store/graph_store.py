@@ -363,17 +363,23 @@ class GraphStore:
                 raise
             return made
 
-    def delete_branch(self, name: BranchName) -> None:
-        """Remove a branch that none was made from. It is gone at once; its files follow."""
+    def delete_branch(self, name: BranchName, *, only_if_unwritten: bool = False) -> bool:
+        """Remove a branch that none was made from. It is gone at once; its files follow.
+
+        With `only_if_unwritten` a branch that has a commit of its own stays, and it is False.
+        """
         if name == MAIN:
             raise ArgumentInvalid(argument="branch", value=name, rule="main can't be deleted")
         # The names' fence too, or one could be made from it meanwhile.
         with self._fence_over_names(), self.fence(name) as held:
+            if only_if_unwritten and self._commit(held.state.recent[-1]).branch == name:
+                return False
             paths = {entry.ref.path for entry in held.state.tables.values()}
             self.branches.delete(held.branch)
         self._forget(held.branch)
         for path in sorted(paths):
             self._reclaim_forks(path, held.branch)
+        return True
 
     def _forget(self, branch: Branch) -> None:
         """Let go of what is held in memory of a branch that is no more."""
@@ -396,6 +402,7 @@ class GraphStore:
 
         It keeps out those who come after us, and no other process: only `fence` does.
         """
+        claim_process()  # a forked child would wait for threads that it does not have
         waiting_s = self._fence_timeout_s if timeout_s is None else timeout_s
         return self._queues.turn(name, timeout_s=waiting_s)
 

@@ -12,9 +12,12 @@ __all__ = ["publish"]
 
 
 def publish(
-    manifest: Manifest, held: FencedBranch, *, onto: ManifestState, commit: Commit
+    manifest: Manifest, held: FencedBranch, *, onto: ManifestState, commit: Commit, now_ms: int
 ) -> ManifestState:
     """Swap the branch's head from `onto` to `commit`, or raise with no effect.
+
+    The commit's time is that of its publishing, and never before that of the commit it follows:
+    whoever has asked for the branch at some time finds the same again.
 
     `HeadMoved`: another commit was first. `FenceLost`: another owner was. The swap replaces exactly
     the state whose number is looked at here, so an owner who comes later makes it fail.
@@ -25,7 +28,8 @@ def publish(
         raise FenceLost(branch=branch.name, holder="another writer")
     if commit.parent != onto.head:
         raise HeadMoved(branch=branch.name, expected=commit.parent, actual=onto.head)
-    visible = commit.published_at(onto.version + 1)
+    not_before_ms = Commit.from_row(onto.recent[-1]).created_at_ms
+    visible = commit.published(onto.version + 1, at_ms=max(now_ms, not_before_ms))
     try:
         published = manifest.replace(
             onto,

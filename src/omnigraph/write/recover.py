@@ -235,7 +235,8 @@ def _finish(finder: _Finder, sidecar: Sidecar, outcomes: Outcomes, state: Manife
         # Its writer may have come back and landed it before us: then it is done all the same.
         if set(finder.outcomes(sidecar).values()) != {Outcome.LANDED}:
             return False
-    publish(finder.store.manifest, finder.held, onto=state, commit=sidecar.commit)
+    store, now_ms = finder.store, finder.store.clock.now_ms()
+    publish(store.manifest, finder.held, onto=state, commit=sidecar.commit, now_ms=now_ms)
     return True
 
 
@@ -281,7 +282,7 @@ def _undo(finder: _Finder, sidecar: Sidecar, state: ManifestState) -> None:
         message=f"undo {sidecar.commit.id}, which could not be finished",
         extra={f"to_version:{table.key}": str(table.pinned.version) for table in moved},
     )
-    publish(store.manifest, held, onto=state, commit=undone)
+    publish(store.manifest, held, onto=state, commit=undone, now_ms=undone.created_at_ms)
 
 
 def _restored(

@@ -161,7 +161,8 @@ def _tidy_up(store: GraphStore, held: FencedBranch, now: Snapshot, *, faults: Fa
 def _publish(store: GraphStore, landed: Landed) -> ManifestState:
     # Looked at now and not when the fence was taken: a swap of what is long gone may land.
     onto = store.state(landed.held.branch)
-    return publish(store.manifest, landed.held, onto=onto, commit=landed.sidecar.commit)
+    commit, now_ms = landed.sidecar.commit, store.clock.now_ms()
+    return publish(store.manifest, landed.held, onto=onto, commit=commit, now_ms=now_ms)
 
 
 def _require_head(store: GraphStore, snapshot: Snapshot, expected: CommitId | None) -> None:
