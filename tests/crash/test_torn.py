@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 
-from omnigraph.base.errors import StorageFailed
+from omnigraph.base.errors import BranchMissing, StorageFailed
 from omnigraph.base.failpoints import NEVER, Crash, CrashAt, Failpoint
+from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.store.audit import RecoveryAction
 from omnigraph.store.datasets.lance_values import open_handle
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.layout import AUDIT, MANIFEST, RECOVERY
+from omnigraph.store.layout import AUDIT, MANIFEST, RECOVERY, table_path
 from omnigraph.store.objects import DiskObjects
 from omnigraph.write.recover import recover_all
 from tests.crash.dying import OLD, SCENARIOS
@@ -57,6 +58,12 @@ def damage(file: Path, kind: str) -> bytes:
     torn = DAMAGE[kind](file.read_bytes())
     file.write_bytes(torn)
     return torn
+
+
+EDITED_BY: dict[str, Callable[[GraphStore, BranchName], object]] = {
+    MANIFEST: lambda store, branch: None,
+    "nodes": lambda store, branch: put(store, changes(people=people(kim=1)), branch=branch),
+}
 
 
 def newest_file(store: GraphStore, path: str) -> Path:
@@ -123,6 +130,31 @@ def test_two_torn_versions_are_more_than_a_power_cut_makes(tmp_path: Path) -> No
         damage(version_file(store, MANIFEST, version), "zeros")
     with pytest.raises(StorageFailed):
         open_store(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["nothing", "half", "zeros"])
+@pytest.mark.parametrize("path", [MANIFEST, "nodes"])
+def test_a_torn_reference_of_a_fork_is_in_nobodys_way(tmp_path: Path, kind: str, path: str) -> None:
+    store = EDIT.graph(tmp_path)
+    keep = BranchName("keep")
+    for name in (keep, BranchName("torn")):
+        store.create_branch(name)
+        EDITED_BY[path](store, name)
+    folder = tmp_path / (MANIFEST if path == MANIFEST else table_path(PERSON)) / "_refs/branches"
+    [reference] = folder.glob("torn.*.json")
+    damage(reference, kind)
+    opened = open_store(tmp_path)
+    if path == MANIFEST:  # it was never acknowledged
+        assert [branch.name for branch in opened.branches.list()] == [MAIN, keep]
+        with pytest.raises(BranchMissing):
+            opened.snapshot(BranchName("torn"))
+        opened.create_branch(BranchName("torn"))
+    put(opened, changes(people=people(zoe=1)), branch=keep)
+    opened.datasets.forget_old_versions(MANIFEST, None, older_than_s=0)
+    opened.delete_branch(keep)
+    assert not any(f.startswith("keep.") for f in opened.datasets.fork_names(table_path(PERSON)))
+    assert [b.name for b in open_store(tmp_path).branches.list()] == [MAIN, "torn"]
+    assert contents(open_store(tmp_path)) == OLD
 
 
 # What can't be read -------------------------------------------------------------------------------

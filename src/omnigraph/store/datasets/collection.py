@@ -5,11 +5,12 @@ Staging writes files that nobody sees. Landing moves one dataset by one version,
 
 import json
 import logging
+import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 import lance
@@ -114,6 +115,8 @@ class Datasets:
         self._bases = Bases(self._objects, root)
         self._occupant = Occupant(self._objects, root)
         self._is_on_disk = isinstance(root_at(root), DiskRoot)
+        self._whole: dict[str, frozenset[str]] = {}
+        """The references of each dataset that are known to be whole: none is written again."""
         self._session = new_session()
         self._landed: Recent[tuple[str, str | None], LanceDataset] = Recent(LIMIT_LANDED)
         """The version of each line that we landed last, open."""
@@ -163,11 +166,11 @@ class Datasets:
         """
         if not self._is_on_disk:
             return None
-        directory = Path(self.root, home_of(path, branch), "_versions")
+        directory = f"{self.root}/{home_of(path, branch)}/_versions"
         try:
-            found = directory.stat()
+            found = os.stat(directory)  # noqa: PTH116 - to make a Path of it takes longer
         except OSError as error:
-            raise storage_failed("look at", str(directory), error) from error
+            raise storage_failed("look at", directory, error) from error
         return FolderState(found.st_dev, found.st_ino, found.st_ctime_ns)
 
     def fingerprint(self, ref: DatasetRef) -> str | None:
@@ -211,11 +214,35 @@ class Datasets:
 
     def fork_names(self, path: str) -> Iterator[str]:
         """The names of a dataset's forks, from one listing, however many there are."""
-        for reference in self._objects.list(references_of(path)):
-            name = PurePosixPath(reference)
-            # Lance writes `<name>.json.tmp.<hex>` first: a process that is killed leaves it there.
-            if name.suffix == ".json":
-                yield unquote(name.stem)
+        return (unquote(PurePosixPath(name).stem) for name in self._references(path)[0])
+
+    def _references(self, path: str) -> tuple[list[str], list[str]]:
+        """The references of a dataset's forks, and those that a power cut tore.
+
+        A fork whose reference is torn was never acknowledged.
+        """
+        # Lance writes `<name>.json.tmp.<hex>` first: a process that is killed leaves it there.
+        found = self._objects.list(references_of(path))
+        names = [name for name in found if PurePosixPath(name).suffix == ".json"]
+        if not self._is_on_disk:
+            return names, []  # a bucket tears nothing
+        known = self._whole.get(path, frozenset())
+        whole = frozenset(name for name in names if name in known or self._is_json(name))
+        self._whole[path] = whole
+        return [n for n in names if n in whole], [n for n in names if n not in whole]
+
+    def _is_json(self, name: str) -> bool:
+        try:
+            json.loads(self._objects.get(name) or b"")
+        except ValueError:
+            return False
+        return True
+
+    def _drop_torn_references(self, path: str) -> None:
+        """Remove what Lance could not get past, and with it no file of any fork."""
+        for reference in self._references(path)[1]:
+            log.warning("%s was torn by a power cut and is removed: no fork has it", reference)
+            self._objects.delete(reference)
 
     def continues(self, later: DatasetRef, earlier: DatasetRef) -> bool:
         """Whether `later` was made from `earlier`, version by version and fork by fork.
@@ -243,12 +270,14 @@ class Datasets:
 
     def forks(self, path: str) -> Mapping[str, str | None]:
         """Every fork of a dataset, and the fork that it started from; None is the main line."""
+        self._drop_torn_references(path)
         handle = self.open_newest(path, None)._handle
         with failures("list branches of", path):
             return {name: fork["parent_branch"] for name, fork in handle.branches.list().items()}
 
     def delete_fork(self, path: str, name: str) -> None:
         """Remove a fork. It is gone at once; a crash may leave files of it that nothing names."""
+        self._drop_torn_references(path)
         handle = self.open_newest(path, None)._handle
         with failures("delete", f"{name} of {path}"):
             handle.branches.delete(name)
@@ -492,6 +521,7 @@ class Datasets:
             log.warning("no clean-up of %s: a fork of it was made at %s", path, base.path)
             self._objects.delete(ADDRESS)
             return
+        self._drop_torn_references(path)
         newest = self.open_newest(path, branch)
         with failures("clean up", path):
             newest._handle.cleanup_old_versions(timedelta(seconds=older_than_s))
