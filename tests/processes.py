@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import IO
 
-PATIENCE_S = 300.0
+PATIENCE_S = 600.0
 """How long to wait for what must happen. It only tells a hang from slowness, and nothing is
 measured by it: beside other work a JVM may take a minute to come up."""
 

@@ -175,7 +175,6 @@ def judge(reading: Reading, timeline: Timeline, ids: Ids) -> None:
     assert found in expected, f"{where}:\n  found {found}\n  expected one of {expected}"
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("has_cache", [False, True])
 def test_what_a_reader_is_told_held_while_it_asked(
     has_cache: bool,

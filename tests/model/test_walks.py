@@ -56,7 +56,6 @@ def check(ground: Callable[[], Ground], seed: int, steps: int) -> None:
         )
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", seeds(QUICK_WALKS, DEEP_WALKS))
 def test_a_graph_agrees_with_a_plain_model_whatever_is_done(
     seed: int,
@@ -86,7 +85,6 @@ def test_a_graph_agrees_with_a_plain_model_whatever_is_done(
     check(ground, seed, 60 if is_deep else 30)
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", seeds(QUICK_BUCKET_WALKS, DEEP_BUCKET_WALKS))
 def test_so_it_does_in_a_bucket(
     seed: int,
