@@ -19,7 +19,9 @@ def main() -> int:
     command = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, start_new_session=True)
 
     def end_with_parent() -> None:
-        sys.stdin.buffer.read()
+        # Not through `sys.stdin`: a thread that waits in it can't be left behind at the end.
+        while os.read(0, 1):
+            pass
         with contextlib.suppress(ProcessLookupError):
             os.killpg(command.pid, signal.SIGKILL)
 
