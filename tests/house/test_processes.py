@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,7 @@ def test_a_driver_that_is_of_no_use_any_more_starts_afresh(how: str) -> None:
                 driver.run(os._exit, 9)
         else:
             os.kill(first, signal.SIGKILL)
-            wait_until(lambda: not is_alive(first), "it lives on")
+            wait_until(lambda: first not in {child.pid for child in active_children()}, "it lives")
         assert driver.run(os.getpid) != first
     finally:
         driver.stop()
