@@ -36,7 +36,7 @@ RENEWALS_PER_LEASE = 3
 DOUBT_SHARE = 5
 
 # How long to sleep between tries, each of which is a request. A commit takes several times as long.
-PAUSE_S = 0.1
+PAUSE_S = 0.05
 
 PROBE = f"{LOCKS}/probe"
 # What no object has: tags are hashes of contents, or numbers.
