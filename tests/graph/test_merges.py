@@ -111,6 +111,24 @@ def test_what_a_deleted_branch_brought_is_followed_by_those_that_have_it(graph: 
     assert whole(graph, "main") == whole(graph, "later")
 
 
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_load_that_a_merge_brought_is_not_repeated(tmp_path: Path, is_deleted: bool) -> None:
+    graph = Graph.init(tmp_path / "g", "node Note { text: String }", durability="relaxed")
+    for branch in ("mid", "night"):
+        graph.branch_create(branch)
+    rows = [{"type": "Note", "data": {"text": "a"}}]
+    graph.load(rows, mode="append", branch="night", load_id="night-1")
+    graph.branch_merge("night", "mid")
+    graph.branch_merge("mid", "main")
+    if is_deleted:
+        graph.branch_delete("night")
+        graph.branch_delete("mid")
+    assert graph.load(rows, mode="append", load_id="night-1").is_repeat
+    assert not graph.load(rows, mode="append", load_id="night-2").is_repeat
+    count = "query q() { match { $n: Note } return { count($n) as n } }"
+    assert graph.query(count).to_pylist() == [{"n": 2}]
+
+
 def whole(graph: Graph, branch: str) -> list[object]:
     roads = "query q() { match { $a: City  $a road $b } return { $a.name as a, $b.name as b } }"
     return [cities(graph, branch), graph.query(roads, branch=branch).to_pylist()]

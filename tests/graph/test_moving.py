@@ -158,6 +158,8 @@ def test_a_moved_graph_that_nobody_may_write_is_read_on_main_and_says_what_to_do
     untouched = files(here)
     assert {at: told_at(reader, *at) for at in mains} == mains
     assert reader.branches() == list(BRANCHES)
+    for commit in reader.commits():
+        assert reader.commit(commit.graph_commit_id) == commit
     for branch in (HIRING, SUB):
         with pytest.raises(GraphMoved) as refused:
             names(reader, branch)
@@ -179,6 +181,8 @@ def test_a_graph_that_is_moved_away_under_a_handle_is_missed_by_name(place: str)
     for branch in (MAIN, HIRING, "no such branch"):
         with pytest.raises(missed, match=r"no graph at|Not found"):
             names(graph, branch)
+        with pytest.raises(missed, match=r"no graph at|Not found"):
+            graph.branches()
         with pytest.raises(missed, match=r"no graph at|Not found"):
             add(graph, "x", branch)
     with pytest.raises(GraphMissing, match="no graph at"):

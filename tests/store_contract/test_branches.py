@@ -1,5 +1,7 @@
 """Branches: names, isolation, and forks that come only when something is written."""
 
+from typing import Any
+
 import pytest
 
 from omnigraph.base.errors import ArgumentInvalid, BranchExists, BranchMissing
@@ -36,10 +38,15 @@ def names(store: GraphStore) -> list[str]:
 
 
 def test_good_names_make_branches(store: GraphStore) -> None:
-    good = ["_x", "a" * 90, "team/ada/try-2", "v1.2_b", "work"]
+    # With as many slashes as a name of this length may have.
+    deep = "s/" * 13 + "s" * 64
+    good = ["_x", "a" * 90, deep, "team/ada/try-2", "v1.2_b", "work"]
     for name in good:
         store.create_branch(BranchName(name))
         assert contents(store, name) == contents(store)
+        put(store, changes(people=people(ada=2)), branch=name)
+        store.create_branch(BranchName(f"x{good.index(name)}"), BranchName(name))
+        store.delete_branch(BranchName(f"x{good.index(name)}"))
     assert names(store) == names(open_store(store.root)) == ["main", *good]
 
 
@@ -47,12 +54,19 @@ def test_good_names_make_branches(store: GraphStore) -> None:
     "name",
     [
         *("", "/", "a/", "/a", "a//b", "a b", "ä", "a..b", ".a", "-a", "a.", "a.lock", "a\n"),
-        *("__x", "a/__x", "a\\b", "a:b", "../a", "a" * 91),
+        *("__x", "a/__x", "a\\b", "a:b", "../a", "a" * 91, "s/" * 44 + "ss"),
+        *(None, 3, b"a", ("a",)),
     ],
 )
-def test_a_bad_name_is_refused(name: str) -> None:
+def test_a_bad_name_is_refused(name: Any) -> None:
     with pytest.raises(ArgumentInvalid):
         check_branch_name(name)
+
+
+@pytest.mark.parametrize("name", [None, 3, b"a", ("a",)])
+def test_a_branch_is_asked_for_by_text(store: GraphStore, name: Any) -> None:
+    with pytest.raises(ArgumentInvalid):
+        store.snapshot(name)
 
 
 def test_a_name_and_its_prefix_can_not_both_live(store: GraphStore) -> None:

@@ -418,7 +418,10 @@ class Graph:
     # History -------------------------------------------------------------------------------------
 
     def branches(self) -> list[str]:
-        return [branch.name for branch in self._store.branches.list()]
+        """The names of all branches, main first."""
+        branches = self._store.branches.list()
+        self._store.state(branches[0])  # main is listed even where the graph is gone
+        return [branch.name for branch in branches]
 
     def branch_create(self, name: str, from_: str = MAIN) -> None:
         """Make a branch at the head of another: instant, whatever the size of the graph."""

@@ -135,12 +135,12 @@ def _checked_mode(request: Request) -> "LoadMode":
 
 
 def _loaded_before(store: GraphStore, request: Request) -> Commit | None:
-    """The commit of an earlier load with this load id, on the branch or before it was made."""
+    """The commit that brought an earlier load with this load id, by itself or by a merge."""
     if request.load_id is None:
         return None
     line = store.line(request.branch)
     try:
-        return next((commit for commit in line if commit.load_id == request.load_id), None)
+        return next((commit for commit in line if request.load_id in commit.load_ids), None)
     except BranchMissing:
         if request.from_ is None:
             raise

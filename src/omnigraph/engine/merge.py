@@ -4,12 +4,14 @@ The change is replayed on the target's own datasets. The target never names file
 source's forks, so the source can go at any time.
 """
 
+import json
+
 from omnigraph.base.errors import Unsupported
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.results import CommitInfo, MergeResult
 from omnigraph.read.diff import changes_between
-from omnigraph.store.commits import CommitKind
+from omnigraph.store.commits import MERGED_LOAD_IDS, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.stage import Edits, locate
@@ -35,11 +37,14 @@ def merge(
     base = history.ancestor_like(ours.commit.id, of=theirs.commit.id)
     if base is None:
         raise Unsupported(
-            what=f"merging {source} into {target}, which has moved since they parted,",
+            what=f"merging {source} into {target}, which has commits that {source} has not,",
             instead=f"make a new branch from {target} and repeat the changes there",
         )
 
     parted = store.snapshot_at(base.id)
+    known = history.ancestors(ours.commit.id)
+    new = (history[id_] for id_ in history.ancestors(theirs.commit.id) - known)
+    load_ids = sorted({load_id for commit in new for load_id in commit.load_ids})
 
     def prepare(snapshot: Snapshot) -> Edits:
         return locate(changes_between(parted, theirs), snapshot)
@@ -52,6 +57,7 @@ def merge(
         actor=actor,
         message=f"merge {source}",
         merged_parent=theirs.commit.id,
+        extra={MERGED_LOAD_IDS: json.dumps(load_ids)} if load_ids else None,
         seen=ours,
         on_conflict=OnConflict.RAISE,
         faults=faults,

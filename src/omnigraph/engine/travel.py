@@ -23,7 +23,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def commit_at(store: GraphStore, moment: object, branch: BranchName) -> CommitId:
     """The newest commit of the branch that is not after the moment; an id means itself."""
     match moment:
-        case int():
+        case int() if not isinstance(moment, bool):
             newest = store.state(store.branches.resolve(branch)).version
             return _newest(store, branch, moment, lambda c: c.manifest_version <= moment <= newest)
         case datetime():

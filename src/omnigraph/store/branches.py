@@ -34,8 +34,12 @@ __all__ = ["Branch", "Branches", "check_branch_name"]
 SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 INCARNATION = re.compile(rf"[{CROCKFORD}]{{{ULID_LETTERS}}}(-[0-9]+)?")
 
-# The longest file named after a branch adds two ULIDs and doubles its slashes, within 255 bytes.
+# The longest file named after a branch (Lance's, while it writes the reference of a table's fork)
+# adds two ULIDs, a fencing number and a mark of its own, and writes a slash as %252F: within 255
+# bytes.
 LONGEST_NAME = 90
+LONGEST_FILE_NAME = 145
+BYTES_PER_SLASH = len("%252F")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +77,20 @@ class Branches:
     def resolve(self, name: BranchName) -> Branch:
         if name == MAIN:
             return Branch(MAIN, None)
+        if not isinstance(name, str):
+            raise ArgumentInvalid(argument="branch", value=repr(name), rule="it is text")
         known = self._resolved.get(name)
-        if known is None or not self.is_alive(known):
-            self._resolved = {branch.name: branch for branch in self.list()}
-        if name not in self._resolved:
+        if known is not None and self.is_alive(known):
+            return known
+        # One listing, made after we were asked: another thread's may be older than the branch.
+        listed = {branch.name: branch for branch in self.list()}
+        self._resolved = listed
+        if name not in listed:
             if not self._datasets.is_there(MANIFEST):
                 raise GraphMissing(self._datasets.root)
             self._datasets.require_same_graph()
-            raise BranchMissing(branch=name, known=tuple(b.name for b in self.list()))
-        return self._resolved[name]
+            raise BranchMissing(branch=name, known=tuple(listed))
+        return listed[name]
 
     def create(self, name: BranchName, source: DatasetRef, *, fencing: int = 0) -> Branch:
         """Fork the manifest. The caller holds the fence over branch names, with this number."""
@@ -137,13 +146,17 @@ class Branches:
 
 def check_branch_name(name: str) -> None:
     if (rule := _broken_rule(name)) is not None:
-        raise ArgumentInvalid(argument="branch", value=name, rule=rule)
+        raise ArgumentInvalid(argument="branch", value=str(name), rule=rule)
 
 
-def _broken_rule(name: str) -> str | None:
+def _broken_rule(name: object) -> str | None:
+    if not isinstance(name, str):
+        return "it is text"
     segments = name.split("/")
     if len(name) > LONGEST_NAME:
         return f"at most {LONGEST_NAME} characters"
+    if len(name) + (BYTES_PER_SLASH - 1) * name.count("/") > LONGEST_FILE_NAME:
+        return "it has too many slashes for its length"
     if not all(SEGMENT.fullmatch(segment) for segment in segments):
         return "letters, digits, '_', '-' and '.', in segments separated by single slashes"
     if any(segment.startswith("__") for segment in segments):

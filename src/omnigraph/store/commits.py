@@ -16,10 +16,11 @@ from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.store.manifest import CommitRow, TableEntry
 from omnigraph.store.transactions import DatasetRef
 
-__all__ = ["LOAD_ID", "Commit", "CommitKind", "History", "TableChange"]
+__all__ = ["LOAD_ID", "MERGED_LOAD_IDS", "Commit", "CommitKind", "History", "TableChange"]
 
 
 LOAD_ID = "load_id"
+MERGED_LOAD_IDS = "merged_load_ids"
 
 
 class CommitKind(Enum):
@@ -70,12 +71,19 @@ class Commit:
     manifest_version: int = 0
     """The version of the branch's manifest that made it visible; known once it is published."""
     extra: Mapping[str, str] = field(default_factory=dict)
-    """What the writer wants to find again: `LOAD_ID`, and `to_version` of a roll-back."""
+    """What the writer wants to find again: `LOAD_ID`, `MERGED_LOAD_IDS` (of a merge, since the
+    commits of the branch go with it), and `to_version` of a roll-back."""
 
     @property
     def load_id(self) -> str | None:
         """The name that its caller gave a load, so that it is not done twice."""
         return self.extra.get(LOAD_ID)
+
+    @property
+    def load_ids(self) -> frozenset[str]:
+        """The names of all loads that came with this commit: its own, or those that it merged."""
+        merged = json.loads(self.extra.get(MERGED_LOAD_IDS, "[]"))
+        return frozenset([*merged, self.load_id] if self.load_id is not None else merged)
 
     @property
     def is_merge(self) -> bool:

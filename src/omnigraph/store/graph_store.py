@@ -276,11 +276,16 @@ class GraphStore:
                 if any(row.id == commit_id for row in made_on.recent):
                     return known
         for branch in self.branches.list():
-            with suppress(BranchMissing):  # deleted since they were listed
+            # Deleted since they were listed; or of a graph that was moved, of which main is read.
+            with suppress(BranchMissing, GraphMoved):
                 for row in self.state(branch).recent:
                     if row.id == commit_id:
                         return self._commit(row)
-        return self.history()[commit_id]
+        for line in self._lines():
+            for commit in line:
+                if commit.id == commit_id:
+                    return commit
+        raise CommitMissing(commit_id)
 
     def commits(self, branch: BranchName = MAIN, *, limit: int | None = None) -> list[Commit]:
         """The line of a branch, newest first."""
