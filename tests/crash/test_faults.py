@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.base.errors import GraphMissing, OmnigraphError, StorageFailed
-from omnigraph.base.failpoints import NEVER
+from omnigraph.base.failpoints import NEVER, Failpoint
 from omnigraph.engine.graph import Graph
 from omnigraph.store.audit import RecoveryAction
 from omnigraph.store.graph_store import GraphStore
@@ -38,6 +38,30 @@ from tests.store_contract.builders import (
 )
 
 EDIT = SCENARIOS["an edit of main"]
+
+
+class InterruptAt:
+    """Ctrl-C, the first time that `point` is reached."""
+
+    def __init__(self, point: Failpoint) -> None:
+        self._point = point
+
+    def reach(self, point: Failpoint) -> None:
+        if point is self._point:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("point", Failpoint)
+def test_what_an_interrupted_write_came_to_is_seen_at_once(place: str, point: Failpoint) -> None:
+    """Never later: the caller, who has seen nothing, would write it a second time."""
+    store = EDIT.graph(place)
+    with pytest.raises(KeyboardInterrupt):
+        EDIT.write(store, InterruptAt(point))
+    seen = ages(open_store(place).snapshot())
+    assert ages(store.snapshot()) == seen
+    put(store, changes(people=people(zoe=1)))
+    assert ages(open_store(place).snapshot()) == {**seen, "zoe": 1}
+
 
 # Calls of the operating system that the small objects rest on, by what they do to a note.
 CALLS = {"put": "write_bytes", "rename": "rename", "delete": "unlink"}

@@ -265,3 +265,20 @@ def test_writers_of_different_tables_do_not_get_in_each_others_way(graph: Graph)
         "edge:Knows",
         "edge:WorksAt",
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [("Date", "2024-01-01"), ("DateTime", "2024-01-01T10:00:00Z")]
+)
+def test_an_edge_ends_in_a_node_that_is_known_by_a_date(
+    tmp_path: Path, kind: str, text: str
+) -> None:
+    schema = f"node P {{ name: String @key }}\nnode Q {{ d: {kind} @key }}\nedge PQ: P -> Q"
+    graph = Graph.init(tmp_path / "g", schema, durability="relaxed")
+    graph.mutate(f'query q() {{ insert P {{ name: "a" }} insert Q {{ d: "{text}" }} }}')
+    for value in (f'{kind.lower()}("{text}")', f'"{text}"', "$d"):
+        graph.mutate(
+            f'query q($d: {kind}) {{ insert PQ {{ from: "a", to: {value} }} }}', {"d": text}
+        )
+    edges = "query n() { match { $p: P  $p $e:pq $q } return { $q.d as d, count($e) as n } }"
+    assert [row["n"] for row in graph.query(edges).to_pylist()] == [3]

@@ -26,6 +26,7 @@ from omnigraph.store.datasets import (
     write_fragments,
     write_scratch,
 )
+from omnigraph.store.datasets.lance_values import failures
 from omnigraph.store.datasets.reading import TAKEN_ONE_BY_ONE
 from omnigraph.store.transactions import (
     Append,
@@ -372,3 +373,8 @@ def test_a_reader_falls_back_from_a_torn_version_and_recovery_may_remove_it(
 def test_a_missing_dataset_is_a_storage_failure(datasets: Datasets) -> None:
     with pytest.raises(StorageFailed, match=r"open .*nodes/none failed"):
         datasets.open(DatasetRef("nodes/none", None, 1))
+
+
+def test_an_interruption_that_lance_tells_as_an_error_of_its_own_stays_an_interruption() -> None:
+    with pytest.raises(KeyboardInterrupt), failures("read", "nodes/a"):
+        raise OSError("External error: KeyboardInterrupt, /src/stream.rs:1")

@@ -81,7 +81,7 @@ def load(
             # These say that nothing was published and nothing is left to recover.
             preparation.clean_up(is_published=False)
             raise
-        except (OmnigraphError, KeyboardInterrupt):
+        except (Exception, KeyboardInterrupt):  # the caller's own code may raise what it likes
             preparation.leave()
             raise
     tell("publish", 1, 1)
@@ -195,7 +195,7 @@ def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
     store.create_branch(branch, from_=request.from_)
     try:
         yield
-    except (OmnigraphError, KeyboardInterrupt):
+    except (Exception, KeyboardInterrupt):
         try:
             # What was published there stays, whoever wrote it, and so does the branch.
             store.delete_branch(branch, only_if_unwritten=True)

@@ -5,7 +5,7 @@ id or a time in ISO 8601; a time that names no zone is in UTC.
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from omnigraph.base.clock import is_ulid
 from omnigraph.base.errors import ArgumentInvalid, CommitMissing, MomentMissing
@@ -15,7 +15,7 @@ from omnigraph.store.graph_store import GraphStore
 
 __all__ = ["Moment", "commit_at"]
 
-Moment = CommitId | str | int | datetime
+Moment = CommitId | str | int | date
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -26,6 +26,9 @@ def commit_at(store: GraphStore, moment: object, branch: BranchName) -> CommitId
         case int() if not isinstance(moment, bool):
             newest = store.state(store.branches.resolve(branch)).version
             return _newest(store, branch, moment, lambda c: c.manifest_version <= moment <= newest)
+        case date() if not isinstance(moment, datetime):
+            midnight = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+            return commit_at(store, midnight, branch)
         case datetime():
             time_ms = _milliseconds(moment)
             return _newest(store, branch, moment, lambda c: c.created_at_ms <= time_ms)

@@ -50,7 +50,7 @@ class Budget:
         return self.timeout_s is not None and time.monotonic() - self.began_s > self.timeout_s
 
     def check(self, step: str) -> None:
-        """Stop if nobody waits any more."""
+        """Raise if the query was cancelled or its time is over."""
         if self.cancel is not None and self.cancel.is_set():
             raise QueryCancelled(step)
         if self.timeout_s is not None:

@@ -93,10 +93,16 @@ def run(
 
 
 def _watched(op: Op, context: Context, work: Callable[[], Frame]) -> Frame:
-    """Do the work of an operator if there is time left, and note what it did if anyone asked."""
+    """Do the work of an operator if there is time left, and note what it did if anyone asked.
+
+    Time is asked for again afterwards: an answer that comes too late is refused like any other.
+    """
     if context.budget.is_spent:
         context.budget.check(describe(op))
-    return work() if context.profile is None else context.profile.measure(op, work)
+    frame = work() if context.profile is None else context.profile.measure(op, work)
+    if context.budget.is_spent:
+        context.budget.check(describe(op))
+    return frame
 
 
 def _answer(op: Op, demand: Demand, context: Context) -> Frame:

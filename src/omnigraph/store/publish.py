@@ -16,8 +16,9 @@ def publish(
 ) -> ManifestState:
     """Swap the branch's head from `onto` to `commit`, or raise with no effect.
 
-    The commit's time is that of its publishing, and never before that of the commit it follows:
-    whoever has asked for the branch at some time finds the same again.
+    The commit's time is that of its publishing, and never before that of the commit it follows. So
+    a moment of the past gives one answer for ever; only a moment less old than a swap takes,
+    milliseconds, can still gain the commit that is being published.
 
     `HeadMoved`: another commit was first. `FenceLost`: another owner was. The swap replaces exactly
     the state whose number is looked at here, so an owner who comes later makes it fail.

@@ -198,6 +198,10 @@ def _can_be(key: Property, arrives: pa.DataType) -> bool:
         return key.type is Scalar.BOOL
     if pa.types.is_floating(arrives):
         return key.type.is_float
+    if pa.types.is_date(arrives):
+        return key.type is Scalar.DATE
+    if pa.types.is_timestamp(arrives):
+        return key.type is Scalar.DATETIME
     return pa.types.is_integer(arrives) and key.type.is_numeric
 
 

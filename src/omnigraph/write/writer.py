@@ -7,7 +7,7 @@ that a crash would get, at once and under the same fence.
 
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from enum import Enum
 from itertools import takewhile
@@ -139,6 +139,13 @@ def _carry_out(
         state = _publish(store, landed)
     except (LandingRefused, FenceLost, HeadMoved, StorageError) as failure:
         state = _settle(store, armed, failure)
+    except (Exception, KeyboardInterrupt):
+        # Finished or undone before the caller hears of it. Left to the next writer, a change that
+        # nobody can see would appear later, beside the caller's second try.
+        with suppress(OmnigraphError):
+            held.hold.confirm()
+            recover(store, held)
+        raise
     faults.reach(Failpoint.AFTER_PUBLISH)  # visible, whole
     disarm(store, armed)
     faults.reach(Failpoint.AFTER_DISARM)

@@ -10,6 +10,7 @@ import pytest
 from omnigraph import Graph
 from omnigraph.base.errors import LimitExceeded, QueryCancelled
 from omnigraph.engine.settings import Settings
+from omnigraph.read import run as run_module
 from omnigraph.read.context import Budget
 from omnigraph.read.probes import TraversalMode
 from tests.graph.read.town import Town
@@ -36,16 +37,39 @@ def test_a_search_is_stopped_between_two_depths(town: Town) -> None:
     """The walk begins in time; what stops it is asked again while it runs."""
 
     class Soon(threading.Event):
-        """Set from the third time anybody looks."""
+        """Set once the scan is done."""
 
         looks = 0
 
         def is_set(self) -> bool:
             self.looks += 1
-            return self.looks > 5
+            return self.looks > 6
 
     with pytest.raises(QueryCancelled, match="knows"):
         town.ask(WALK, budget=Budget(cancel=Soon()))
+
+
+@pytest.mark.parametrize(
+    ("operator", "text"),
+    [
+        ("aggregate", "match { $a: Person } return { $a.name, count(distinct $a.email) as n }"),
+        ("distinct_rows", "match { $a: Person } return distinct { $a.name }"),
+    ],
+)
+def test_an_answer_that_comes_too_late_is_refused(
+    town: Town, monkeypatch: pytest.MonkeyPatch, operator: str, text: str
+) -> None:
+    """The last operator begins in time and ends when nobody waits any more."""
+    taken_back, work = threading.Event(), getattr(run_module, operator)
+
+    def late(*arguments: object) -> object:
+        made = work(*arguments)
+        taken_back.set()
+        return made
+
+    monkeypatch.setattr(run_module, operator, late)
+    with pytest.raises(QueryCancelled):
+        town.ask(text, budget=Budget(cancel=taken_back))
 
 
 def test_rows_that_stand_beside_count_against_the_budget(town: Town) -> None:

@@ -45,6 +45,7 @@ def _made(op: Aggregate, rows: "Grouped", context: Context) -> dict[str, pa.Arra
     made: dict[str, pa.Array] = {}
     for column_ in op.aggregates:
         assert isinstance(column_.expression, AggregateOf)
+        context.budget.check(f"`{column_.name}`")
         made[column_.name] = _aggregated(column_.expression, column_.name, rows, context)
     return made
 
@@ -54,7 +55,9 @@ def _aggregated(aggregate: AggregateOf, name: str, rows: "Grouped", context: Con
     if counts_rows(aggregate) and argument.variable not in rows.frame.bindings:
         return rows.count(what)
     if aggregate.is_distinct:
-        rows = rows.distinct(codes_of(argument, rows.frame, context))
+        codes = codes_of(argument, rows.frame, context)
+        context.budget.check(what)
+        rows = rows.distinct(codes)
     if isinstance(argument, EntityOf):
         bound = rows.frame.bindings[argument.variable].bound()
         rows = rows if bound is None else rows.where(bound)

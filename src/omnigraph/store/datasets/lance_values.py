@@ -44,6 +44,9 @@ INLINE = "Inline"
 # What Lance raises for a file it can't read or write, by no rule that we could see.
 LANCE_ERRORS = (OSError, ValueError, RuntimeError)
 
+# How Lance tells of a Ctrl-C that came while it called back into Python.
+INTERRUPTED = "External error: KeyboardInterrupt"
+
 
 @dataclass(eq=False)
 class LandingRefused(Exception):
@@ -62,6 +65,8 @@ def failures(doing: str, path: str) -> Iterator[None]:
     except CommitConflictError:
         raise
     except LANCE_ERRORS as error:
+        if INTERRUPTED in str(error):
+            raise KeyboardInterrupt from error
         raise storage_failed(doing, path, error) from error
     except BaseException as error:
         # Over some damaged files Lance panics, and its panics are no `Exception`.

@@ -146,7 +146,7 @@ class _Tour:
             "Where is the work?",
             _command("query", "exposed_per_section", {"code": ADVISORY}, f"--branch {BRANCH}"),
         )
-        self._show(graph, "exposed_per_section", branch=BRANCH, limit_rows=5, code=ADVISORY)
+        self._show(graph, "exposed_per_section", branch=BRANCH, code=ADVISORY)
         self._say("main knows nothing of it yet", _query("advisories"))
         self._show(graph, "advisories")
 
@@ -158,7 +158,10 @@ class _Tour:
         result = graph.branch_merge(BRANCH, into="main", actor="demo")
         _note(f"{result.outcome}")
         self._show(graph, "advisories")
-        self._say("Every step is in the history", "commit list --store packages.omni")
+        self._say(
+            "The merge is one commit of main; the branch has its own",
+            "commit list --store packages.omni",
+        )
         print_table(
             ["commit", "kind", "actor", "message"],
             ([c.graph_commit_id, c.kind, c.actor_id, c.message] for c in graph.commits()),
@@ -178,7 +181,6 @@ class _Tour:
         *,
         branch: str = "main",
         snapshot: Any = None,
-        limit_rows: int | None = None,
         **params: Any,
     ) -> None:
         began = time.monotonic()
@@ -187,7 +189,7 @@ class _Tour:
         )
         spent_ms = (time.monotonic() - began) * 1000
         if len(result):
-            rows = result.readable().to_arrow().slice(0, limit_rows).to_pylist()
+            rows = result.readable().to_pylist()
             print_table(result.columns, (row.values() for row in rows))
         _note(f"{amount(len(result), 'row')} in {spent_ms:.0f} ms")
 
