@@ -82,7 +82,7 @@ def test_a_graph_agrees_with_a_plain_model_whatever_is_done(
             looks_each_step=seed % 3 != 2,
         )
 
-    check(ground, seed, 60 if is_deep else 30)
+    check(ground, seed, 60 if is_deep else 24)
 
 
 @pytest.mark.parametrize("seed", seeds(QUICK_BUCKET_WALKS, DEEP_BUCKET_WALKS))
@@ -109,4 +109,4 @@ def test_so_it_does_in_a_bucket(
             looks_each_step=seed % 3 != 0,
         )
 
-    check(ground, 1000 + seed, 40 if is_deep else 15)
+    check(ground, 1000 + seed, 40 if is_deep else 12)
