@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.settings import Settings
 from omnigraph.read import tables
 from omnigraph.read.probes import TraversalMode
@@ -19,7 +20,19 @@ from omnigraph.write import upkeep
 from tests import processes
 from tests.buckets import bucket_access, bucket_variables
 from tests.model.failing import cut_down, retrace, told, wander
+from tests.model.steps import Crash, DropBranch, Load, LookBack, MakeBranch, Merge, Mutate, Step
 from tests.model.walk import Ground
+from tests.model.wanderer import FOUNDING
+from tests.model.world import (
+    AddNote,
+    DropPeople,
+    PutKnows,
+    PutPerson,
+    Rows,
+    SetKnows,
+    SetPerson,
+    Where,
+)
 
 QUICK_WALKS, DEEP_WALKS = 6, 240
 QUICK_BUCKET_WALKS, DEEP_BUCKET_WALKS = 1, 24
@@ -47,6 +60,46 @@ def elsewhere() -> Iterator[Executor]:
         yield process
 
 
+ADA = Where("name", "=", "a")
+BOB = Where("name", "=", "b")
+
+# Each of these has once led astray: short, so that every run goes there.
+KNOWN: dict[str, list[Step]] = {
+    "equally many rows are deleted on two branches": [
+        MakeBranch("draft"),
+        Mutate("draft", (DropPeople(BOB),)),
+        Mutate("main", (DropPeople(ADA),)),
+    ],
+    "equally many edges are changed on two branches": [
+        MakeBranch("draft"),
+        Mutate("draft", (SetKnows(0, "from", "d"),)),
+        Mutate("main", (SetKnows(0, "from", "g"),)),
+        LookBack(1),
+    ],
+    "a branch is brought up to date and merged back": [
+        MakeBranch("draft"),
+        *(Mutate("main", (SetPerson("age", age, ADA),)) for age in (7, 8, 9)),
+        Merge("main", "draft"),
+        Mutate("draft", (AddNote("n100"), PutPerson("j", 1))),
+        Merge("draft", "main"),
+        Mutate("main", (DropPeople(BOB),)),
+        Merge("main", "draft"),
+    ],
+    "a branch is deleted whose files were read last": [
+        MakeBranch("team"),
+        MakeBranch("draft"),
+        Mutate("draft", (AddNote("n100"), AddNote("n102"), PutKnows("g", "h", 2))),
+        DropBranch("draft"),
+        Load("team", "append", Rows(notes=(("n101", 0),), wrote=((100, "g", "n3"),))),
+    ],
+    "a writer dies on a branch whose name begins like another's": [
+        MakeBranch("main.x"),
+        *(Crash(Mutate("main.x", (DropPeople(ADA),)), point) for point in Failpoint),
+        Mutate("main", (DropPeople(BOB),)),
+    ],
+}
+
+
 def check(ground: Callable[[], Ground], seed: int, steps: int) -> None:
     failure = wander(ground(), seed, steps)
     if failure is not None:
@@ -54,6 +107,13 @@ def check(ground: Callable[[], Ground], seed: int, steps: int) -> None:
         raise AssertionError(
             f"walk {seed} after {len(failure.steps)} steps; the same, shorter:\n\n" + told(short)
         )
+
+
+@pytest.mark.parametrize("order", KNOWN)
+def test_so_it_does_in_orders_that_led_astray(tmp_path: Path, order: str) -> None:
+    settings = Settings(cache_directory=tmp_path / "cache")
+    failure = retrace(Ground(str(tmp_path / "g"), settings), [FOUNDING, *KNOWN[order]])
+    assert failure is None, told(failure)
 
 
 @pytest.mark.parametrize("seed", seeds(QUICK_WALKS, DEEP_WALKS))

@@ -180,6 +180,8 @@ class Wanderer:
             if self._random.random() < 0.5:
                 yield self.mutation(model, source)
             yield DropBranch(name)
+            # What was made from the branch's files is what comes next to hand.
+            yield self.mutation(model, source)
 
     def _crash(self, model: Model) -> Iterator[Step]:
         branch = self._branch(model)
