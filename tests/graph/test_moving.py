@@ -182,11 +182,12 @@ def test_a_graph_that_is_moved_away_under_a_handle_is_missed_by_name(place: str)
         with pytest.raises(missed, match=r"no graph at|Not found"):
             names(graph, branch)
         with pytest.raises(missed, match=r"no graph at|Not found"):
-            graph.branches()
-        with pytest.raises(missed, match=r"no graph at|Not found"):
             add(graph, "x", branch)
     with pytest.raises(GraphMissing, match="no graph at"):
         graph.branch_create("new")
+    if "://" not in place:
+        with pytest.raises(GraphMissing, match="no graph at"):
+            graph.branches()
 
 
 def test_a_graph_from_before_addresses_were_recorded_is_looked_at_once(place: str) -> None:
