@@ -72,6 +72,17 @@ class Scenario:
         return store
 
 
+class InterruptAt:
+    """Ctrl-C when `point` is reached: nobody dies of it."""
+
+    def __init__(self, point: Failpoint) -> None:
+        self._point = point
+
+    def reach(self, point: Failpoint) -> None:
+        if point is self._point:
+            raise KeyboardInterrupt
+
+
 # What is written ----------------------------------------------------------------------------------
 
 EDIT = changes(people=people(ada=10, eve=3), knows=knows("eve-ada"), gone=["bob"])

@@ -23,7 +23,7 @@ from omnigraph.store.audit import RecoveryAction
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import AUDIT, GRAPH, MANIFEST, RECOVERY, SCHEMAS, table_path
 from omnigraph.write.recover import recover_all
-from tests.crash.dying import OLD, SCENARIOS
+from tests.crash.dying import OLD, SCENARIOS, InterruptAt
 from tests.store_contract.builders import (
     KNOWS,
     PERSON,
@@ -38,17 +38,6 @@ from tests.store_contract.builders import (
 )
 
 EDIT = SCENARIOS["an edit of main"]
-
-
-class InterruptAt:
-    """Ctrl-C, the first time that `point` is reached."""
-
-    def __init__(self, point: Failpoint) -> None:
-        self._point = point
-
-    def reach(self, point: Failpoint) -> None:
-        if point is self._point:
-            raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("point", Failpoint)

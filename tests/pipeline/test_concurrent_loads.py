@@ -21,6 +21,7 @@ from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline import load as load_module
 from omnigraph.pipeline.session import Spark
 from omnigraph.pipeline.turns import folder_of
+from tests.crash.dying import InterruptAt
 from tests.graph.people import SCHEMA, write_ndjson
 from tests.pipeline.conftest import ON_SPARK
 
@@ -275,23 +276,12 @@ def test_loads_with_odd_names_do_not_get_in_each_others_way(world: World) -> Non
 # The branch that a load makes for itself ----------------------------------------------------------
 
 
-class Interrupted:
-    """Ctrl-C at a failpoint."""
-
-    def __init__(self, point: Failpoint) -> None:
-        self._point = point
-
-    def reach(self, point: Failpoint) -> None:
-        if point is self._point:
-            raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize("point", Failpoint)
 def test_a_load_interrupted_on_its_own_branch_keeps_the_branch_only_if_it_is_published(
     world: World, point: Failpoint
 ) -> None:
     data = write_ndjson(world.place / "new.jsonl", lines({"new": 1}))
-    graph = Graph.open(world.graph.uri, faults=Interrupted(point))
+    graph = Graph.open(world.graph.uri, faults=InterruptAt(point))
     with pytest.raises(KeyboardInterrupt):
         graph.load(data, mode="append", engine="local", branch="import", from_="main")
     # A write that has begun to land is finished before the caller hears of the interruption.
