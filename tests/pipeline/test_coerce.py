@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.base.types import INTEGER_RANGES, EnumOf, ListOf, Scalar, ValueType, VectorOf
+from omnigraph.check.rows.coerce import coerce
+from omnigraph.check.rows.input_types import arriving_type, as_plain, expectation, plain_type
+from omnigraph.check.rows.wording import worded
 from omnigraph.store.arrow import arrow_type
-from omnigraph.write.arriving import arriving_type, as_plain, expectation, plain_type
-from omnigraph.write.coerce import coerce
-from omnigraph.write.wording import worded
 
 EVERY_TYPE: list[ValueType] = [*Scalar, EnumOf(("a", "b")), VectorOf(3), *map(ListOf, Scalar)]
 

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.base.ids import MAIN
+from omnigraph.check.sets.in_memory import check_changes
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.check import check_changes
 from omnigraph.write.stage import locate
 from omnigraph.write.writer import write
 from tests.pipeline.world import new_graph

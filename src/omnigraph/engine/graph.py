@@ -21,6 +21,7 @@ from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.base.progress import Progress
+from omnigraph.check.sets.in_memory import Asking
 from omnigraph.engine.at import At, Reader
 from omnigraph.engine.bad_rows import BadRows
 from omnigraph.engine.blob import Blob
@@ -51,7 +52,6 @@ from omnigraph.read.topology.disk import DiskCache
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.statistics import Statistics
-from omnigraph.write.check import Asking
 from omnigraph.write.recover import recover_all
 from omnigraph.write.sidecar import drop_orphans
 

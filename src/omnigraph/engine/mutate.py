@@ -18,6 +18,8 @@ from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.base.span import SourceText
 from omnigraph.base.types import Value
 from omnigraph.base.violations import Violations
+from omnigraph.check.rows.validate import Rows, check_rows
+from omnigraph.check.sets.in_memory import Asking, check_changes, tables_judged_by
 from omnigraph.engine.query import PlanCache
 from omnigraph.engine.results import CommitInfo, MutationResult
 from omnigraph.lang.plan.ir import (
@@ -46,9 +48,7 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import PLACE, ROW_ID, Dataset
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.check import Asking, check_changes, tables_judged_by
 from omnigraph.write.stage import Edits, TableEdit
-from omnigraph.write.validate import Rows, check_rows
 from omnigraph.write.writer import OnConflict, write
 
 __all__ = ["Edit", "MutationStaging", "mutate", "prepare_mutation"]

@@ -21,18 +21,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.base.errors import Unsupported
-from omnigraph.lang.schema.catalog import ID
-from omnigraph.pipeline.runner import Runner
-from omnigraph.store.datasets import (
-    Dataset,
-    DatasetRef,
-    Datasets,
-    RowSet,
-    read_fragment_columns,
-)
-from omnigraph.write import blame
-from omnigraph.write.blame import Query
-from omnigraph.write.rules import (
+from omnigraph.check.sets import fault_queries as blame
+from omnigraph.check.sets.fault_queries import Query
+from omnigraph.check.sets.rules import (
     CLAIMS,
     ENDS,
     IDS,
@@ -42,6 +33,15 @@ from omnigraph.write.rules import (
     Reading,
     breaches,
     extract_at,
+)
+from omnigraph.lang.schema.catalog import ID
+from omnigraph.pipeline.runner import Runner
+from omnigraph.store.datasets import (
+    Dataset,
+    DatasetRef,
+    Datasets,
+    RowSet,
+    read_fragment_columns,
 )
 
 __all__ = [

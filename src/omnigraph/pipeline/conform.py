@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.violations import Violation, Violations
+from omnigraph.check.rows.validate import Checked, check_rows
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.parse_lines import parse_lines
 from omnigraph.pipeline.parse_table import Cells, parse_batch, parse_cells
@@ -33,7 +34,6 @@ from omnigraph.pipeline.sources.pieces import (
     RowGroups,
     ScratchRows,
 )
-from omnigraph.write.validate import Checked, check_rows
 
 __all__ = [
     "BadRow",

@@ -12,8 +12,8 @@ import pyarrow as pa
 from omnigraph.base.errors import SourceInvalid
 from omnigraph.base.ids import TableKey
 from omnigraph.base.types import Scalar, ValueType
+from omnigraph.check.rows.input_types import plain_type
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType, NodeType
-from omnigraph.write.arriving import plain_type
 
 __all__ = ["Feed", "check_types", "key_types"]
 

@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from omnigraph.base.types import INTEGER_RANGES, Scalar
+from omnigraph.check.rows.input_types import arriving_type
+from omnigraph.check.rows.validate import Rows
 from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.parsed import one_array
-from omnigraph.write.arriving import arriving_type
-from omnigraph.write.validate import Rows
 
 __all__ = ["optional_defaults", "read_columns"]
 

@@ -18,9 +18,9 @@ from typing import Any
 from omnigraph.base.errors import FileMissing, MappingInvalid, SourceInvalid, StorageFailed
 from omnigraph.base.nearest import suggestion
 from omnigraph.base.words import amount
+from omnigraph.check.rows.input_types import expectation, fits_json
 from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.feed import Feed
-from omnigraph.write.arriving import expectation, fits_json
 
 __all__ = ["GivenMapping", "Rule", "feed_for", "read_mapping"]
 

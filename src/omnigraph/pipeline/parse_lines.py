@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.check.rows.input_types import arriving_array
+from omnigraph.check.rows.validate import Rows
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType
 from omnigraph.pipeline.decode import Row, decode
 from omnigraph.pipeline.line_columns import optional_defaults, read_columns
 from omnigraph.pipeline.parsed import Parsed, ParsedRows, Rejections
-from omnigraph.write.arriving import arriving_array
-from omnigraph.write.validate import Rows
 
 __all__ = ["parse_lines"]
 

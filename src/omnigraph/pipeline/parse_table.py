@@ -15,6 +15,10 @@ import pyarrow as pa
 
 from omnigraph.base.types import EnumOf, Scalar
 from omnigraph.base.violations import Violation
+from omnigraph.check.rows.coerce import Coerced, coerce
+from omnigraph.check.rows.input_types import arriving_array, as_plain, plain_type
+from omnigraph.check.rows.validate import Rows, key_of
+from omnigraph.check.rows.wording import clipped, worded
 from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.feed import Feed, key_types
 from omnigraph.pipeline.parsed import Parsed, ParsedRows, Rejections, one_array
@@ -22,10 +26,6 @@ from omnigraph.pipeline.sources.delimited import Records
 from omnigraph.pipeline.sources.given import json_value
 from omnigraph.pipeline.sources.pieces import TextTable
 from omnigraph.store.identity import derive_ids
-from omnigraph.write.arriving import arriving_array, as_plain, plain_type
-from omnigraph.write.coerce import Coerced, coerce
-from omnigraph.write.validate import Rows, key_of
-from omnigraph.write.wording import clipped, worded
 
 __all__ = ["Cells", "parse_batch", "parse_cells", "row_as_text"]
 

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.violations import Violation
+from omnigraph.check.rows.validate import Rows
 from omnigraph.lang.schema.catalog import EntityType
-from omnigraph.write.validate import Rows
 
 __all__ = ["Parsed", "ParsedRows", "Rejections", "one_array"]
 

@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 from omnigraph.base.errors import ConstraintViolated, KeyTaken, OmnigraphError
 from omnigraph.base.ids import TableKey
 from omnigraph.base.row_counts import RowCounts
+from omnigraph.check.sets.in_memory import Arriving, Judgement, judge
+from omnigraph.check.sets.rules import Breach, Part, Reading, Touch, plan_readings, report
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.pipeline.check import KeySource, StagedRows, check_sets, committed_rows
 from omnigraph.pipeline.load import LoadMode, StagedLoad
@@ -28,8 +30,6 @@ from omnigraph.read.diff import differing
 from omnigraph.store.changes import TableChanges
 from omnigraph.store.datasets import PLACE, RowSet
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.check import Arriving, Judgement, judge
-from omnigraph.write.rules import Breach, Part, Reading, Touch, plan_readings, report
 from omnigraph.write.stage import Edits, StagedFiles, StagedFragments, TableEdit
 
 __all__ = ["Image", "SettledLoad", "last_of_each", "settle_load"]

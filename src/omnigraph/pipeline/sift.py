@@ -17,6 +17,9 @@ import pyarrow as pa
 from omnigraph.base.errors import ConstraintViolated, InputUnreadable, RejectedTooMany
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import UNREADABLE, Violations
+from omnigraph.check.sets.fault_queries import certain
+from omnigraph.check.sets.in_memory import Arriving, Asking, judge, rows_at_fault
+from omnigraph.check.sets.rules import Breach, Reading, Touch, plan_readings, report
 from omnigraph.lang.schema.catalog import ID
 from omnigraph.pipeline.check import (
     Sources,
@@ -32,9 +35,6 @@ from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.settle import Image, last_of_each
 from omnigraph.store.datasets import RowSet, row_set
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.blame import certain
-from omnigraph.write.check import Arriving, Asking, judge, rows_at_fault
-from omnigraph.write.rules import Breach, Reading, Touch, plan_readings, report
 
 __all__ = ["Faults", "Out", "find_faults", "places_of", "refusal"]
 

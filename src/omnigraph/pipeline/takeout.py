@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
+from omnigraph.check.sets.rules import Breach
 from omnigraph.lang.schema.catalog import Catalog, EntityType, NodeType
 from omnigraph.pipeline.load import LoadedTable, LoadMode, StagedLoad
 from omnigraph.pipeline.locate import row_numbers, whereabouts
@@ -26,7 +27,6 @@ from omnigraph.pipeline.sources import Piece, place_in
 from omnigraph.pipeline.stage import StagedFile, write_rows
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import read_fragment_columns
-from omnigraph.write.rules import Breach
 
 __all__ = ["quarantine_faults", "take_out"]
 

@@ -41,6 +41,7 @@ from omnigraph.store.layout import MANIFEST
 from omnigraph.store.manifest import ManifestState
 from omnigraph.store.publish import publish
 from omnigraph.store.transactions import DatasetRef
+from omnigraph.write.late_landings import is_stray, restored, trace
 from omnigraph.write.sidecar import (
     Sidecar,
     SidecarTable,
@@ -49,7 +50,6 @@ from omnigraph.write.sidecar import (
     has_sidecars,
     sidecars,
 )
-from omnigraph.write.strays import is_stray, restored, trace
 
 __all__ = [
     "RECOVERY_ACTOR",

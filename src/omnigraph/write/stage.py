@@ -29,7 +29,7 @@ from omnigraph.store.transactions import (
     Rewrite,
     StagedTransaction,
 )
-from omnigraph.write.strays import newest_like, trace
+from omnigraph.write.late_landings import newest_like, trace
 
 __all__ = [
     "Edits",

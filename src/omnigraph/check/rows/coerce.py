@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 
 from omnigraph.base.blob_text import blob_from_text
 from omnigraph.base.types import INTEGER_RANGES, EnumOf, ListOf, Scalar, ValueType, VectorOf
+from omnigraph.check.rows.input_types import arriving_array, arriving_type, fits_json
 from omnigraph.store.arrow import arrow_type
-from omnigraph.write.arriving import arriving_array, arriving_type, fits_json
 
 __all__ = ["Coerced", "coerce"]
 

@@ -22,8 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.base.ids import TableKey
-from omnigraph.lang.schema.catalog import EntityType, NodeType
-from omnigraph.write.rules import (
+from omnigraph.check.sets.rules import (
     CLASHES,
     DANGLING,
     TALLY,
@@ -36,6 +35,7 @@ from omnigraph.write.rules import (
     bounds_of,
     breach_of,
 )
+from omnigraph.lang.schema.catalog import EntityType, NodeType
 
 __all__ = ["Query", "Question", "blamed", "certain", "is_broken", "questions"]
 

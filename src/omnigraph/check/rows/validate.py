@@ -15,6 +15,9 @@ import pyarrow.compute as pc
 
 from omnigraph.base.types import INTEGER_RANGES, EnumOf, Scalar, Value
 from omnigraph.base.violations import EXAMPLES_PER_KIND, Violation, Violations
+from omnigraph.check.rows.coerce import Coerced, coerce
+from omnigraph.check.rows.input_types import expectation
+from omnigraph.check.rows.wording import clipped, worded
 from omnigraph.lang.schema.catalog import (
     DST,
     ID,
@@ -32,9 +35,6 @@ from omnigraph.lang.schema.catalog import (
 from omnigraph.store.arrow import arrow_type, table_schema
 from omnigraph.store.identity import derive_ids, fresh_ids
 from omnigraph.store.readable import readable_values
-from omnigraph.write.arriving import expectation
-from omnigraph.write.coerce import Coerced, coerce
-from omnigraph.write.wording import clipped, worded
 
 __all__ = ["Checked", "Finding", "Rows", "check_rows", "endpoint_ids", "key_of"]
 

@@ -16,12 +16,8 @@ import pyarrow.compute as pc
 
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
-from omnigraph.lang.schema.catalog import ID, SRC, EntityType, NodeType
-from omnigraph.store.arrow import table_schema
-from omnigraph.store.changes import ChangeSet
-from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.blame import Query, blamed, certain, questions
-from omnigraph.write.rules import (
+from omnigraph.check.sets.fault_queries import Query, blamed, certain, questions
+from omnigraph.check.sets.rules import (
     IDS,
     RELATIONS,
     Breach,
@@ -36,6 +32,10 @@ from omnigraph.write.rules import (
     plan_readings,
     report,
 )
+from omnigraph.lang.schema.catalog import ID, SRC, EntityType, NodeType
+from omnigraph.store.arrow import table_schema
+from omnigraph.store.changes import ChangeSet
+from omnigraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import duckdb

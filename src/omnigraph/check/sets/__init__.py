@@ -1,0 +1,1 @@
+"""Rules about rows beside each other: unique values, endpoints, cardinality."""
