@@ -115,7 +115,7 @@ def report(size: str, figures: Figures) -> None:
 def start_ours(place: Path, warm_up: Files, heap: str) -> tuple[str, Steps]:
     import omnigraph
     from omnigraph import Graph
-    from omnigraph.pipeline.session import Spark, SparkSettings
+    from omnigraph.pipeline.spark.session import Spark, SparkSettings
 
     spark = Spark.open(SparkSettings(options={"spark.driver.memory": heap}))
 

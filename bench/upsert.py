@@ -73,7 +73,7 @@ MADE = "_row_created_at_version"
 def start_ours(place: Path, held: Path, incoming: Path, heap: str) -> tuple[str, Steps]:
     import omnigraph
     from omnigraph import Graph
-    from omnigraph.pipeline.session import Spark, SparkSettings
+    from omnigraph.pipeline.spark.session import Spark, SparkSettings
 
     spark = Spark.open(SparkSettings(options={"spark.driver.memory": heap}))
     graph = Graph.init(str(place), SCHEMA)

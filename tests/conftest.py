@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from omnigraph.pipeline.session import Spark, SparkSettings
+from omnigraph.pipeline.spark.session import Spark, SparkSettings
 
 pytest_plugins = ("tests.places",)
 

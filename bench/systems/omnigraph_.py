@@ -5,7 +5,7 @@ from pathlib import Path
 import omnigraph
 from data import Data
 from omnigraph import Graph
-from omnigraph.pipeline.session import Spark, SparkSettings
+from omnigraph.pipeline.spark.session import Spark, SparkSettings
 
 SCHEMA = """
 node Person { number: I64 @key  name: String  age: I32  city: String }

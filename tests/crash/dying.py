@@ -15,7 +15,7 @@ from omnigraph.base.failpoints import NEVER, Crash, Failpoint, Faults
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.settings import Settings
-from omnigraph.pipeline import load as pipeline_load
+from omnigraph.pipeline.load import load as pipeline_load
 from omnigraph.store.bucket import BucketObjects
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import Datasets, write_fragments

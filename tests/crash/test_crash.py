@@ -6,7 +6,7 @@ import pytest
 
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
 from omnigraph.base.ids import BranchName
-from omnigraph.pipeline.session import Spark
+from omnigraph.pipeline.spark.session import Spark
 from omnigraph.store.audit import RecoveryAction
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.graph_store import GraphStore

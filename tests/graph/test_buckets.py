@@ -8,7 +8,7 @@ import pytest
 from omnigraph import Graph
 from omnigraph.base.errors import ArgumentInvalid, ConstraintViolated, StorageFailed, StoreUnfit
 from omnigraph.engine.settings import Settings
-from omnigraph.pipeline.session import Spark
+from omnigraph.pipeline.spark.session import Spark
 from omnigraph.store.durability import Durability
 from omnigraph.store.objects import objects_at
 from omnigraph.store.root import BucketAccess

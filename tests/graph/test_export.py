@@ -290,7 +290,7 @@ def test_a_table_that_needs_many_batches_is_written_whole(
     rows = [{"type": "Big", "data": {"n": n, "body": "base64:" + "AAAA" * n}} for n in range(300)]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     graph = loaded(tmp_path / "g", tmp_path / "in.jsonl", schema)
-    monkeypatch.setattr("omnigraph.pipeline.export.BATCH_BYTES", 5_000)
+    monkeypatch.setattr("omnigraph.pipeline.export.files.BATCH_BYTES", 5_000)
     small = exported(graph)
     monkeypatch.undo()
     assert small == exported(graph)

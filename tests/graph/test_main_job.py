@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from omnigraph import Graph, OmnigraphError
-from omnigraph.pipeline.session import Spark
+from omnigraph.pipeline.spark.session import Spark
 from tests.graph.people import ENVELOPES, QUERIES, SCHEMA, write_ndjson
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

@@ -24,7 +24,7 @@ from omnigraph.lang.schema.check import compile_schema
 from omnigraph.lang.schema.diagram import schema_mermaid
 from omnigraph.lang.schema.drawing import schema_svg
 from omnigraph.lang.schema.format import format_schema
-from omnigraph.pipeline.session import Spark
+from omnigraph.pipeline.spark.session import Spark
 from tests.pipeline.forms import csv_text
 
 OF_SQL = """

@@ -24,8 +24,8 @@ from omnigraph.base.errors import OmnigraphError, SparkFailed
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.results import LoadResult
 from omnigraph.engine.settings import Settings
-from omnigraph.pipeline.java import find_java_home
-from omnigraph.pipeline.session import Spark, SparkSettings
+from omnigraph.pipeline.spark.java import find_java_home
+from omnigraph.pipeline.spark.session import Spark, SparkSettings
 from tests.processes import PATIENCE_S, end_with_parent, under_a_warden
 
 T = TypeVar("T")

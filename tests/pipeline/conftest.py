@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from omnigraph.pipeline import load
+from omnigraph.pipeline.load import load
 from omnigraph.pipeline.local import InProcess
 from omnigraph.pipeline.runner import Runner
 from tests.pipeline.clusters import (

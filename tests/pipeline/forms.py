@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType
-from omnigraph.pipeline.conform import BadRow, Conformed, conform_piece
-from omnigraph.pipeline.row_text import rows_as_text
+from omnigraph.pipeline.rows.conform import BadRow, Conformed, conform_piece
+from omnigraph.pipeline.rows.row_text import rows_as_text
 from omnigraph.pipeline.sources import plan_pieces
 from omnigraph.store.arrow import arrow_type
 from tests.pipeline.world import CATALOG, NOW_MS, node, rows

@@ -10,10 +10,10 @@ import pytest
 from omnigraph.base.errors import ConstraintViolated, KeyTaken, OmnigraphError
 from omnigraph.base.ids import MAIN, CommitId
 from omnigraph.lang.schema.catalog import EntityType
-from omnigraph.pipeline.accept import accept_load
-from omnigraph.pipeline.load import LoadMode, stage_load
+from omnigraph.pipeline.load.accept import accept_load
+from omnigraph.pipeline.load.load import LoadMode, stage_load
+from omnigraph.pipeline.load.resolve import SettledLoad, settle_load
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.settle import SettledLoad, settle_load
 from omnigraph.pipeline.sources import plan_pieces
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.commits import CommitKind

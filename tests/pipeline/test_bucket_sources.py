@@ -25,12 +25,12 @@ from omnigraph.base.span import SourceText
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.settings import Settings
 from omnigraph.lang.schema.check import compile_schema
-from omnigraph.pipeline.session import Spark
 from omnigraph.pipeline.sources import plan, plan_pieces
 from omnigraph.pipeline.sources.buckets import find_objects
 from omnigraph.pipeline.sources.files import find_files
 from omnigraph.pipeline.sources.lines import lines_before, read_range
 from omnigraph.pipeline.sources.pieces import LineRange
+from omnigraph.pipeline.spark.session import Spark
 from omnigraph.store.bucket import BucketObjects
 from omnigraph.store.root import graph_root
 from tests.buckets import BUCKET, bucket_access

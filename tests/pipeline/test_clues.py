@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.base.errors import ConstraintViolated, KeyTaken
-from omnigraph.pipeline import check
-from omnigraph.pipeline import load as load_module
-from omnigraph.pipeline.check import hashed
+from omnigraph.pipeline.load import load as load_module
+from omnigraph.pipeline.load import sets_in_files as check
+from omnigraph.pipeline.load.sets_in_files import hashed
 from omnigraph.pipeline.local import InProcess
 from tests.pipeline.loads import World
 from tests.pipeline.world import edge, node, write

@@ -18,9 +18,9 @@ from omnigraph.base.errors import (
 )
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
 from omnigraph.engine.results import LoadResult
-from omnigraph.pipeline import load as load_module
-from omnigraph.pipeline.session import Spark
-from omnigraph.pipeline.turns import folder_of
+from omnigraph.pipeline.load import load as load_module
+from omnigraph.pipeline.spark.session import Spark
+from omnigraph.pipeline.staging.ownership import folder_of
 from tests.crash.dying import InterruptAt
 from tests.graph.people import SCHEMA, write_ndjson
 from tests.pipeline.conftest import ON_SPARK

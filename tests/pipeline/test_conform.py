@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.check import compile_schema
-from omnigraph.pipeline import line_columns as columns_module
-from omnigraph.pipeline import parse_lines as lines_module
-from omnigraph.pipeline.conform import Conformed
-from omnigraph.pipeline.decode import decode
-from omnigraph.pipeline.stage import in_input_order
+from omnigraph.pipeline.rows import line_columns as columns_module
+from omnigraph.pipeline.rows import parse_lines as lines_module
+from omnigraph.pipeline.rows.conform import Conformed
+from omnigraph.pipeline.rows.decode import decode
+from omnigraph.pipeline.staging.stage import in_input_order
 from tests.pipeline.world import conformed, edge, node, person, rows, rows_by_line, text
 
 ADA = person("ada")

@@ -13,8 +13,8 @@ from omnigraph.base.span import SourceText
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.lang.schema.check import compile_schema
-from omnigraph.pipeline.conform import conform_piece
-from omnigraph.pipeline.export_lines import lines_of
+from omnigraph.pipeline.export.lines import lines_of
+from omnigraph.pipeline.rows.conform import conform_piece
 from omnigraph.pipeline.sources.pieces import InlineLines
 from omnigraph.store.arrow import table_schema
 

@@ -18,13 +18,13 @@ import pytest
 from omnigraph.base.errors import StorageFailed
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.results import LoadResult
-from omnigraph.pipeline import account as account_module
-from omnigraph.pipeline.account import NamedTask
 from omnigraph.pipeline.runner import Ran
-from omnigraph.pipeline.session import Spark
 from omnigraph.pipeline.sources import Piece
 from omnigraph.pipeline.sources.pieces import LineRange
-from omnigraph.pipeline.stage import Keeping, Share, StageJob, stage_pieces
+from omnigraph.pipeline.spark.session import Spark
+from omnigraph.pipeline.staging import receipts as account_module
+from omnigraph.pipeline.staging.receipts import NamedTask
+from omnigraph.pipeline.staging.stage import Keeping, Share, StageJob, stage_pieces
 from omnigraph.store.layout import GRAPH, STAGING
 from tests.pipeline.clusters import (
     Driver,

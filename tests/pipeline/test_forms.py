@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.pipeline.sources import columnar, delimited, lines, plan, streams
-from omnigraph.pipeline.sources import given as given_module
+from omnigraph.pipeline.sources import columnar, delimited, lines, plan
+from omnigraph.pipeline.sources import in_memory as given_module
+from omnigraph.pipeline.sources import opening as streams
 from tests.pipeline.forms import FORMS, Data, bad_rows, conform_all, rows_by_type
 
 TEXT = st.text(

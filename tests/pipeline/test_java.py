@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from omnigraph.base.errors import DependencyMissing, StorageFailed
-from omnigraph.pipeline.java import find_java_home
+from omnigraph.pipeline.spark.java import find_java_home
 
 ASK = """
 import os, sys
-from omnigraph.pipeline.java import find_java_home
+from omnigraph.pipeline.spark.java import find_java_home
 print(find_java_home(os.environ))
 """
 

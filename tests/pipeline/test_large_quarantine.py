@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from omnigraph.base.errors import ConstraintViolated, InputUnreadable
-from omnigraph.pipeline import load as load_module
-from omnigraph.pipeline.session import Spark
+from omnigraph.pipeline.load import load as load_module
+from omnigraph.pipeline.spark.session import Spark
 from tests.pipeline import damage
 from tests.pipeline.conftest import DEEP_ON_SPARK, ON_SPARK
 from tests.pipeline.test_quarantine import Held, rejected

@@ -14,12 +14,12 @@ from omnigraph.base.errors import (
     InputUnreadable,
     KeyTaken,
 )
-from omnigraph.pipeline import load as load_module
-from omnigraph.pipeline.load import LoadMode
+from omnigraph.pipeline.load import load as load_module
+from omnigraph.pipeline.load.load import LoadMode
 from omnigraph.pipeline.local import InProcess
-from omnigraph.pipeline.quarantine import open_quarantine
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.sources import plan as plan_module
+from omnigraph.pipeline.staging.quarantine import open_quarantine
 from tests.pipeline.loads import YORK, World, owner, person
 from tests.pipeline.world import edge, node
 from tests.pipeline.world import write as write_lines

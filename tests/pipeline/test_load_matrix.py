@@ -15,7 +15,7 @@ import pytest
 
 from omnigraph import Graph
 from omnigraph.base.errors import ConstraintViolated, KeyTaken
-from omnigraph.pipeline.session import Spark
+from omnigraph.pipeline.spark.session import Spark
 from tests.pipeline.forms import FORMS, Data
 from tests.pipeline.world import SCHEMA
 

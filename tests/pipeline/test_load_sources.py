@@ -29,12 +29,12 @@ from omnigraph.base.ids import MAIN
 from omnigraph.engine import preparation as preparation_module
 from omnigraph.engine.graph import Graph
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.pipeline.account import name_tasks
-from omnigraph.pipeline.conform import Conformed, conform_piece
+from omnigraph.pipeline.rows.conform import Conformed, conform_piece
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.session import Spark
 from omnigraph.pipeline.sources import Piece, plan, plan_pieces
-from omnigraph.pipeline.stage import StageJob
+from omnigraph.pipeline.spark.session import Spark
+from omnigraph.pipeline.staging.receipts import name_tasks
+from omnigraph.pipeline.staging.stage import StageJob
 from tests.pipeline.loads import World
 from tests.pipeline.world import new_graph
 

@@ -14,8 +14,8 @@ from omnigraph.base.errors import (
     SourceInvalid,
     StorageFailed,
 )
-from omnigraph.pipeline.feed import Feed
-from omnigraph.pipeline.mapping import feed_for, read_mapping
+from omnigraph.pipeline.sources.feed import Feed
+from omnigraph.pipeline.sources.mapping import feed_for, read_mapping
 from tests.pipeline.forms import bad_rows, conform_all, rows_by_type
 from tests.pipeline.world import CATALOG
 

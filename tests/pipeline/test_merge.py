@@ -10,10 +10,10 @@ import pytest
 from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.errors import ConstraintViolated
 from omnigraph.base.ids import MAIN
-from omnigraph.pipeline import matching
+from omnigraph.pipeline.load import id_join as matching
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.session import Spark
 from omnigraph.pipeline.sources import plan as plan_module
+from omnigraph.pipeline.spark.session import Spark
 from tests.pipeline.conftest import ON_SPARK
 from tests.pipeline.loads import YORK, World, owner, person
 from tests.pipeline.world import edge, node

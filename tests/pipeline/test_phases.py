@@ -10,8 +10,10 @@ import pytest
 from omnigraph.engine import load as engine_module
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.results import LoadResult
-from omnigraph.pipeline import local, settle, stage
-from omnigraph.pipeline.session import Spark
+from omnigraph.pipeline import local
+from omnigraph.pipeline.load import resolve as settle
+from omnigraph.pipeline.spark.session import Spark
+from omnigraph.pipeline.staging import stage
 from tests.pipeline.world import node, write
 
 SLOW_S = 0.3

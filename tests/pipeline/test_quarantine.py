@@ -20,7 +20,7 @@ from omnigraph.base.errors import (
     RejectedTooMany,
 )
 from omnigraph.engine.results import LoadResult
-from omnigraph.pipeline import load as load_module
+from omnigraph.pipeline.load import load as load_module
 from omnigraph.pipeline.sources import plan as plan_module
 from tests.pipeline import damage
 from tests.processes import PATIENCE_S
@@ -325,13 +325,13 @@ def test_one_report_tells_of_rows_alone_and_together(held: Held, size: str) -> N
 
 REPORTED = """
 import sys
-from omnigraph.pipeline.quarantine import open_quarantine
+from omnigraph.pipeline.staging.quarantine import open_quarantine
 open_quarantine(sys.argv[1], max_errors=1).settle([], {"file": "Ünfug"})
 """
 
 
 def test_a_report_is_utf8_whatever_the_machine_writes_otherwise(tmp_path: Path) -> None:
-    refusing = "error::EncodingWarning:omnigraph.pipeline.quarantine"
+    refusing = "error::EncodingWarning:omnigraph.pipeline.staging.quarantine"
     strictly = ("-X", "warn_default_encoding", "-W", refusing)
     ran = subprocess.run(
         [sys.executable, *strictly, "-c", REPORTED, str(tmp_path / "aside")],

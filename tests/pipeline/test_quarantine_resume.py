@@ -19,8 +19,8 @@ from omnigraph.base.errors import RejectedTooMany, StorageFailed
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.results import LoadResult
-from omnigraph.pipeline import load as load_module
-from omnigraph.pipeline.session import Spark
+from omnigraph.pipeline.load import load as load_module
+from omnigraph.pipeline.spark.session import Spark
 from omnigraph.store.layout import STAGING
 from tests.pipeline.test_resume import (
     PARSE,

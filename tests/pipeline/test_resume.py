@@ -25,13 +25,13 @@ from omnigraph.base.errors import (
 )
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.graph import Graph
-from omnigraph.pipeline import account as account_module
-from omnigraph.pipeline import load as load_module
-from omnigraph.pipeline.account import NamedTask, name_tasks, stage_task
+from omnigraph.pipeline.load import load as load_module
 from omnigraph.pipeline.sources import Piece
 from omnigraph.pipeline.sources import plan as plan_module
 from omnigraph.pipeline.sources.pieces import LineRange
-from omnigraph.pipeline.stage import Share, StageJob, stage_pieces
+from omnigraph.pipeline.staging import receipts as account_module
+from omnigraph.pipeline.staging.receipts import NamedTask, name_tasks, stage_task
+from omnigraph.pipeline.staging.stage import Share, StageJob, stage_pieces
 from omnigraph.store.layout import GRAPH, STAGING
 from tests.pipeline.world import edge, node, text
 from tests.processes import PATIENCE_S

@@ -11,7 +11,7 @@ from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.row_counts import RowCounts
 from omnigraph.engine.settings import Settings
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.session import Spark
+from omnigraph.pipeline.spark.session import Spark
 from tests.pipeline.conftest import ON_SPARK
 from tests.pipeline.loads import World, person
 from tests.pipeline.world import edge, node, write

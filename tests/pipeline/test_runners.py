@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from omnigraph.base.errors import FileMissing
 from omnigraph.pipeline.runner import Runner, runs
-from omnigraph.pipeline.session import Spark
+from omnigraph.pipeline.spark.session import Spark
 from tests.pipeline.conftest import ON_SPARK
 
 NUMBERS = pa.schema([("n", pa.int64())])

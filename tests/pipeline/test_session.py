@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.base.errors import FileMissing, SparkFailed
-from omnigraph.pipeline.launch import connect
-from omnigraph.pipeline.session import Spark, SparkSettings
 from omnigraph.pipeline.sources.lines import lines_before
 from omnigraph.pipeline.sources.pieces import LineRange
+from omnigraph.pipeline.spark.launch import connect
+from omnigraph.pipeline.spark.session import Spark, SparkSettings
 from tests.processes import PATIENCE_S
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -172,7 +172,7 @@ def test_a_session_that_can_not_begin_says_why_in_one_line(
 REFUSED = """
 import json, sys
 from omnigraph.base.errors import OmnigraphError
-from omnigraph.pipeline.session import Spark, SparkSettings
+from omnigraph.pipeline.spark.session import Spark, SparkSettings
 try:
     Spark.open(SparkSettings(**json.loads(sys.argv[1])))
 except OmnigraphError as error:
@@ -182,7 +182,7 @@ except OmnigraphError as error:
 UNREACHABLE = """
 import sys
 from omnigraph.base.errors import SparkFailed
-from omnigraph.pipeline.session import Spark, SparkSettings
+from omnigraph.pipeline.spark.session import Spark, SparkSettings
 try:
     Spark.open(SparkSettings(remote=sys.argv[1]))
 except SparkFailed as error:
@@ -191,7 +191,7 @@ except SparkFailed as error:
 
 QUIET = """
 import sys
-from omnigraph.pipeline.session import Spark, SparkSettings
+from omnigraph.pipeline.spark.session import Spark, SparkSettings
 with Spark.open(SparkSettings(log=sys.argv[1])) as spark:
     assert [one.result for one in spark.run([-1, -2], abs, doing="counting")] == [1, 2]
 """

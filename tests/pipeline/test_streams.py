@@ -19,7 +19,7 @@ from omnigraph.base.errors import (
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.results import LoadResult
-from omnigraph.pipeline.session import Spark
+from omnigraph.pipeline.spark.session import Spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

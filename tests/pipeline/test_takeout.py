@@ -8,14 +8,14 @@ import pytest
 
 from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.ids import MAIN
-from omnigraph.pipeline import load as load_module
-from omnigraph.pipeline.accept import accept_load
-from omnigraph.pipeline.load import LoadMode, StagedLoad, stage_load
+from omnigraph.pipeline.load import load as load_module
+from omnigraph.pipeline.load.accept import accept_load
+from omnigraph.pipeline.load.load import LoadMode, StagedLoad, stage_load
+from omnigraph.pipeline.load.resolve import settle_load
 from omnigraph.pipeline.local import InProcess
-from omnigraph.pipeline.quarantine import Quarantine, open_quarantine
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.settle import settle_load
 from omnigraph.pipeline.sources import plan_pieces
+from omnigraph.pipeline.staging.quarantine import Quarantine, open_quarantine
 from tests.pipeline.loads import YORK, World, owner, person
 from tests.pipeline.world import NOW_MS, edge, node
 from tests.pipeline.world import write as write_lines

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from omnigraph.base.errors import ArgumentInvalid
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.quarantine import Quarantine
+    from omnigraph.pipeline.staging.quarantine import Quarantine
 
 __all__ = ["BadRows", "open_for"]
 
@@ -46,7 +46,7 @@ def open_for(bad_rows: BadRows, *, source: str, unique: str) -> "Quarantine | No
     """Where rejected rows go, if anywhere. Whoever asks names it or drops it."""
     if bad_rows.on_error == "fail":
         return None
-    from omnigraph.pipeline.quarantine import MOST_ERRORS, open_quarantine
+    from omnigraph.pipeline.staging.quarantine import MOST_ERRORS, open_quarantine
 
     directory = bad_rows.quarantine or f"{_plain_name(source)}.rejected-{unique}"
     most = MOST_ERRORS if bad_rows.max_errors is None else bad_rows.max_errors

@@ -16,7 +16,7 @@ from omnigraph.base.errors import ArgumentInvalid, NameMissing, Unsupported
 from omnigraph.engine.outfile import new_directory, new_file
 from omnigraph.engine.results import ExportedFile, ExportResult
 from omnigraph.lang.schema.catalog import Catalog, EntityType
-from omnigraph.pipeline.export import Checksum, Sink, parquet_path, write_lines, write_parquet
+from omnigraph.pipeline.export.files import Checksum, Sink, parquet_path, write_lines, write_parquet
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["MANIFEST", "Target", "export"]

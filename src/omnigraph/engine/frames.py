@@ -13,8 +13,8 @@ from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import STAGING
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.mapping import GivenMapping
-    from omnigraph.pipeline.session import Spark
+    from omnigraph.pipeline.sources.mapping import GivenMapping
+    from omnigraph.pipeline.spark.session import Spark
 
 __all__ = ["readable", "scratch_folders"]
 

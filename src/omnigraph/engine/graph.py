@@ -56,8 +56,8 @@ from omnigraph.write.recover import recover_all
 from omnigraph.write.sidecar import drop_orphans
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.mapping import GivenMapping
-    from omnigraph.pipeline.session import Spark
+    from omnigraph.pipeline.sources.mapping import GivenMapping
+    from omnigraph.pipeline.spark.session import Spark
     from omnigraph.pipeline.streaming import Stream
 
 __all__ = ["Graph"]
@@ -501,7 +501,7 @@ class Graph:
         return self._settings.load_engine if engine is None else engine
 
     def _session(self, given: Any) -> "Spark":
-        from omnigraph.pipeline.session import Spark, SparkSettings
+        from omnigraph.pipeline.spark.session import Spark, SparkSettings
 
         if given is not None:
             return given if isinstance(given, Spark) else Spark.adopt(given)

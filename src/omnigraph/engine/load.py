@@ -30,7 +30,7 @@ from omnigraph.write.recover import recover_if_idle
 from omnigraph.write.writer import OnConflict, write
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.load import LoadMode
+    from omnigraph.pipeline.load.load import LoadMode
     from omnigraph.pipeline.runner import Runner
 
 __all__ = ["load", "rehearse"]
@@ -49,7 +49,7 @@ def load(
     faults: Faults,
 ) -> LoadResult:
     """Stage the input and publish it as one commit."""
-    from omnigraph.pipeline.load import LoadMode
+    from omnigraph.pipeline.load.load import LoadMode
 
     mode = _checked_mode(request)
     if request.load_id is not None:
@@ -120,8 +120,8 @@ def rehearse(
 
 
 def _checked_mode(request: Request) -> "LoadMode":
-    from omnigraph.pipeline.load import LoadMode
-    from omnigraph.pipeline.turns import check_load_id
+    from omnigraph.pipeline.load.load import LoadMode
+    from omnigraph.pipeline.staging.ownership import check_load_id
 
     if request.engine not in LOAD_ENGINES:
         rule = f"it is {', '.join(LOAD_ENGINES[:-1])} or {LOAD_ENGINES[-1]}"
@@ -151,7 +151,7 @@ def _finished(
     store: GraphStore, request: Request, before: Commit, *, base_branch: BranchName | None
 ) -> LoadResult:
     """The answer of a load that is there already, whose driver may have died before it was over."""
-    from omnigraph.pipeline.record import conclude
+    from omnigraph.pipeline.staging.record import conclude
 
     kept = conclude(store, request.load_id or "")
     return _repetition(request, before, base_branch=base_branch, quarantine=kept)
@@ -206,7 +206,7 @@ def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
 
 def _was_made_for_this(store: GraphStore, request: Request) -> bool:
     """Whether an earlier try, of which there is a record, has made the branch."""
-    from omnigraph.pipeline.turns import find_record
+    from omnigraph.pipeline.staging.ownership import find_record
 
     if request.load_id is None:
         return False

@@ -25,13 +25,13 @@ from omnigraph.write.sidecar import has_sidecars
 from omnigraph.write.stage import Work
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.load import LoadMode, StagedLoad
-    from omnigraph.pipeline.mapping import GivenMapping
-    from omnigraph.pipeline.quarantine import Quarantine
-    from omnigraph.pipeline.record import Recording
+    from omnigraph.pipeline.load.load import LoadMode, StagedLoad
+    from omnigraph.pipeline.load.resolve import SettledLoad
     from omnigraph.pipeline.runner import Runner
-    from omnigraph.pipeline.settle import SettledLoad
     from omnigraph.pipeline.sources import PlannedInput
+    from omnigraph.pipeline.sources.mapping import GivenMapping
+    from omnigraph.pipeline.staging.quarantine import Quarantine
+    from omnigraph.pipeline.staging.record import Recording
 
 __all__ = ["Preparation", "Request"]
 
@@ -74,7 +74,7 @@ class Preparation:
         start_spark: Callable[[], "Runner"],
         tell: Progress,
     ) -> None:
-        from omnigraph.pipeline.load import Phases
+        from omnigraph.pipeline.load.load import Phases
 
         self._store = store
         self._request = request
@@ -188,9 +188,9 @@ class Preparation:
         )
 
     def _stage(self, snapshot: Snapshot) -> tuple["Runner", "StagedLoad"]:
-        from omnigraph.pipeline.load import stage_load
-        from omnigraph.pipeline.record import Recording
+        from omnigraph.pipeline.load.load import stage_load
         from omnigraph.pipeline.sources import plan_pieces
+        from omnigraph.pipeline.staging.record import Recording
 
         request, store = self._request, self._store
         parallelism = os.cpu_count() or 1
@@ -258,8 +258,8 @@ class Preparation:
         return self._start_spark()
 
     def _settle(self, runner: "Runner", staged: "StagedLoad", snapshot: Snapshot) -> "SettledLoad":
-        from omnigraph.pipeline.accept import accept_load
-        from omnigraph.pipeline.settle import settle_load
+        from omnigraph.pipeline.load.accept import accept_load
+        from omnigraph.pipeline.load.resolve import settle_load
 
         load = accept_load(runner, staged, snapshot, quarantine=self._quarantine)
         self._staged = load

@@ -15,7 +15,7 @@ from omnigraph.engine.results import LoadResult
 from omnigraph.store.graph_store import GraphStore
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.mapping import GivenMapping
+    from omnigraph.pipeline.sources.mapping import GivenMapping
     from omnigraph.pipeline.streaming import Stream
 
 __all__ = ["stream"]
@@ -38,9 +38,9 @@ def stream(
     on_batch: Callable[[LoadResult], None] | None,
 ) -> "Stream":
     """Begin to `load` every micro-batch of a stream, under its name."""
-    from omnigraph.pipeline.load import LoadMode
-    from omnigraph.pipeline.session import Spark
+    from omnigraph.pipeline.load.load import LoadMode
     from omnigraph.pipeline.sources import check_frame
+    from omnigraph.pipeline.spark.session import Spark
     from omnigraph.pipeline.streaming import start_stream, streaming_frame
 
     name, frame = streaming_frame(source)

@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Any
 
 from omnigraph.base.errors import ArgumentInvalid, Unsupported
-from omnigraph.pipeline.session import Spark
 from omnigraph.pipeline.sources import spark_frames
+from omnigraph.pipeline.spark.session import Spark
 
 __all__ = ["Stream", "start_stream", "streaming_frame"]
 

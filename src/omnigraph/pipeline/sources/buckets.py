@@ -19,7 +19,7 @@ from omnigraph.pipeline.sources.files import (
     form_of,
     unreadable,
 )
-from omnigraph.pipeline.sources.streams import suffix_of
+from omnigraph.pipeline.sources.opening import suffix_of
 from omnigraph.store.bucket_files import BucketFile, files_below, look_at
 from omnigraph.store.root import BucketAccess, bucket_and_key
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.base.errors import FileMissing, SourceInvalid
-from omnigraph.pipeline.feed import Feed
+from omnigraph.pipeline.sources.feed import Feed
+from omnigraph.pipeline.sources.opening import Reads, opened
 from omnigraph.pipeline.sources.pieces import InlineTable, LanceRows, RowGroups, ScratchRows
-from omnigraph.pipeline.sources.stored import data_in
-from omnigraph.pipeline.sources.streams import Reads, opened
+from omnigraph.pipeline.sources.spilled import data_in
 from omnigraph.store.bucket_files import in_bucket
 from omnigraph.store.datasets import fragment_batches, open_at
 

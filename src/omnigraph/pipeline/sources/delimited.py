@@ -18,10 +18,9 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from omnigraph.base.errors import LimitExceeded, SourceInvalid
-from omnigraph.pipeline.feed import Feed
+from omnigraph.pipeline.sources.feed import Feed
 from omnigraph.pipeline.sources.lines import BYTE_ORDER_MARK, LINE_BYTES
-from omnigraph.pipeline.sources.pieces import CsvFile, CsvRange, TextTable
-from omnigraph.pipeline.sources.streams import (
+from omnigraph.pipeline.sources.opening import (
     AHEAD_BYTES,
     CHUNK_BYTES,
     Reads,
@@ -30,6 +29,7 @@ from omnigraph.pipeline.sources.streams import (
     opened,
     unpacked_chunks,
 )
+from omnigraph.pipeline.sources.pieces import CsvFile, CsvRange, TextTable
 
 __all__ = ["Records", "csv_pieces", "read_header", "record_blocks"]
 

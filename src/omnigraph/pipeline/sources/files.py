@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path
 
 from omnigraph.base.errors import ArgumentInvalid, FileMissing, Unsupported
-from omnigraph.pipeline.sources.streams import PACKED_SUFFIXES, naming, suffix_of
+from omnigraph.pipeline.sources.opening import PACKED_SUFFIXES, naming, suffix_of
 
 __all__ = [
     "LANCE_VERSIONS",

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from omnigraph.base.errors import LimitExceeded
+from omnigraph.pipeline.sources.opening import CHUNK_BYTES, opened, unpacked_chunks
 from omnigraph.pipeline.sources.pieces import InlineLines, LineRange, LinesFile, LinesPiece
-from omnigraph.pipeline.sources.stored import data_in
-from omnigraph.pipeline.sources.streams import CHUNK_BYTES, opened, unpacked_chunks
+from omnigraph.pipeline.sources.spilled import data_in
 
 __all__ = ["BLOCK_BYTES", "BYTE_ORDER_MARK", "line_blocks", "lines_before", "read_range"]
 

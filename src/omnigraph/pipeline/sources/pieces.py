@@ -7,7 +7,7 @@ look up. Lines name their type themselves; a piece of a table carries the `Feed`
 
 from dataclasses import dataclass, field, replace
 
-from omnigraph.pipeline.feed import Feed
+from omnigraph.pipeline.sources.feed import Feed
 
 __all__ = [
     "CsvFile",

@@ -16,8 +16,6 @@ import pyarrow as pa
 
 from omnigraph.base.errors import ArgumentInvalid, SourceInvalid, Unsupported
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.pipeline.feed import Feed, check_types
-from omnigraph.pipeline.mapping import GivenMapping, Rule, feed_for, read_mapping
 from omnigraph.pipeline.sources.buckets import InputObject, find_objects
 from omnigraph.pipeline.sources.columnar import (
     inline_pieces,
@@ -27,16 +25,18 @@ from omnigraph.pipeline.sources.columnar import (
     parquet_schema,
 )
 from omnigraph.pipeline.sources.delimited import csv_pieces, read_header
+from omnigraph.pipeline.sources.feed import Feed, check_types
 from omnigraph.pipeline.sources.files import Form, InputFile, find_files, stem_of
-from omnigraph.pipeline.sources.given import (
+from omnigraph.pipeline.sources.in_memory import (
     as_table,
     inline_lines,
     is_frame,
     lines_of_file,
     lines_of_rows,
 )
-from omnigraph.pipeline.sources.landed import FRAME, LandedFrames
 from omnigraph.pipeline.sources.lines import BLOCK_BYTES
+from omnigraph.pipeline.sources.mapping import GivenMapping, Rule, feed_for, read_mapping
+from omnigraph.pipeline.sources.opening import is_packed
 from omnigraph.pipeline.sources.pieces import (
     InlineLines,
     InlineTable,
@@ -46,8 +46,8 @@ from omnigraph.pipeline.sources.pieces import (
     ScratchRows,
     join,
 )
-from omnigraph.pipeline.sources.stored import store_pieces
-from omnigraph.pipeline.sources.streams import is_packed
+from omnigraph.pipeline.sources.spark_frames import FRAME, LandedFrames
+from omnigraph.pipeline.sources.spilled import store_pieces
 from omnigraph.store.bucket_files import in_bucket
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.root import BucketAccess

@@ -20,10 +20,10 @@ from omnigraph.base.errors import StorageFailed
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violation, Violations
 from omnigraph.pipeline.sources import Piece
+from omnigraph.pipeline.sources.opening import state_of
 from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, ScratchRows
-from omnigraph.pipeline.sources.stored import digest_of
-from omnigraph.pipeline.sources.streams import state_of
-from omnigraph.pipeline.stage import (
+from omnigraph.pipeline.sources.spilled import digest_of
+from omnigraph.pipeline.staging.stage import (
     Keeping,
     Origin,
     Share,

@@ -17,7 +17,7 @@ from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.store.datasets import write_scratch
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.session import Spark
+    from omnigraph.pipeline.spark.session import Spark
 
 __all__ = ["FRAME", "LandedFrame", "LandedFrames", "land_frames", "spark_frames"]
 

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from omnigraph.check.rows.input_types import arriving_array
 from omnigraph.check.rows.validate import Rows
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType
-from omnigraph.pipeline.decode import Row, decode
-from omnigraph.pipeline.line_columns import optional_defaults, read_columns
-from omnigraph.pipeline.parsed import Parsed, ParsedRows, Rejections
+from omnigraph.pipeline.rows.decode import Row, decode
+from omnigraph.pipeline.rows.line_columns import optional_defaults, read_columns
+from omnigraph.pipeline.rows.parsed import Parsed, ParsedRows, Rejections
 
 __all__ = ["parse_lines"]
 

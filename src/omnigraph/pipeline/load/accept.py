@@ -6,11 +6,11 @@ Whatever is accepted here, `settle` checks once more.
 """
 
 from omnigraph.base.errors import ConstraintViolated
-from omnigraph.pipeline.load import StagedLoad
-from omnigraph.pipeline.quarantine import Quarantine
+from omnigraph.pipeline.load.faults import find_faults, refusal
+from omnigraph.pipeline.load.load import StagedLoad
+from omnigraph.pipeline.load.remove_rows import quarantine_faults
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.sift import find_faults, refusal
-from omnigraph.pipeline.takeout import quarantine_faults
+from omnigraph.pipeline.staging.quarantine import Quarantine
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["accept_load"]

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 from omnigraph.base.errors import ArgumentInvalid, LoadUnderWay
-from omnigraph.pipeline.quarantine import Quarantine
+from omnigraph.pipeline.staging.quarantine import Quarantine
 from omnigraph.store.layout import STAGING
 from omnigraph.store.objects import Objects
 

@@ -21,12 +21,12 @@ from omnigraph.base.ids import TableKey
 from omnigraph.base.progress import Progress
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
-from omnigraph.pipeline.account import name_tasks, stage_task
-from omnigraph.pipeline.quarantine import Quarantine
-from omnigraph.pipeline.record import Recording
 from omnigraph.pipeline.runner import Ran, Runner
 from omnigraph.pipeline.sources import Piece, PlannedInput
-from omnigraph.pipeline.stage import (
+from omnigraph.pipeline.staging.quarantine import Quarantine
+from omnigraph.pipeline.staging.receipts import name_tasks, stage_task
+from omnigraph.pipeline.staging.record import Recording
+from omnigraph.pipeline.staging.stage import (
     HELD_BYTES,
     Keeping,
     Origin,

@@ -16,15 +16,15 @@ from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.check.sets.rules import Breach
 from omnigraph.lang.schema.catalog import Catalog, EntityType, NodeType
-from omnigraph.pipeline.load import LoadedTable, LoadMode, StagedLoad
-from omnigraph.pipeline.locate import row_numbers, whereabouts
-from omnigraph.pipeline.matching import NO_PLACES
-from omnigraph.pipeline.quarantine import Quarantine, Rejected, rejected_rows
-from omnigraph.pipeline.row_text import rows_as_text
+from omnigraph.pipeline.load.faults import Faults, Out, places_of
+from omnigraph.pipeline.load.id_join import NO_PLACES
+from omnigraph.pipeline.load.load import LoadedTable, LoadMode, StagedLoad
+from omnigraph.pipeline.load.row_origin import row_numbers, whereabouts
+from omnigraph.pipeline.rows.row_text import rows_as_text
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.sift import Faults, Out, places_of
 from omnigraph.pipeline.sources import Piece, place_in
-from omnigraph.pipeline.stage import StagedFile, write_rows
+from omnigraph.pipeline.staging.quarantine import Quarantine, Rejected, rejected_rows
+from omnigraph.pipeline.staging.stage import StagedFile, write_rows
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import read_fragment_columns
 

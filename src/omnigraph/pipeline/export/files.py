@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from omnigraph.base.errors import Unsupported
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
-from omnigraph.pipeline.export_lines import lines_of
+from omnigraph.pipeline.export.lines import lines_of
 from omnigraph.store.arrow import arrow_type, table_schema
 from omnigraph.store.snapshot import Snapshot
 

@@ -20,7 +20,7 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from omnigraph.base.errors import DependencyMissing, SparkFailed, StorageFailed
-from omnigraph.pipeline.java import find_java_home
+from omnigraph.pipeline.spark.java import find_java_home
 
 __all__ = ["SparkSettings", "connect", "first_reason", "launch", "open_log"]
 

@@ -20,7 +20,7 @@ from omnigraph.base.nearest import suggestion
 from omnigraph.base.words import amount
 from omnigraph.check.rows.input_types import expectation, fits_json
 from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType, NodeType
-from omnigraph.pipeline.feed import Feed
+from omnigraph.pipeline.sources.feed import Feed
 
 __all__ = ["GivenMapping", "Rule", "feed_for", "read_mapping"]
 

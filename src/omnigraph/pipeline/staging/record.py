@@ -28,10 +28,7 @@ from omnigraph.base.errors import (
     StorageFailed,
 )
 from omnigraph.base.ids import BranchName
-from omnigraph.pipeline.account import NamedTask
-from omnigraph.pipeline.quarantine import Quarantine
-from omnigraph.pipeline.stage import discard
-from omnigraph.pipeline.turns import (
+from omnigraph.pipeline.staging.ownership import (
     LoadRecord,
     claimed,
     find_record,
@@ -41,6 +38,9 @@ from omnigraph.pipeline.turns import (
     staged_loads,
     this_process,
 )
+from omnigraph.pipeline.staging.quarantine import Quarantine
+from omnigraph.pipeline.staging.receipts import NamedTask
+from omnigraph.pipeline.staging.stage import discard
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.write.sidecar import has_sidecars
 

@@ -16,9 +16,9 @@ import pyarrow as pa
 from omnigraph.base.violations import Violation, Violations
 from omnigraph.check.rows.validate import Checked, check_rows
 from omnigraph.lang.schema.catalog import Catalog, EntityType
-from omnigraph.pipeline.parse_lines import parse_lines
-from omnigraph.pipeline.parse_table import Cells, parse_batch, parse_cells
-from omnigraph.pipeline.parsed import Parsed
+from omnigraph.pipeline.rows.parse_lines import parse_lines
+from omnigraph.pipeline.rows.parse_table import Cells, parse_batch, parse_cells
+from omnigraph.pipeline.rows.parsed import Parsed
 from omnigraph.pipeline.sources import Piece, Place, place_in
 from omnigraph.pipeline.sources.columnar import table_batches
 from omnigraph.pipeline.sources.delimited import record_blocks

@@ -18,14 +18,14 @@ from omnigraph.base.row_counts import RowCounts
 from omnigraph.check.sets.in_memory import Arriving, Judgement, judge
 from omnigraph.check.sets.rules import Breach, Part, Reading, Touch, plan_readings, report
 from omnigraph.lang.schema.catalog import ID, EntityType
-from omnigraph.pipeline.check import KeySource, StagedRows, check_sets, committed_rows
-from omnigraph.pipeline.load import LoadMode, StagedLoad
-from omnigraph.pipeline.locate import Locator
-from omnigraph.pipeline.matching import staged_rows
-from omnigraph.pipeline.repeats import repeats_edges
+from omnigraph.pipeline.load.id_join import staged_rows
+from omnigraph.pipeline.load.load import LoadMode, StagedLoad
+from omnigraph.pipeline.load.repeats import repeats_edges
+from omnigraph.pipeline.load.row_origin import Locator
+from omnigraph.pipeline.load.sets_in_files import KeySource, StagedRows, check_sets, committed_rows
+from omnigraph.pipeline.load.upsert import Upserted, upsert
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.stage import Keeping
-from omnigraph.pipeline.upsert import Upserted, upsert
+from omnigraph.pipeline.staging.stage import Keeping
 from omnigraph.read.diff import differing
 from omnigraph.store.changes import TableChanges
 from omnigraph.store.datasets import PLACE, RowSet

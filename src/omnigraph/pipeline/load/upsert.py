@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from omnigraph.base.row_counts import RowCounts
 from omnigraph.lang.schema.catalog import ID, EntityType
-from omnigraph.pipeline.check import StagedRows, committed_rows
-from omnigraph.pipeline.load import LoadedTable, StagedLoad
-from omnigraph.pipeline.matching import show_incoming, show_present
-from omnigraph.pipeline.repeats import SAMPLE_ROWS, compared_columns
+from omnigraph.pipeline.load.id_join import show_incoming, show_present
+from omnigraph.pipeline.load.load import LoadedTable, StagedLoad
+from omnigraph.pipeline.load.repeats import SAMPLE_ROWS, compared_columns
+from omnigraph.pipeline.load.sets_in_files import StagedRows, committed_rows
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.stage import StagedFile, discard
+from omnigraph.pipeline.staging.stage import StagedFile, discard
 from omnigraph.read.diff import differing
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import (

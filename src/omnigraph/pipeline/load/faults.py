@@ -21,18 +21,18 @@ from omnigraph.check.sets.fault_queries import certain
 from omnigraph.check.sets.in_memory import Arriving, Asking, judge, rows_at_fault
 from omnigraph.check.sets.rules import Breach, Reading, Touch, plan_readings, report
 from omnigraph.lang.schema.catalog import ID
-from omnigraph.pipeline.check import (
+from omnigraph.pipeline.load.id_join import NO_PLACES, show_incoming, show_present, staged_rows
+from omnigraph.pipeline.load.load import LoadedTable, LoadMode, StagedLoad
+from omnigraph.pipeline.load.resolve import Image, last_of_each
+from omnigraph.pipeline.load.row_origin import Locator
+from omnigraph.pipeline.load.sets_in_files import (
     Sources,
     check_sets,
     committed_rows,
     find_at_fault,
     is_broken,
 )
-from omnigraph.pipeline.load import LoadedTable, LoadMode, StagedLoad
-from omnigraph.pipeline.locate import Locator
-from omnigraph.pipeline.matching import NO_PLACES, show_incoming, show_present, staged_rows
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.settle import Image, last_of_each
 from omnigraph.store.datasets import RowSet, row_set
 from omnigraph.store.snapshot import Snapshot
 

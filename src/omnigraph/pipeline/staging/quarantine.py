@@ -25,7 +25,7 @@ from typing import Any, TextIO
 
 from omnigraph.base.errors import ArgumentInvalid, StorageFailed, Unsupported
 from omnigraph.base.violations import Violation
-from omnigraph.pipeline.conform import BadRow
+from omnigraph.pipeline.rows.conform import BadRow
 
 __all__ = [
     "MOST_ERRORS",

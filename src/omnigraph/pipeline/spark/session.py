@@ -23,8 +23,8 @@ from typing import IO, Any, Generic, TypeVar, cast
 import pyarrow as pa
 
 from omnigraph.base.errors import DependencyMissing, OmnigraphError, SparkFailed
-from omnigraph.pipeline.launch import SparkSettings, connect, first_reason, launch, open_log
 from omnigraph.pipeline.runner import Engine, Ran, runs
+from omnigraph.pipeline.spark.launch import SparkSettings, connect, first_reason, launch, open_log
 
 __all__ = ["Spark", "SparkSettings"]
 

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from omnigraph.pipeline.parse_table import Cells, row_as_text
+from omnigraph.pipeline.rows.parse_table import Cells, row_as_text
 from omnigraph.pipeline.sources.columnar import table_batches
 from omnigraph.pipeline.sources.delimited import record_blocks
 from omnigraph.pipeline.sources.lines import line_blocks

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import ID
-from omnigraph.pipeline.check import (
+from omnigraph.pipeline.load.load import LoadedTable
+from omnigraph.pipeline.load.sets_in_files import (
     CHECKS_PER_CORE,
     IDS_IN_A_WORKER,
     CommittedRows,
     StagedRows,
     ids_at,
 )
-from omnigraph.pipeline.load import LoadedTable
 from omnigraph.pipeline.runner import Runner
 
 __all__ = ["NO_PLACES", "show_incoming", "show_present", "staged_rows"]

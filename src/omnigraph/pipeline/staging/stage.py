@@ -22,9 +22,9 @@ from omnigraph.base.ids import TableKey
 from omnigraph.base.types import Scalar
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
-from omnigraph.pipeline.conform import Conformed, TypedRows, conform_piece
-from omnigraph.pipeline.quarantine import Quarantine, Rejected, rejected_rows
+from omnigraph.pipeline.rows.conform import Conformed, TypedRows, conform_piece
 from omnigraph.pipeline.sources import Piece
+from omnigraph.pipeline.staging.quarantine import Quarantine, Rejected, rejected_rows
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import discard_fragments, write_fragments, write_scratch
 from omnigraph.store.durability import Durability

@@ -13,10 +13,10 @@ import numpy as np
 
 from omnigraph.base.ids import TableKey
 from omnigraph.lang.schema.catalog import Catalog, EntityType
-from omnigraph.pipeline.conform import conform_piece
-from omnigraph.pipeline.load import LoadedTable, StagedLoad
+from omnigraph.pipeline.load.load import LoadedTable, StagedLoad
+from omnigraph.pipeline.rows.conform import conform_piece
 from omnigraph.pipeline.sources import Piece, Place, place_in
-from omnigraph.pipeline.stage import in_input_order
+from omnigraph.pipeline.staging.stage import in_input_order
 
 __all__ = ["Locator", "row_numbers", "whereabouts"]
 

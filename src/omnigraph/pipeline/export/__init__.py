@@ -1,0 +1,1 @@
+"""Rows of a graph written to files, in parallel."""

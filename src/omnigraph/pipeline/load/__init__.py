@@ -1,0 +1,1 @@
+"""A load, from staged rows to changes that can be published."""

@@ -1,0 +1,1 @@
+"""The JVM and its session: find Java, launch, connect, run tasks, stop."""
