@@ -13,8 +13,8 @@ from omnigraph import Graph
 from omnigraph.base.errors import GraphMissing, GraphMoved, StorageFailed
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.settings import Settings
-from omnigraph.read.probes import TraversalMode
-from omnigraph.read.topology import disk
+from omnigraph.read.tables import disk
+from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.store.layout import ADDRESS, MANIFEST
 from tests.buckets import bucket_variables
 from tests.places import copied, moved

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from omnigraph.read.diff import changes_between, differing
+from omnigraph.read.changes.diff import changes_between, differing
 from omnigraph.store.changes import ChangeSet
 from tests.laws.lines import (
     ACTS,

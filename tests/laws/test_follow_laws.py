@@ -11,10 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.base.ids import MAIN
-from omnigraph.read import stacked, tables
-from omnigraph.read.topology import disk, moves
-from omnigraph.read.topology.cache import RuntimeCache
-from omnigraph.read.topology.disk import DiskCache
+from omnigraph.read.tables import chunked_column as stacked
+from omnigraph.read.tables import disk, tables
+from omnigraph.read.tables import renumbering as moves
+from omnigraph.read.tables.cache import RuntimeCache
+from omnigraph.read.tables.disk import DiskCache
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from tests.graph.read.town import Town

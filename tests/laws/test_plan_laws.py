@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from omnigraph.lang.plan import ir
 from omnigraph.lang.plan.optimise import RULES, Rule, optimise
 from omnigraph.lang.plan.stats import Estimator, Statistics
-from omnigraph.read.probes import TraversalMode
 from omnigraph.read.run import run
-from omnigraph.read.topology.cache import RuntimeCache
+from omnigraph.read.tables.cache import RuntimeCache
+from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.store.snapshot import Snapshot
 from tests.laws.test_read_laws import NOW_MS, canonical
 from tests.reference.naive import Naive, PlainGraph

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from omnigraph.base.errors import LimitExceeded
 from omnigraph.lang.plan import ir
 from omnigraph.lang.plan.ir import MIRRORED, CompareOp
-from omnigraph.read.compare import compare, is_member
-from omnigraph.read.ordering import Codes
 from omnigraph.read.run import run
-from omnigraph.read.sums import exact_sums, fitting
-from omnigraph.read.topology.cache import RuntimeCache
+from omnigraph.read.tables.cache import RuntimeCache
+from omnigraph.read.values.compare import compare, is_member
+from omnigraph.read.values.ordering import Codes
+from omnigraph.read.values.sums import exact_sums, fitting
 from tests.reference.naive import Naive, PlainGraph, compared
 from tests.reference.random_plans import FIRST, RandomQuery, graphs, queries
 from tests.reference.small_graph import stored

@@ -13,9 +13,8 @@ import pytest
 
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.settings import Settings
-from omnigraph.read import tables
-from omnigraph.read.probes import TraversalMode
-from omnigraph.read.topology import disk
+from omnigraph.read.tables import disk, tables
+from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.write import upkeep
 from tests import processes
 from tests.buckets import bucket_access, bucket_variables

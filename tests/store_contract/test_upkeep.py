@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.base.ids import MAIN, BranchName, CommitId
-from omnigraph.read.diff import changes_between
+from omnigraph.read.changes.diff import changes_between
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import SEGMENTS_PER_INDEX, WRITTEN_AT, Dataset, Datasets

@@ -24,7 +24,7 @@ from omnigraph.engine.settings import Settings
 from omnigraph.engine.text import QUERY, Text, as_source, named
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.read.context import Budget
-from omnigraph.read.topology.cache import RuntimeCache
+from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.statistics import Statistics, gather

@@ -47,8 +47,8 @@ from omnigraph.engine.stream import stream
 from omnigraph.engine.text import QUERY, SCHEMA, Text, as_source, named
 from omnigraph.engine.travel import Moment, commit_at
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.read.topology.cache import RuntimeCache
-from omnigraph.read.topology.disk import DiskCache
+from omnigraph.read.tables.cache import RuntimeCache
+from omnigraph.read.tables.disk import DiskCache
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.statistics import Statistics

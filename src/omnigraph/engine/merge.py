@@ -10,7 +10,7 @@ from omnigraph.base.errors import Unsupported
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.results import CommitInfo, MergeResult
-from omnigraph.read.diff import changes_between
+from omnigraph.read.changes.diff import changes_between
 from omnigraph.store.commits import MERGED_LOAD_IDS, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot

@@ -16,11 +16,11 @@ from omnigraph.lang.plan.optimise import optimise
 from omnigraph.lang.plan.parameters import bind_parameters
 from omnigraph.lang.plan.stats import Estimator
 from omnigraph.read.context import Budget
-from omnigraph.read.probes import TraversalMode
 from omnigraph.read.profile import Measured, Profile
 from omnigraph.read.run import run
 from omnigraph.read.statistics import statistics_of
-from omnigraph.read.topology.cache import RuntimeCache
+from omnigraph.read.tables.cache import RuntimeCache
+from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["PlanCache", "analyze", "ask", "explain_plan"]

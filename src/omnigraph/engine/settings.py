@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from omnigraph.base.errors import ArgumentInvalid
-from omnigraph.read.probes import TraversalMode
+from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.store.root import BucketAccess
 
 __all__ = ["LOAD_ENGINES", "Settings"]

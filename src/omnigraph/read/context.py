@@ -9,7 +9,7 @@ from omnigraph.base.errors import LimitExceeded, QueryCancelled
 from omnigraph.base.types import Value
 from omnigraph.read.frame import Frame
 from omnigraph.read.profile import Profile
-from omnigraph.read.tables import Tables
+from omnigraph.read.tables.tables import Tables
 
 __all__ = ["LIMIT_QUERY_BYTES", "Budget", "Context"]
 

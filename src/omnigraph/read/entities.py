@@ -14,7 +14,7 @@ from omnigraph.base.types import Scalar, VectorOf
 from omnigraph.lang.schema.catalog import ID, Property
 from omnigraph.read.frame import Binding
 from omnigraph.read.space import NULL, Part, Space
-from omnigraph.read.tables import Tables
+from omnigraph.read.tables.tables import Tables
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.store.arrow import arrow_type
 

@@ -30,12 +30,12 @@ from omnigraph.lang.plan.ir import (
     Rrf,
     ScoreOf,
 )
-from omnigraph.read.compare import Mask, Values
 from omnigraph.read.context import Context
 from omnigraph.read.demand import variables_in
 from omnigraph.read.entities import entities, identities, properties
 from omnigraph.read.frame import Frame
-from omnigraph.read.predicates import constant_of, holds, written_out
+from omnigraph.read.values.compare import Mask, Values
+from omnigraph.read.values.predicates import constant_of, holds, written_out
 from omnigraph.store.arrow import arrow_type
 
 __all__ = ["column", "evaluate", "satisfied"]

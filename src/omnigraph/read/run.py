@@ -54,10 +54,10 @@ from omnigraph.read.operators.project import project
 from omnigraph.read.operators.scan import scan
 from omnigraph.read.operators.sort import foremost, sort
 from omnigraph.read.operators.value_join import value_join
-from omnigraph.read.probes import TraversalMode
 from omnigraph.read.profile import Profile
-from omnigraph.read.tables import Tables
-from omnigraph.read.topology.cache import RuntimeCache
+from omnigraph.read.tables.cache import RuntimeCache
+from omnigraph.read.tables.cold_lookups import TraversalMode
+from omnigraph.read.tables.tables import Tables
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["run"]

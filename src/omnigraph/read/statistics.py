@@ -13,8 +13,8 @@ from omnigraph.base.ids import TypeName
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.plan.stats import Statistics
 from omnigraph.lang.schema.catalog import EntityType
-from omnigraph.read.ordering import encode
-from omnigraph.read.topology.cache import RuntimeCache
+from omnigraph.read.tables.cache import RuntimeCache
+from omnigraph.read.values.ordering import encode
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["statistics_of"]

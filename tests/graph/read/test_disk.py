@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from omnigraph.read import tables
-from omnigraph.read.topology import build, disk
-from omnigraph.read.topology.cache import RuntimeCache
-from omnigraph.read.topology.disk import DiskCache, Kept
+from omnigraph.read.tables import disk, tables
+from omnigraph.read.tables.cache import RuntimeCache
+from omnigraph.read.tables.disk import DiskCache, Kept
+from omnigraph.read.topology import build
 from tests.graph.read.town import Town
 
 FRIENDS = "match { $a: Person  $a knows $b } return { $a.email as a, $b.email as b } order { a, b }"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.read import encoded as encoding
-from omnigraph.read.encoded import Encoded
+from omnigraph.read.values import encoded as encoding
+from omnigraph.read.values.encoded import Encoded
 
 KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "texts": (pa.string(), st.none() | st.sampled_from(["", "a", "b", "c"])),

@@ -12,7 +12,7 @@ from omnigraph.base.errors import LimitExceeded, QueryCancelled
 from omnigraph.engine.settings import Settings
 from omnigraph.read import run as run_module
 from omnigraph.read.context import Budget
-from omnigraph.read.probes import TraversalMode
+from omnigraph.read.tables.cold_lookups import TraversalMode
 from tests.graph.read.town import Town
 
 WALK = "match { $a: Person  $a knows{1,3} $b } return { $b.email }"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.read import stacked
-from omnigraph.read.stacked import Stacked
-from omnigraph.read.topology.cache import RuntimeCache
+from omnigraph.read.tables import chunked_column as stacked
+from omnigraph.read.tables.cache import RuntimeCache
+from omnigraph.read.tables.chunked_column import Stacked
 
 values = st.lists(st.none() | st.sampled_from(["", "a", "b"]), max_size=5)
 Change = list[str | None] | set[int]

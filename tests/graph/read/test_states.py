@@ -19,9 +19,9 @@ from omnigraph.base.span import SourceText
 from omnigraph.engine.settings import Settings
 from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.ir import ReadQuery
-from omnigraph.read.probes import TraversalMode
 from omnigraph.read.run import run
-from omnigraph.read.topology.cache import RuntimeCache
+from omnigraph.read.tables.cache import RuntimeCache
+from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.store.snapshot import Snapshot
 
 SCHEMA = """

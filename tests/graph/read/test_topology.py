@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from omnigraph.read.tables.cache import LIMIT_VERSIONS, RuntimeCache
 from omnigraph.read.topology import ids as finding
 from omnigraph.read.topology import reach as reaching
-from omnigraph.read.topology.cache import LIMIT_VERSIONS, RuntimeCache
 from omnigraph.read.topology.csr import Adjacency
 from omnigraph.read.topology.ids import IdIndex
 from omnigraph.read.topology.patch import renumbered, with_runs

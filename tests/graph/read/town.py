@@ -20,7 +20,7 @@ from omnigraph.lang.plan.parameters import bind_parameters
 from omnigraph.lang.plan.stats import Statistics
 from omnigraph.read.context import Budget
 from omnigraph.read.run import run
-from omnigraph.read.topology.cache import RuntimeCache
+from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.store.snapshot import Snapshot
 from tests.reference.naive import Entity
 from tests.reference.small_graph import catalog_of, plain_graph, stored

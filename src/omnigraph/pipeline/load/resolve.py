@@ -26,7 +26,7 @@ from omnigraph.pipeline.load.sets_in_files import KeySource, StagedRows, check_s
 from omnigraph.pipeline.load.upsert import Upserted, upsert
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.staging.stage import Keeping
-from omnigraph.read.diff import differing
+from omnigraph.read.changes.diff import differing
 from omnigraph.store.changes import TableChanges
 from omnigraph.store.datasets import PLACE, RowSet
 from omnigraph.store.snapshot import Snapshot

@@ -24,7 +24,7 @@ from omnigraph.pipeline.load.repeats import SAMPLE_ROWS, compared_columns
 from omnigraph.pipeline.load.sets_in_files import StagedRows, committed_rows
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.staging.stage import StagedFile, discard
-from omnigraph.read.diff import differing
+from omnigraph.read.changes.diff import differing
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import (
     DatasetRef,

@@ -15,15 +15,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.lang.plan.ir import Aggregate, AggregateFunction, AggregateOf, EntityOf
-from omnigraph.read.compare import Mask
 from omnigraph.read.context import Budget, Context
 from omnigraph.read.demand import counts_rows
 from omnigraph.read.expressions import column
 from omnigraph.read.frame import Frame
 from omnigraph.read.operators.group import codes_of, group_rows
-from omnigraph.read.ordering import Codes, combined, first_rows, ranks, sort_values
-from omnigraph.read.sums import exact_sums, fitting
 from omnigraph.read.topology.csr import Ordinals
+from omnigraph.read.values.compare import Mask
+from omnigraph.read.values.ordering import Codes, combined, first_rows, ranks, sort_values
+from omnigraph.read.values.sums import exact_sums, fitting
 
 __all__ = ["aggregate"]
 

@@ -10,9 +10,9 @@ fold after the second, one pass over the edges instead of a row per path.
 import numpy as np
 
 from omnigraph.read.frame import Frame
-from omnigraph.read.ordering import Codes, distinct
-from omnigraph.read.sums import count_by_group, multiplied
 from omnigraph.read.topology.csr import Adjacency, Ordinals
+from omnigraph.read.values.ordering import Codes, distinct
+from omnigraph.read.values.sums import count_by_group, multiplied
 
 __all__ = ["flow_into_targets", "weigh"]
 

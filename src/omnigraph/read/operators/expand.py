@@ -17,11 +17,11 @@ from omnigraph.read.context import Context
 from omnigraph.read.demand import Demand
 from omnigraph.read.frame import Binding, Frame
 from omnigraph.read.operators.count_paths import flow_into_targets, weigh
-from omnigraph.read.ordering import distinct
 from omnigraph.read.space import NULL, Space
 from omnigraph.read.topology.csr import Adjacency, Ordinals, Ranges, Stored
 from omnigraph.read.topology.pairs import WORTH_HASHING
 from omnigraph.read.topology.reach import reach, reach_counts
+from omnigraph.read.values.ordering import distinct
 
 __all__ = ["expand"]
 

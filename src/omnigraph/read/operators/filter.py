@@ -11,8 +11,8 @@ from omnigraph.read.context import Context
 from omnigraph.read.demand import Demand
 from omnigraph.read.expressions import satisfied
 from omnigraph.read.frame import Frame
-from omnigraph.read.pins import ids_at, pin_of
 from omnigraph.read.topology.csr import Ordinals
+from omnigraph.read.where.key_lookup import ids_at, pin_of
 
 __all__ = ["keep"]
 

@@ -24,9 +24,9 @@ from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.read.context import Context
 from omnigraph.read.expressions import column
 from omnigraph.read.frame import Binding, Frame
-from omnigraph.read.ordering import Codes, encode, first_rows_of, loosely_combined
 from omnigraph.read.space import NULL
 from omnigraph.read.topology.csr import Ordinals
+from omnigraph.read.values.ordering import Codes, encode, first_rows_of, loosely_combined
 
 __all__ = ["Groups", "codes_of", "distinct_rows", "group_rows"]
 

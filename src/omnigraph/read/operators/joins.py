@@ -13,13 +13,13 @@ import pyarrow as pa
 
 from omnigraph.base.ids import VariableName
 from omnigraph.lang.plan.ir import CompareOp
-from omnigraph.read.compare import Values, compare
 from omnigraph.read.context import Context
 from omnigraph.read.frame import Binding, Frame
-from omnigraph.read.ordering import Codes, combined, first_rows
 from omnigraph.read.space import NULL, Space
-from omnigraph.read.sums import count_by_group, multiplied
 from omnigraph.read.topology.csr import Ordinals, Ranges
+from omnigraph.read.values.compare import Values, compare
+from omnigraph.read.values.ordering import Codes, combined, first_rows
+from omnigraph.read.values.sums import count_by_group, multiplied
 
 __all__ = ["Begun", "begin", "begin_each", "count_join", "left_join", "match_counts", "union"]
 

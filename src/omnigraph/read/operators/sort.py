@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnigraph.lang.plan.ir import ColumnOf, EntityOf, Expression, Sort, SortKey, Unit
-from omnigraph.read.compare import Mask
 from omnigraph.read.context import Context
 from omnigraph.read.entities import identities
 from omnigraph.read.expressions import column
 from omnigraph.read.frame import Binding, Frame
-from omnigraph.read.ordering import ranks, sort_values
 from omnigraph.read.space import NULL
+from omnigraph.read.values.compare import Mask
+from omnigraph.read.values.ordering import ranks, sort_values
 
 __all__ = ["foremost", "sort"]
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from omnigraph.lang.plan.explain import describe
 from omnigraph.lang.plan.ir import ValueJoin
-from omnigraph.read.compare import matching_keys
 from omnigraph.read.context import Context
 from omnigraph.read.demand import Demand
 from omnigraph.read.expressions import column
 from omnigraph.read.frame import Frame
 from omnigraph.read.operators.count_paths import weigh
 from omnigraph.read.topology.csr import Ranges
+from omnigraph.read.values.compare import matching_keys
 
 __all__ = ["value_join"]
 

@@ -24,8 +24,8 @@ from omnigraph.lang.plan.ir import (
     TextMatch,
 )
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EntityType
-from omnigraph.read.compare import Mask, Values
-from omnigraph.read.predicates import constant_of, holds
+from omnigraph.read.values.compare import Mask, Values
+from omnigraph.read.values.predicates import constant_of, holds
 
 __all__ = ["column_of", "columns_in", "matching"]
 

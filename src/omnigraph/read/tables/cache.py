@@ -12,8 +12,8 @@ from collections.abc import Callable, Hashable
 from typing import NamedTuple, Protocol, TypeVar, cast
 
 from omnigraph.base.recent import Recent
+from omnigraph.read.tables.disk import DiskCache
 from omnigraph.read.topology.csr import Room
-from omnigraph.read.topology.disk import DiskCache
 
 __all__ = ["LIMIT_CACHE_BYTES", "RuntimeCache"]
 

@@ -16,20 +16,9 @@ from omnigraph.base.errors import GraphMoved, StorageError
 from omnigraph.base.ids import TableKey, TypeName
 from omnigraph.lang.plan.ir import Direction, EdgeStep
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
-from omnigraph.read.encoded import Encoded
-from omnigraph.read.ordering import Codes
-from omnigraph.read.probes import Probes, TraversalMode, ways_of
 from omnigraph.read.space import Space
-from omnigraph.read.stacked import Stacked
-from omnigraph.read.topology import build
-from omnigraph.read.topology.cache import RuntimeCache
-from omnigraph.read.topology.csr import Adjacency, Ordinals
-from omnigraph.read.topology.disk import LEAST_KEPT_BYTES, Kept
-from omnigraph.read.topology.follow import WORTH_FOLLOWING, Delta, follow
-from omnigraph.read.topology.ids import LIMIT_SHORT_OFFSETS_BYTES, IdIndex
-from omnigraph.read.topology.moves import Moves, moves_between
-from omnigraph.read.topology.pairs import PairIndex
-from omnigraph.read.versions import (
+from omnigraph.read.tables.cache import RuntimeCache
+from omnigraph.read.tables.cache_keys import (
     AdjacencyKey,
     Before,
     EndsKey,
@@ -38,6 +27,17 @@ from omnigraph.read.versions import (
     edges_before,
     laid_out,
 )
+from omnigraph.read.tables.chunked_column import Stacked
+from omnigraph.read.tables.cold_lookups import Probes, TraversalMode, ways_of
+from omnigraph.read.tables.disk import LEAST_KEPT_BYTES, Kept
+from omnigraph.read.tables.renumbering import Moves, moves_between
+from omnigraph.read.topology import build
+from omnigraph.read.topology.csr import Adjacency, Ordinals
+from omnigraph.read.topology.follow import WORTH_FOLLOWING, Delta, follow
+from omnigraph.read.topology.ids import LIMIT_SHORT_OFFSETS_BYTES, IdIndex
+from omnigraph.read.topology.pairs import PairIndex
+from omnigraph.read.values.encoded import Encoded
+from omnigraph.read.values.ordering import Codes
 from omnigraph.store.datasets import Dataset, DatasetRef, Piece
 from omnigraph.store.snapshot import Snapshot
 

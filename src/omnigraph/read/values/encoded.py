@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.read.ordering import Codes, comparable, encode
 from omnigraph.read.topology.csr import Ordinals, Room
+from omnigraph.read.values.ordering import Codes, comparable, encode
 
 __all__ = ["Encoded"]
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnigraph.base.errors import LimitExceeded
-from omnigraph.read.ordering import Codes
 from omnigraph.read.topology.csr import Ordinals
+from omnigraph.read.values.ordering import Codes
 
 __all__ = ["count_by_group", "exact_sums", "fitting", "multiplied"]
 

@@ -13,8 +13,8 @@ import numpy as np
 from omnigraph.base.ids import TableKey
 from omnigraph.lang.plan.ir import Direction
 from omnigraph.read.space import Space
+from omnigraph.read.tables.renumbering import Moves
 from omnigraph.read.topology.csr import Ordinals
-from omnigraph.read.topology.moves import Moves
 from omnigraph.store.datasets import DatasetRef
 
 __all__ = [

@@ -22,7 +22,7 @@ from omnigraph.lang.plan.ir import (
     Predicate,
     TextMatch,
 )
-from omnigraph.read.compare import Mask, Values, compare, is_member
+from omnigraph.read.values.compare import Mask, Values, compare, is_member
 from omnigraph.store.arrow import arrow_type
 
 __all__ = ["constant_of", "holds", "written_out"]

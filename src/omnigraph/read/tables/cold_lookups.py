@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from omnigraph.lang.plan.ir import Direction, EdgeStep
 from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType
 from omnigraph.read.space import Part, Space
-from omnigraph.read.topology.cache import RuntimeCache
+from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.topology.csr import Adjacency, Ordinals
 from omnigraph.store.datasets import Dataset
 from omnigraph.store.snapshot import Snapshot

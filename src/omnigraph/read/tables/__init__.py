@@ -1,0 +1,1 @@
+"""Columns and adjacency of a version, and the caches that hold them."""

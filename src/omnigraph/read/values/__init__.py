@@ -1,0 +1,1 @@
+"""Values in columns: comparing, ordering, summing and encoding them. Knows no snapshot."""
