@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from omnigraph.base.failpoints import NEVER, Failpoint, Faults
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.base.span import SourceText
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind

@@ -14,10 +14,10 @@ from collections.abc import Callable
 
 from omnigraph.base.span import SourceText
 from omnigraph.lang.plan.compile import compile_query
-from omnigraph.lang.query.check import check
-from omnigraph.lang.query.format import format_source
-from omnigraph.lang.query.parser import parse
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.query.check.check import check
+from omnigraph.lang.query.text.format import format_source
+from omnigraph.lang.query.text.parser import parse
+from omnigraph.lang.schema.check.check import compile_schema
 
 SCHEMA = """
 node Person  { email: String @key  name: String  age: I32? }

@@ -18,12 +18,12 @@ import pytest
 from omnigraph import Graph
 from omnigraph.base.errors import ConstraintViolated, KeyTaken, OmnigraphError
 from omnigraph.base.span import SourceText
-from omnigraph.lang.query.format import format_source
-from omnigraph.lang.query.lint import lint_source
-from omnigraph.lang.schema.check import compile_schema
-from omnigraph.lang.schema.diagram import schema_mermaid
-from omnigraph.lang.schema.drawing import schema_svg
-from omnigraph.lang.schema.format import format_schema
+from omnigraph.lang.query.lint.lint import lint_source
+from omnigraph.lang.query.text.format import format_source
+from omnigraph.lang.schema.check.check import compile_schema
+from omnigraph.lang.schema.picture.diagram import schema_mermaid
+from omnigraph.lang.schema.picture.drawing import schema_svg
+from omnigraph.lang.schema.text.format import format_schema
 from omnigraph.pipeline.spark.session import Spark
 from tests.pipeline.forms import csv_text
 

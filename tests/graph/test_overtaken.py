@@ -23,7 +23,7 @@ from omnigraph.base.clock import SystemClock
 from omnigraph.base.errors import ReadSetMoved, Unsupported
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.base.span import SourceText
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.store.commits import Commit, CommitKind
 from omnigraph.store.publish import publish
 from omnigraph.store.waiting import tries

@@ -6,8 +6,8 @@ from pathlib import Path
 from omnigraph.base import errors
 from omnigraph.base.errors import OmnigraphError
 from omnigraph.base.span import SourceText
-from omnigraph.lang.schema.check import compile_schema
-from omnigraph.lang.schema.drawing import schema_svg
+from omnigraph.lang.schema.check.check import compile_schema
+from omnigraph.lang.schema.picture.drawing import schema_svg
 
 ROOT = Path(__file__).parents[2]
 

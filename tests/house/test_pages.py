@@ -21,8 +21,8 @@ import pytest
 import omnigraph
 from omnigraph import Graph
 from omnigraph.base.span import SourceText
-from omnigraph.lang.query.parser import parse
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.query.text.parser import parse
+from omnigraph.lang.schema.check.check import compile_schema
 from tests.buckets import bucket_variables
 from tests.lang.query.cases import FOLDER
 from tests.surfaces.cli import CommandLine

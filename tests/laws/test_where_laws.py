@@ -23,8 +23,8 @@ from omnigraph.lang.plan.ir import (
     Predicate,
     PropertyOf,
 )
-from omnigraph.lang.query.typed import ROW
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.query.check.typed import ROW
+from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.read.where.key_lookup import pinned_ids
 from omnigraph.read.where.pushdown import pushed
 from omnigraph.read.where.rows import matching

@@ -24,7 +24,7 @@ from omnigraph.base.errors import (
 from omnigraph.base.span import SourceText
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.settings import Settings
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.pipeline.sources import plan, plan_pieces
 from omnigraph.pipeline.sources.buckets import find_objects
 from omnigraph.pipeline.sources.files import find_files

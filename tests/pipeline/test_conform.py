@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.pipeline.rows import line_columns as columns_module
 from omnigraph.pipeline.rows import parse_lines as lines_module
 from omnigraph.pipeline.rows.conform import Conformed

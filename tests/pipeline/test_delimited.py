@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from omnigraph.base.errors import LimitExceeded, SourceInvalid
 from omnigraph.base.span import SourceText
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.pipeline.rows.conform import conform_piece
 from omnigraph.pipeline.sources import delimited, plan, plan_pieces
 from omnigraph.pipeline.sources.pieces import CsvRange

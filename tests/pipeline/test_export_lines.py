@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from omnigraph.base.span import SourceText
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.schema.catalog import EntityType
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.pipeline.export.lines import lines_of
 from omnigraph.pipeline.rows.conform import conform_piece
 from omnigraph.pipeline.sources.pieces import InlineLines

@@ -8,7 +8,7 @@ from typing import Any
 from omnigraph.base.clock import ulid_text
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.pipeline.rows.conform import Conformed, TypedRows, conform_piece
 from omnigraph.pipeline.sources.pieces import InlineLines
 from omnigraph.store.graph_store import GraphStore

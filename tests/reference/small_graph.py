@@ -8,7 +8,7 @@ import pyarrow as pa
 from omnigraph.base.ids import MAIN, CommitId
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.catalog import Catalog, EntityType
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.commits import Commit, CommitKind, TableChange
 from omnigraph.store.datasets import Datasets

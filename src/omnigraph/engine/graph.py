@@ -98,7 +98,7 @@ class Graph:
     ) -> "Graph":
         """Make a graph in an empty place. `schema` is the text, or the path of a `.pg` file."""
         # Who only reads does without the schema language; so below with mutations.
-        from omnigraph.lang.schema.check import compile_schema
+        from omnigraph.lang.schema.check.check import compile_schema
 
         source = as_source(schema, SCHEMA)
         settings = Settings.from_environment()

@@ -200,7 +200,7 @@ def test_a_reader_loads_nothing_that_only_writers_need(graph: Graph) -> None:
 import sys
 from omnigraph import Graph
 Graph.open({graph.uri!r}).query("query q() {{ {QUESTIONS[-1]} }}")
-names = ("pyspark", "duckdb", "omnigraph.engine.mutate", "omnigraph.lang.schema.parser")
+names = ("pyspark", "duckdb", "omnigraph.engine.mutate", "omnigraph.lang.schema.text.parser")
 sys.exit([name for name in names if name in sys.modules] or 0)
 """
     subprocess.run([sys.executable, "-c", asked], check=True)

@@ -6,7 +6,7 @@ from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.explain import explain
 from omnigraph.lang.plan.optimise import optimise
 from omnigraph.lang.plan.stats import Statistics
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.schema.check.check import compile_schema
 
 CATALOG = compile_schema(
     SourceText(

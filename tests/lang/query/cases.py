@@ -15,10 +15,10 @@ from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.explain import explain
 from omnigraph.lang.plan.ir import CompiledQuery, ReadQuery
 from omnigraph.lang.plan.parameters import bind_parameters
-from omnigraph.lang.query.format import format_source
-from omnigraph.lang.query.lint import lint_source
+from omnigraph.lang.query.lint.lint import lint_source
+from omnigraph.lang.query.text.format import format_source
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.schema.check.check import compile_schema
 from tests.lang.schema.cases import Case
 
 FOLDER = Path(__file__).parent.parent / "cases" / "query"

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from omnigraph.base.errors import ParseFailed, QueryMissing
 from omnigraph.base.span import SourceText
 from omnigraph.lang.plan.compile import compile_query
-from omnigraph.lang.query import ast
-from omnigraph.lang.query.format import format_tree
-from omnigraph.lang.query.lint import lint_source
-from omnigraph.lang.query.parser import read
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.query.lint.lint import lint_source
+from omnigraph.lang.query.text import ast
+from omnigraph.lang.query.text.format import format_tree
+from omnigraph.lang.query.text.parser import read
+from omnigraph.lang.schema.check.check import compile_schema
 from tests.lang.query.cases import FOLDER
 from tests.lang.query.trees import files
 

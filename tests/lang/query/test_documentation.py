@@ -5,9 +5,9 @@ import pytest
 
 from omnigraph.base.span import SourceText
 from omnigraph.lang.plan.compile import compile_query
-from omnigraph.lang.query.format import format_source
-from omnigraph.lang.query.parser import parse
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.query.text.format import format_source
+from omnigraph.lang.query.text.parser import parse
+from omnigraph.lang.schema.check.check import compile_schema
 from tests.lang.query.cases import FOLDER
 
 PAGE = Path(__file__).parents[3] / "docs" / "user" / "query-language.md"

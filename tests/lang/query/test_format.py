@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from omnigraph.base.errors import ParseFailed
 from omnigraph.base.span import SourceText
-from omnigraph.lang.query import ast
-from omnigraph.lang.query.comments import comments_in
-from omnigraph.lang.query.format import format_source, format_tree
-from omnigraph.lang.query.parser import parse
+from omnigraph.lang.query.text import ast
+from omnigraph.lang.query.text.comments import comments_in
+from omnigraph.lang.query.text.format import format_source, format_tree
+from omnigraph.lang.query.text.parser import parse
 from tests.lang.query.cases import FOLDER
 from tests.lang.query.trees import files
 from tests.lang.schema.cases import read_case

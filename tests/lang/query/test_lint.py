@@ -1,8 +1,8 @@
 import json
 
 from omnigraph.base.span import SourceText
-from omnigraph.lang.query.lint import lint_source
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.query.lint.lint import lint_source
+from omnigraph.lang.schema.check.check import compile_schema
 from tests.lang.query.cases import FOLDER
 
 CATALOG = compile_schema(SourceText((FOLDER / "schema.pg").read_text("utf-8")))

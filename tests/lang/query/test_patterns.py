@@ -12,12 +12,12 @@ from omnigraph.base.errors import LanguageError, TypeCheckFailed
 from omnigraph.base.span import SourceText
 from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.explain import explain
-from omnigraph.lang.query import ast
-from omnigraph.lang.query.check import check
-from omnigraph.lang.query.parser import parse
-from omnigraph.lang.query.typed import TypedRead
+from omnigraph.lang.query.check.check import check
+from omnigraph.lang.query.check.typed import TypedRead
+from omnigraph.lang.query.text import ast
+from omnigraph.lang.query.text.parser import parse
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.schema.check.check import compile_schema
 from tests.lang.query.cases import FOLDER, case_catalog
 from tests.lang.schema.cases import read_case
 

@@ -15,9 +15,9 @@ from omnigraph.base.span import SourceText
 from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.explain import explain
 from omnigraph.lang.query.findings import LONGEST
-from omnigraph.lang.query.format import format_source
-from omnigraph.lang.query.lint import lint_source
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.query.lint.lint import lint_source
+from omnigraph.lang.query.text.format import format_source
+from omnigraph.lang.schema.check.check import compile_schema
 from tests.lang.query.cases import FOLDER
 from tests.lang.schema.cases import read_case
 
@@ -119,8 +119,8 @@ def test_queries_compile_in_many_threads_at_once() -> None:
 def test_the_compiler_is_light_to_import_and_builds_no_grammar_before_it_is_asked() -> None:
     program = """
 import sys
-import omnigraph.lang.plan.compile, omnigraph.lang.plan.parameters, omnigraph.lang.query.lint
-from omnigraph.lang.query.parser import grammar
+import omnigraph.lang.plan.compile, omnigraph.lang.plan.parameters, omnigraph.lang.query.lint.lint
+from omnigraph.lang.query.text.parser import grammar
 heavy = {"lance", "pyspark", "pyarrow", "duckdb", "numpy", "fastapi"} & set(sys.modules)
 assert not heavy, heavy
 assert grammar.cache_info().currsize == 0

@@ -8,9 +8,9 @@ import lark
 import pytest
 from lark import Lark
 
-from omnigraph.lang.query import tables
-from omnigraph.lang.query.build import Builder
-from omnigraph.lang.query.tables import TABLES, grammar_text, make_parser, tables_of
+from omnigraph.lang.query.text import tables
+from omnigraph.lang.query.text.build import Builder
+from omnigraph.lang.query.text.tables import TABLES, grammar_text, make_parser, tables_of
 
 QUERY = (
     "query q($n: I64?) { match { $p: Person { number: $n }  not { $p knows $_ } } return { $p } }"
@@ -18,7 +18,7 @@ QUERY = (
 
 
 def test_the_saved_tables_are_those_of_the_grammar(request: pytest.FixtureRequest) -> None:
-    saved = files("omnigraph.lang.query").joinpath(TABLES)
+    saved = files("omnigraph.lang.query.text").joinpath(TABLES)
     made = tables_of(grammar_text())
     if request.config.getoption("--bless"):
         Path(str(saved)).write_text(made, encoding="utf-8")

@@ -13,7 +13,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from omnigraph.base.span import Span
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
-from omnigraph.lang.query import ast
+from omnigraph.lang.query.text import ast
 
 HERE = Span(1, 1)
 KEYWORDS = [

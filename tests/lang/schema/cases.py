@@ -12,11 +12,11 @@ from pathlib import Path
 from omnigraph.base.errors import Diagnostic, LanguageError
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType, NodeType, Property
-from omnigraph.lang.schema.check import compile_schema
-from omnigraph.lang.schema.format import format_schema
-from omnigraph.lang.schema.lint import lint_schema
-from omnigraph.lang.schema.migrate import plan_migration
-from omnigraph.lang.schema.migration import Facts, MigrationPlan
+from omnigraph.lang.schema.check.check import compile_schema
+from omnigraph.lang.schema.check.lint import lint_schema
+from omnigraph.lang.schema.migrate.plan import plan_migration
+from omnigraph.lang.schema.migrate.steps import Facts, MigrationPlan
+from omnigraph.lang.schema.text.format import format_schema
 
 FOLDER = Path(__file__).parent.parent / "cases" / "schema"
 

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from omnigraph.base.span import SourceText
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.lang.schema.codes import SCHEMA_CODES, SCHEMA_WARNINGS
-from omnigraph.lang.schema.migration import MIGRATION_CODES
+from omnigraph.lang.schema.migrate.steps import MIGRATION_CODES
 from tests.lang.schema.cases import FOLDER, outcome, read_case
 
 PATHS = sorted(FOLDER.glob("*.case"))

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from omnigraph.base.errors import LimitExceeded
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.schema.check import compile_schema
-from omnigraph.lang.schema.diagram import schema_mermaid
-from omnigraph.lang.schema.drawing import MAX_DRAWN_TYPES, schema_svg
-from omnigraph.lang.schema.layout import Box, Line, Place, arrange
+from omnigraph.lang.schema.check.check import compile_schema
+from omnigraph.lang.schema.picture.diagram import schema_mermaid
+from omnigraph.lang.schema.picture.drawing import MAX_DRAWN_TYPES, schema_svg
+from omnigraph.lang.schema.picture.layout import Box, Line, Place, arrange
 
 SCHEMA = """
 interface Named { name: String }

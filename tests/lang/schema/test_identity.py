@@ -3,9 +3,9 @@ import pytest
 from omnigraph.base.errors import SchemaVersionUnsupported, StorageFailed
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.catalog import Catalog, Property
-from omnigraph.lang.schema.check import compile_schema
-from omnigraph.lang.schema.migrate import null_questions, plan_migration
-from omnigraph.lang.schema.migration import Facts
+from omnigraph.lang.schema.check.check import compile_schema
+from omnigraph.lang.schema.migrate.plan import null_questions, plan_migration
+from omnigraph.lang.schema.migrate.steps import Facts
 from omnigraph.lang.schema.persist import FORMAT, catalog_from_json, catalog_to_json, schema_hash
 
 

@@ -8,20 +8,20 @@ from hypothesis import strategies as st
 
 from omnigraph.base.errors import LanguageError, OmnigraphError
 from omnigraph.base.span import SourceText
-from omnigraph.lang import schema
+from omnigraph.lang.schema import text
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.schema.check import compile_schema
-from omnigraph.lang.schema.diagram import schema_mermaid
-from omnigraph.lang.schema.drawing import schema_svg
-from omnigraph.lang.schema.format import format_schema
-from omnigraph.lang.schema.identity import TAKEN_COLUMNS
-from omnigraph.lang.schema.migrate import plan_migration
-from omnigraph.lang.schema.migration import Facts
-from omnigraph.lang.schema.parser import parse
+from omnigraph.lang.schema.check.check import compile_schema
+from omnigraph.lang.schema.check.identity import TAKEN_COLUMNS
+from omnigraph.lang.schema.migrate.plan import plan_migration
+from omnigraph.lang.schema.migrate.steps import Facts
 from omnigraph.lang.schema.persist import catalog_from_json, catalog_to_json, schema_hash
+from omnigraph.lang.schema.picture.diagram import schema_mermaid
+from omnigraph.lang.schema.picture.drawing import schema_svg
+from omnigraph.lang.schema.text.format import format_schema
+from omnigraph.lang.schema.text.parser import parse
 from tests.lang.schema.schemas import Declaration, broken, gapped, schemas, text_of
 
-GRAMMAR = Path(schema.__file__).with_name("grammar.lark").read_text("utf-8")
+GRAMMAR = Path(text.__file__).with_name("grammar.lark").read_text("utf-8")
 TOKEN_NAMES = {"$END", *re.findall(r"_?[A-Z]{2,}", GRAMMAR.split("%declare", 1)[1])}
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from omnigraph.base.errors import LanguageError, LimitExceeded, OmnigraphError, ParseFailed
 from omnigraph.base.span import SourceText
-from omnigraph.lang.schema.check import compile_schema
+from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.lang.schema.codes import MAX_FINDINGS
-from omnigraph.lang.schema.format import format_schema
+from omnigraph.lang.schema.text.format import format_schema
 from omnigraph.lang.source import MAX_SOURCE_BYTES, check_size, decode_source
 
 HOSTILE = {
@@ -91,7 +91,7 @@ def test_a_text_of_many_megabytes_is_refused_unread() -> None:
 
 def test_importing_the_compiler_builds_no_grammar() -> None:
     code = (
-        "import sys, omnigraph.lang.schema.check, omnigraph.lang.schema.format;"
+        "import sys, omnigraph.lang.schema.check.check, omnigraph.lang.schema.text.format;"
         "sys.exit(any(name in sys.modules for name in ('lark', 'pyarrow', 'lance', 'pyspark')))"
     )
     source = Path(compile_schema.__code__.co_filename).parents[3]

@@ -30,7 +30,7 @@ from omnigraph.lang.plan.ir import (
     Union,
     Unit,
 )
-from omnigraph.lang.query.typed import (
+from omnigraph.lang.query.check.typed import (
     Best,
     Bind,
     Clause,
@@ -43,7 +43,7 @@ from omnigraph.lang.query.typed import (
     With,
     Without,
 )
-from omnigraph.lang.query.uses import used_by, used_in
+from omnigraph.lang.query.check.uses import used_by, used_in
 from omnigraph.lang.schema.catalog import Catalog
 
 __all__ = ["arrange"]

@@ -25,7 +25,7 @@ from omnigraph.lang.plan.ir import (
     Unit,
     ValueJoin,
 )
-from omnigraph.lang.query.uses import used_in, used_in_predicate
+from omnigraph.lang.query.check.uses import used_in, used_in_predicate
 
 __all__ = [
     "binds",

@@ -7,9 +7,9 @@ from omnigraph.base.errors import Diagnostic, ParseFailed, QueryMissing
 from omnigraph.base.span import SourceText, Span
 from omnigraph.lang.plan.ir import CompiledQuery
 from omnigraph.lang.plan.lower import lower
-from omnigraph.lang.query import ast
-from omnigraph.lang.query.check import check
-from omnigraph.lang.query.parser import MOST_ERRORS, Reading, read
+from omnigraph.lang.query.check.check import check
+from omnigraph.lang.query.text import ast
+from omnigraph.lang.query.text.parser import MOST_ERRORS, Reading, read
 from omnigraph.lang.schema.catalog import Catalog
 
 __all__ = ["compile_query"]

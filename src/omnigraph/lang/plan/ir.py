@@ -12,7 +12,7 @@ it reads, from the leaf up:
          ─► AntiJoin (Outer ─► Expand f ─worksAt─► _1)
          ─► Aggregate keys(f.name) n=count(f) ─► Sort n desc ─► Limit 10 ─► Project f.name, n
 
-Expressions, predicates and statements are those of the checked query (`lang/query/typed.py`). The
+Expressions, predicates and statements are those of the checked query (`lang/query/check/typed.py`). The
 unions at the end of each part are closed. The plan holds names and types of the catalog it was
 checked against and nothing else, so it can be cached by (source hash, schema hash).
 """
@@ -20,7 +20,7 @@ checked against and nothing else, so it can be cached by (source hash, schema ha
 from dataclasses import dataclass
 
 from omnigraph.base.ids import TypeName, VariableName
-from omnigraph.lang.query.typed import (
+from omnigraph.lang.query.check.typed import (
     MIRRORED,
     OPERATORS,
     ROW,

@@ -23,7 +23,7 @@ from omnigraph.lang.plan.ir import (
     Sort,
     SortKey,
 )
-from omnigraph.lang.query.typed import TypedMutation, TypedQuery, TypedRead
+from omnigraph.lang.query.check.typed import TypedMutation, TypedQuery, TypedRead
 from omnigraph.lang.schema.catalog import Catalog
 
 __all__ = ["lower"]

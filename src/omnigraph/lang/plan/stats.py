@@ -23,7 +23,7 @@ from omnigraph.lang.plan.ir import (
     PropertyOf,
     TextMatch,
 )
-from omnigraph.lang.query.uses import used_in
+from omnigraph.lang.query.check.uses import used_in
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 
 __all__ = ["SHARE_OF_BLOCK", "Estimator", "Statistics", "Types"]

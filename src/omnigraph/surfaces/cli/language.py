@@ -60,8 +60,8 @@ def lint(
 
     Example: omnigraph lint --schema people.pg people.gq
     """
-    from omnigraph.lang.query.lint import LintReport, lint_source
-    from omnigraph.lang.schema.lint import lint_schema
+    from omnigraph.lang.query.lint.lint import LintReport, lint_source
+    from omnigraph.lang.schema.check.lint import lint_schema
 
     catalog = _catalog(schema, store)
     reports = [lint_source(read_source(file, QUERY), catalog) for file in files]
@@ -152,9 +152,9 @@ def schema_plan(
 
     Example: omnigraph schema plan old.pg new.pg
     """
-    from omnigraph.lang.schema.check import compile_schema
-    from omnigraph.lang.schema.migrate import plan_migration
-    from omnigraph.lang.schema.migration import Facts
+    from omnigraph.lang.schema.check.check import compile_schema
+    from omnigraph.lang.schema.migrate.plan import plan_migration
+    from omnigraph.lang.schema.migrate.steps import Facts
 
     before = compile_schema(read_source(accepted, SCHEMA))
     after = compile_schema(read_source(desired, SCHEMA), before)
@@ -197,11 +197,11 @@ def schema_diagram(
     """
     catalog = _catalog(schema, store)
     if style is DiagramFormat.SVG:
-        from omnigraph.lang.schema.drawing import schema_svg
+        from omnigraph.lang.schema.picture.drawing import schema_svg
 
         picture = schema_svg(catalog)
     else:
-        from omnigraph.lang.schema.diagram import schema_mermaid
+        from omnigraph.lang.schema.picture.diagram import schema_mermaid
 
         picture = schema_mermaid(catalog)
     if output is None:
@@ -216,7 +216,7 @@ def _catalog(schema: Path | None, store: str | None, *, branch: str = MAIN) -> "
     if (schema is None) == (store is None):
         raise typer.BadParameter("give a schema file or a graph with --store")
     if schema is not None:
-        from omnigraph.lang.schema.check import compile_schema
+        from omnigraph.lang.schema.check.check import compile_schema
 
         return compile_schema(read_source(schema, SCHEMA))
     assert store is not None
@@ -225,12 +225,12 @@ def _catalog(schema: Path | None, store: str | None, *, branch: str = MAIN) -> "
 
 def _would_change(file: Path, *, is_dry: bool) -> bool:
     if file.suffix == SCHEMA:
-        from omnigraph.lang.schema.format import format_schema
+        from omnigraph.lang.schema.text.format import format_schema
 
         source = read_source(file, SCHEMA)
         formatted = format_schema(source)
     elif file.suffix == QUERY:
-        from omnigraph.lang.query.format import format_source
+        from omnigraph.lang.query.text.format import format_source
 
         source = read_source(file, QUERY)
         formatted = format_source(source)

@@ -44,7 +44,7 @@ from omnigraph.lang.plan.ir import (
 )
 from omnigraph.lang.plan.rules.order import Names, Types, order_pattern
 from omnigraph.lang.plan.stats import Estimator
-from omnigraph.lang.query.uses import used_in
+from omnigraph.lang.query.check.uses import used_in
 
 __all__ = ["reduce_to_existence"]
 

@@ -50,7 +50,7 @@ from omnigraph.lang.plan.ir import (
     ValueJoin,
 )
 from omnigraph.lang.plan.stats import SHARE_OF_BLOCK, Estimator
-from omnigraph.lang.query.uses import used_in
+from omnigraph.lang.query.check.uses import used_in
 
 __all__ = ["Names", "Ordered", "Types", "order_joins", "order_pattern"]
 

@@ -1,0 +1,1 @@
+"""A parsed query against a schema: names, types, and what may stand where."""

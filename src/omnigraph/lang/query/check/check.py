@@ -1,0 +1,111 @@
+"""From a query's tree to its typed form, with every type error of the query at once."""
+
+from omnigraph.base.errors import TypeCheckFailed
+from omnigraph.base.span import SourceText
+from omnigraph.base.types import Scalar
+from omnigraph.lang.query.check.expressions import Expressions
+from omnigraph.lang.query.check.mutations import check_mutation
+from omnigraph.lang.query.check.patterns import check_pattern, ranked_by_top
+from omnigraph.lang.query.check.projection import check_projection
+from omnigraph.lang.query.check.regions import survey
+from omnigraph.lang.query.check.touches import read_by, written_by
+from omnigraph.lang.query.check.typed import Parameter, TypedMutation, TypedQuery, TypedRead
+from omnigraph.lang.query.check.words import settle_words
+from omnigraph.lang.query.findings import Findings, did_you_mean
+from omnigraph.lang.query.text import ast
+from omnigraph.lang.schema.catalog import Catalog
+
+__all__ = ["check"]
+
+
+def check(query: ast.Query, catalog: Catalog, source: SourceText) -> TypedQuery:
+    """The typed query; raises TypeCheckFailed with all that is wrong."""
+    findings = Findings()
+    parameters = _parameters(query.header, findings)
+    match query:
+        case ast.Read():
+            typed: TypedQuery = _read(query, catalog, parameters, findings)
+        case ast.Mutation():
+            typed = _mutation(query, catalog, parameters, findings)
+    if findings:
+        raise TypeCheckFailed(source, findings.in_order)
+    return typed
+
+
+def _read(
+    query: ast.Read, catalog: Catalog, parameters: dict[str, Parameter | None], findings: Findings
+) -> TypedRead:
+    settled = settle_words(query, catalog)
+    region = survey(settled.match, catalog, frozenset(parameters), findings)
+    expressions = Expressions(
+        catalog, parameters, findings, settled.match, ranked_by_top(settled.match)
+    )
+    pattern = check_pattern(region, expressions)
+    projection = check_projection(settled, region, expressions)
+    return TypedRead(
+        name=query.header.name.text,
+        parameters=tuple(p for p in parameters.values() if p),
+        pattern=pattern,
+        columns=projection.columns,
+        is_distinct=query.is_distinct,
+        order=projection.order,
+        limit=_number(query.limit),
+        offset=_number(query.offset) or 0,
+        result=projection.result,
+        reads=read_by(pattern, catalog),
+        description=_annotation(query.header, "description"),
+        instruction=_annotation(query.header, "instruction"),
+    )
+
+
+def _mutation(
+    query: ast.Mutation,
+    catalog: Catalog,
+    parameters: dict[str, Parameter | None],
+    findings: Findings,
+) -> TypedMutation:
+    statements = check_mutation(query, catalog, parameters, findings)
+    reads, writes = written_by(statements, catalog)
+    return TypedMutation(
+        name=query.header.name.text,
+        parameters=tuple(p for p in parameters.values() if p),
+        statements=statements,
+        reads=reads,
+        writes=writes,
+        description=_annotation(query.header, "description"),
+        instruction=_annotation(query.header, "instruction"),
+    )
+
+
+def _parameters(header: ast.Header, findings: Findings) -> dict[str, Parameter | None]:
+    """Each by its name; None where the declaration was refused."""
+    parameters: dict[str, Parameter | None] = {}
+    for declared in header.parameters:
+        name, type_ = declared.variable.name, declared.type.type
+        if declared.variable.is_anonymous:
+            findings.add("T28", "a parameter needs a name", declared.variable.span)
+        elif name in parameters:
+            findings.add("T28", f"${name} is declared twice", declared.variable.span)
+        elif type_ is None:
+            known = [*(s.value for s in Scalar), "Vector"]
+            message = f"no type is called {declared.type.text}"
+            hint = did_you_mean(declared.type.text, known)
+            findings.add("T28", message, declared.type.span, hint)
+            parameters[name] = None
+        else:
+            parameters[name] = Parameter(name, type_, declared.type.is_nullable)
+    return parameters
+
+
+def _annotation(header: ast.Header, name: str) -> str | None:
+    for annotation in header.annotations:
+        if annotation.name.text == name and annotation.arguments:
+            return str(annotation.arguments[0].value)
+    return None
+
+
+def _number(literal: ast.Literal | None) -> int | None:
+    if literal is None:
+        return None
+    assert isinstance(literal.value, int)
+    return literal.value

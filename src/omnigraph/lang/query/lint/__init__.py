@@ -1,0 +1,1 @@
+"""What a query file should be told beyond its errors."""

@@ -1,0 +1,1 @@
+"""The text of a query and its tree: grammar, parser, printer."""

@@ -1,0 +1,168 @@
+"""Text to syntax tree, or every parse error of the file at once.
+
+The whole file is parsed in one go. Only if that fails is it cut where a line begins with
+`query name(` and read in pieces, so that an error in one query is no error of the next. A piece is
+parsed to its last character: a text that was cut in the wrong place does not parse, and never runs.
+"""
+
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from lark import Lark
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from omnigraph.base.errors import Diagnostic, ParseFailed
+from omnigraph.base.span import SourceText, Span
+from omnigraph.lang.query.findings import clipped
+from omnigraph.lang.query.text import ast
+from omnigraph.lang.query.text.build import Builder
+from omnigraph.lang.query.text.expected import describe
+from omnigraph.lang.query.text.tables import make_parser
+from omnigraph.lang.query.text.tokens import Refused
+
+__all__ = ["MOST_ERRORS", "Broken", "Reading", "parse", "read"]
+
+# Far more than people nest; the checker and the planner recurse into blocks.
+MOST_NESTED = 40
+
+# Reading goes at a few megabytes a second, and a file this long was not written by hand.
+MOST_CHARACTERS = 4_000_000
+
+# After so many, the rest rarely tells more.
+MOST_ERRORS = 20
+
+# Strings and comments are matched so that what is inside them is skipped; each also matches when it
+# is never closed, or a text full of opening quotes would be scanned once per quote. The name of a
+# query may be none, such as `top-10`: that is its own error and not the one before's.
+LANDMARK = re.compile(
+    r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?'
+    r"|//[^\n]*"
+    r"|/\*(?s:.*?)(?:\*/|\Z)"
+    r"|(?P<open>[{(\[])"
+    r"|(?P<close>[})\]])"
+    r"|(?P<query>(?m:^)[ \t\uFEFF]*query(?:[ \t]+(?P<name>[^\s:(){}\"]+))?[ \t]*\()"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A query that can't be read. `name` is None where the text does not give it one."""
+
+    name: str | None
+    finding: Diagnostic
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a file says: its queries, and why others are none. Both are in the order of the text."""
+
+    file: ast.File
+    broken: tuple[Broken, ...]
+
+
+def parse(source: SourceText) -> ast.File:
+    """The tree of the file; raises ParseFailed with all that is wrong."""
+    reading = read(source)
+    if reading.broken:
+        raise ParseFailed(source, tuple(b.finding for b in reading.broken[:MOST_ERRORS]))
+    return reading.file
+
+
+def read(source: SourceText) -> Reading:
+    """The queries that can be read, beside those that can't; raises ParseFailed if it is too long.
+
+    Of two queries with one name, the second is broken.
+    """
+    if len(source.text) > MOST_CHARACTERS:
+        message = f"the text is longer than {MOST_CHARACTERS:,} characters"
+        raise ParseFailed(source, (Diagnostic("Q001", message, Span(1, 1)),))
+    try:
+        pieces: list[ast.File | Broken] = [_tree(source.text)]
+    except (UnexpectedInput, Refused):
+        pieces = [piece.read() for piece in _pieces(source.text)]
+        assert any(isinstance(p, Broken) for p in pieces), "the pieces parse, and the file does not"
+    queries: dict[str, ast.Query] = {}
+    broken: list[Broken] = []
+    for piece in pieces:
+        if isinstance(piece, Broken):
+            broken.append(piece)
+            continue
+        for query in piece.queries:
+            name = query.header.name
+            first = queries.setdefault(name.text, query)
+            if first is not query:
+                line = first.header.name.span.line
+                message = clipped(f"in line {line}, another query is called {name.text}")
+                advice = "give one of them another name"
+                broken.append(Broken(name.text, Diagnostic("Q002", message, name.span, advice)))
+    return Reading(ast.File(tuple(queries.values())), tuple(broken))
+
+
+@functools.cache
+def grammar() -> Lark:
+    """Made on first use, and once."""
+    return make_parser(Builder())
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some lines of a file: a query, or what stands before the first one."""
+
+    text: str
+    first_line: int
+    name: str | None
+    is_last: bool
+
+    def read(self) -> ast.File | Broken:
+        try:
+            return _tree(self.text, self.first_line)
+        except Refused as error:
+            return Broken(self.name, error.diagnostic)
+        except (UnexpectedToken, UnexpectedCharacters) as error:
+            found = describe(error, self.text, is_last=self.is_last)
+            line = found.span.line + self.first_line - 1
+            return Broken(self.name, replace(found, span=replace(found.span, line=line)))
+
+
+def _pieces(text: str) -> Iterator[_Piece]:
+    start, line, name = 0, 1, None
+    for found in LANDMARK.finditer(text):
+        if found.lastgroup == "query":
+            if found.start() > start:
+                yield _Piece(text[start : found.start()], line, name, is_last=False)
+                line += text.count("\n", start, found.start())
+            start, name = found.start(), found["name"]
+    yield _Piece(text[start:], line, name, is_last=True)
+
+
+def _tree(text: str, first_line: int = 1) -> ast.File:
+    _refuse_what_is_too_deep(text, first_line)
+    parser = grammar().parse_interactive(text)
+    state = parser.lexer_thread.state
+    assert state is not None
+    state.line_ctr.line = first_line
+    tree: object = parser.resume_parse()  # type: ignore[no-untyped-call]
+    assert isinstance(tree, ast.File)
+    return tree
+
+
+def _refuse_what_is_too_deep(text: str, first_line: int) -> None:
+    depth = 0
+    for found in LANDMARK.finditer(text):
+        match found.lastgroup:
+            case "query":
+                depth = 1
+            case "open":
+                depth += 1
+            case "close":
+                depth -= 1
+            case _:
+                pass
+        if depth > MOST_NESTED:
+            message = f"blocks are nested more than {MOST_NESTED} deep"
+            position = found.start()
+            column = position - text.rfind("\n", 0, position)
+            line = text.count("\n", 0, position) + first_line
+            raise Refused(Diagnostic("Q001", message, Span(line, column)))

@@ -1,0 +1,45 @@
+"""What the check found wrong, collected so that all of it can be told at once."""
+
+from collections.abc import Iterable
+
+from omnigraph.base.errors import Diagnostic, SchemaInvalid
+from omnigraph.base.nearest import nearest
+from omnigraph.base.span import SourceText
+from omnigraph.lang.schema.codes import MAX_FINDINGS, SCHEMA_CODES, clipped
+from omnigraph.lang.schema.text.ast import Extent
+
+__all__ = ["Findings"]
+
+# A slip that comes more often is one slip, and looking for its like takes time.
+MAX_SUGGESTIONS = 25
+
+# As many names as fit on a line.
+MAX_LISTED = 8
+
+
+class Findings:
+    """Filled while a text is checked; `raise_any` ends the check if there was anything."""
+
+    def __init__(self, source: SourceText) -> None:
+        self._source = source
+        self._found: list[Diagnostic] = []
+
+    def add(self, code: str, at: Extent, message: str, hint: str | None = None) -> None:
+        assert code in SCHEMA_CODES
+        self._found.append(Diagnostic(code, message, at.span, hint))
+
+    def suggest(self, name: str, known: Iterable[str]) -> str | None:
+        """The close name, else all names where they are few; nothing once nobody reads on."""
+        if len(self._found) >= MAX_SUGGESTIONS:
+            return None
+        names = sorted(known)
+        close = nearest(name, names)
+        if close:
+            return f"did you mean {clipped(close)}?"
+        listed = ", ".join(clipped(n) for n in names)
+        return f"known here: {listed}" if 0 < len(names) <= MAX_LISTED else None
+
+    def raise_any(self) -> None:
+        if self._found:
+            found = sorted(self._found, key=lambda d: (d.span, d.code, d.message))
+            raise SchemaInvalid(source=self._source, diagnostics=tuple(found[:MAX_FINDINGS]))

@@ -1,0 +1,1 @@
+"""A schema drawn: Mermaid text and SVG."""

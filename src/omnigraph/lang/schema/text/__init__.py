@@ -1,0 +1,1 @@
+"""The text of a schema and its tree: grammar, parser, printer."""
