@@ -26,8 +26,8 @@ from omnigraph.base.errors import (
     Unsupported,
 )
 from omnigraph.base.ids import MAIN
-from omnigraph.engine import preparation as preparation_module
 from omnigraph.engine.graph import Graph
+from omnigraph.engine.load import preparation as preparation_module
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.pipeline.rows.conform import Conformed, conform_piece
 from omnigraph.pipeline.runner import Runner

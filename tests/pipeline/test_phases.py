@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from omnigraph.engine import load as engine_module
 from omnigraph.engine.graph import Graph
+from omnigraph.engine.load import load as engine_module
 from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline import local
 from omnigraph.pipeline.load import resolve as settle

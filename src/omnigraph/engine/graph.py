@@ -23,14 +23,15 @@ from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.base.progress import Progress
 from omnigraph.check.sets.in_memory import Asking
 from omnigraph.engine.at import At, Reader
-from omnigraph.engine.bad_rows import BadRows
 from omnigraph.engine.blob import Blob
 from omnigraph.engine.export import Target
-from omnigraph.engine.frames import readable, scratch_folders
-from omnigraph.engine.load import load, rehearse
+from omnigraph.engine.load.bad_rows import BadRows
+from omnigraph.engine.load.frames import readable, scratch_folders
+from omnigraph.engine.load.load import load, rehearse
+from omnigraph.engine.load.preparation import Request
+from omnigraph.engine.load.stream import stream
 from omnigraph.engine.maintain import optimize
 from omnigraph.engine.merge import merge
-from omnigraph.engine.preparation import Request
 from omnigraph.engine.query import PlanCache
 from omnigraph.engine.results import (
     CommitInfo,
@@ -43,7 +44,6 @@ from omnigraph.engine.results import (
     QueryResult,
 )
 from omnigraph.engine.settings import Settings
-from omnigraph.engine.stream import stream
 from omnigraph.engine.text import QUERY, SCHEMA, Text, as_source, named
 from omnigraph.engine.travel import Moment, commit_at
 from omnigraph.lang.schema.catalog import Catalog

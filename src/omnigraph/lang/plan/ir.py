@@ -12,9 +12,10 @@ it reads, from the leaf up:
          ─► AntiJoin (Outer ─► Expand f ─worksAt─► _1)
          ─► Aggregate keys(f.name) n=count(f) ─► Sort n desc ─► Limit 10 ─► Project f.name, n
 
-Expressions, predicates and statements are those of the checked query (`lang/query/check/typed.py`). The
-unions at the end of each part are closed. The plan holds names and types of the catalog it was
-checked against and nothing else, so it can be cached by (source hash, schema hash).
+Expressions, predicates and statements are those of the checked query, in
+`lang/query/check/typed.py`. The unions at the end of each part are closed. The plan holds names and
+types of the catalog it was checked against and nothing else, so it can be cached by (source hash,
+schema hash).
 """
 
 from dataclasses import dataclass

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.ids import BranchName
-from omnigraph.engine.bad_rows import BadRows
+from omnigraph.engine.load.bad_rows import BadRows
 from omnigraph.engine.results import LoadResult
 from omnigraph.store.graph_store import GraphStore
 

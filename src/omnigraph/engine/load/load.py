@@ -21,7 +21,7 @@ from omnigraph.base.errors import (
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
 from omnigraph.base.progress import Progress
-from omnigraph.engine.preparation import Preparation, Request
+from omnigraph.engine.load.preparation import Preparation, Request
 from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.engine.settings import LOAD_ENGINES
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind

@@ -15,7 +15,7 @@ from omnigraph.base.errors import (
 )
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.base.progress import Progress
-from omnigraph.engine.bad_rows import BadRows, open_for
+from omnigraph.engine.load.bad_rows import BadRows, open_for
 from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import GraphStore

@@ -1,0 +1,1 @@
+"""A load as a use case: its request, its preparation, its ending."""
