@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.base.errors import SparkFailed
-from tests.pipeline.clusters import Driver
+from tests.pipeline.spark.clusters import Driver
 from tests.processes import wait_until
 
 SERVED = """
@@ -28,7 +28,7 @@ with open(os.devnull, "wb") as nowhere:
 DRIVEN = """
 import sys
 from tests.house.test_processes import sleep_and_tell
-from tests.pipeline.clusters import Driver
+from tests.pipeline.spark.clusters import Driver
 if __name__ == "__main__":
     Driver({}).run(sleep_and_tell, sys.argv[1])
 """

@@ -5,7 +5,7 @@ import pytest
 from omnigraph.pipeline.load import load
 from omnigraph.pipeline.local import InProcess
 from omnigraph.pipeline.runner import Runner
-from tests.pipeline.clusters import (
+from tests.pipeline.spark.clusters import (
     Driver,
     Server,
     cluster_environment,

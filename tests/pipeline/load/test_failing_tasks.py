@@ -26,14 +26,14 @@ from omnigraph.pipeline.staging import receipts as account_module
 from omnigraph.pipeline.staging.receipts import NamedTask
 from omnigraph.pipeline.staging.stage import Keeping, Share, StageJob, stage_pieces
 from omnigraph.store.layout import GRAPH, STAGING
-from tests.pipeline.clusters import (
+from tests.pipeline.spark.clusters import (
     Driver,
     Server,
     cluster_environment,
     load_there,
     spark_there,
 )
-from tests.pipeline.test_resume import make_tasks_small
+from tests.pipeline.staging.test_resume import make_tasks_small
 from tests.pipeline.world import edge, node, text
 from tests.processes import PATIENCE_S, WARDEN, wait_until
 

@@ -14,7 +14,7 @@ from omnigraph.base.errors import OmnigraphError
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.results import LoadResult
 from omnigraph.store.arrow import table_schema
-from tests.pipeline.clusters import (
+from tests.pipeline.spark.clusters import (
     Driver,
     Server,
     ancestors,

@@ -13,7 +13,7 @@ from omnigraph.pipeline.load import load as load_module
 from omnigraph.pipeline.spark.session import Spark
 from tests.pipeline import damage
 from tests.pipeline.conftest import DEEP_ON_SPARK, ON_SPARK
-from tests.pipeline.test_quarantine import Held, rejected
+from tests.pipeline.load.test_quarantine import Held, rejected
 
 INPUT = [
     '{"type": "Person", "data": {"name": "cyd", "phone": "2"}}',

@@ -22,7 +22,7 @@ from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline.load import load as load_module
 from omnigraph.pipeline.spark.session import Spark
 from omnigraph.store.layout import STAGING
-from tests.pipeline.test_resume import (
+from tests.pipeline.staging.test_resume import (
     PARSE,
     SCHEMA,
     KillAt,

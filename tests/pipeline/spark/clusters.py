@@ -30,7 +30,7 @@ from tests.processes import PATIENCE_S, end_with_parent, under_a_warden
 
 T = TypeVar("T")
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 # The second compiler and the parallel collector pay off in programs that run for longer than these.
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"

@@ -15,8 +15,8 @@ from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline.spark.session import ERROR_MARK
 from omnigraph.store.layout import STAGING
 from tests.buckets import bucket_variables
-from tests.pipeline.clusters import Driver, Server, load_there
-from tests.pipeline.test_resume import make_tasks_small
+from tests.pipeline.spark.clusters import Driver, Server, load_there
+from tests.pipeline.staging.test_resume import make_tasks_small
 from tests.pipeline.world import edge, node, text, write
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster")]
