@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.base.errors import OmnigraphError
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.handles.graph import Graph
 
 __all__ = ["Graph", "OmnigraphError", "__version__"]
 
@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> Any:
     if name == "Graph":
-        from omnigraph.engine.graph import Graph
+        from omnigraph.engine.handles.graph import Graph
 
         return Graph
     raise AttributeError(f"module 'omnigraph' has no attribute {name!r}")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph import Graph
 from omnigraph.base.clock import SystemClock
-from omnigraph.engine.graph import Graph
 from omnigraph.engine.settings import Settings
 from omnigraph.store.datasets import Dataset, DatasetRef, Datasets
 from omnigraph.store.durability import Durability

@@ -11,9 +11,9 @@ from typing import TypeVar
 import pyarrow as pa
 import pytest
 
+from omnigraph import Graph
 from omnigraph.base.failpoints import NEVER, Crash, Failpoint, Faults
 from omnigraph.base.ids import MAIN, BranchName
-from omnigraph.engine.graph import Graph
 from omnigraph.engine.settings import Settings
 from omnigraph.pipeline.load import load as pipeline_load
 from omnigraph.store.bucket import BucketObjects

@@ -16,9 +16,9 @@ import lance
 import pyarrow as pa
 import pytest
 
+from omnigraph import Graph
 from omnigraph.base.errors import GraphMissing, OmnigraphError, StorageFailed
 from omnigraph.base.failpoints import NEVER, Failpoint
-from omnigraph.engine.graph import Graph
 from omnigraph.store.audit import RecoveryAction
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import AUDIT, GRAPH, MANIFEST, RECOVERY, SCHEMAS, table_path

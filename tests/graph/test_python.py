@@ -17,7 +17,7 @@ import pytest
 import omnigraph
 from omnigraph import Graph, OmnigraphError
 from omnigraph.base.errors import ArgumentInvalid, CommitMissing
-from omnigraph.engine.at import At
+from omnigraph.engine.handles.at import At
 
 SCHEMA = """
 node Person {

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from omnigraph import Graph
 from omnigraph.base.errors import (
     ArgumentInvalid,
     BranchMissing,
@@ -17,7 +18,6 @@ from omnigraph.base.errors import (
     SparkFailed,
 )
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
-from omnigraph.engine.graph import Graph
 from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline.spark.session import Spark
 

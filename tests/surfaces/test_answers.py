@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as package
-from omnigraph.engine.graph import Graph
+from omnigraph import Graph
 from tests.surfaces.cli import CommandLine
 
 SCHEMA = """

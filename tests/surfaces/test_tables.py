@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from omnigraph.engine.graph import Graph
+from omnigraph import Graph
 from omnigraph.surfaces.cli.tables import lay_out, value_text, visible
 from tests.surfaces.cli import Answer, CommandLine
 

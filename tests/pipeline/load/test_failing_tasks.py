@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 import pytest
 
+from omnigraph import Graph
 from omnigraph.base.errors import StorageFailed
-from omnigraph.engine.graph import Graph
 from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline.runner import Ran
 from omnigraph.pipeline.sources import Piece

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from omnigraph import Graph
 from omnigraph.base.errors import (
     ArgumentInvalid,
     ConstraintViolated,
@@ -26,7 +27,6 @@ from omnigraph.base.errors import (
     Unsupported,
 )
 from omnigraph.base.ids import MAIN
-from omnigraph.engine.graph import Graph
 from omnigraph.engine.load import preparation as preparation_module
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.pipeline.rows.conform import Conformed, conform_piece

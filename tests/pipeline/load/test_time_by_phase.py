@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.engine.graph import Graph
+from omnigraph import Graph
 from omnigraph.engine.load import load as engine_module
 from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline import local

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from omnigraph import Graph
 from omnigraph.base.errors import (
     ArgumentInvalid,
     FileMissing,
@@ -22,7 +23,6 @@ from omnigraph.base.errors import (
     Unsupported,
 )
 from omnigraph.base.span import SourceText
-from omnigraph.engine.graph import Graph
 from omnigraph.engine.settings import Settings
 from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.pipeline.sources import plan, plan_pieces

@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 
 import pyspark
 
+from omnigraph import Graph
 from omnigraph.base.errors import OmnigraphError, SparkFailed
-from omnigraph.engine.graph import Graph
 from omnigraph.engine.results import LoadResult
 from omnigraph.engine.settings import Settings
 from omnigraph.pipeline.spark.java import find_java_home

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from omnigraph import Graph
 from omnigraph.base.errors import SourceInvalid
-from omnigraph.engine.graph import Graph
 from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline.spark.session import ERROR_MARK
 from omnigraph.store.layout import STAGING

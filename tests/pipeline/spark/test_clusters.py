@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from omnigraph import Graph
 from omnigraph.base.errors import OmnigraphError
-from omnigraph.engine.graph import Graph
 from omnigraph.engine.results import LoadResult
 from omnigraph.store.arrow import table_schema
 from tests.pipeline.spark.clusters import (

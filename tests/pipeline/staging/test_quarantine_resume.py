@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from omnigraph import Graph
 from omnigraph.base.errors import RejectedTooMany, StorageFailed
 from omnigraph.base.failpoints import Failpoint
-from omnigraph.engine.graph import Graph
 from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline.load import load as load_module
 from omnigraph.pipeline.spark.session import Spark

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from omnigraph import Graph
 from omnigraph.base.errors import (
     ArgumentInvalid,
     BranchExists,
@@ -24,7 +25,6 @@ from omnigraph.base.errors import (
     StorageFailed,
 )
 from omnigraph.base.failpoints import Failpoint
-from omnigraph.engine.graph import Graph
 from omnigraph.pipeline.load import load as load_module
 from omnigraph.pipeline.sources import Piece
 from omnigraph.pipeline.sources import plan as plan_module

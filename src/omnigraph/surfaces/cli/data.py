@@ -58,7 +58,7 @@ def init(
 
     Example: omnigraph init --schema people.pg ./people.omni
     """
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.handles.graph import Graph
 
     graph = Graph.init(one_uri(uri, store), schema)
     head = graph.commits(limit=1)[0]

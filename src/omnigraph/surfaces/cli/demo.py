@@ -19,7 +19,7 @@ from omnigraph.surfaces.cli.output import print_table
 from omnigraph.surfaces.cli.progress import load_progress
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.handles.graph import Graph
 
 __all__ = ["run_demo"]
 
@@ -57,7 +57,7 @@ class _Tour:
             (folder / name).write_bytes((sample / name).read_bytes())
 
     def run(self) -> None:
-        from omnigraph.engine.graph import Graph
+        from omnigraph.engine.handles.graph import Graph
 
         self._say("A schema becomes an empty graph", "init --schema schema.pg packages.omni")
         with Graph.init(self._folder / "packages.omni", self._folder / "schema.pg") as graph:

@@ -15,7 +15,7 @@ from omnigraph.base.span import SourceText
 from omnigraph.engine.text import QUERY, read_bytes, read_source
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.handles.graph import Graph
     from omnigraph.engine.settings import Settings
 
 StoreOption = Annotated[str, typer.Option("--store", "--uri", help="The graph: a path or URI.")]
@@ -45,7 +45,7 @@ ParamsFileOption = Annotated[
 
 
 def open_graph(uri: str, *, read_only: bool = False, settings: "Settings | None" = None) -> "Graph":
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.handles.graph import Graph
 
     return Graph.open(uri, read_only=read_only, settings=settings)
 

@@ -22,9 +22,9 @@ from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.base.progress import Progress
 from omnigraph.check.sets.in_memory import Asking
-from omnigraph.engine.at import At, Reader
 from omnigraph.engine.blob import Blob
 from omnigraph.engine.export import Target
+from omnigraph.engine.handles.at import At, Reader
 from omnigraph.engine.load.bad_rows import BadRows
 from omnigraph.engine.load.frames import readable, scratch_folders
 from omnigraph.engine.load.load import load, rehearse

@@ -1,0 +1,1 @@
+"""The handles that callers hold: a moment, a branch, the graph. They build requests."""
