@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -11,7 +12,7 @@ from omnigraph.base import errors
 from omnigraph.base.errors import Diagnostic, LanguageError, OmnigraphError
 from omnigraph.base.span import SourceText, Span
 from omnigraph.base.violations import EXAMPLES_PER_KIND, Violation, Violations
-from omnigraph.surfaces.wire import exit_code
+from omnigraph.surfaces.wire import exit_code, http_status
 
 BRANCHES = tuple(OmnigraphError.__subclasses__())
 LEAVES = tuple(
@@ -63,11 +64,35 @@ def test_an_error_is_a_json_document_with_a_code_and_an_exit_code(
     assert document.keys() == {"error", "code", "details", "hint"}
     assert document["error"] and document["code"] != "internal"
     assert exit_code(a(leaf)) in (1, 3, 4)
+    assert 400 <= http_status(a(leaf)) < 600
 
 
 def test_every_leaf_hangs_on_one_branch() -> None:
     for leaf in LEAVES:
         assert sum(issubclass(leaf, branch) for branch in BRANCHES) == 1, leaf
+
+
+def test_the_tree_in_the_docstring_names_every_code() -> None:
+    assert errors.__doc__ is not None
+    assert {leaf.code for leaf in LEAVES} == set(
+        re.findall(r"\b[a-z]+_[a-z_]+\b|cancelled", errors.__doc__)
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "exits", "status"),
+    [
+        (errors.ReadOnly("g.omni"), "read_only", 1, 403),
+        (errors.SparkFailed("starting", "no room"), "spark_error", 1, 500),
+        (errors.DependencyMissing("Java 17", "install it"), "dependency_missing", 1, 501),
+        (errors.PreconditionFailed, "precondition_failed", 4, 412),
+    ],
+)
+def test_an_error_that_callers_tell_apart_has_a_code_and_a_status_of_its_own(
+    error: Any, code: str, exits: int, status: int
+) -> None:
+    error = a(error) if isinstance(error, type) else error
+    assert (error.code, exit_code(error), http_status(error)) == (code, exits, status)
 
 
 def test_a_caret_stands_under_the_place() -> None:

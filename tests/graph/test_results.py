@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph import Graph
-from omnigraph.base.errors import LimitExceeded, Unsupported
+from omnigraph.base.errors import DependencyMissing, LimitExceeded
 
 SCHEMA = """
 node Person { email: String @key  bio: String? }
@@ -58,7 +58,7 @@ def test_polars_is_asked_for_by_name_where_it_is_missing(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(Unsupported, match="Polars"):
+    with pytest.raises(DependencyMissing, match="Polars"):
         graph.query(QUERIES, "everyone").to_polars()
 
 

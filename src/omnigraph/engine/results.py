@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from omnigraph.base.errors import Unsupported
+from omnigraph.base.errors import DependencyMissing
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.base.row_counts import RowCounts
 from omnigraph.base.violations import Violations
@@ -108,7 +108,7 @@ class QueryResult:
         try:
             import pandas
         except ImportError:
-            raise Unsupported("to_pandas without pandas", instead="pip install pandas") from None
+            raise DependencyMissing(what="pandas", install="pip install pandas") from None
         import pyarrow as pa
 
         nullable = {
@@ -124,7 +124,7 @@ class QueryResult:
         try:
             import polars
         except ImportError:
-            raise Unsupported("to_polars without Polars", instead="pip install polars") from None
+            raise DependencyMissing(what="Polars", install="pip install polars") from None
         frame = polars.from_arrow(self.table)
         assert isinstance(frame, polars.DataFrame), "a table becomes a frame"
         return frame

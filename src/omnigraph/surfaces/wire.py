@@ -36,6 +36,7 @@ __all__ = [
     "commit_json",
     "exit_code",
     "export_json",
+    "http_status",
     "load_json",
     "merge_json",
     "mutation_json",
@@ -57,8 +58,34 @@ EXIT_CODES: dict[type[OmnigraphError], int] = {
 """0 is success and 2 wrong usage, as shells and click have it."""
 
 
+HTTP_STATUS: dict[type[OmnigraphError], int] = {
+    InputError: 400,
+    MissingError: 404,
+    DeniedError: 403,
+    ConflictError: 409,
+    StorageError: 500,
+    LimitError: 413,
+    RecoveryError: 503,
+}
+HTTP_STATUS_OF_CODE: dict[str, int] = {
+    "precondition_failed": 412,
+    "range_not_satisfiable": 416,
+    "dependency_missing": 501,
+    "forked_process": 500,
+}
+"""Codes that HTTP has a status of its own for; the others have that of their branch."""
+
+
 def exit_code(error: OmnigraphError) -> int:
-    return next(code for branch, code in EXIT_CODES.items() if isinstance(error, branch))
+    return _of_branch(EXIT_CODES, error)
+
+
+def http_status(error: OmnigraphError) -> int:
+    return HTTP_STATUS_OF_CODE.get(error.code) or _of_branch(HTTP_STATUS, error)
+
+
+def _of_branch(table: dict[type[OmnigraphError], int], error: OmnigraphError) -> int:
+    return next(number for branch, number in table.items() if isinstance(error, branch))
 
 
 def query_json(result: "QueryResult", *, branch: str | None) -> dict[str, Any]:

@@ -3,15 +3,15 @@
     OmnigraphError
     ├── InputError      fix it          parse_error type_error param_error schema_error
     │                                   constraint_violation invalid_argument migration_unsupported
-    │                                   range_not_satisfiable
+    │                                   range_not_satisfiable forked_process dependency_missing
     ├── MissingError    check the name  not_found graph_replaced
-    ├── DeniedError     ask             policy_denied unauthorized
+    ├── DeniedError     ask             read_only
     ├── ConflictError   re-read, retry  version_conflict read_set_conflict precondition_failed
     │                                   key_conflict branch_exists branch_in_use already_initialized
-    │                                   merge_conflicts target_exists
+    │                                   merge_conflicts target_exists load_in_progress
     ├── StorageError    look before you retry: the outcome may be unknown   storage_error
-    │                                   store_unfit
-    ├── LimitError      ask for less    resource_limit
+    │                                   store_unfit spark_error
+    ├── LimitError      ask for less    resource_limit cancelled
     └── RecoveryError   an operator decides   recovery_required schema_version_unsupported
                                         graph_moved
 
@@ -36,6 +36,7 @@ from omnigraph.base.errors.conflicts import (
 from omnigraph.base.errors.data import (
     ArgumentInvalid,
     ConstraintViolated,
+    DependencyMissing,
     ForkedProcess,
     InputUnreadable,
     MappingInvalid,
@@ -45,6 +46,7 @@ from omnigraph.base.errors.data import (
     SourceInvalid,
     Unsupported,
 )
+from omnigraph.base.errors.denied import ReadOnly
 from omnigraph.base.errors.language import (
     Diagnostic,
     LanguageError,
@@ -57,7 +59,6 @@ from omnigraph.base.errors.missing import (
     BlobMissing,
     BranchMissing,
     CommitMissing,
-    DependencyMissing,
     EntityMissing,
     FileMissing,
     GraphMissing,
@@ -130,6 +131,7 @@ __all__ = [
     "QueryCancelled",
     "QueryMissing",
     "RangeOutside",
+    "ReadOnly",
     "ReadSetMoved",
     "RecoveryError",
     "RecoveryRequired",

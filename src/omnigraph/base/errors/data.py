@@ -10,6 +10,7 @@ from omnigraph.base.words import amount
 __all__ = [
     "ArgumentInvalid",
     "ConstraintViolated",
+    "DependencyMissing",
     "ForkedProcess",
     "InputUnreadable",
     "MappingInvalid",
@@ -187,3 +188,19 @@ class ForkedProcess(InputError):
     @property
     def hint(self) -> str | None:
         return 'start processes by spawn: multiprocessing.get_context("spawn")'
+
+
+@dataclass(eq=False)
+class DependencyMissing(InputError):
+    """A program or package that this use needs is not installed."""
+
+    code: ClassVar[str] = "dependency_missing"
+    what: str
+    install: str
+
+    def __str__(self) -> str:
+        return f"{self.what} is not installed"
+
+    @property
+    def hint(self) -> str | None:
+        return self.install

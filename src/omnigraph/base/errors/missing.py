@@ -11,7 +11,6 @@ __all__ = [
     "BlobMissing",
     "BranchMissing",
     "CommitMissing",
-    "DependencyMissing",
     "EntityMissing",
     "FileMissing",
     "GraphMissing",
@@ -81,21 +80,6 @@ class StagedLoadMissing(MissingError):
     def hint(self) -> str | None:
         waiting = f"there is {', '.join(self.known)}; or " if self.known else ""
         return f"{waiting}load again without resuming"
-
-
-@dataclass(eq=False)
-class DependencyMissing(MissingError):
-    """A program or package that this use needs is not installed."""
-
-    what: str
-    install: str
-
-    def __str__(self) -> str:
-        return f"{self.what} is not installed"
-
-    @property
-    def hint(self) -> str | None:
-        return self.install
 
 
 @dataclass(eq=False)

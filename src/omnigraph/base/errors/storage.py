@@ -49,7 +49,7 @@ class SparkFailed(StorageError):
     """Spark could not start, lost a worker, or ran something that failed, such as a function of a
     frame. No work of ours was at fault."""
 
-    code: ClassVar[str] = "storage_error"
+    code: ClassVar[str] = "spark_error"
     doing: str
     reason: str
 

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.clock import Clock, SystemClock
-from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.errors import ArgumentInvalid, ReadOnly
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.base.progress import Progress
@@ -518,9 +518,7 @@ class Graph:
 
     def _check_writable(self) -> None:
         if self._is_read_only:
-            raise ArgumentInvalid(
-                argument="graph", value=self.uri, rule="it was opened read_only, so it can't change"
-            )
+            raise ReadOnly(self.uri)
 
 
 def _disk_cache(store: GraphStore, settings: Settings) -> DiskCache | None:
