@@ -48,7 +48,7 @@ format: $(READY) ## rewrite the code in the house style
 	$(BIN)/ruff format .
 
 bench: $(BENCH_READY) ## measure ourselves beside other systems, in .bench (ONLY=run ARGS="--size M")
-	for each in $(ONLY); do .bench/bin/python bench/$$each.py $(ARGS) || exit 1; done
+	for each in $(ONLY); do .bench/bin/python -m bench.$$each $(ARGS) || exit 1; done
 
 deep: $(READY) ## whole matrices and long random runs
 	$(PYTEST) --deep --timeout 1800

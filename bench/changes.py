@@ -1,7 +1,7 @@
 """What changes cost: ours beside LanceDB and Ladybug, and as the history grows.
 
-    python bench/changes.py                      100,000 people, every system
-    python bench/changes.py --people 10000 --systems omnigraph,lancedb --commits 10,100
+    python -m bench.changes                      100,000 people, every system
+    python -m bench.changes --people 10000 --systems omnigraph,lancedb --commits 10,100
 
 Each system works in a process of its own and rounds are interleaved, as in `run.py`. After every
 measure all must count the same people, follows and years, or the run fails. Ours checks every rule
@@ -19,12 +19,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 import numpy as np
+import pyarrow as pa
 
-from changing.base import base_of, people
-from worker import Steps, Worker, show
+from bench.measuring.worker import Steps, Worker, show
+from bench.workloads.changes import base_of, people
 
 OURS = "omnigraph"
 SYSTEMS = (OURS, "lancedb", "ladybug")
@@ -121,7 +120,7 @@ def grow(workers: list[Worker], lengths: list[int], *, first: int) -> None:
 
 def start(name: str, size: int, place: Path) -> tuple[str, Steps]:
     """Inside a worker: the system with its tables made, and what it can be asked to do."""
-    system = importlib.import_module(f"changing.{name}_").Changes()
+    system = importlib.import_module(f"bench.adapters.{name}").Changes()
     system.make(base_of(size), place)
 
     def inserts(numbers: tuple[int, int]) -> None:
@@ -129,7 +128,7 @@ def start(name: str, size: int, place: Path) -> tuple[str, Steps]:
         for number in range(begin, begin + count):
             system.insert(number)
 
-    rows = []
+    rows: list[pa.Table] = []
 
     def take(asked: tuple[list[int], int]) -> None:
         rows[:] = [people(np.array(asked[0]), age=asked[1])]

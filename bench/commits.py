@@ -1,7 +1,7 @@
 """What a commit costs: ours beside the same Lance calls, puts and fsyncs in a straight line.
 
-    python bench/commits.py                       at 10, 100 and 1,000 commits
-    python bench/commits.py --commits 10,10000    after growing the history that far
+    python -m bench.commits                       at 10, 100 and 1,000 commits
+    python -m bench.commits --commits 10,10000    after growing the history that far
 
 A commit puts one row into each of two tables, durably. The floor looks the two ids up, writes and
 syncs the same files in the same steps, those of a step at once, and does nothing else: no fence, no
@@ -13,11 +13,10 @@ import argparse
 import json
 import os
 import statistics
-import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -26,8 +25,7 @@ import lance
 import pyarrow as pa
 from lance.dataset import LanceDataset, LanceOperation, Transaction
 
-sys.path.insert(0, str(Path(__file__).parent))
-
+from bench.measuring.worker import show
 from omnigraph.base.failpoints import NEVER, Failpoint, Faults
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.base.span import SourceText
@@ -41,7 +39,6 @@ from omnigraph.store.layout import MANIFEST
 from omnigraph.write.stage import locate
 from omnigraph.write.upkeep import SCATTERED_FRAGMENTS
 from omnigraph.write.writer import write
-from run import show
 
 SCHEMA = """
 node Person { name: String @key  age: I32 }
@@ -71,14 +68,14 @@ def measure(directory: Path, lengths: list[int]) -> None:
     print(f"{'commits':>9}{'commit':>12}{'floor':>12}{'ratio':>8}{'open':>12}{'branch':>12}\n")
     for length in lengths:
         ours.grow(length)
-        commits, floors, opens, branches = [], [], [], []
-        for number in range(ROUNDS + 1):
+        rounds: list[tuple[float, float, float, float]] = []
+        for _ in range(ROUNDS + 1):
             taken = timed(ours.commit), timed(floor.commit), timed(ours.open), timed(ours.branch)
-            if number > 0:  # the first round warms all alike
-                for figures, seconds in zip((commits, floors, opens, branches), taken, strict=True):
-                    figures.append(seconds)
-        ratio = statistics.median(commits) / statistics.median(floors)
-        shown = [show(statistics.median(f)) for f in (commits, floors, opens, branches)]
+            rounds.append(taken)
+        # The first round warms all alike.
+        medians = [statistics.median(figures) for figures in zip(*rounds[1:], strict=True)]
+        shown = [show(seconds) for seconds in medians]
+        ratio = medians[0] / medians[1]
         print(f"{length:>9,}{shown[0]:>12}{shown[1]:>12}{ratio:>7.2f}×{shown[2]:>12}{shown[3]:>12}")
     print(f"\n{'where the time goes':26}{'ours':>12}{'floor':>12}")
     for point, step in STEPS.items():
@@ -152,7 +149,7 @@ class Ours:
         write(store, prepare, branch=MAIN, kind=CommitKind.MUTATION, faults=faults)
 
 
-def rows(values: list[dict[str, object]], schema: pa.Schema) -> pa.Table:
+def rows(values: Sequence[Mapping[str, object]], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist(values, schema=schema)
 
 

@@ -1,6 +1,6 @@
 """What the languages cost: importing them, building the grammar, compiling a query.
 
-    python bench/languages.py
+    python -m bench.languages
 
 Imports are measured in fresh processes, next to an empty one; the rest in this process, as medians
 of processor time, which other programs on the machine disturb less than the clock on the wall.

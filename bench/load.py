@@ -1,8 +1,8 @@
 """What a load costs: ours, checked as a whole on Spark, beside one process that checks nothing.
 
-    python bench/load.py                      sizes S and M
-    python bench/load.py --size L             a million people, 24 million follows
-    python bench/load.py --format parquet     the same rows as tables
+    python -m bench.load                      sizes S and M
+    python -m bench.load --size L             a million people, 24 million follows
+    python -m bench.load --format parquet     the same rows as tables
 
 The peer reads the same file with DuckDB and writes the same columns with Lance, in one process, in
 one go, without a check: the least that a load could cost. Ours runs on local Spark in the memory
@@ -14,16 +14,13 @@ than the clock on a machine that others use. Memory is the largest sum over the 
 import argparse
 import shutil
 import statistics
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from data import SIZES, Data, make
-from processes import Watch
-from worker import Steps, Worker, show
+from bench.measuring.processes import Watch
+from bench.measuring.worker import Steps, Worker, show
+from bench.workloads.people import SIZES, Data, make
 
 SCHEMA = """
 node Person { number: I64 @key  name: String  age: I32  city: String }
@@ -164,7 +161,9 @@ def start_peer(place: Path, form: str) -> tuple[str, Steps]:
             ("follows", FOLLOWS, FOLLOWS_LINES, files[1]),
         ):
             rows = (TABLE if is_table else lines).format(file=file)
-            reader = duckdb.sql(statement.format(rows=rows)).to_arrow_reader(100_000)
+            relation = duckdb.sql(statement.format(rows=rows))
+            assert relation is not None, "a select gives rows"
+            reader = relation.to_arrow_reader(100_000)
             lance.write_dataset(reader, str(place / name), data_storage_version="2.2")
         return {}
 

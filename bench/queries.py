@@ -1,7 +1,7 @@
 """The study's questions beside other systems, in one run on one machine.
 
-    python bench/queries.py                  size S, every system
-    python bench/queries.py --size M --systems omnigraph,duckdb
+    python -m bench.queries                  size S, every system
+    python -m bench.queries --size M --systems omnigraph,duckdb
 
 Each system works in a process of its own and rounds are interleaved, as in `run.py`. Answers must
 agree, or the run fails. Beside the medians of warm rounds stand the first time a question was asked
@@ -21,12 +21,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from data import SIZES
-from study.data import make
-from study.questions import POINT, STUDY
-from worker import Steps, Worker, show
+from bench.measuring.worker import Steps, Worker, show
+from bench.workloads.people import SIZES
+from bench.workloads.study import POINT, STUDY, make
 
 OURS = "omnigraph"
 SYSTEMS = (OURS, "ladybug", "duckdb")
@@ -131,7 +128,7 @@ def cold_start(place: Path) -> None:
 
 def start(name: str, files: Path, place: Path) -> tuple[str, Steps]:
     """Inside a worker: the system, loaded once, and what it can be asked to do."""
-    system = importlib.import_module(f"study.{name}_").Study()
+    system = importlib.import_module(f"bench.adapters.{name}").Study()
     if not place.exists():
         system.load(files, place)
     return system.version(), {

@@ -1,7 +1,7 @@
 """Ours beside the systems people would use instead, in one run on one machine.
 
-    python bench/run.py                      sizes S, every system
-    python bench/run.py --size M --systems omnigraph,duckdb
+    python -m bench.run                      sizes S, every system
+    python -m bench.run --size M --systems omnigraph,duckdb
 
 Each system works in a process of its own, so that memory and native libraries do not mix. Rounds
 are interleaved: round r runs on every system before round r+1, so that noise hits all alike.
@@ -17,10 +17,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from data import SIZES, Data, make
-from worker import Steps, Worker, show
+from bench.measuring.worker import Steps, Worker, show
+from bench.workloads.people import SIZES, Data, make
 
 OURS = "omnigraph"
 SYSTEMS = (OURS, "ladybug", "duckdb")
@@ -96,7 +94,7 @@ def report(figures: Figures, workers: list[Worker]) -> None:
 
 def start(name: str, data: Data, place: Path) -> tuple[str, Steps]:
     """Inside a worker: the system, and what it can be asked to do."""
-    system = importlib.import_module(f"systems.{name}_").System()
+    system = importlib.import_module(f"bench.adapters.{name}").People()
 
     def load(_: None) -> None:
         shutil.rmtree(place, ignore_errors=True)
@@ -104,7 +102,7 @@ def start(name: str, data: Data, place: Path) -> tuple[str, Steps]:
 
     def open_and_ask(person: int) -> int:
         system.open(place)
-        return system.one_hop(person)
+        return int(system.one_hop(person))
 
     return system.version(), {
         "prepare": lambda _: system.prepare(),

@@ -1,8 +1,8 @@
 """Questions of many shapes beside other systems, in one run on one machine.
 
-    python bench/shapes.py                       size S, every system
-    python bench/shapes.py --size M --only "mutual trust,by day"
-    python bench/shapes.py --state "after a delete"
+    python -m bench.shapes                       size S, every system
+    python -m bench.shapes --size M --only "mutual trust,by day"
+    python -m bench.shapes --state "after a delete"
 
 Where `queries.py` asks what a social network is asked, this asks what else a graph is asked: values
 of edges summed and grouped, cycles, edges back, large answers, walks from everywhere; on the graph
@@ -29,11 +29,8 @@ from typing import Any
 
 import pyarrow as pa
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from payments.data import SEED, SIZES, hub, make
-from payments.questions import LARGE, SMALL, STATES, WARM
-from worker import Steps, Worker, show
+from bench.measuring.worker import Steps, Worker, show
+from bench.workloads.payments import LARGE, SEED, SIZES, SMALL, STATES, WARM, hub, make
 
 OURS = "omnigraph"
 SYSTEMS = (OURS, "ladybug", "duckdb")
@@ -161,7 +158,7 @@ def _mean(ratios: list[tuple[float, float]]) -> str:
 
 def start(name: str, files: Path, place: Path) -> tuple[str, Steps]:
     """The system, loaded once and opened as a copy that may be changed."""
-    system = importlib.import_module(f"payments.{name}_").Payments()
+    system = importlib.import_module(f"bench.adapters.{name}").Payments()
     if not place.exists():
         system.load(files, place)
     scratch = place.with_name(f"{place.name}-scratch")

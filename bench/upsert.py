@@ -1,7 +1,7 @@
 """What a large merge costs: ours, matched and checked on Spark, beside Lance's own in one process.
 
-    python bench/upsert.py                                  100,000 rows into a million
-    python bench/upsert.py --rows 1000000 --into 10000000
+    python -m bench.upsert                                  100,000 rows into a million
+    python -m bench.upsert --rows 1000000 --into 10000000
 
 Half of the rows are known and half are new. Ours must keep the row id of every row that it
 replaces, with the version that made it, and hold each id once, or the run fails. The peer's
@@ -10,7 +10,6 @@ replaces, with the version that made it, and hold each id once, or the run fails
 
 import argparse
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
@@ -19,10 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from processes import Watch
-from worker import Steps, Worker, show
+from bench.measuring.processes import Watch
+from bench.measuring.worker import Steps, Worker, show
 
 SCHEMA = "node Person { number: I64 @key  name: String  age: I32 }"
 
@@ -80,7 +77,7 @@ def start_ours(place: Path, held: Path, incoming: Path, heap: str) -> tuple[str,
     before: dict[str, pa.ChunkedArray] = {}
 
     def marks() -> pa.Table:
-        snapshot = graph.snapshot()
+        snapshot = graph.snapshot().stored
         person = snapshot.catalog.nodes[0]
         rows = snapshot.dataset(person).scan(["number", MADE], with_row_id=True)
         return rows.take(pc.sort_indices(rows["number"]))

@@ -1,8 +1,8 @@
 """Writers of one branch beside one writer alone that makes as many commits.
 
-    python bench/writers.py                          on a disk: threads and processes
-    python bench/writers.py --place s3               in a bucket of the S3 server of the tests
-    python bench/writers.py --only processes --processes 8 --commits 50
+    python -m bench.writers                          on a disk: threads and processes
+    python -m bench.writers --place s3               in a bucket of the S3 server of the tests
+    python -m bench.writers --only processes --processes 8 --commits 50
 
 Each commit updates one row of one type, durably. `alone` makes the same number of commits in one
 thread: writers that succeed one after the other can be no quicker than that, but for what they do
@@ -31,11 +31,9 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
+from bench.measuring.worker import show
 from omnigraph import Graph
 from omnigraph.base.errors import ConflictError
-from worker import show
 
 SCHEMA = "node Tally { name: String @key  value: I64 }"
 QUERIES = """
@@ -168,7 +166,7 @@ def place_of(kind: str) -> Iterator[str]:
             yield directory
         return
     if importlib.util.find_spec("moto") is None:
-        sys.exit("the S3 server of the tests is in .venv: .venv/bin/python bench/writers.py …")
+        sys.exit("the S3 server of the tests is in .venv: .venv/bin/python -m bench.writers …")
     server = subprocess.Popen(
         [sys.executable, SERVER, "careless"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data import SIZES, _follows
+from bench.workloads.people import SIZES, follows_of
 
 SEED = 11
 COUNTRIES = ["Norway", "Ghana", "Chile"]
@@ -55,7 +55,7 @@ def _tables(size: str) -> dict[str, pa.Table]:
         np.repeat(np.arange(people), INTERESTS_PER_PERSON) * len(INTERESTS)
         + rng.integers(0, len(INTERESTS), INTERESTS_PER_PERSON * people)
     )
-    source, target = _follows(rng, SIZES[size])
+    source, target = follows_of(rng, SIZES[size])
     return {
         "Country": _named(COUNTRIES),
         "State": _named([f"state {number:02}" for number in range(60)]),
@@ -93,3 +93,26 @@ def _write_ndjson(tables: dict[str, pa.Table], file: Path) -> None:
         for name in EDGES:
             ends = zip(*(tables[name][c].to_pylist() for c in ("src", "dst")), strict=True)
             out.writelines(f'{{"edge":"{name}","from":{s},"to":{t}}}\n' for s, t in ends)
+
+
+# The questions -----------------------------------------------------------------------------------
+#
+# Every system must give the same rows, in the same order.
+
+STUDY = {
+    "most followed": "the three people with most followers",
+    "most followed, with place": "the one with most followers, and city, state and country",
+    "youngest cities": "the five cities of a country with the lowest mean age",
+    "people by country": "how many between 30 and 40 each country has",
+    "men with an interest in a city": "how many men of one city have one interest",
+    "women with an interest by city": "the five cities with most women of one interest",
+    "state of an interest": "the state of a country with most people of 23 to 30 and one interest",
+    "paths of two": "how many paths of two follows there are",
+    "paths of two, filtered": "how many pass by someone under 50 and end at someone over 25",
+}
+POINT = {
+    "point read": "a person by number",
+    "one hop": "the people that a person follows",
+    "two hops": "the people that a person reaches in exactly two follows, not fewer",
+    "reach": "how many people a person reaches in up to three follows",
+}

@@ -7,6 +7,7 @@ many, and a few follow very many. No one follows themselves and no pair appears 
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -92,7 +93,7 @@ def _write(size: Size, data: Data) -> list[int]:
             '"}}',
         ],
     )
-    source, target = _follows(rng, size)
+    source, target = follows_of(rng, size)
     _write_lines(
         data.follows_file,
         ['{"edge":"Follows","from":', pa.array(source), ',"to":', pa.array(target), "}"],
@@ -104,7 +105,7 @@ def _write(size: Size, data: Data) -> list[int]:
     return [int(n) for n in (*by_degree[middle - 16 : middle + 16], *by_degree[:4])]
 
 
-def _follows(rng: np.random.Generator, size: Size) -> tuple[np.ndarray, np.ndarray]:
+def follows_of(rng: np.random.Generator, size: Size) -> tuple[np.ndarray, np.ndarray]:
     rank = np.arange(size.people)
     popularity = np.cumsum((rank + 20.0) ** -0.55)
     activity = np.cumsum((rank + 50.0) ** -0.35)
@@ -130,3 +131,30 @@ def _write_lines(file: Path, parts: list[str | pa.Array]) -> None:
             ]
             lines = pc.binary_join_element_wise(*columns, "\n", "")
             out.write(b"".join(lines.cast(pa.binary()).to_pylist()))
+
+
+# What a system must be able to do: answers are compared, so each must mean the same ---------------
+
+
+class People(Protocol):
+    def version(self) -> str: ...
+
+    def prepare(self) -> None:
+        """Start what a load should not be charged for: a Spark session."""
+        ...
+
+    def load(self, data: Data, place: Path) -> None: ...
+
+    def open(self, place: Path) -> None: ...
+
+    def one_hop(self, person: int) -> int:
+        """How many people `person` follows."""
+        ...
+
+    def two_hop(self, person: int) -> int:
+        """How many paths of two follows begin at `person`."""
+        ...
+
+    def all_two_hop(self) -> int:
+        """How many paths of two follows there are."""
+        ...

@@ -1,4 +1,4 @@
-"""LanceDB: two tables and no rule between them; a delete is one statement on each."""
+"""LanceDB: tables, and no rule between them."""
 
 from pathlib import Path
 
@@ -6,14 +6,18 @@ import lancedb
 import numpy as np
 import pyarrow as pa
 
-from changing.base import Base, people
+from bench.workloads.changes import Base, people
+
+# Changes ------------------------------------------------------------------------------------------
 
 
 class Changes:
+    """LanceDB: two tables and no rule between them; a delete is one statement on each."""
+
     durability = "none asked for: files are left to the page cache"
 
     def version(self) -> str:
-        return lancedb.__version__
+        return str(lancedb.__version__)
 
     def make(self, base: Base, place: Path) -> None:
         place.mkdir(parents=True)

@@ -40,9 +40,10 @@ class Worker:
 
     def _answer(self) -> tuple[float, Any]:
         try:
-            return self._pipe.recv()
+            seconds, answer = self._pipe.recv()
         except EOFError:
             sys.exit(f"{self.name} died; its error stands above")
+        return seconds, answer
 
 
 def show(seconds: float) -> str:

@@ -1,0 +1,1 @@
+"""Ourselves beside other systems. `README.md` says what each program measures."""

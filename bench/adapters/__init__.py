@@ -1,0 +1,1 @@
+"""One module per system, with one class per workload that it takes part in."""

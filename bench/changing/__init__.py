@@ -1,1 +1,0 @@
-"""The systems that `changes.py` compares. Each is a module with a class `Changes`; see `base`."""

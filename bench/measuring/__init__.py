@@ -1,0 +1,1 @@
+"""Systems in processes of their own, and what those take."""
