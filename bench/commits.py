@@ -18,7 +18,6 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import lance
@@ -36,8 +35,8 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import MANIFEST
-from omnigraph.write.stage import locate
 from omnigraph.write.upkeep import SCATTERED_FRAGMENTS
+from omnigraph.write.work import CommitNote, Replay, Target
 from omnigraph.write.writer import write
 
 SCHEMA = """
@@ -145,8 +144,8 @@ class Ours:
             },
             reads=frozenset(),
         )
-        prepare = partial(locate, changes)
-        write(store, prepare, branch=MAIN, kind=CommitKind.MUTATION, faults=faults)
+        note = CommitNote(CommitKind.MUTATION)
+        write(store, Replay(changes), to=Target(MAIN), note=note, faults=faults)
 
 
 def rows(values: Sequence[Mapping[str, object]], schema: pa.Schema) -> pa.Table:

@@ -15,7 +15,7 @@ from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.manifest import COMMITS_PER_COLD_FRAGMENT
 from omnigraph.store.publish import publish
 from omnigraph.store.statistics import gather
-from omnigraph.write.writer import OnConflict
+from omnigraph.write.work import OnConflict
 from tests.cost.counting import Calls, counted_store
 from tests.store_contract.builders import (
     changes,

@@ -26,12 +26,13 @@ from omnigraph.store.root import BucketRoot, DiskRoot, graph_root
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import DatasetRef, StagedTransaction
 from omnigraph.write.recover import recover_all
-from omnigraph.write.stage import StagedFiles, StagedFragments
-from omnigraph.write.upkeep import SCATTERED_FRAGMENTS, compact_all, index_all
+from omnigraph.write.upkeep import SCATTERED_FRAGMENTS, Compaction, Indexing
+from omnigraph.write.work import CommitNote, OnConflict, StagedFiles, Target, Work
 from omnigraph.write.writer import write
 from tests.crash.faulty import store_of
 from tests.store_contract.builders import (
     PERSON,
+    Prepared,
     changes,
     datasets_at,
     knows,
@@ -147,19 +148,13 @@ def make_ready(store: GraphStore) -> None:
 
 
 def compact(store: GraphStore, faults: Faults) -> object:
-    return write(
-        store,
-        lambda now: compact_all(store, now),
-        branch=MAIN,
-        kind=CommitKind.OPTIMIZE,
-        faults=faults,
-    )
+    note = CommitNote(CommitKind.OPTIMIZE)
+    return write(store, Compaction(store), to=Target(MAIN), note=note, faults=faults)
 
 
 def index(store: GraphStore, faults: Faults) -> object:
-    return write(
-        store, lambda now: index_all(store, now), branch=MAIN, kind=CommitKind.INDEX, faults=faults
-    )
+    note = CommitNote(CommitKind.INDEX)
+    return write(store, Indexing(store), to=Target(MAIN), note=note, faults=faults)
 
 
 # Half of what it takes: with so many people, and as many again, a table is scattered too far.
@@ -170,7 +165,7 @@ CROWDED: Contents = ({**OLD[0], **CROWD, **{f"q{name}": 0 for name in CROWD}}, O
 def scatter(store: GraphStore, named: dict[str, int], faults: Faults = NEVER) -> object:
     """Load people, each in a file of their own."""
 
-    def prepare(snapshot: Snapshot) -> StagedFragments:
+    def prepare(snapshot: Snapshot) -> Work:
         uri = snapshot.staging_uri(PERSON)
         files = [
             fragment
@@ -181,9 +176,10 @@ def scatter(store: GraphStore, named: dict[str, int], faults: Faults = NEVER) ->
             )
         ]
         staged = StagedFiles("append", tuple(files), len(named), uri)
-        return StagedFragments({PERSON.table_key: staged}, reads=frozenset())
+        return Work({PERSON.table_key: staged}, frozenset(), OnConflict.RAISE)
 
-    return write(store, prepare, branch=MAIN, kind=CommitKind.LOAD, faults=faults)
+    note = CommitNote(CommitKind.LOAD)
+    return write(store, Prepared(prepare), to=Target(MAIN), note=note, faults=faults)
 
 
 class InTheSecondWrite:

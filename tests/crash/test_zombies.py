@@ -26,7 +26,7 @@ from omnigraph.store.layout import RECOVERY
 from omnigraph.store.transactions import DatasetRef, StagedTransaction
 from omnigraph.write.recover import recover
 from omnigraph.write.sidecar import sidecars
-from omnigraph.write.writer import OnConflict
+from omnigraph.write.work import OnConflict
 from tests.crash.dying import OLD, SCENARIOS, Contents
 from tests.crash.faulty import store_of
 from tests.places import let_leases_end

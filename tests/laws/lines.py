@@ -6,7 +6,6 @@ showed when it was made, it must show ever after, and so must all that is made f
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.stage import locate
+from omnigraph.write.work import CommitNote, Replay, Target
 from omnigraph.write.writer import write
 from tests.graph.read.town import link
 from tests.reference.naive import Entity
@@ -185,7 +184,8 @@ class Lines:
         line = self.lines[branch]
         plain = Plain({kind: dict(rows) for kind, rows in line.rows.items()})
         change = plain.change(steps)
-        if write(self.store, partial(locate, change), branch=branch, kind=CommitKind.MUTATION):
+        note = CommitNote(CommitKind.MUTATION)
+        if write(self.store, Replay(change), to=Target(branch), note=note):
             self._made += 1
             line.rows, line.origin = plain.rows, self._made
             line.past.add(self._made)

@@ -27,7 +27,8 @@ from omnigraph.store.changes import ChangeSet
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.layout import RECOVERY
 from omnigraph.write.recover import recover_all
-from omnigraph.write.upkeep import compact_all, index_all
+from omnigraph.write.upkeep import Compaction, Indexing
+from omnigraph.write.work import CommitNote, Target
 from omnigraph.write.writer import write
 from tests.store_contract.builders import (
     ages,
@@ -138,9 +139,9 @@ class GraphBesideDictionary(RuleBasedStateMachine):
     def tidy(self, data: st.DataObject, is_compaction: bool) -> None:
         name = self.some_branch(data)
         self.heal(name)
-        work = compact_all if is_compaction else index_all
+        upkeep = Compaction(self.store) if is_compaction else Indexing(self.store)
         kind = CommitKind.OPTIMIZE if is_compaction else CommitKind.INDEX
-        written = write(self.store, lambda now: work(self.store, now), branch=name, kind=kind)
+        written = write(self.store, upkeep, to=Target(name), note=CommitNote(kind))
         if (made := id_of(written)) is not None:
             self.moved(name, made, self.model[name].held)
 

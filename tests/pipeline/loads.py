@@ -20,11 +20,11 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import Dataset, read_fragment_columns
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.stage import StagedFragments
+from omnigraph.write.work import CommitNote, Replacement, StagedFiles, Target
 from omnigraph.write.writer import write
 from tests.pipeline.world import NOW_MS, edge, new_graph, node
 from tests.pipeline.world import write as write_lines
-from tests.store_contract.builders import id_of
+from tests.store_contract.builders import Prepared, id_of
 
 SCHEMA = """
 node Person { name: String @key  phone: String?  @unique(phone) }
@@ -65,7 +65,8 @@ class World:
         return settle_load(self.runner, settled.load, self.store.snapshot(MAIN), before=settled)
 
     def publish(self, settled: SettledLoad) -> CommitId | None:
-        return id_of(write(self.store, lambda _: settled.work, branch=MAIN, kind=CommitKind.LOAD))
+        writer, note = Prepared(lambda _: settled.work), CommitNote(CommitKind.LOAD)
+        return id_of(write(self.store, writer, to=Target(MAIN), note=note))
 
     def load(self, *lines: dict[str, Any] | str, mode: str = "append") -> SettledLoad:
         settled = self.settle(write_lines(self.place / "load.jsonl", *lines), mode=mode)
@@ -112,8 +113,8 @@ class World:
 
     def staged_rows(self, settled: SettledLoad, name: str) -> pa.Table:
         entity = self.entity(name)
-        assert isinstance(settled.work, StagedFragments)
         files = settled.work.tables[entity.table_key]
+        assert isinstance(files, StagedFiles | Replacement)
         columns = table_schema(entity).names
         return read_fragment_columns(files.written_at, files.fragments, columns)
 

@@ -1,6 +1,7 @@
 """Small graphs for the tests of storage: a catalog built by hand, rows, and one-line writes."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,16 @@ from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.root import BucketRoot, Root, graph_root
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import Update
-from omnigraph.write.stage import Edits, StagedFiles, StagedFragments, locate
-from omnigraph.write.writer import OnConflict, Written, write
+from omnigraph.write.work import (
+    CommitNote,
+    OnConflict,
+    Replay,
+    StagedFiles,
+    Target,
+    Work,
+    Writer,
+)
+from omnigraph.write.writer import Written, write
 from tests.buckets import bucket_access
 
 Row = Mapping[str, Any]
@@ -102,9 +111,20 @@ def changes(
     return ChangeSet(tables, reads=frozenset())
 
 
+@dataclass(frozen=True)
+class Prepared(Writer[Work]):
+    """A writer made of a function."""
+
+    make: Callable[[Snapshot], Work]
+    waits_first: bool = False
+
+    def prepare(self, snapshot: Snapshot) -> Work:
+        return self.make(snapshot)
+
+
 def put(
     store: GraphStore,
-    changed: ChangeSet | Callable[[Snapshot], ChangeSet | Edits],
+    changed: ChangeSet | Callable[[Snapshot], ChangeSet | Work],
     *,
     branch: str = MAIN,
     faults: Faults = NEVER,
@@ -113,20 +133,16 @@ def put(
     if_commit: CommitId | None = None,
     message: str | None = None,
 ) -> CommitId | None:
-    def prepare(snapshot: Snapshot) -> Edits:
+    def prepare(snapshot: Snapshot) -> Work:
         made = changed(snapshot) if callable(changed) else changed
-        return made if isinstance(made, Edits) else locate(made, snapshot)
+        work = made if isinstance(made, Work) else Replay(made).prepare(snapshot)
+        return replace(work, on_conflict=on_conflict)
 
     written = write(
         store,
-        prepare,
-        branch=BranchName(branch),
-        kind=CommitKind.MUTATION,
-        actor="tester",
-        message=message,
-        on_conflict=on_conflict,
-        if_commit=if_commit,
-        waits_first=waits_first,
+        Prepared(prepare, waits_first),
+        to=Target(BranchName(branch), if_commit=if_commit),
+        note=CommitNote(CommitKind.MUTATION, "tester", message),
         faults=faults,
     )
     return id_of(written)
@@ -153,19 +169,18 @@ def load(
     branch: str = MAIN,
     faults: Faults = NEVER,
 ) -> CommitId | None:
-    def prepare(snapshot: Snapshot) -> StagedFragments:
+    def prepare(snapshot: Snapshot) -> Work:
         tables = {
             PERSON.table_key: staged(snapshot, PERSON, people, mode),
             KNOWS.table_key: staged(snapshot, KNOWS, knows, mode),
         }
-        return StagedFragments(tables, reads=frozenset())
+        return Work(tables, reads=frozenset(), on_conflict=OnConflict.RAISE)
 
     written = write(
         store,
-        prepare,
-        branch=BranchName(branch),
-        kind=CommitKind.LOAD,
-        actor="loader",
+        Prepared(prepare),
+        to=Target(BranchName(branch)),
+        note=CommitNote(CommitKind.LOAD, "loader"),
         faults=faults,
     )
     return id_of(written)

@@ -24,7 +24,7 @@ from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import MANIFEST, RECOVERY
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.recover import recover_all
-from omnigraph.write.stage import Edits, locate
+from omnigraph.write.work import Replay, Work
 from tests.crash.faulty import store_of
 from tests.store_contract.builders import (
     KNOWS,
@@ -128,8 +128,8 @@ def test_who_waited_for_a_branch_that_was_made_again_holds_the_new_one(store: Gr
 def test_a_write_prepared_on_a_branch_that_is_deleted_meanwhile_has_no_effect(
     store: GraphStore,
 ) -> None:
-    def delete_meanwhile(snapshot: Snapshot) -> Edits:
-        prepared = locate(changes(people=people(ada=9)), snapshot)
+    def delete_meanwhile(snapshot: Snapshot) -> Work:
+        prepared = Replay(changes(people=people(ada=9))).prepare(snapshot)
         store.delete_branch(WORK)
         return prepared
 

@@ -19,7 +19,7 @@ from omnigraph.base.errors import ReadSetMoved
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.store.changes import ChangeSet
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.writer import OnConflict
+from omnigraph.write.work import OnConflict
 from tests import processes
 from tests.store_contract.builders import (
     ages,

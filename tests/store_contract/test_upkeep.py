@@ -1,6 +1,5 @@
 """Compaction and indexes: other files for the same rows, and no answer that shows it."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,8 +19,8 @@ from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.statistics import gather
 from omnigraph.store.transactions import CreateIndex, DatasetRef, Rewrite
-from omnigraph.write.stage import Edits, Maintenance, locate
-from omnigraph.write.upkeep import SCATTERED_FRAGMENTS, compact_all, index_all
+from omnigraph.write.upkeep import SCATTERED_FRAGMENTS, Compaction, Indexing
+from omnigraph.write.work import CommitNote, Replay, Target, Work
 from omnigraph.write.writer import UPKEEP_ACTOR, write
 from tests.crash.faulty import store_of
 from tests.store_contract.builders import (
@@ -43,15 +42,11 @@ WORK = BranchName("work")
 
 
 def tidy(
-    store: GraphStore, work: Callable[[GraphStore, Snapshot], Maintenance], branch: str = MAIN
+    store: GraphStore, upkeep: type[Compaction | Indexing], branch: str = MAIN
 ) -> CommitId | None:
-    written = write(
-        store,
-        lambda snapshot: work(store, snapshot),
-        branch=BranchName(branch),
-        kind=CommitKind.OPTIMIZE if work is compact_all else CommitKind.INDEX,
-    )
-    return id_of(written)
+    kind = CommitKind.OPTIMIZE if upkeep is Compaction else CommitKind.INDEX
+    to = Target(BranchName(branch))
+    return id_of(write(store, upkeep(store), to=to, note=CommitNote(kind)))
 
 
 # One dataset --------------------------------------------------------------------------------------
@@ -205,8 +200,8 @@ def store(tmp_path: Path) -> GraphStore:
 
 def test_upkeep_is_a_commit_that_changes_no_row(store: GraphStore) -> None:
     before, held = contents(store), store.snapshot()
-    assert tidy(store, compact_all)
-    assert tidy(store, index_all)
+    assert tidy(store, Compaction)
+    assert tidy(store, Indexing)
     indexed, compacted, *_ = store.commits()
     assert (compacted.kind, indexed.kind) == (CommitKind.OPTIMIZE, CommitKind.INDEX)
     assert [c.key for c in compacted.changes] == ["node:Person"]
@@ -218,30 +213,30 @@ def test_upkeep_is_a_commit_that_changes_no_row(store: GraphStore) -> None:
     assert statistics[PERSON.table_key].fragments == 1
     assert statistics[PERSON.table_key].indexed_rows == {"id": 5}
     assert statistics[KNOWS.table_key].indexed_rows == {"id": 1, "src": 1, "dst": 1}
-    assert tidy(store, compact_all) is None
-    assert tidy(store, index_all) is None
+    assert tidy(store, Compaction) is None
+    assert tidy(store, Indexing) is None
 
 
 def test_a_branch_tidies_what_it_wrote_and_forks_nothing_for_it(store: GraphStore) -> None:
     store.create_branch(WORK)
-    assert tidy(store, compact_all, WORK) is None
+    assert tidy(store, Compaction, WORK) is None
     for number in range(3):
         put(store, changes(people=people(ada=10 + number)), branch=WORK)
     before = contents(store, WORK)
-    assert tidy(store, compact_all, WORK)
-    assert tidy(store, index_all, WORK)
+    assert tidy(store, Compaction, WORK)
+    assert tidy(store, Indexing, WORK)
     assert contents(store, WORK) == before
     assert store.snapshot(WORK).tables[KNOWS.table_key] == store.snapshot().tables[KNOWS.table_key]
     assert gather(store.snapshot()).tables[PERSON.table_key].fragments == 4
 
 
 def test_a_branch_made_before_an_upkeep_goes_on_from_what_it_saw(store: GraphStore) -> None:
-    tidy(store, index_all)
+    tidy(store, Indexing)
     store.create_branch(WORK)
-    tidy(store, compact_all)
+    tidy(store, Compaction)
     put(store, changes(people=people(eve=1), gone=["p0"]), branch=WORK)
     assert contents(store, WORK)[0] == {"ada": 3, "p1": 1, "p2": 1, "p3": 1, "eve": 1}
-    assert tidy(store, index_all, WORK)
+    assert tidy(store, Indexing, WORK)
     assert contents(store, WORK)[0] == {"ada": 3, "p1": 1, "p2": 1, "p3": 1, "eve": 1}
 
 
@@ -250,11 +245,11 @@ def test_an_upkeep_stands_in_no_writers_way(store: GraphStore) -> None:
 
     seen: list[CommitKind] = []
 
-    def meanwhile(snapshot: Snapshot) -> Edits:
-        prepared = locate(changes(people=people(ada=50), gone=["p1"]), snapshot)
+    def meanwhile(snapshot: Snapshot) -> Work:
+        prepared = Replay(changes(people=people(ada=50), gone=["p1"])).prepare(snapshot)
         if not seen:
-            tidy(other, compact_all)
-            tidy(other, index_all)
+            tidy(other, Compaction)
+            tidy(other, Indexing)
         seen.append(snapshot.commit.kind)
         return prepared
 

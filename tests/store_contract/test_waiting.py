@@ -16,8 +16,7 @@ from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.waiting import Queues, tries
-from omnigraph.write.stage import Edits, locate
-from omnigraph.write.writer import OnConflict
+from omnigraph.write.work import OnConflict, Replay, Work
 from tests.store_contract.builders import changes, contents, make_store, open_store, people, put
 
 WORK = BranchName("work")
@@ -248,12 +247,12 @@ class Counting:
         self._lock = threading.Lock()
         self.times = 0
 
-    def __call__(self, snapshot: Snapshot) -> Edits:
+    def __call__(self, snapshot: Snapshot) -> Work:
         with self._lock:
             self.times += 1
         table = snapshot.dataset(snapshot.catalog.node_by_name["Person"]).scan(["name", "age"])
         [age] = [row["age"] for row in table.to_pylist() if row["name"] == "ada"]
-        return locate(changes(people=people(ada=age + 1)), snapshot)
+        return Replay(changes(people=people(ada=age + 1))).prepare(snapshot)
 
 
 def test_writers_of_one_process_that_wait_first_prepare_nothing_in_vain(store: GraphStore) -> None:

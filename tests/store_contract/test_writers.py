@@ -16,8 +16,8 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import Append
-from omnigraph.write.stage import locate
-from omnigraph.write.writer import OnConflict, write
+from omnigraph.write.work import CommitNote, OnConflict, Replay, Target
+from omnigraph.write.writer import write
 from tests.store_contract.builders import (
     KNOWS,
     PERSON,
@@ -123,14 +123,8 @@ def test_a_preparation_that_fails_leaves_nothing(store: GraphStore) -> None:
 
 def test_a_merge_commit_has_two_parents_even_if_it_changes_no_row(store: GraphStore) -> None:
     theirs = CommitId("01ARZ3NDEKTSV4RRFFQ69G5FAV")
-    merged = write(
-        store,
-        lambda snapshot: locate(changes(), snapshot),
-        branch=MAIN,
-        kind=CommitKind.MERGE,
-        merged_parent=theirs,
-        extra={"load_id": "x"},
-    )
+    note = CommitNote(CommitKind.MERGE, merged_parent=theirs, extra={"load_id": "x"})
+    merged = write(store, Replay(changes()), to=Target(MAIN), note=note)
     newest, before, _ = store.commits()
     assert newest.id == id_of(merged)
     assert newest.parents == (before.id, theirs)

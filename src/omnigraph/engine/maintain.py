@@ -4,18 +4,15 @@ Compaction and indexing are two commits, since an index can only be built over f
 Neither changes an answer, so each is made again where another writer was quicker.
 """
 
-from collections.abc import Callable
-
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.results import CommitInfo, IndexInfo, OptimizeResult
 from omnigraph.store.commits import Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.statistics import Statistics
-from omnigraph.write.stage import Maintenance
-from omnigraph.write.upkeep import NOTHING, compact_all, index_all
-from omnigraph.write.writer import OnConflict, write
+from omnigraph.write.upkeep import Compaction, Indexing
+from omnigraph.write.work import CommitNote, Target, Work, Writer
+from omnigraph.write.writer import write
 
 __all__ = ["index_infos", "optimize"]
 
@@ -25,29 +22,13 @@ def optimize(
 ) -> OptimizeResult:
     """Compact the tables that the branch has written, then index what no index covers."""
 
-    def make(
-        work: Callable[[GraphStore, Snapshot, Maintenance], Maintenance], kind: CommitKind
-    ) -> list[Commit]:
-        made = NOTHING
-
-        def prepare(snapshot: Snapshot) -> Maintenance:
-            nonlocal made  # the second time others wait: tables that did not move are done
-            made = work(store, snapshot, made)
-            return made
-
-        written = write(
-            store,
-            prepare,
-            branch=branch,
-            kind=kind,
-            actor=actor,
-            on_conflict=OnConflict.PREPARE_AGAIN,
-            faults=faults,
-        )
+    def commits(writer: Writer[Work], kind: CommitKind) -> list[Commit]:
+        note = CommitNote(kind, actor)
+        written = write(store, writer, to=Target(branch), note=note, faults=faults)
         return [written.commit] if written is not None and written.commit is not None else []
 
-    compacted = make(compact_all, CommitKind.OPTIMIZE)
-    indexed = make(index_all, CommitKind.INDEX)
+    compacted = commits(Compaction(store), CommitKind.OPTIMIZE)
+    indexed = commits(Indexing(store), CommitKind.INDEX)
     return OptimizeResult(
         branch=branch,
         compacted=tuple(change.key for commit in compacted for change in commit.changes),

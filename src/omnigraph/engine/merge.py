@@ -13,9 +13,8 @@ from omnigraph.engine.results import CommitInfo, MergeResult
 from omnigraph.read.changes.diff import changes_between
 from omnigraph.store.commits import MERGED_LOAD_IDS, CommitKind
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.stage import Edits, locate
-from omnigraph.write.writer import OnConflict, write
+from omnigraph.write.work import CommitNote, Replay, Target
+from omnigraph.write.writer import write
 
 __all__ = ["merge"]
 
@@ -41,25 +40,21 @@ def merge(
             instead=f"make a new branch from {target} and repeat the changes there",
         )
 
-    parted = store.snapshot_at(base.id)
     known = history.ancestors(ours.commit.id)
     new = (history[id_] for id_ in history.ancestors(theirs.commit.id) - known)
     load_ids = sorted({load_id for commit in new for load_id in commit.load_ids})
 
-    def prepare(snapshot: Snapshot) -> Edits:
-        return locate(changes_between(parted, theirs), snapshot)
-
     written = write(
         store,
-        prepare,
-        branch=target,
-        kind=CommitKind.MERGE,
-        actor=actor,
-        message=f"merge {source}",
-        merged_parent=theirs.commit.id,
-        extra={MERGED_LOAD_IDS: json.dumps(load_ids)} if load_ids else None,
-        seen=ours,
-        on_conflict=OnConflict.RAISE,
+        Replay(changes_between(store.snapshot_at(base.id), theirs)),
+        to=Target(target, seen=ours),
+        note=CommitNote(
+            CommitKind.MERGE,
+            actor,
+            message=f"merge {source}",
+            merged_parent=theirs.commit.id,
+            extra={MERGED_LOAD_IDS: json.dumps(load_ids)} if load_ids else {},
+        ),
         faults=faults,
     )
     assert written is not None and written.commit is not None, "a merge is a commit in any case"

@@ -48,10 +48,10 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import PLACE, ROW_ID, Dataset
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.stage import Edits, TableEdit
-from omnigraph.write.writer import OnConflict, write
+from omnigraph.write.work import CommitNote, OnConflict, TableEdit, Target, Work, Writer
+from omnigraph.write.writer import write
 
-__all__ = ["Edit", "MutationStaging", "mutate", "prepare_mutation"]
+__all__ = ["Edit", "Mutation", "MutationStaging", "mutate", "prepare_mutation"]
 
 
 def mutate(
@@ -73,29 +73,14 @@ def mutate(
     A mutation is a function of the snapshot. Where another writer was quicker it is run again on
     what is there then, as if it had been asked for only now; but `now()` stays what it was.
     """
-    now_ms = store.clock.now_ms()
-
-    def run(snapshot: Snapshot) -> Edit:
-        query = plans.compile(source, name, snapshot)  # each time: the schema may have moved
-        if not isinstance(query, MutationQuery):
-            rule = "it only reads: use query"
-            raise ArgumentInvalid(argument="query", value=query.name, rule=rule)
-        parameters = bind_parameters(query, given)
-        return prepare_mutation(query, snapshot, parameters, now_ms=now_ms, asking=asking)
-
     written = write(
         store,
-        run,
-        branch=branch,
-        kind=CommitKind.MUTATION,
-        actor=actor,
-        message=message,
-        if_commit=if_commit,
-        on_conflict=OnConflict.PREPARE_AGAIN,
-        waits_first=True,
+        Mutation(source, name, given, plans, asking, now_ms=store.clock.now_ms()),
+        to=Target(branch, if_commit=if_commit),
+        note=CommitNote(CommitKind.MUTATION, actor, message),
         faults=faults,
     )
-    assert written is not None, "only a load steps aside"
+    assert written is not None, "a mutation is never there already"
     return MutationResult(
         query_name=written.work.query_name,
         branch=branch,
@@ -106,13 +91,36 @@ def mutate(
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Edit(Edits):
-    """What a mutation changes, and how many distinct nodes and edges that is."""
+@dataclass(frozen=True)
+class Edit(Work):
+    """The work of a mutation, and how many distinct nodes and edges it changes."""
 
     query_name: str
     affected_nodes: int
     affected_edges: int
+
+
+@dataclass(frozen=True)
+class Mutation(Writer[Edit]):
+    """One query of a source with its parameters, run at any snapshot."""
+
+    source: SourceText
+    name: str | None
+    given: Mapping[str, Any]
+    plans: PlanCache
+    asking: Asking
+    now_ms: int
+
+    waits_first = True
+
+    def prepare(self, snapshot: Snapshot) -> Edit:
+        # Compiled each time: the schema may have moved.
+        query = self.plans.compile(self.source, self.name, snapshot)
+        if not isinstance(query, MutationQuery):
+            rule = "it only reads: use query"
+            raise ArgumentInvalid(argument="query", value=query.name, rule=rule)
+        parameters = bind_parameters(query, self.given)
+        return prepare_mutation(query, snapshot, parameters, now_ms=self.now_ms, asking=self.asking)
 
 
 def prepare_mutation(
@@ -292,6 +300,7 @@ class MutationStaging:
         return Edit(
             tables=tables,
             reads=frozenset(reads),
+            on_conflict=OnConflict.PREPARE_AGAIN,
             query_name=query_name,
             affected_nodes=affected[NodeType],
             affected_edges=affected[EdgeType],
@@ -310,7 +319,7 @@ class MutationStaging:
         there = _only(found, changes.ids)
         # Two statements may have found one row.
         _, first = np.unique(there[ROW_ID].to_numpy(), return_index=True)
-        return TableEdit(changes, there.take(first), made_for=dataset.ref)
+        return TableEdit(changes, there.take(first), base=dataset.ref)
 
     def _committed(self, entity: EntityType, ids: pa.Array) -> pa.Table:
         """The committed rows with these ids, whole; those that no update has read are looked up."""

@@ -6,6 +6,7 @@ it for nothing.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from omnigraph.base.ids import TableKey
 from omnigraph.base.types import EnumOf, Scalar
@@ -22,9 +23,9 @@ from omnigraph.lang.schema.catalog import (
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import CreateIndex, DatasetRef, Rewrite
-from omnigraph.write.stage import Maintenance, Upkeep
+from omnigraph.write.work import OnConflict, TableWork, Upkeep, Work, Writer
 
-__all__ = ["NOTHING", "compact_all", "compact_scattered", "index_all"]
+__all__ = ["Compaction", "Indexing", "compact_scattered"]
 
 # Each write adds a fragment, and every version of a table lists them all: with more small ones than
 # this, a commit and a look-up cost several times what they did.
@@ -37,12 +38,10 @@ SMALL_ROWS = 16_384
 # Beyond this a fragment gains nothing by being larger.
 FULL_ROWS = 1_048_576
 
-NOTHING = Maintenance({})
+NOTHING = Work({}, reads=frozenset(), on_conflict=OnConflict.PREPARE_AGAIN)
 
 
-def compact_scattered(
-    store: GraphStore, snapshot: Snapshot, written: Iterable[TableKey]
-) -> Maintenance:
+def compact_scattered(store: GraphStore, snapshot: Snapshot, written: Iterable[TableKey]) -> Work:
     """Fewer fragments for those of the tables just written that have too many small ones."""
     just_written = set(written)
 
@@ -56,45 +55,58 @@ def compact_scattered(
     return _of_own_tables(store, snapshot, compact)
 
 
-def compact_all(
-    store: GraphStore, snapshot: Snapshot, before: Maintenance = NOTHING
-) -> Maintenance:
-    """Every table in as few fragments as are useful, without rows that are long deleted.
+class Compaction(Writer[Work]):
+    """Every table in as few fragments as are useful, without rows that are long deleted."""
 
-    `before` was made at an earlier snapshot: what it has of tables that did not move is kept.
-    """
+    def __init__(self, store: GraphStore) -> None:
+        self._store = store
+        self._before = NOTHING
 
-    def compact(_: EntityType, ref: DatasetRef) -> Rewrite | None:
-        return store.datasets.stage_compaction(ref, fewer_than_rows=FULL_ROWS, drops_deleted=True)
+    def prepare(self, snapshot: Snapshot) -> Work:
+        self._before = _of_own_tables(self._store, snapshot, self._compact, self._before)
+        return self._before
 
-    return _of_own_tables(store, snapshot, compact, before)
+    def _compact(self, _: EntityType, ref: DatasetRef) -> Rewrite | None:
+        datasets = self._store.datasets
+        return datasets.stage_compaction(ref, fewer_than_rows=FULL_ROWS, drops_deleted=True)
 
 
-def index_all(store: GraphStore, snapshot: Snapshot, before: Maintenance = NOTHING) -> Maintenance:
+class Indexing(Writer[Work]):
     """A BTREE over every row's identity, on edges over both ends, and over what is declared."""
 
-    def index(entity: EntityType, ref: DatasetRef) -> CreateIndex | None:
-        return store.datasets.stage_indexes(ref, _indexed_columns(entity))
+    def __init__(self, store: GraphStore) -> None:
+        self._store = store
+        self._before = NOTHING
 
-    return _of_own_tables(store, snapshot, index, before)
+    def prepare(self, snapshot: Snapshot) -> Work:
+        self._before = _of_own_tables(self._store, snapshot, self._index, self._before)
+        return self._before
+
+    def _index(self, entity: EntityType, ref: DatasetRef) -> CreateIndex | None:
+        return self._store.datasets.stage_indexes(ref, _indexed_columns(entity))
 
 
 def _of_own_tables(
     store: GraphStore,
     snapshot: Snapshot,
     stage: Callable[[EntityType, DatasetRef], Rewrite | CreateIndex | None],
-    before: Maintenance = NOTHING,
-) -> Maintenance:
+    before: Work = NOTHING,
+) -> Work:
+    """The work on the tables that the branch has written itself.
+
+    `before` was prepared at an earlier snapshot: its work on tables that have not moved is kept, or
+    other writers would wait while it is done again.
+    """
     branch = store.branches.resolve(snapshot.branch)
-    tables = {}
+    tables: dict[TableKey, TableWork] = {}
     for entity in snapshot.catalog.entities:
         key = entity.table_key
         ref = snapshot.tables[key].ref
-        if (known := before.tables.get(key)) is not None and known.made_for == ref:
+        if (known := before.tables.get(key)) is not None and known.base == ref:
             tables[key] = known
         elif branch.owns(ref) and (operation := stage(entity, ref)) is not None:
             tables[key] = Upkeep(ref, operation)
-    return Maintenance(tables)
+    return replace(NOTHING, tables=tables)
 
 
 def _indexed_columns(entity: EntityType) -> tuple[str, ...]:

@@ -6,10 +6,8 @@ that a crash would get, at once and under the same fence.
 """
 
 import logging
-from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from enum import Enum
 from itertools import takewhile
 from typing import Generic, TypeVar
 
@@ -23,7 +21,7 @@ from omnigraph.base.errors import (
     StorageFailed,
 )
 from omnigraph.base.failpoints import NEVER, Failpoint, Faults
-from omnigraph.base.ids import BranchName, CommitId, TableKey
+from omnigraph.base.ids import CommitId, TableKey
 from omnigraph.store.commits import Commit, CommitKind
 from omnigraph.store.datasets import LandingRefused
 from omnigraph.store.graph_store import FencedBranch, GraphStore
@@ -32,26 +30,17 @@ from omnigraph.store.publish import publish
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.land import Armed, Landed, arm, disarm, land
 from omnigraph.write.recover import is_published, recover, recover_if_idle
-from omnigraph.write.stage import StagedFiles, Work, WriteNote, stage
+from omnigraph.write.stage import stage
 from omnigraph.write.upkeep import compact_scattered
+from omnigraph.write.work import CommitNote, OnConflict, Target, Work, Writer
 
-__all__ = ["UPKEEP_ACTOR", "OnConflict", "Written", "write"]
+__all__ = ["UPKEEP_ACTOR", "Written", "write"]
 
 UPKEEP_ACTOR = "omnigraph:upkeep"
 
 W = TypeVar("W", bound=Work)
 
 log = logging.getLogger(__name__)
-
-
-class OnConflict(Enum):
-    """What to do when a table that the preparation saw has changed since."""
-
-    PREPARE_AGAIN = "prepare_again"
-    """The work is a function of the snapshot: mutations of every kind, loads that append or merge,
-    upkeep. It is prepared once more, with everyone else kept out, so it comes after the others."""
-    RAISE = "raise"
-    """The work is what a caller decided on an older view: overwriting loads, branch merges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,51 +55,36 @@ class Written(Generic[W]):
 
 def write(
     store: GraphStore,
-    prepare: Callable[[Snapshot], W],
+    writer: Writer[W],
     *,
-    branch: BranchName,
-    kind: CommitKind,
-    actor: str | None = None,
-    message: str | None = None,
-    merged_parent: CommitId | None = None,
-    extra: Mapping[str, str] | None = None,
-    if_commit: CommitId | None = None,
-    seen: Snapshot | None = None,
-    unless: Callable[[], bool] | None = None,
-    on_conflict: OnConflict = OnConflict.RAISE,
-    waits_first: bool = False,
+    to: Target,
+    note: CommitNote,
     faults: Faults = NEVER,
 ) -> Written[W] | None:
-    """Make what `prepare` finds the next commit on `branch`, or leave no trace a reader can see.
+    """Make the work that `writer` prepares the next commit, or leave no trace a reader can see.
 
-    `if_commit` makes the write conditional on the branch's head. `seen` is the head that the caller
-    has judged by, if it has: what changed since is a conflict. `unless` says whether this was done
-    already, which gives None. It is asked before anything is prepared, and again with everyone else
-    kept out.
-
-    `waits_first` is for work that is prepared quickly: it waits for the other writers of this
-    process before it is prepared and not after, so that it is seldom prepared in vain.
+    None: the writer found that its commit is already there.
     """
-    note = WriteNote(kind, actor, message, merged_parent, extra)
-    if not waits_first:
+    branch = to.branch
+    if not writer.waits_first:
         recover_if_idle(store, branch)  # else what it heals would look like a conflict to us
-    with store.turn(branch) if waits_first else nullcontext() as turn:
-        if unless is not None and unless():
+    with store.turn(branch) if writer.waits_first else nullcontext() as turn:
+        if writer.is_done():
             return None
-        seen = seen or store.snapshot(branch)
-        _require_head(store, seen, if_commit)
-        work = prepare(seen)  # reads, checks, heavy files; nothing moves
+        seen = to.seen or store.snapshot(branch)
+        _require_head(store, seen, to.if_commit)
+        work = writer.prepare(seen)  # reads, checks, heavy files; nothing moves
         with store.fence(branch, turn=turn) as held:  # across processes
             state = recover(store, held)  # a sidecar under our fence has no living owner
-            if unless is not None and unless():
+            if writer.is_done():
                 return None
             now = store.snapshot_of(branch, state)
-            _require_head(store, now, if_commit)
+            _require_head(store, now, to.if_commit)
             moved = _moved(store, work, seen, now)
-            if moved and on_conflict is OnConflict.RAISE:
+            if moved and work.on_conflict is OnConflict.RAISE:
                 raise ReadSetMoved(branch=branch, tables=moved)
-            if moved or not _is_made_for(work, now):
-                work = prepare(now)  # under the fence: what it sees now can't move again
+            if moved or not work.fits(now):
+                work = writer.prepare(now)  # under the fence: what it sees now can't move again
             made = _carry_out(store, held, work, onto=now, note=note, faults=faults)
             if made is not None:
                 _tidy_up(store, held, made, faults=faults)
@@ -123,7 +97,7 @@ def _carry_out(
     work: Work,
     *,
     onto: Snapshot,
-    note: WriteNote,
+    note: CommitNote,
     faults: Faults,
 ) -> Snapshot | None:
     """From work to a visible commit, behind the fence: the head that it has made."""
@@ -158,7 +132,7 @@ def _tidy_up(store: GraphStore, held: FencedBranch, now: Snapshot, *, faults: Fa
         return
     try:
         work = compact_scattered(store, now, (change.key for change in now.commit.changes))
-        note = WriteNote(CommitKind.OPTIMIZE, UPKEEP_ACTOR)
+        note = CommitNote(CommitKind.OPTIMIZE, UPKEEP_ACTOR)
         _carry_out(store, held, work, onto=now, note=note, faults=faults)
     except OmnigraphError as failure:
         # What was asked for is done and visible; the next writer of the table tries again.
@@ -199,14 +173,6 @@ def _moved(store: GraphStore, work: Work, seen: Snapshot, now: Snapshot) -> tupl
         written = {c.key for commit in since if not commit.kind.keeps_rows for c in commit.changes}
         moved &= written
     return tuple(sorted(moved))
-
-
-def _is_made_for(work: Work, now: Snapshot) -> bool:
-    """Whether rows lie where the work says: a compaction puts them elsewhere."""
-    return all(
-        isinstance(table, StagedFiles) or table.made_for == now.tables[key].ref
-        for key, table in work.tables.items()
-    )
 
 
 def _settle(

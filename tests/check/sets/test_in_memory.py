@@ -1,7 +1,6 @@
 """Set checks of small changes, in process, against a graph that already holds rows."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.stage import locate
+from omnigraph.write.work import CommitNote, Replay, Target
 from omnigraph.write.writer import write
 from tests.pipeline.world import new_graph
 
@@ -46,7 +45,8 @@ class Held:
             ],
             Knows=[{"id": "k1", "src": "ada", "dst": "bob"}],
         )
-        write(self.store, partial(locate, held), branch=MAIN, kind=CommitKind.MUTATION)
+        note = CommitNote(CommitKind.MUTATION)
+        write(self.store, Replay(held), to=Target(MAIN), note=note)
 
     @property
     def snapshot(self) -> Snapshot:

@@ -1,6 +1,5 @@
 """One cache serves all snapshots of a graph, and never shows one of them another's rows."""
 
-from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +11,7 @@ from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.write.stage import locate
+from omnigraph.write.work import CommitNote, Replay, Target
 from omnigraph.write.writer import write
 from tests.graph.read.town import Town, link, person
 from tests.reference.naive import Entity
@@ -41,7 +40,8 @@ def change(store: GraphStore, *, put: dict[str, list[Entity]], gone: list[str]) 
             table(entity, put.get(entity.name, [])).select(table_schema(entity).names),
             pa.array(gone if is_person else [], pa.string()),
         )
-    write(store, partial(locate, ChangeSet(tables)), branch=MAIN, kind=CommitKind.MUTATION)
+    note = CommitNote(CommitKind.MUTATION)
+    write(store, Replay(ChangeSet(tables)), to=Target(MAIN), note=note)
     return Town(store.snapshot(MAIN))
 
 

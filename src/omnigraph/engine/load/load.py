@@ -21,13 +21,14 @@ from omnigraph.base.errors import (
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
 from omnigraph.base.progress import Progress
-from omnigraph.engine.load.preparation import Preparation, Request
+from omnigraph.engine.load.preparation import Preparation, Request, loaded_before
 from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.engine.settings import LOAD_ENGINES
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.write.recover import recover_if_idle
-from omnigraph.write.writer import OnConflict, write
+from omnigraph.write.work import CommitNote, Target
+from omnigraph.write.writer import write
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.load.load import LoadMode
@@ -49,14 +50,12 @@ def load(
     faults: Faults,
 ) -> LoadResult:
     """Stage the input and publish it as one commit."""
-    from omnigraph.pipeline.load.load import LoadMode
-
     mode = _checked_mode(request)
     if request.load_id is not None:
         # A load of this name that died in its last step is finished first.
         with suppress(BranchMissing):
             recover_if_idle(store, request.branch)
-    if (before := _loaded_before(store, request)) is not None:
+    if (before := loaded_before(store, request)) is not None:
         return _finished(store, request, before, base_branch=None)
     tell = progress or _silent
     with _made_for_this(store, request):
@@ -65,15 +64,13 @@ def load(
         try:
             written = write(
                 store,
-                preparation.prepare,
-                branch=request.branch,
-                kind=CommitKind.LOAD,
-                actor=actor,
-                message=message,
-                extra={LOAD_ID: request.load_id} if request.load_id is not None else None,
-                unless=lambda: _loaded_before(store, request) is not None,
-                on_conflict=(
-                    OnConflict.RAISE if mode is LoadMode.OVERWRITE else OnConflict.PREPARE_AGAIN
+                preparation,
+                to=Target(request.branch),
+                note=CommitNote(
+                    CommitKind.LOAD,
+                    actor,
+                    message,
+                    extra={LOAD_ID: request.load_id} if request.load_id is not None else {},
                 ),
                 faults=faults,
             )
@@ -87,7 +84,7 @@ def load(
     tell("publish", 1, 1)
     if written is None:
         preparation.step_aside()
-        before = _loaded_before(store, request)
+        before = loaded_before(store, request)
         assert before is not None, "a write steps aside only for this"
         return _finished(store, request, before, base_branch=request.from_)
     result = preparation.result(written.commit, seconds=time.monotonic() - began)
@@ -104,7 +101,7 @@ def rehearse(
 ) -> LoadResult:
     """Do everything that a load does but publish, and say what would have become of the input."""
     mode = _checked_mode(request)
-    if (before := _loaded_before(store, request)) is not None:
+    if (before := loaded_before(store, request)) is not None:
         return _repetition(request, before, base_branch=None, quarantine=None)
     if request.from_ is not None:
         store.branches.check_new(request.branch)
@@ -132,19 +129,6 @@ def _checked_mode(request: Request) -> "LoadMode":
         rule = "it is known by the load_id it was begun with, and is published"
         raise ArgumentInvalid(argument="resume", value="True", rule=rule)
     return LoadMode.named(request.mode)
-
-
-def _loaded_before(store: GraphStore, request: Request) -> Commit | None:
-    """The commit that brought an earlier load with this load id, by itself or by a merge."""
-    if request.load_id is None:
-        return None
-    line = store.line(request.branch)
-    try:
-        return next((commit for commit in line if request.load_id in commit.load_ids), None)
-    except BranchMissing:
-        if request.from_ is None:
-            raise
-        return None
 
 
 def _finished(

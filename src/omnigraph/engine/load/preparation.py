@@ -10,9 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from omnigraph.base.errors import (
-    StorageFailed,
-)
+from omnigraph.base.errors import BranchMissing, StorageFailed
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.base.progress import Progress
 from omnigraph.engine.load.bad_rows import BadRows, open_for
@@ -22,7 +20,7 @@ from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.root import BucketAccess
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.sidecar import has_sidecars
-from omnigraph.write.stage import Work
+from omnigraph.write.work import Work, Writer
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.load.load import LoadMode, StagedLoad
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.staging.quarantine import Quarantine
     from omnigraph.pipeline.staging.record import Recording
 
-__all__ = ["Preparation", "Request"]
+__all__ = ["Preparation", "Request", "loaded_before"]
 
 
 # What came with the call and is no larger than this is loaded here: it never waits for Spark. What
@@ -62,7 +60,20 @@ class Request:
     """Names a folder in the graph's storage that is removed when the load has ended."""
 
 
-class Preparation:
+def loaded_before(store: GraphStore, request: Request) -> Commit | None:
+    """The commit that brought an earlier load with this load id, by itself or by a merge."""
+    if request.load_id is None:
+        return None
+    line = store.line(request.branch)
+    try:
+        return next((commit for commit in line if request.load_id in commit.load_ids), None)
+    except BranchMissing:
+        if request.from_ is None:
+            raise
+        return None
+
+
+class Preparation(Writer[Work]):
     """Reads the input once, and settles what it changes as often as it takes."""
 
     def __init__(
@@ -88,6 +99,9 @@ class Preparation:
         self._seen: CommitId | None = None
         self._staged: StagedLoad | None = None
         self._settled: SettledLoad | None = None
+
+    def is_done(self) -> bool:
+        return loaded_before(self._store, self._request) is not None
 
     def prepare(self, snapshot: Snapshot) -> Work:
         try:

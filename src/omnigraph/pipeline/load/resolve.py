@@ -30,7 +30,7 @@ from omnigraph.read.changes.diff import differing
 from omnigraph.store.changes import TableChanges
 from omnigraph.store.datasets import PLACE, RowSet
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.stage import Edits, StagedFiles, StagedFragments, TableEdit
+from omnigraph.write.work import OnConflict, StagedFiles, TableEdit, Work
 
 __all__ = ["Image", "SettledLoad", "last_of_each", "settle_load"]
 
@@ -43,7 +43,7 @@ class SettledLoad:
     """What a load does to one snapshot: checked, and ready for the write protocol."""
 
     load: StagedLoad
-    work: Edits | StagedFragments
+    work: Work
     counts: Mapping[TableKey, RowCounts] = field(default_factory=dict)
     """Of every table with rows in the input."""
     repeated: tuple[str, ...] = ()
@@ -126,7 +126,9 @@ def _settle_new_rows(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> Se
         )
         for key, table in load.tables.items()
     }
-    return SettledLoad(load, StagedFragments(files, reads=judgement.reads), counts)
+    # To replace rows is a decision about those that the caller has seen.
+    on_conflict = OnConflict.RAISE if is_overwrite else OnConflict.PREPARE_AGAIN
+    return SettledLoad(load, Work(files, judgement.reads, on_conflict), counts)
 
 
 def _look_up(load: StagedLoad, snapshot: Snapshot) -> Judgement:
@@ -168,7 +170,7 @@ def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
         differs = differing(rows, found.select(rows.column_names))
         changes = TableChanges(rows.filter(differs))
         there = found.filter(pc.is_in(found[ID], value_set=changes.ids)).select(PLACE)
-        edits[key] = TableEdit(changes, there, made_for=dataset.ref)
+        edits[key] = TableEdit(changes, there, base=dataset.ref)
         counts[key] = RowCounts(
             inserted=changes.upserts.num_rows - there.num_rows,
             updated=there.num_rows,
@@ -183,7 +185,8 @@ def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
     # Rows that equal what is there depend on it too.
     reads = judgement.reads | load.tables.keys()
     repeated = _repeated(load, snapshot, counts, lambda key: edits[key].changes.upserts)
-    return SettledLoad(load, Edits(edits, reads=reads), counts, repeated)
+    work = Work(edits, reads, OnConflict.PREPARE_AGAIN)
+    return SettledLoad(load, work, counts, repeated)
 
 
 def last_of_each(ids: pa.Array) -> np.ndarray:
@@ -222,9 +225,10 @@ def _merge_scratch_files(
             upserted.discard_files()
         load.discard_files()
         raise refusal
-    work = StagedFragments(
+    work = Work(
         {key: upserted.work for key, upserted in upserts.items()},
         reads=judgement.reads | load.tables.keys(),
+        on_conflict=OnConflict.PREPARE_AGAIN,
     )
     counts = {key: upserted.counts for key, upserted in upserts.items()}
     repeated = _repeated(load, snapshot, counts, lambda key: upserts[key].sample())

@@ -37,7 +37,7 @@ from omnigraph.store.datasets import (
     write_fragments,
 )
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.stage import Replacement
+from omnigraph.write.work import Replacement
 
 __all__ = ["Upserted", "upsert"]
 
@@ -122,7 +122,7 @@ class Upserted:
     def work(self) -> Replacement:
         addresses = [np.empty(0, np.uint64), *(part.addresses for part in self.parts)]
         return Replacement(
-            made_for=self.made_for,
+            base=self.made_for,
             fragments=tuple(file.fragment for part in self.parts for file in part.files),
             addresses=np.concatenate(addresses),
             inserted=sum(part.inserted for part in self.parts),

@@ -1,0 +1,208 @@
+"""The work of one commit, as a value, and the writers that prepare it.
+
+A writer looks at one snapshot and says what its commit is to do to each table, and what it saw to
+decide so. Nothing moves before the work is staged: a writer may be asked again at a later snapshot,
+and its earlier work is then forgotten.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from omnigraph.base.ids import BranchName, CommitId, TableKey
+from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.commits import CommitKind
+from omnigraph.store.datasets import PLACE
+from omnigraph.store.snapshot import Snapshot
+from omnigraph.store.transactions import CreateIndex, DatasetRef, Rewrite
+
+__all__ = [
+    "CommitNote",
+    "OnConflict",
+    "Replacement",
+    "Replay",
+    "StagedFiles",
+    "TableEdit",
+    "TableWork",
+    "Target",
+    "Upkeep",
+    "Work",
+    "Writer",
+]
+
+
+class OnConflict(Enum):
+    """What to do when a table that the preparation saw has changed since."""
+
+    PREPARE_AGAIN = "prepare_again"
+    """The work is a function of the snapshot: mutations of every kind, loads that append or merge,
+    upkeep. It is prepared once more, with everyone else kept out, so it comes after the others."""
+    RAISE = "raise"
+    """The work is what a caller decided on an older view: overwriting loads, branch merges."""
+
+
+# What is done to one table ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TableEdit:
+    """Rows in memory that one table gains or loses, and the places of those that they replace."""
+
+    changes: TableChanges
+    there: pa.Table
+    """The places (`datasets.PLACE`) of those of the changed ids that the table holds."""
+    base: DatasetRef
+    """The version that the places are about."""
+
+    @property
+    def is_empty(self) -> bool:
+        return self.changes.is_empty
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFiles:
+    """Rows of one table that `datasets.write_fragments` has already written."""
+
+    mode: Literal["append", "overwrite"]
+    fragments: tuple[str, ...]
+    row_count: int
+    written_at: str
+    """The `uri` they were written with: `Snapshot.staging_uri`."""
+
+    @property
+    def base(self) -> None:
+        """New rows name no place in any version."""
+
+    @property
+    def is_empty(self) -> bool:
+        # To overwrite with nothing empties the table: that is something.
+        return self.mode == "append" and not self.fragments
+
+
+@dataclass(frozen=True, eq=False)
+class Replacement:
+    """Rows of one table in files already, some of them in the place of rows that are there."""
+
+    base: DatasetRef
+    """The version that the addresses are about."""
+    fragments: tuple[str, ...]
+    """Rows that replace others come first and name their row ids."""
+    addresses: NDArray[np.uint64]
+    """Where the rows lie that are replaced."""
+    inserted: int
+    written_at: str
+    """The `uri` they were written with: `Snapshot.staging_uri`."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.fragments
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """Other files for the same rows of one table: a compaction, or an index."""
+
+    base: DatasetRef
+    """The version that the files are of, on a line of the branch's own."""
+    operation: Rewrite | CreateIndex
+
+    @property
+    def is_empty(self) -> bool:
+        return False
+
+
+TableWork = TableEdit | StagedFiles | Replacement | Upkeep
+"""Each knows whether it `is_empty`, and its `base`: the version that it fits; None: it fits any."""
+
+
+# What one commit does -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a commit is to do to each table, and what that depends on."""
+
+    tables: Mapping[TableKey, TableWork]
+    reads: frozenset[TableKey] | None
+    """The tables that it depends on beside those it changes; None: it depends on every table."""
+    on_conflict: OnConflict
+
+    def fits(self, snapshot: Snapshot) -> bool:
+        """Whether the rows that it names lie where it says; a compaction puts them elsewhere."""
+        return all(
+            work.base is None or work.base == snapshot.tables[key].ref
+            for key, work in self.tables.items()
+        )
+
+
+# Who prepares it, where it goes and what it says of itself ----------------------------------------
+
+W_co = TypeVar("W_co", bound=Work, covariant=True)
+
+
+class Writer(Protocol[W_co]):
+    """Prepares the work of one commit: a mutation, a load, a merge, an upkeep."""
+
+    waits_first: bool = False
+    """True if it prepares quickly. It then waits for the other writers of this process before it
+    prepares and not after, so that it seldom prepares in vain."""
+
+    def is_done(self) -> bool:
+        """True if its commit is already on the branch, so that there is nothing left to write.
+
+        It is asked before the first preparation, and again with all other writers kept out.
+        """
+        return False
+
+    def prepare(self, snapshot: Snapshot) -> W_co:
+        """Read, check, and write heavy files; move nothing.
+
+        It is asked a second time, with all other writers kept out, if the first work no longer fits
+        and may be prepared again.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Replay(Writer[Work]):
+    """Makes known changes to the rows that it finds."""
+
+    changes: ChangeSet
+    on_conflict: OnConflict = OnConflict.RAISE
+
+    def prepare(self, snapshot: Snapshot) -> Work:
+        tables = {}
+        for entity in snapshot.catalog.entities:
+            if (changes := self.changes.tables.get(entity.table_key)) is not None:
+                dataset = snapshot.dataset(entity)
+                there = dataset.rows_of(changes.ids).select(PLACE)
+                tables[entity.table_key] = TableEdit(changes, there, base=dataset.ref)
+        return Work(tables, self.changes.reads, self.on_conflict)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The branch to write, and what the caller knows of it."""
+
+    branch: BranchName
+    if_commit: CommitId | None = None
+    """Write only if the branch shows the rows of this commit."""
+    seen: Snapshot | None = field(default=None, repr=False)
+    """The head by which the caller has decided: a change since then is a conflict. None: the head
+    that the writer finds first."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitNote:
+    """What the commit will say of itself."""
+
+    kind: CommitKind
+    actor: str | None = None
+    message: str | None = None
+    merged_parent: CommitId | None = None
+    extra: Mapping[str, str] = field(default_factory=dict)
