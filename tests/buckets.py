@@ -4,8 +4,9 @@ Apart from `places`, which starts the server: a child that only opens a graph ne
 """
 
 import os
+from pathlib import Path
 
-from omnigraph.store.root import BucketAccess
+from omnigraph.store.location import BucketAccess, Location, graph_location
 
 ENDPOINT = "OMNIGRAPH_TEST_S3"
 BUCKET = "graphs"
@@ -33,3 +34,8 @@ def bucket_access() -> BucketAccess:
         endpoint=os.environ.get(ENDPOINT),
         allows_http=True,
     )
+
+
+def location_of(place: Path | str | Location) -> Location:
+    """A place of a test, with the way to it."""
+    return graph_location(str(place), bucket_access())

@@ -18,9 +18,9 @@ import pytest
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import LOCKS
-from omnigraph.store.objects import Objects, objects_at
-from omnigraph.store.root import BucketRoot, DiskRoot, graph_root
-from tests.buckets import BUCKET, CARELESS, ENDPOINT, bucket_access
+from omnigraph.store.location import DiskLocation
+from omnigraph.store.objects import Objects
+from tests.buckets import BUCKET, CARELESS, ENDPOINT, location_of
 
 # A program of its own: what it takes to be a server is no part of a test run.
 SERVER = Path(__file__).with_name("s3_server.py")
@@ -68,7 +68,7 @@ def copied(source: str, target: str) -> str:
 
 def moved(source: str, target: str) -> str:
     """The same, and nothing is left at the first place."""
-    if isinstance(root := graph_root(source), DiskRoot):
+    if isinstance(root := location_of(source), DiskLocation):
         Path(target).parent.mkdir(parents=True, exist_ok=True)
         root.path.rename(target)
         return target
@@ -79,9 +79,7 @@ def moved(source: str, target: str) -> str:
 
 
 def _objects(place: str) -> Objects:
-    root = graph_root(place)
-    options = bucket_access().options(root.bucket) if isinstance(root, BucketRoot) else None
-    return objects_at(str(root), Durability.RELAXED, options)
+    return location_of(place).objects(Durability.RELAXED)
 
 
 def let_leases_end(store: GraphStore) -> None:

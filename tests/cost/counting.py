@@ -10,9 +10,10 @@ from omnigraph.base.clock import SystemClock
 from omnigraph.store.datasets import Datasets
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.location import DiskLocation
 from omnigraph.store.objects import DiskObjects
-from omnigraph.store.root import DiskRoot
 from omnigraph.store.storage import Storage
+from tests.buckets import location_of
 
 Calls = Counter[str]
 
@@ -35,7 +36,7 @@ class CountedObjects(DiskObjects):
 
 class CountedDatasets(Datasets):
     def __init__(self, root: Path, calls: Calls) -> None:
-        super().__init__(str(root), Durability.RELAXED)
+        super().__init__(location_of(root), Durability.RELAXED)
         self._calls = calls
 
     def __getattribute__(self, name: str) -> Any:
@@ -64,7 +65,7 @@ def counted_store(place: Path, *, without_fences: bool = False) -> tuple[GraphSt
     """A cold handle of the graph, and the calls it will have made."""
     calls: Calls = Counter()
     clock = SystemClock()
-    storage = Storage.at(DiskRoot(place), clock=clock, durability=Durability.RELAXED)
+    storage = Storage.at(DiskLocation(place), clock=clock, durability=Durability.RELAXED)
     storage = replace(
         storage, objects=CountedObjects(place, calls), datasets=CountedDatasets(place, calls)
     )

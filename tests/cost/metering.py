@@ -15,8 +15,9 @@ from omnigraph.store.datasets import Dataset, DatasetRef, Datasets
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import MANIFEST
-from omnigraph.store.root import DiskRoot
+from omnigraph.store.location import DiskLocation
 from omnigraph.store.storage import Storage
+from tests.buckets import location_of
 
 
 @dataclass
@@ -39,7 +40,7 @@ class MeteredDataset(Dataset):
 
 class MeteredDatasets(Datasets):
     def __init__(self, root: Path, meter: Meter) -> None:
-        super().__init__(str(root), Durability.RELAXED)
+        super().__init__(location_of(root), Durability.RELAXED)
         self._meter = meter
 
     def open(self, ref: DatasetRef) -> Dataset:
@@ -53,6 +54,6 @@ class MeteredDatasets(Datasets):
 def metered_graph(place: Path) -> tuple[Graph, Meter]:
     """A cold handle of the graph, and the meter of what it reads."""
     meter, clock = Meter(), SystemClock()
-    storage = Storage.at(DiskRoot(place), clock=clock, durability=Durability.RELAXED)
+    storage = Storage.at(DiskLocation(place), clock=clock, durability=Durability.RELAXED)
     storage = replace(storage, datasets=MeteredDatasets(place, meter))
     return Graph(GraphStore(storage, clock=clock), settings=Settings()), meter

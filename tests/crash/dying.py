@@ -21,20 +21,20 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import Datasets, write_fragments
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.location import BucketLocation, DiskLocation, location_at
 from omnigraph.store.objects import DiskObjects, Objects
-from omnigraph.store.root import BucketRoot, DiskRoot, graph_root
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import DatasetRef, StagedTransaction
 from omnigraph.write.recover import recover_all
 from omnigraph.write.upkeep import SCATTERED_FRAGMENTS, Compaction, Indexing
 from omnigraph.write.work import CommitNote, OnConflict, StagedFiles, Target, Work
 from omnigraph.write.writer import write
+from tests.buckets import location_of
 from tests.crash.faulty import store_of
 from tests.store_contract.builders import (
     PERSON,
     Prepared,
     changes,
-    datasets_at,
     knows,
     load,
     make_store,
@@ -172,7 +172,7 @@ def scatter(store: GraphStore, named: dict[str, int], faults: Faults = NEVER) ->
             for name, age in named.items()
             for rows in [people(**{name: age})]
             for fragment in write_fragments(
-                uri, iter(rows.to_batches()), rows.schema, options=snapshot.options
+                location_at(uri, snapshot.options), iter(rows.to_batches()), rows.schema
             )
         ]
         staged = StagedFiles("append", tuple(files), len(named), uri)
@@ -286,7 +286,7 @@ class Life:
 
 class MortalDatasets(Datasets):
     def __init__(self, place: Path | str, life: Life) -> None:
-        super().__init__(str(place), Durability.RELAXED, options=datasets_at(place).options)
+        super().__init__(location_of(place), Durability.RELAXED)
         self._life = life
 
     def land(self, staged: StagedTransaction) -> DatasetRef:
@@ -312,8 +312,8 @@ class MortalObjects(DiskObjects):
 
 
 class MortalBucketObjects(BucketObjects):
-    def __init__(self, root: BucketRoot, life: Life) -> None:
-        super().__init__(BucketObjects.at(root, datasets_at(str(root)).options or {})._store)
+    def __init__(self, root: BucketLocation, life: Life) -> None:
+        super().__init__(BucketObjects.at(root.bucket, root.key, root.options)._store)
         self._life = life
 
     def delete(self, name: str) -> None:
@@ -321,9 +321,9 @@ class MortalBucketObjects(BucketObjects):
 
 
 def mortal_store(place: Path | str, life: Life) -> GraphStore:
-    match graph_root(str(place)):
-        case DiskRoot(path=path):
+    match location_of(place):
+        case DiskLocation(path=path):
             objects: Objects = MortalObjects(path, life)
-        case BucketRoot() as root:
+        case BucketLocation() as root:
             objects = MortalBucketObjects(root, life)
     return store_of(place, objects=objects, datasets=MortalDatasets(place, life))

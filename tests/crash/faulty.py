@@ -9,10 +9,9 @@ from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import FENCE_TIMEOUT_S, GraphStore
 from omnigraph.store.lease import LEASE_S
 from omnigraph.store.objects import Objects
-from omnigraph.store.root import graph_root
 from omnigraph.store.storage import Storage
 from omnigraph.store.upgrade import LADDER, Ladder
-from tests.buckets import bucket_access
+from tests.buckets import location_of
 
 
 def store_of(
@@ -28,10 +27,9 @@ def store_of(
     """The graph at a place, relaxed, with the given parts instead of the usual ones."""
     clock = clock or SystemClock()
     usual = Storage.at(
-        graph_root(str(place)),
+        location_of(place),
         clock=clock,
         durability=Durability.RELAXED,
-        access=bucket_access(),
         lease_s=lease_s,
     )
     storage = replace(usual, objects=objects or usual.objects, datasets=datasets or usual.datasets)

@@ -11,7 +11,7 @@ from omnigraph.store.audit import RecoveryAction
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import RECOVERY
-from omnigraph.store.root import DiskRoot
+from omnigraph.store.location import DiskLocation
 from omnigraph.write.recover import recover_all
 from tests.crash.dying import HIRED, SCENARIOS, Life, Scenario, graph_of, mortal_store
 from tests.graph.people import write_ndjson
@@ -26,7 +26,7 @@ LEFT_NO_NOTE = {Failpoint.AFTER_STAGE, Failpoint.AFTER_DISARM}
 
 def assert_settled(store: GraphStore, scenario: Scenario, point: Failpoint) -> None:
     """The outcome is whole, nothing waits for recovery, the log says what was done."""
-    is_on_disk = isinstance(store.root, DiskRoot)
+    is_on_disk = isinstance(store.root, DiskLocation)
     is_old = point in (ROLLED_BACK if is_on_disk else ROLLED_BACK_IN_A_BUCKET)
     assert contents(store, scenario.branch) == (scenario.old if is_old else scenario.new)
     if scenario.kind in (CommitKind.OPTIMIZE, CommitKind.INDEX):  # no content could tell

@@ -16,6 +16,7 @@ from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import RECOVERY
 from omnigraph.store.transactions import Append, DatasetRef, Restore, StagedTransaction
 from omnigraph.write.recover import recover_all
+from tests.buckets import location_of
 from tests.crash.dying import OLD, SCENARIOS, compact
 from tests.crash.faulty import store_of
 from tests.places import let_leases_end
@@ -23,7 +24,6 @@ from tests.store_contract.builders import (
     PERSON,
     changes,
     contents,
-    datasets_at,
     knows,
     open_store,
     people,
@@ -166,7 +166,7 @@ class Disturbed(Datasets):
     """While a table of nodes lands, someone who has lost lands on it too."""
 
     def __init__(self, place: str, when: str) -> None:
-        super().__init__(place, Durability.RELAXED, options=datasets_at(place).options)
+        super().__init__(location_of(place), Durability.RELAXED)
         self._when = when
 
     def land(self, staged: StagedTransaction) -> DatasetRef:

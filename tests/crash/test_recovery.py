@@ -21,6 +21,7 @@ from omnigraph.store.transactions import Append, DatasetRef, StagedTransaction, 
 from omnigraph.write.recover import RECOVERY_ACTOR, recover_all
 from omnigraph.write.sidecar import sidecars
 from tests import places
+from tests.buckets import location_of
 from tests.crash.dying import OLD, SCENARIOS, Life, Scenario, mortal_store
 from tests.crash.faulty import store_of
 from tests.places import let_leases_end
@@ -249,7 +250,7 @@ class FailingDatasets(Datasets):
     """Datasets of which some calls fail a number of times."""
 
     def __init__(self, root: str, *, landings: int = 0, audits: int = 0, is_late: bool = False):
-        super().__init__(root, Durability.RELAXED)
+        super().__init__(location_of(root), Durability.RELAXED)
         self._landings, self._audits, self._is_late = landings, audits, is_late
 
     def land(self, staged: StagedTransaction) -> DatasetRef:

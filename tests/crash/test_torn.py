@@ -22,6 +22,7 @@ from omnigraph.store.audit import RecoveryAction
 from omnigraph.store.datasets.lance_values import open_handle
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import AUDIT, MANIFEST, RECOVERY, table_path
+from omnigraph.store.location import Location
 from omnigraph.store.objects import DiskObjects
 from omnigraph.write.recover import recover_all
 from tests.crash.dying import OLD, SCENARIOS
@@ -181,9 +182,9 @@ def failing_open(number: int, code: int) -> Iterator[Failing]:
             reason = f"{os.strerror(code)} (os error {code})"
             raise StorageFailed(doing="open", path=what, reason=reason)
 
-    def opened(uri: str, *arguments: Any, **options: Any) -> Any:
-        refuse(uri)
-        return open_handle(uri, *arguments, **options)
+    def opened(location: Location, *arguments: Any) -> Any:
+        refuse(str(location))
+        return open_handle(location, *arguments)
 
     def got(objects: DiskObjects, name: str) -> bytes | None:
         refuse(name)
@@ -282,12 +283,13 @@ def test_a_version_that_can_not_be_read_is_an_error_and_not_an_old_answer(
     store = EDIT.graph(tmp_path)
     EDIT.write(store, NEVER)
 
-    def refused(uri: str, version: int | None = None, *arguments: Any, **options: Any) -> Any:
+    def refused(location: Location, version: int | None = None, *arguments: Any) -> Any:
         """As where a writer's files may not be read by others."""
         newest = newest_file(store, MANIFEST)
-        if MANIFEST in uri and version in (None, 2**64 - 1 - int(newest.stem)):
-            raise StorageFailed(doing="open", path=uri, reason="Permission denied (os error 13)")
-        return open_handle(uri, version, *arguments, **options)
+        if MANIFEST in str(location) and version in (None, 2**64 - 1 - int(newest.stem)):
+            reason = "Permission denied (os error 13)"
+            raise StorageFailed(doing="open", path=str(location), reason=reason)
+        return open_handle(location, version, *arguments)
 
     monkeypatch.setattr("omnigraph.store.datasets.collection.open_handle", refused)
     with pytest.raises(StorageFailed, match="Permission denied"):

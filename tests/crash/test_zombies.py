@@ -27,6 +27,7 @@ from omnigraph.store.transactions import DatasetRef, StagedTransaction
 from omnigraph.write.recover import recover
 from omnigraph.write.sidecar import sidecars
 from omnigraph.write.work import OnConflict
+from tests.buckets import location_of
 from tests.crash.dying import OLD, SCENARIOS, Contents
 from tests.crash.faulty import store_of
 from tests.places import let_leases_end
@@ -34,7 +35,6 @@ from tests.processes import PATIENCE_S
 from tests.store_contract.builders import (
     changes,
     contents,
-    datasets_at,
     knows,
     open_store,
     people,
@@ -163,7 +163,7 @@ def test_what_had_not_landed_when_it_was_undone_never_lands(bucket: str, scenari
         recover(store, held)
     for table in sidecar.tables:
         with pytest.raises(LandingRefused):
-            Unlooking(bucket, options=store.datasets.options).land(table.transaction)
+            Unlooking(store.root).land(table.transaction)
     assert_healthy(store, SCENARIOS[scenario].old)
 
 
@@ -171,7 +171,7 @@ class Troubled(Datasets):
     """A bucket that fails once while nodes land, when something else happens too."""
 
     def __init__(self, place: str, meanwhile: Callable[[], object]) -> None:
-        super().__init__(place, options=datasets_at(place).options)
+        super().__init__(location_of(place))
         self._meanwhile = [meanwhile]
 
     def land(self, staged: StagedTransaction) -> DatasetRef:
@@ -204,7 +204,7 @@ class ForksLate(Datasets):
     """Stands still when it is about to fork."""
 
     def __init__(self, place: str, pauses: Pauses) -> None:
-        super().__init__(place, options=datasets_at(place).options)
+        super().__init__(location_of(place))
         self._pauses = pauses
 
     def fork(self, source: DatasetRef, name: str) -> DatasetRef:

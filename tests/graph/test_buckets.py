@@ -9,10 +9,8 @@ from omnigraph import Graph
 from omnigraph.base.errors import ArgumentInvalid, ConstraintViolated, StorageFailed, StoreUnfit
 from omnigraph.engine.settings import Settings
 from omnigraph.pipeline.spark.session import Spark
-from omnigraph.store.durability import Durability
-from omnigraph.store.objects import objects_at
-from omnigraph.store.root import BucketAccess
-from tests.buckets import BUCKET, CARELESS, bucket_access, bucket_variables
+from omnigraph.store.location import BucketAccess
+from tests.buckets import BUCKET, CARELESS, bucket_variables, location_of
 from tests.graph.people import QUERIES, SCHEMA, write_ndjson
 from tests.surfaces.cli import CommandLine
 
@@ -97,17 +95,14 @@ def test_a_load_on_spark_writes_into_the_bucket(bucket: str, tmp_path: Path, spa
 
 
 def names_in(place: str) -> list[str]:
-    objects = objects_at(place, Durability.FSYNC, bucket_access().options(BUCKET))
+    objects = location_of(place).objects()
     return list(objects.walk(""))
 
 
 def test_where_conditions_are_ignored_a_graph_is_read_and_never_written(bucket: str) -> None:
     Graph.init(bucket, SCHEMA).mutate(FOUNDING)
     careless = bucket.replace(BUCKET, CARELESS)
-    good, bad = (
-        objects_at(place, Durability.FSYNC, bucket_access().options(BUCKET))
-        for place in (bucket, careless)
-    )
+    good, bad = (location_of(place).objects() for place in (bucket, careless))
     for name in good.walk(""):
         bad.put(name, good.get(name) or b"")
     assert staff(Graph.open(careless, read_only=True)) == ONE

@@ -19,6 +19,7 @@ from omnigraph.store.arrow import table_schema
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import Dataset, read_fragment_columns
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.location import location_at
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import CommitNote, Replacement, StagedFiles, Target
 from omnigraph.write.writer import write
@@ -116,7 +117,7 @@ class World:
         files = settled.work.tables[entity.table_key]
         assert isinstance(files, StagedFiles | Replacement)
         columns = table_schema(entity).names
-        return read_fragment_columns(files.written_at, files.fragments, columns)
+        return read_fragment_columns(location_at(files.written_at), files.fragments, columns)
 
     @property
     def snapshot(self) -> Snapshot:

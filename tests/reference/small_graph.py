@@ -15,6 +15,7 @@ from omnigraph.store.datasets import Datasets
 from omnigraph.store.durability import Durability
 from omnigraph.store.layout import table_path
 from omnigraph.store.snapshot import Snapshot
+from tests.buckets import location_of
 from tests.reference.naive import Entity, PlainGraph
 
 
@@ -32,7 +33,7 @@ def plain_graph(catalog: Catalog, rows: Mapping[str, Sequence[Entity]]) -> Plain
 
 def stored(graph: PlainGraph, root: Path) -> Snapshot:
     """The same graph as tables, pinned as a first commit would pin them."""
-    datasets = Datasets(str(root), Durability.RELAXED)
+    datasets = Datasets(location_of(root), Durability.RELAXED)
     rows = {**graph.nodes, **graph.edges}
     commit = Commit(
         id=CommitId("0" * 26),

@@ -17,7 +17,7 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import DatasetRef, Datasets, EditCounts, write_fragments
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.root import BucketRoot, Root, graph_root
+from omnigraph.store.location import Location, location_at
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import Update
 from omnigraph.write.work import (
@@ -30,7 +30,7 @@ from omnigraph.write.work import (
     Writer,
 )
 from omnigraph.write.writer import Written, write
-from tests.buckets import bucket_access
+from tests.buckets import bucket_access, location_of
 
 Row = Mapping[str, Any]
 
@@ -63,15 +63,13 @@ def make_store(place: Path | str, durability: Durability = Durability.RELAXED) -
     )
 
 
-def open_store(place: Path | str | Root) -> GraphStore:
+def open_store(place: Path | str | Location) -> GraphStore:
     return GraphStore.open(str(place), durability=Durability.RELAXED, access=bucket_access())
 
 
 def datasets_at(place: Path | str) -> Datasets:
     """Datasets without a graph."""
-    root = graph_root(str(place))
-    options = bucket_access().options(root.bucket) if isinstance(root, BucketRoot) else None
-    return Datasets(str(place), Durability.RELAXED, options=options)
+    return Datasets(location_of(place), Durability.RELAXED)
 
 
 def staged_edit(
@@ -156,7 +154,7 @@ def staged(snapshot: Snapshot, entity: EntityType, rows: pa.Table, mode: Any) ->
     """Rows written as files beside the table, as a load's tasks do."""
     uri = snapshot.staging_uri(entity)
     batches = iter(rows.to_batches())
-    fragments = write_fragments(uri, batches, rows.schema, options=snapshot.options)
+    fragments = write_fragments(location_at(uri, snapshot.options), batches, rows.schema)
     return StagedFiles(mode, tuple(fragments), rows.num_rows, uri)
 
 

@@ -15,8 +15,8 @@ from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import BRANCH_NAMES, GraphStore
 from omnigraph.store.layout import ADDRESS, MANIFEST
+from omnigraph.store.location import DiskLocation, graph_location
 from omnigraph.store.objects import DiskObjects
-from omnigraph.store.root import DiskRoot, graph_root
 from omnigraph.store.storage import Storage
 from tests.places import copied
 from tests.store_contract.builders import (
@@ -60,7 +60,7 @@ def directory(tmp_path: Path) -> Path:
 def alias_of(place: Path, alias: Path) -> GraphStore:
     """The graph under an address that can't be told to be another's, as a second mount of it."""
     alias.symlink_to(place)
-    storage = Storage.at(DiskRoot(alias), clock=SystemClock(), durability=Durability.RELAXED)
+    storage = Storage.at(DiskLocation(alias), clock=SystemClock(), durability=Durability.RELAXED)
     return GraphStore(storage, clock=SystemClock())
 
 
@@ -87,7 +87,7 @@ def outlive(store: GraphStore) -> None:
 def test_every_spelling_of_a_place_is_one_root(
     directory: Path, spelling: Callable[[Path], str]
 ) -> None:
-    assert graph_root(spelling(directory)) == DiskRoot(directory / "real" / "g")
+    assert graph_location(spelling(directory)) == DiskLocation(directory / "real" / "g")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_root_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     for address in (f"{tmp_path}/loop/g", f"{tmp_path}/a?b", f"{tmp_path}/a\0b"):
         with pytest.raises(Exception, match="graph") as refused:
-            graph_root(address)
+            graph_location(address)
         assert getattr(refused.value, "code", None) == "invalid_argument"
 
 
@@ -169,7 +169,7 @@ def test_a_graph_is_brought_here_only_when_no_writer_is_inside(tmp_path: Path) -
     forked(store)
     alias_of(tmp_path / "g", tmp_path / "alias")
     hasty = GraphStore(
-        Storage.at(DiskRoot(tmp_path / "alias"), clock=SystemClock()),
+        Storage.at(DiskLocation(tmp_path / "alias"), clock=SystemClock()),
         clock=SystemClock(),
         fence_timeout_s=0.05,
     )
@@ -189,7 +189,7 @@ class Unwritable(DiskObjects):
 
 
 def unwritable(place: Path) -> GraphStore:
-    usual = Storage.at(DiskRoot(place), clock=SystemClock(), durability=Durability.RELAXED)
+    usual = Storage.at(DiskLocation(place), clock=SystemClock(), durability=Durability.RELAXED)
     return GraphStore(replace(usual, objects=Unwritable(place)), clock=SystemClock())
 
 

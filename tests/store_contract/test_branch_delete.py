@@ -151,7 +151,7 @@ def test_files_that_can_not_be_removed_are_in_nobodys_way(
     store: GraphStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     place = Path(str(store.root))
-    stuck = store_of(place, datasets=StuckDatasets(str(place), Durability.RELAXED))
+    stuck = store_of(place, datasets=StuckDatasets(store.root, Durability.RELAXED))
     stuck.delete_branch(WORK)
     assert "team/work stay" in caplog.text
     assert len(forks(store)) == 2

@@ -145,15 +145,15 @@ def test_scratch_files_hold_every_column_and_are_no_part_of_the_table(datasets: 
     album = NodeType(TypeId(8), TypeName("Album"), (picture,), key=())
     schema = table_schema(album)
     ref = datasets.create("nodes/album", schema)
-    uri = datasets.uri(ref.path, ref.branch)
+    location = datasets.location(ref.path, ref.branch)
     rows = pa.table([["a", "b"], [b"p" * 70_000, None]], schema=schema)
-    scratch = write_scratch(uri, iter(rows.to_batches()), schema, options=datasets.options)
-    read = read_fragment_columns(uri, [scratch], schema.names, options=datasets.options)
+    scratch = write_scratch(location, iter(rows.to_batches()), schema)
+    read = read_fragment_columns(location, [scratch], schema.names)
     assert read.cast(schema).equals(rows)
     assert datasets.open_newest(ref.path, ref.branch).row_count == 0
-    discard_fragments(uri, [scratch], options=datasets.options)
+    discard_fragments(location, [scratch])
     with pytest.raises(StorageFailed):
-        read_fragment_columns(uri, [scratch], schema.names, options=datasets.options)
+        read_fragment_columns(location, [scratch], schema.names)
 
 
 def test_a_staged_change_is_invisible_until_it_lands(datasets: Datasets) -> None:
@@ -218,23 +218,23 @@ def test_notes_tell_whose_transaction_made_each_version(datasets: Datasets) -> N
 
 def test_files_can_be_read_and_discarded_before_any_version_names_them(datasets: Datasets) -> None:
     ref = create(datasets, people(ada=1))
-    uri, options = datasets.uri(ref.path, ref.branch), datasets.options
+    location = datasets.location(ref.path, ref.branch)
     rows = people(bob=2, eve=3)
-    fragments = write_fragments(uri, iter(rows.to_batches()), rows.schema, options=options)
-    read = read_fragment_columns(uri, fragments, ["age", "id"], options=options)
+    fragments = write_fragments(location, iter(rows.to_batches()), rows.schema)
+    read = read_fragment_columns(location, fragments, ["age", "id"])
     assert read.to_pydict() == {"age": [2, 3], "id": ["bob", "eve"]}
     assert content(datasets, ref) == {"ada": 1}
     append = datasets.stage(ref, Append(tuple(fragments)), {})
     assert datasets.has_files_of(append)
-    discard_fragments(uri, fragments, options=options)
+    discard_fragments(location, fragments)
     assert not datasets.has_files_of(append)
 
 
 def test_no_batches_give_no_fragments_and_an_empty_column(datasets: Datasets) -> None:
     ref = create(datasets)
-    uri, options = datasets.uri(ref.path, ref.branch), datasets.options
-    assert write_fragments(uri, iter([]), table_schema(PERSON), options=options) == []
-    read = read_fragment_columns(uri, [], ["id"], options=options)
+    location = datasets.location(ref.path, ref.branch)
+    assert write_fragments(location, iter([]), table_schema(PERSON)) == []
+    read = read_fragment_columns(location, [], ["id"])
     assert read.to_pydict() == {"id": []}
 
 
@@ -305,14 +305,14 @@ def test_files_written_beside_the_source_can_be_adopted_by_a_fork(datasets: Data
     rows = pa.table(
         {"id": ["small", "large"], "image": [b"x", b"y" * 300_000]}, schema=table_schema(wide)
     )
-    written_at = datasets.uri(source.path, None)
+    written_at = datasets.location(source.path, None)
     batches = iter(rows.to_batches())
-    fragments = tuple(write_fragments(written_at, batches, rows.schema, options=datasets.options))
+    fragments = tuple(write_fragments(written_at, batches, rows.schema))
     fork = datasets.fork(source, "b.01.02")
-    datasets.adopt(fragments, written_at=written_at, ref=fork)
+    datasets.adopt(fragments, written_at=str(written_at), ref=fork)
     landed = datasets.land(datasets.stage(fork, Append(fragments), {}))
     # The originals may be swept away as unused.
-    discard_fragments(written_at, fragments, options=datasets.options)
+    discard_fragments(written_at, fragments)
     assert datasets.open(landed).scan(["id", "image"]).to_pydict() == rows.to_pydict()
 
 

@@ -19,7 +19,6 @@ from omnigraph.base.failpoints import Crash
 from omnigraph.store.bucket import BucketObjects
 from omnigraph.store.fence import Fences, FileFences, Hold
 from omnigraph.store.lease import LeaseFences
-from omnigraph.store.root import BucketRoot
 from tests.buckets import CARELESS, bucket_access
 from tests.processes import PATIENCE_S, wait_until
 
@@ -260,8 +259,7 @@ class IgnoresTags(BucketObjects):
 def test_a_bucket_that_ignores_the_conditions_of_a_put_is_refused(
     s3: str, clock: HeldClock
 ) -> None:
-    root = BucketRoot(CARELESS, "g")
-    careless = BucketObjects.at(root, bucket_access().options(root.bucket))
+    careless = BucketObjects.at(CARELESS, "g", bucket_access().options(CARELESS))
     with pytest.raises(StoreUnfit, match="ignores If-None-Match"):
         leases(careless, clock).require()
     with pytest.raises(StoreUnfit, match="ignores If-Match"):

@@ -22,9 +22,8 @@ from omnigraph.store.datasets import Datasets
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import GRAPH, table_path
-from omnigraph.store.objects import objects_at
 from omnigraph.store.transactions import DatasetRef
-from tests.buckets import CARELESS, bucket_access
+from tests.buckets import CARELESS, location_of
 from tests.store_contract.builders import (
     CATALOG,
     KNOWS,
@@ -33,7 +32,6 @@ from tests.store_contract.builders import (
     ages,
     changes,
     contents,
-    datasets_at,
     knows,
     load,
     make_store,
@@ -152,7 +150,7 @@ def test_an_init_that_fails_leaves_the_bucket_as_it_was(
 def test_what_is_no_graph_can_not_be_opened(
     place: str, there: dict[str, bytes], error: type[OmnigraphError]
 ) -> None:
-    objects = objects_at(place, Durability.RELAXED, datasets_at(place).options)
+    objects = location_of(place).objects(Durability.RELAXED)
     for name, data in there.items():
         objects.put(name, data)
     with pytest.raises(error):
@@ -163,7 +161,7 @@ def test_no_graph_is_made_in_a_bucket_that_ignores_the_conditions_of_puts(s3: st
     place = f"s3://{CARELESS}/new"
     with pytest.raises(StoreUnfit, match=f"{place} can't be written safely"):
         make_store(place)
-    objects = objects_at(place, Durability.FSYNC, bucket_access().options(CARELESS))
+    objects = location_of(place).objects()
     assert list(objects.walk("")) == []
 
 
@@ -289,7 +287,7 @@ def test_an_init_that_fails_after_its_graph_was_replaced_leaves_what_another_mad
         def meanwhile(datasets: Datasets) -> None:
             patched.undo()
             # Someone is told that its making did not finish, removes it and makes it again.
-            objects = objects_at(place, Durability.RELAXED, datasets.options)
+            objects = location_of(place).objects(Durability.RELAXED)
             for name in list(objects.walk("")):
                 objects.delete(name)
             for folder in ("nodes", "__manifest", "_schemas", "__locks"):
@@ -307,7 +305,7 @@ def test_an_init_that_fails_after_its_graph_was_replaced_leaves_what_another_mad
 def test_an_init_that_fails_leaves_the_files_of_others(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    objects = objects_at(place, Durability.RELAXED, datasets_at(place).options)
+    objects = location_of(place).objects(Durability.RELAXED)
 
     class Disturbed(FullDisk):
         def create(self, path: str, schema: pa.Schema, rows: pa.Table | None = None) -> DatasetRef:

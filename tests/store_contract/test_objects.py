@@ -7,16 +7,17 @@ import pytest
 from omnigraph.base.errors import StorageFailed
 from omnigraph.store.bucket import _said
 from omnigraph.store.durability import Durability
-from omnigraph.store.objects import DiskObjects, Objects, objects_at
-from tests.buckets import BUCKET, bucket_access
+from omnigraph.store.location import DiskLocation
+from omnigraph.store.objects import DiskObjects, Objects
+from tests.buckets import location_of
 
 
 @pytest.fixture(params=[*Durability, "s3"])
 def objects(tmp_path: Path, request: pytest.FixtureRequest) -> Objects:
     if request.param == "s3":
         place = request.getfixturevalue("bucket")
-        return objects_at(place, Durability.FSYNC, bucket_access().options(BUCKET))
-    return objects_at(str(tmp_path), request.param)
+        return location_of(place).objects()
+    return DiskLocation(tmp_path).objects(request.param)
 
 
 def test_an_object_is_what_was_put_last(objects: Objects) -> None:
@@ -101,8 +102,7 @@ def test_a_name_that_can_not_be_looked_at_is_a_storage_failure_and_not_absent(
 
 
 def test_a_bucket_that_is_not_there_is_a_storage_failure_that_says_so(s3: str) -> None:
-    options = bucket_access().options("not-there")
-    objects = objects_at("s3://not-there/g", Durability.FSYNC, options)
+    objects = location_of("s3://not-there/g").objects()
     with pytest.raises(StorageFailed, match="write x failed: The specified bucket does not exist"):
         objects.put("x", b"")
     with pytest.raises(StorageFailed, match="list a failed: The specified bucket does not exist"):

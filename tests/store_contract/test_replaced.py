@@ -12,11 +12,10 @@ from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import LOCKS
-from omnigraph.store.objects import objects_at
+from tests.buckets import location_of
 from tests.store_contract.builders import (
     changes,
     contents,
-    datasets_at,
     knows,
     make_store,
     open_store,
@@ -40,7 +39,7 @@ def expected(names: list[str]) -> tuple[dict[str, int], set[str]]:
 
 
 def everything(place: str) -> dict[str, bytes]:
-    objects = objects_at(place, Durability.RELAXED, datasets_at(place).options)
+    objects = location_of(place).objects(Durability.RELAXED)
     return {name: objects.get(name) or b"" for name in objects.walk("")}
 
 
@@ -48,14 +47,14 @@ def clear(place: str) -> None:
     if "://" not in place:
         shutil.rmtree(place)
         return
-    objects = objects_at(place, Durability.RELAXED, datasets_at(place).options)
+    objects = location_of(place).objects(Durability.RELAXED)
     for name in list(objects.walk("")):
         objects.delete(name)
 
 
 def put_back(place: str, backup: dict[str, bytes]) -> None:
     clear(place)
-    objects = objects_at(place, Durability.RELAXED, datasets_at(place).options)
+    objects = location_of(place).objects(Durability.RELAXED)
     for name, data in backup.items():
         if not name.startswith(LOCKS):
             objects.put(name, data)

@@ -15,6 +15,7 @@ from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import MANIFEST
 from omnigraph.store.transactions import SetMetadata, Update
 from omnigraph.store.upgrade import STAMP, Ladder
+from tests.buckets import location_of
 from tests.crash.faulty import store_of
 from tests.store_contract.builders import (
     changes,
@@ -128,7 +129,7 @@ def test_an_older_omnigraph_is_told_to_upgrade_even_while_it_runs(place: Path) -
 
 
 def test_a_stamp_that_is_no_number_is_a_storage_failure(place: Path) -> None:
-    datasets = Datasets(str(place), Durability.RELAXED)
+    datasets = Datasets(location_of(place), Durability.RELAXED)
     base = datasets.open_newest(MANIFEST, None).ref
     datasets.land(datasets.stage(base, SetMetadata(((STAMP, "many"),)), {}))
     with pytest.raises(StorageFailed, match="stamp is b'many'"):

@@ -22,6 +22,7 @@ from omnigraph.store.transactions import CreateIndex, DatasetRef, Rewrite
 from omnigraph.write.upkeep import SCATTERED_FRAGMENTS, Compaction, Indexing
 from omnigraph.write.work import CommitNote, Replay, Target, Work
 from omnigraph.write.writer import UPKEEP_ACTOR, write
+from tests.buckets import location_of
 from tests.crash.faulty import store_of
 from tests.store_contract.builders import (
     KNOWS,
@@ -78,7 +79,7 @@ STEPS = st.lists(st.sampled_from([compact, index]) | EDIT, min_size=3, max_size=
 def test_look_ups_agree_with_a_dictionary_through_edits_compactions_and_indexes(
     tmp_path_factory: pytest.TempPathFactory, steps: list[object]
 ) -> None:
-    datasets = Datasets(str(tmp_path_factory.mktemp("graph")), Durability.RELAXED)
+    datasets = Datasets(location_of(tmp_path_factory.mktemp("graph")), Durability.RELAXED)
     ref, model = datasets.create("nodes/p", table_schema(PERSON)), dict[str, int]()
     for step in steps:
         if isinstance(step, tuple):
@@ -107,7 +108,7 @@ def test_look_ups_agree_with_a_dictionary_through_edits_compactions_and_indexes(
 def test_any_text_is_found_as_an_id_with_an_index_or_without(
     tmp_path_factory: pytest.TempPathFactory, ids: set[str]
 ) -> None:
-    datasets = Datasets(str(tmp_path_factory.mktemp("graph")), Durability.RELAXED)
+    datasets = Datasets(location_of(tmp_path_factory.mktemp("graph")), Durability.RELAXED)
     rows = [{"id": id_, "name": id_, "age": 1} for id_ in sorted(ids)]
     bare = datasets.create("nodes/p", table_schema(PERSON), rows_of(PERSON, rows))
     for ref in (bare, index(datasets, bare)):
@@ -132,7 +133,7 @@ def scattered(datasets: Datasets, count: int = 6) -> DatasetRef:
 
 @pytest.fixture
 def datasets(tmp_path: Path) -> Datasets:
-    return Datasets(str(tmp_path), Durability.RELAXED)
+    return Datasets(location_of(tmp_path), Durability.RELAXED)
 
 
 def test_a_compaction_is_one_version_that_keeps_row_ids_and_who_wrote_them(
@@ -286,7 +287,7 @@ def test_a_write_stands_even_if_the_compaction_after_it_fails(
 ) -> None:
     monkeypatch.setattr("omnigraph.write.upkeep.SCATTERED_FRAGMENTS", 1)
     make_store(tmp_path)
-    store = store_of(tmp_path, datasets=NoRoomToCompact(str(tmp_path), Durability.RELAXED))
+    store = store_of(tmp_path, datasets=NoRoomToCompact(location_of(tmp_path), Durability.RELAXED))
     for number in range(3):
         assert put(store, changes(people=people(**{f"p{number}": 1})))
     assert "stays scattered: compact" in caplog.text

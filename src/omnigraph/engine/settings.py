@@ -8,7 +8,7 @@ from pathlib import Path
 
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.read.tables.cold_lookups import TraversalMode
-from omnigraph.store.root import BucketAccess
+from omnigraph.store.location import BucketAccess
 
 __all__ = ["LOAD_ENGINES", "Settings"]
 

@@ -87,7 +87,7 @@ class Branches:
         self._resolved = listed
         if name not in listed:
             if not self._datasets.is_there(MANIFEST):
-                raise GraphMissing(self._datasets.root)
+                raise GraphMissing(str(self._datasets.root))
             self._datasets.require_same_graph()
             raise BranchMissing(branch=name, known=tuple(listed))
         return listed[name]

@@ -17,7 +17,6 @@ from obstore.store import ObjectStore, S3Store
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.base.process import claim_process
-from omnigraph.store.root import BucketRoot
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -45,12 +44,12 @@ class BucketObjects:
         self._store = store
 
     @classmethod
-    def at(cls, root: BucketRoot, options: Mapping[str, str]) -> "BucketObjects":
-        with _failures("reach", str(root)):
+    def at(cls, bucket: str, prefix: str, options: Mapping[str, str]) -> "BucketObjects":
+        with _failures("reach", f"s3://{bucket}/{prefix}".rstrip("/")):
             return cls(
                 S3Store(
-                    root.bucket,
-                    prefix=root.prefix or None,
+                    bucket,
+                    prefix=prefix or None,
                     config=dict(options),  # type: ignore[arg-type]  # a plain mapping of the same
                     retry_config={"retry_timeout": timedelta(seconds=RETRY_S)},
                 )

@@ -7,66 +7,58 @@ the bucket for the bytes that are read and no others, so a range of a large obje
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from omnigraph.base.errors import StorageFailed
-from omnigraph.store.root import bucket_and_key
+from omnigraph.store.location import BucketLocation
 
 if TYPE_CHECKING:
-    from omnigraph.store.bucket import BucketObjects, ObjectState
+    from omnigraph.store.bucket import BucketObjects
 
-__all__ = ["BucketFile", "files_below", "in_bucket", "look_at", "open_file"]
-
-SCHEME = "s3://"
+__all__ = ["BucketFile", "files_below", "look_at", "open_file"]
 
 
 @dataclass(frozen=True, slots=True)
 class BucketFile:
-    uri: str
+    location: BucketLocation
     size: int
     tag: str
     """Another one for other bytes."""
 
 
-def in_bucket(path: str) -> bool:
-    return path.startswith(SCHEME)
+def look_at(location: BucketLocation) -> BucketFile | None:
+    """The file there; None where there is none."""
+    with _addressed(location):
+        state = _objects(location).look_at(location.key) if location.key else None
+    return None if state is None else BucketFile(location, state.size, state.tag)
 
 
-def look_at(uri: str, options: dict[str, str]) -> BucketFile | None:
-    """The file of this address; None where there is none."""
-    _, key = bucket_and_key(uri)
-    with _addressed(uri):
-        state = _objects(uri, options).look_at(key) if key and not key.endswith("/") else None
-    return None if state is None else _file(uri, state)
-
-
-def files_below(uri: str, options: dict[str, str]) -> Iterator[BucketFile]:
-    """Every file whose key begins with that of the address and a slash, in a disk's order."""
-    bucket, key = bucket_and_key(uri)
-    with _addressed(uri):
-        found = [*_objects(uri, options).states(key.rstrip("/"))]
+def files_below(location: BucketLocation) -> Iterator[BucketFile]:
+    """Every file whose key begins with that of the location and a slash, in a disk's order."""
+    with _addressed(location):
+        found = [*_objects(location).states(location.key)]
     for state in sorted(found, key=lambda state: state.name.split("/")):
-        yield _file(f"{SCHEME}{bucket}/{state.name}", state)
+        yield BucketFile(replace(location, key=state.name), state.size, state.tag)
 
 
-def open_file(uri: str, options: dict[str, str], *, buffer_bytes: int) -> BinaryIO:
+def open_file(location: BucketLocation, *, buffer_bytes: int) -> BinaryIO:
     """The file, open for reading; `buffer_bytes` are asked for at once, 0: what is read.
 
     Raises `FileNotFoundError` where there is none.
     """
-    found = look_at(uri, options)
+    found = look_at(location)
     if found is None:
-        raise FileNotFoundError(uri)
-    raw = _OpenFile(_objects(uri, options), uri, found.size)
+        raise FileNotFoundError(str(location))
+    raw = _OpenFile(_objects(location), location, found.size)
     return io.BufferedReader(raw, buffer_bytes) if buffer_bytes else cast(BinaryIO, raw)
 
 
 class _OpenFile(io.RawIOBase):
-    def __init__(self, objects: "BucketObjects", uri: str, size: int) -> None:
+    def __init__(self, objects: "BucketObjects", location: BucketLocation, size: int) -> None:
         super().__init__()
         self._objects = objects
-        self._uri = uri
+        self._location = location
         self._size = size
         self._position = 0
 
@@ -88,28 +80,24 @@ class _OpenFile(io.RawIOBase):
         end = min(self._position + len(buffer), self._size)
         if end <= self._position:
             return 0
-        with _addressed(self._uri):
-            data = self._objects.read_range(bucket_and_key(self._uri)[1], self._position, end)
+        with _addressed(self._location):
+            data = self._objects.read_range(self._location.key, self._position, end)
         buffer[: len(data)] = data
         self._position += len(data)
         return len(data)
 
 
 @contextmanager
-def _addressed(uri: str) -> Iterator[None]:
+def _addressed(location: BucketLocation) -> Iterator[None]:
     """A bucket that refuses is told by the whole address: it is not the graph's."""
     try:
         yield
     except StorageFailed as error:
-        raise StorageFailed(doing=error.doing, path=uri, reason=error.reason) from error
+        raise replace(error, path=str(location)) from error
 
 
-def _file(uri: str, state: "ObjectState") -> BucketFile:
-    return BucketFile(uri, state.size, state.tag)
-
-
-def _objects(uri: str, options: dict[str, str]) -> "BucketObjects":
+def _objects(location: BucketLocation) -> "BucketObjects":
+    """All objects of the bucket: the key of a single one is no prefix."""
     from omnigraph.store.bucket import BucketObjects  # a disk needs no client of S3
-    from omnigraph.store.root import BucketRoot
 
-    return BucketObjects.at(BucketRoot(bucket_and_key(uri)[0], prefix=""), options)
+    return BucketObjects.at(location.bucket, "", location.options)

@@ -39,8 +39,8 @@ from omnigraph.store.commits import Commit, CommitKind, History, TableChange
 from omnigraph.store.durability import Durability
 from omnigraph.store.fence import Hold
 from omnigraph.store.layout import ADDRESS, GRAPH, MANIFEST, table_path
+from omnigraph.store.location import BucketAccess, graph_location
 from omnigraph.store.manifest import CommitRow, Manifest, ManifestMoved, ManifestState, TableEntry
-from omnigraph.store.root import BucketAccess, graph_root
 from omnigraph.store.schemas import Schemas
 from omnigraph.store.snapshot import Snapshot, tables_at
 from omnigraph.store.storage import Storage
@@ -117,7 +117,7 @@ class GraphStore:
     ) -> "GraphStore":
         """Make an empty graph with this schema, in a place where nothing is."""
         clock = clock or SystemClock()
-        storage = Storage.at(graph_root(uri), clock=clock, durability=durability, access=access)
+        storage = Storage.at(graph_location(uri, access), clock=clock, durability=durability)
         is_new = storage.make_room()
         store = cls(storage, clock=clock)
         mark = json.dumps({"id": clock.ulid()}).encode()
@@ -143,7 +143,7 @@ class GraphStore:
         access: BucketAccess | None = None,
     ) -> "GraphStore":
         clock = clock or SystemClock()
-        storage = Storage.at(graph_root(uri), clock=clock, durability=durability, access=access)
+        storage = Storage.at(graph_location(uri, access), clock=clock, durability=durability)
         store = cls(storage, clock=clock)
         if store.objects.get(GRAPH) is None:
             raise GraphMissing(uri)

@@ -183,7 +183,7 @@ class Manifest:
             wanted = pc.field("object_id") == f"{COMMIT}:{known.head}"
             cold = list(found.cold)
             if not cold or not dataset.scan([], predicate=wanted, fragment_ids=cold).num_rows:
-                raise GraphReplaced(self._datasets.root)
+                raise GraphReplaced(str(self._datasets.root))
         return found
 
     def commits(self, state: ManifestState) -> tuple[CommitRow, ...]:

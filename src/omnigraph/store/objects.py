@@ -13,9 +13,8 @@ from typing import Protocol
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.store.durability import Disk, Durability
-from omnigraph.store.root import BucketRoot, DiskRoot, root_at
 
-__all__ = ["DiskObjects", "Objects", "SwappableObjects", "objects_at"]
+__all__ = ["DiskObjects", "Objects", "SwappableObjects"]
 
 # A name that is never shown: a half-written object is nobody's.
 UNFINISHED = ".unfinished-"
@@ -79,17 +78,6 @@ class SwappableObjects(Objects, Protocol):
         may be None although the bytes are there: who must know looks at them.
         """
         ...
-
-
-def objects_at(root: str, durability: Durability, options: dict[str, str] | None = None) -> Objects:
-    """What lies under an address. Of a bucket, `options` say how to reach it."""
-    match root_at(root):
-        case DiskRoot(path=path):
-            return DiskObjects(path, durability)
-        case BucketRoot() as bucket:
-            from omnigraph.store.bucket import BucketObjects  # a disk needs no client of S3
-
-            return BucketObjects.at(bucket, options or {})
 
 
 class DiskObjects:

@@ -48,12 +48,12 @@ class Snapshot:
     def staging_uri(self, entity: EntityType) -> str:
         """Where a load writes the files of new rows of this type (`datasets.write_fragments`)."""
         ref = self.tables[entity.table_key].ref
-        return self._datasets.uri(ref.path, ref.branch)
+        return str(self._datasets.location(ref.path, ref.branch))
 
     @property
     def options(self) -> dict[str, str] | None:
         """What a process elsewhere needs beside an address to reach it; None on a disk."""
-        return self._datasets.options
+        return self._datasets.root.options
 
 
 def tables_at(

@@ -1,7 +1,7 @@
 """What a graph is kept in: its objects, its datasets, and the fences around its writers.
 
-The only module that tells a disk from a bucket for the rest of the store. All three parts look at
-the same root; taking one of them from elsewhere is for tests that make it fail.
+All three parts look at the same root; taking one of them from elsewhere is for tests that make it
+fail.
 """
 
 from contextlib import suppress
@@ -23,8 +23,8 @@ from omnigraph.store.layout import (
     SCHEMAS,
 )
 from omnigraph.store.lease import LEASE_S, PROBE, LeaseFences
-from omnigraph.store.objects import DiskObjects, Objects
-from omnigraph.store.root import BucketAccess, BucketRoot, DiskRoot, Root
+from omnigraph.store.location import BucketLocation, DiskLocation, Location
+from omnigraph.store.objects import Objects
 
 __all__ = ["Storage"]
 
@@ -34,7 +34,7 @@ MADE_FIRST = (MANIFEST, AUDIT, SCHEMAS, LOCKS, NODES, EDGES, ADDRESS)
 
 @dataclass(frozen=True)
 class Storage:
-    root: Root
+    root: Location
     objects: Objects
     datasets: Datasets
     fences: Fences
@@ -42,37 +42,25 @@ class Storage:
     @classmethod
     def at(
         cls,
-        root: Root,
+        root: Location,
         *,
         clock: Clock,
         durability: Durability = Durability.FSYNC,
-        access: BucketAccess | None = None,
         lease_s: float = LEASE_S,
     ) -> "Storage":
         match root:
-            case DiskRoot(path=path):
-                return cls(
-                    root,
-                    objects=DiskObjects(path, durability),
-                    datasets=Datasets(str(root), durability),
-                    fences=FileFences(path),
-                )
-            case BucketRoot(bucket=bucket):
-                from omnigraph.store.bucket import BucketObjects  # a disk needs no client of S3
-
-                options = (access or BucketAccess()).options(bucket)
-                objects = BucketObjects.at(root, options)
-                return cls(
-                    root,
-                    objects=objects,
-                    datasets=Datasets(str(root), options=options),
-                    fences=LeaseFences(objects, clock, place=str(root), lease_s=lease_s),
-                )
+            case DiskLocation(path=path):
+                objects = root.objects(durability)
+                return cls(root, objects, Datasets(root, durability), FileFences(path))
+            case BucketLocation():
+                leased = root.objects()
+                fences = LeaseFences(leased, clock, place=str(root), lease_s=lease_s)
+                return cls(root, leased, Datasets(root), fences)
 
     def make_room(self) -> bool:
         """Make sure that nothing is there; True if a directory had to be made."""
         match self.root:
-            case DiskRoot(path=path):
+            case DiskLocation(path=path):
                 try:
                     path.mkdir(parents=True)
                     return True
@@ -83,7 +71,7 @@ class Storage:
                 except OSError as error:
                     reason = error.strerror or str(error)
                     raise StorageFailed(doing="create", path=str(path), reason=reason) from error
-            case BucketRoot():
+            case BucketLocation():
                 # The probe of a making that failed before it began: nothing is there.
                 if any(name != PROBE for name in self.objects.walk("")):
                     raise AlreadyInitialized(str(self.root))
@@ -101,7 +89,7 @@ class Storage:
                 self._clear()
                 self.objects.delete(GRAPH)
             match self.root:
-                case DiskRoot(path=path) if is_new:
+                case DiskLocation(path=path) if is_new:
                     path.rmdir()
                 case _:
                     pass
@@ -116,7 +104,7 @@ class Storage:
     def settle(self, durability: Durability) -> None:
         """Make the name of a new root survive a power cut."""
         match self.root:
-            case DiskRoot(path=path):
+            case DiskLocation(path=path):
                 Disk(path.parent, durability).sync_name(path)
-            case BucketRoot():
+            case BucketLocation():
                 pass

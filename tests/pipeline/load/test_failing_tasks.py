@@ -26,6 +26,7 @@ from omnigraph.pipeline.staging import receipts as account_module
 from omnigraph.pipeline.staging.receipts import NamedTask
 from omnigraph.pipeline.staging.stage import Keeping, Share, StageJob, stage_pieces
 from omnigraph.store.layout import GRAPH, STAGING
+from omnigraph.store.location import location_at
 from tests.pipeline.spark.clusters import (
     Driver,
     Server,
@@ -210,7 +211,7 @@ def stage_elsewhere(uri: str, source: str) -> None:
         keeping=Keeping.FILES,
     )
     size = Path(source).stat().st_size
-    pieces = [(LineRange(source, source, 0, size),)]
+    pieces = [(LineRange(source, location_at(source), 0, size),)]
     spark_there().run(pieces, partial(stage_pieces, job), doing="staging")
 
 

@@ -31,9 +31,7 @@ from omnigraph.pipeline.sources.files import find_files
 from omnigraph.pipeline.sources.lines import lines_before, read_range
 from omnigraph.pipeline.sources.pieces import LineRange
 from omnigraph.pipeline.spark.session import Spark
-from omnigraph.store.bucket import BucketObjects
-from omnigraph.store.root import graph_root
-from tests.buckets import BUCKET, bucket_access
+from tests.buckets import BUCKET, bucket_access, location_of
 from tests.pipeline.world import CATALOG
 
 SCHEMA = """
@@ -65,7 +63,7 @@ class Inputs:
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
-        self._objects = BucketObjects.at(graph_root(uri), bucket_access().options(BUCKET))  # type: ignore[arg-type]  # it is one
+        self._objects = location_of(uri).objects()
 
     def put(self, files: Mapping[str, bytes]) -> None:
         for name, data in files.items():
@@ -73,7 +71,7 @@ class Inputs:
 
     def found(self, source: str) -> list[str]:
         found = find_objects(f"{self.uri}/{source}", form=None, access=bucket_access())
-        return [file.path.removeprefix(f"{self.uri}/") for file in found]
+        return [file.file.removeprefix(f"{self.uri}/") for file in found]
 
 
 @pytest.fixture
@@ -111,9 +109,9 @@ def test_any_way_of_cutting_an_object_gives_the_same_lines_each_once(
     inputs: Inputs, data: bytes, size: int
 ) -> None:
     inputs.put({"in.jsonl": data})
-    options = bucket_access().options(BUCKET)
+    location = location_of(inputs.uri) / "in.jsonl"
     pieces = [
-        LineRange("", f"{inputs.uri}/in.jsonl", start, min(start + size, len(data)), options)
+        LineRange("", location, start, min(start + size, len(data)))
         for start in range(0, len(data), size)
     ]
     read = b""

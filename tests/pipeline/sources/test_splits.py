@@ -20,6 +20,7 @@ from omnigraph.pipeline.sources.files import find_files, stem_of
 from omnigraph.pipeline.sources.lines import lines_before, read_range
 from omnigraph.pipeline.sources.pieces import LineRange
 from omnigraph.pipeline.sources.plan import pack
+from omnigraph.store.location import DiskLocation, location_at
 from tests.pipeline.world import CATALOG
 
 BOM = b"\xef\xbb\xbf"
@@ -35,7 +36,7 @@ in_one_place = settings(suppress_health_check=[HealthCheck.function_scoped_fixtu
 def ranges_of(path: Path, size: int) -> list[LineRange]:
     total = path.stat().st_size
     return [
-        LineRange(path.name, str(path), start, min(start + size, total))
+        LineRange(path.name, DiskLocation(path), start, min(start + size, total))
         for start in range(0, total, size)
     ]
 
@@ -183,7 +184,7 @@ def test_tasks_hold_every_piece_once_in_order_and_about_as_much_as_asked(
     sizes: list[int], task_bytes: int
 ) -> None:
     pieces = [
-        LineRange(f"{number}.jsonl", "", start, min(start + task_bytes, size))
+        LineRange(f"{number}.jsonl", location_at(""), start, min(start + task_bytes, size))
         for number, size in enumerate(sizes)
         for start in range(0, size, task_bytes)
     ]
@@ -222,9 +223,9 @@ def test_an_input_that_is_dealt_again_is_the_same_in_as_many_tasks_as_suit(
 
 def test_a_file_that_vanished_or_can_not_be_read_is_a_typed_error(tmp_path: Path) -> None:
     with pytest.raises(FileMissing):
-        read_range(LineRange("in.jsonl", str(tmp_path / "gone"), 0, 10))
+        read_range(LineRange("in.jsonl", DiskLocation(tmp_path / "gone"), 0, 10))
     with pytest.raises(StorageFailed, match="directory"):
-        read_range(LineRange("in.jsonl", str(tmp_path), 0, 10))
+        read_range(LineRange("in.jsonl", DiskLocation(tmp_path), 0, 10))
 
 
 def test_a_line_without_end_is_refused_before_it_fills_the_memory(
@@ -234,5 +235,5 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory(
     path = tmp_path / "in.jsonl"
     path.write_bytes(b"x" * 500)
     with pytest.raises(LimitExceeded, match=r"in\.jsonl"):
-        read_range(LineRange("in.jsonl", str(path), 0, 10))
-    assert read_range(LineRange("in.jsonl", str(path), 10, 500)) == b""
+        read_range(LineRange("in.jsonl", DiskLocation(path), 0, 10))
+    assert read_range(LineRange("in.jsonl", DiskLocation(path), 10, 500)) == b""

@@ -33,6 +33,7 @@ from omnigraph.pipeline.staging import receipts as account_module
 from omnigraph.pipeline.staging.receipts import NamedTask, name_tasks, stage_task
 from omnigraph.pipeline.staging.stage import Share, StageJob, stage_pieces
 from omnigraph.store.layout import GRAPH, STAGING
+from omnigraph.store.location import location_at
 from tests.pipeline.world import edge, node, text
 from tests.processes import PATIENCE_S
 
@@ -469,5 +470,7 @@ def whole_input(place: Place) -> tuple[StageJob, NamedTask]:
         now_ms=0,
     )
     file, size = str(place.source), place.source.stat().st_size
-    tasks = name_tasks(job, [(LineRange(file, file, 0, size),)], schema_hash=snapshot.schema_hash)
+    tasks = name_tasks(
+        job, [(LineRange(file, location_at(file), 0, size),)], schema_hash=snapshot.schema_hash
+    )
     return job, tasks[0]

@@ -65,8 +65,7 @@ def readable(
     catalog = _catalog(store, branch, from_)
     for name, frame in frames.items():
         check_frame(name, started.schema_of(frame), catalog=catalog, mapping=mapping)
-    uri = f"{store.root}/{new_folder()}"
-    return land_frames(started, frames, uri=uri, options=store.datasets.options), session
+    return land_frames(started, frames, location=store.root / new_folder()), session
 
 
 def _catalog(store: GraphStore, branch: BranchName, from_: BranchName | None) -> Catalog:

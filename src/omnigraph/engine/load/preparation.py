@@ -17,7 +17,7 @@ from omnigraph.engine.load.bad_rows import BadRows, open_for
 from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.root import BucketAccess
+from omnigraph.store.location import BucketAccess
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.sidecar import has_sidecars
 from omnigraph.write.work import Work, Writer

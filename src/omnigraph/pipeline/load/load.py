@@ -41,7 +41,7 @@ from omnigraph.pipeline.staging.stage import (
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.durability import Durability
 from omnigraph.store.layout import GRAPH
-from omnigraph.store.objects import objects_at
+from omnigraph.store.location import location_at
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["LoadMode", "LoadedTable", "Phases", "StagedLoad", "TaskNote", "stage_load"]
@@ -189,7 +189,7 @@ def stage_load(
     size = planned.size
     uris = {e.table_key: snapshot.staging_uri(e) for e in snapshot.catalog.entities}
     keeping = _keeping(mode, runner, size, may_reject=quarantine is not None)
-    graph = objects_at(root, Durability.RELAXED, snapshot.options).get(GRAPH)
+    graph = location_at(root, snapshot.options).objects(Durability.RELAXED).get(GRAPH)
     assert graph is not None, "a graph is where it was opened"
     job = StageJob(
         snapshot.catalog,

@@ -27,6 +27,7 @@ from omnigraph.pipeline.staging.quarantine import Quarantine, Rejected, rejected
 from omnigraph.pipeline.staging.stage import StagedFile, write_rows
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import read_fragment_columns
+from omnigraph.store.location import location_at
 
 __all__ = ["quarantine_faults", "take_out"]
 
@@ -135,7 +136,8 @@ def _files_without(
 def _rewrite(job: _RewriteJob, rewrite: _Rewrite) -> tuple[StagedFile, ...]:
     schema = table_schema(job.entity)
     fragments = [rewrite.file.fragment]
-    rows = read_fragment_columns(job.uri, fragments, schema.names, options=job.options)
+    location = location_at(job.uri, job.options)
+    rows = read_fragment_columns(location, fragments, schema.names)
     left = _held_without(rows, rewrite.out).cast(schema)
     if not left.num_rows:
         return ()

@@ -43,6 +43,7 @@ from omnigraph.store.datasets import (
     RowSet,
     read_fragment_columns,
 )
+from omnigraph.store.location import location_at
 
 __all__ = [
     "CommittedRows",
@@ -94,7 +95,8 @@ class StagedRows:
 
     def read(self, columns: Sequence[str]) -> tuple[pa.Table, np.ndarray]:
         """The rows that count, and their places."""
-        rows = read_fragment_columns(self.uri, [self.fragment], columns, options=self.options)
+        location = location_at(self.uri, self.options)
+        rows = read_fragment_columns(location, [self.fragment], columns)
         places = np.arange(self.first_place, self.first_place + rows.num_rows)
         if not len(self.out):
             return rows, places
@@ -115,7 +117,7 @@ class CommittedRows:
     """Rows that the load replaces."""
 
     def open(self) -> Dataset:
-        return Datasets(self.root, options=self.options).open(self.ref)
+        return Datasets(location_at(self.root, self.options)).open(self.ref)
 
 
 KeySource = StagedRows | CommittedRows

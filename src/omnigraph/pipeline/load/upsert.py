@@ -36,6 +36,7 @@ from omnigraph.store.datasets import (
     with_row_ids,
     write_fragments,
 )
+from omnigraph.store.location import location_at
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import Replacement
 
@@ -104,11 +105,10 @@ class Upserted:
         table = self.table
         first = next(file for part in self.parts for file in part.files)
         batches = fragment_batches(
-            table.uri,
+            location_at(table.uri, table.options),
             first.fragment,
             compared_columns(table.entity),
             batch_rows=SAMPLE_ROWS,
-            options=table.options,
         )
         return pa.Table.from_batches([next(batches)])
 
@@ -156,8 +156,8 @@ class Upserted:
         discard(self.table.uri, fragments, self.table.options)
 
     def _ids(self, fragments: Sequence[str]) -> pa.ChunkedArray:
-        uri, options = self.table.uri, self.table.options
-        return read_fragment_columns(uri, fragments, [ID], options=options)[ID]
+        location = location_at(self.table.uri, self.table.options)
+        return read_fragment_columns(location, fragments, [ID])[ID]
 
 
 def upsert(runner: Runner, load: StagedLoad, table: LoadedTable, snapshot: Snapshot) -> Upserted:
@@ -198,7 +198,7 @@ def _write_changes(job: UpsertJob, scratch: int, matches: pa.Table) -> Written:
     number = scratch // FILE
     schema = table_schema(job.entity)
     staged = read_fragment_columns(
-        job.uri, [job.files[number].fragment], schema.names, options=job.options
+        location_at(job.uri, job.options), [job.files[number].fragment], schema.names
     )
     rows = staged.take(matches["row"]).cast(schema)
     is_known = matches["row_id"].is_valid()
@@ -222,7 +222,7 @@ def _write_changes(job: UpsertJob, scratch: int, matches: pa.Table) -> Written:
 
 def _changed(job: UpsertJob, known: pa.Table, found: pa.Table) -> pa.Array:
     """Which rows differ from the ones that they find."""
-    dataset = Datasets(job.root, options=job.options).open(job.ref)
+    dataset = Datasets(location_at(job.root, job.options)).open(job.ref)
     wanted = row_set(found["row_id"].to_numpy().astype(np.uint64))
     return differing(known, dataset.rows_at(wanted, known.column_names).drop_columns("_rowid"))
 
@@ -230,5 +230,6 @@ def _changed(job: UpsertJob, known: pa.Table, found: pa.Table) -> pa.Array:
 def _written(job: UpsertJob, rows: pa.Table, row_ids: NDArray[np.uint64]) -> tuple[StagedFile, ...]:
     if not rows.num_rows:
         return ()
-    fragments = write_fragments(job.uri, iter(rows.to_batches()), rows.schema, options=job.options)
+    location = location_at(job.uri, job.options)
+    fragments = write_fragments(location, iter(rows.to_batches()), rows.schema)
     return tuple(map(StagedFile.of, with_row_ids(fragments, row_ids)))

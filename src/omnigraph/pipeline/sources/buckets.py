@@ -7,7 +7,7 @@ names in a directory (`files`) holds below a prefix, and `*` in a pattern stays 
 import glob
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from omnigraph.pipeline.sources.files import (
 )
 from omnigraph.pipeline.sources.opening import suffix_of
 from omnigraph.store.bucket_files import BucketFile, files_below, look_at
-from omnigraph.store.root import BucketAccess, bucket_and_key
+from omnigraph.store.location import BucketAccess, BucketLocation, source_location
 
 __all__ = ["InputObject", "find_objects"]
 
@@ -30,50 +30,47 @@ __all__ = ["InputObject", "find_objects"]
 class InputObject:
     """A file of a bucket, or a Lance dataset there."""
 
-    path: str
+    location: BucketLocation
     form: Form
     size: int
-    options: dict[str, str] = field(repr=False, hash=False)
 
     @property
     def file(self) -> str:
-        return self.path
+        return str(self.location)
 
     @property
     def table(self) -> tuple[str, str]:
         """As of a file: an object has one name."""
-        return self.path, ""
+        return self.file, ""
 
 
 def find_objects(source: str, *, form: Form | None, access: BucketAccess) -> Iterator[InputObject]:
     """The files of the source, by name; `form` is that of all of them, whatever their names say."""
-    bucket, key = bucket_and_key(source)
-    options = access.options(bucket)
-    found = look_at(source, options)
+    location = source_location(source, access)
+    found = look_at(location) if not source.endswith("/") else None
     if found is not None:
-        yield _named(found, form, options)
+        yield _named(found, form)
         return
-    pattern = key.rstrip("/").split("/") if key else []
+    pattern = location.key.split("/") if location.key else []
     fixed = [*itertools.takewhile(lambda name: not glob.has_magic(name), pattern)]
-    files = list(files_below(f"s3://{bucket}/{'/'.join(fixed)}", options))
+    files = list(files_below(replace(location, key="/".join(fixed))))
     matched = [(match, file) for file in files if (match := _matched(file, pattern)) is not None]
     if not matched:
         raise FileMissing(path=source)
     for match, group in itertools.groupby(matched, lambda one: one[0]):
         below = [file for _, file in group]
-        if [match] == [file.uri for file in below]:
-            yield _named(below[0], form, options)
+        if [match] == [file.location.key for file in below]:
+            yield _named(below[0], form)
         else:
-            yield from _wanted(match, below, form, options)
+            yield from _wanted(replace(location, key=match), below, form)
 
 
 def _matched(file: BucketFile, pattern: Sequence[str]) -> str | None:
-    """The address that the pattern means: the file's own, or that of a directory it is in."""
-    bucket, key = bucket_and_key(file.uri)
-    names = key.split("/")
+    """The key that the pattern means: the file's own, or that of a directory it is in."""
+    names = file.location.key.split("/")
     for count in range(len(names) + 1):
         if _matches(names[:count], pattern):
-            return "/".join([f"s3://{bucket}", *names[:count]])
+            return "/".join(names[:count])
     return None
 
 
@@ -89,36 +86,43 @@ def _matches(names: Sequence[str], pattern: Sequence[str]) -> bool:
     return is_same and _matches(names[1:], rest)
 
 
-def _named(file: BucketFile, form: Form | None, options: dict[str, str]) -> InputObject:
-    found = form or form_of(Path(file.uri))
+def _named(file: BucketFile, form: Form | None) -> InputObject:
+    found = form or form_of(Path(file.location.name))
     if found is None:
-        raise unreadable(file.uri)
-    return InputObject(file.uri, found, file.size, options)
+        raise unreadable(str(file.location))
+    return InputObject(file.location, found, file.size)
 
 
 def _wanted(
-    directory: str, files: Sequence[BucketFile], form: Form | None, options: dict[str, str]
+    directory: BucketLocation, files: Sequence[BucketFile], form: Form | None
 ) -> Iterator[InputObject]:
     """What programs leave beside data and texts are passed over, as on a disk."""
     mark = f"/{LANCE_VERSIONS}/"
-    datasets = {file.uri.partition(mark)[0] for file in files if mark in file.uri}
+    paths = {_path(file.location): file for file in files}
+    datasets = {path.partition(mark)[0] for path in paths if mark in path}
     wanted: dict[str, InputObject] = {}
-    for file in files:
-        place = next((above for above in _above(file.uri) if above in datasets), file.uri)
-        names = place.removeprefix(directory).split("/")
+    for path, file in paths.items():
+        found = next((above for above in _above(path) if above in datasets), path)
+        names = found.removeprefix(_path(directory)).split("/")
         if any(name.startswith((".", "_")) for name in names):
             continue
-        if place in datasets:
-            size = file.size + (wanted[place].size if place in wanted else 0)
-            wanted[place] = InputObject(place, Form.LANCE, size, options)
-        elif form or form_of(Path(place)) or suffix_of(place) in OTHER_DATA_SUFFIXES:
-            wanted[place] = _named(file, form, options)
+        if found in datasets:
+            size = file.size + (wanted[found].size if found in wanted else 0)
+            dataset = replace(directory, key=found.removeprefix("/"))
+            wanted[found] = InputObject(dataset, Form.LANCE, size)
+        elif form or form_of(Path(found)) or suffix_of(found) in OTHER_DATA_SUFFIXES:
+            wanted[found] = _named(file, form)
     if not wanted:
-        raise FileMissing(path=f"{directory}/*.{{jsonl,csv,parquet}}")
+        raise FileMissing(path=str(directory / "*.{jsonl,csv,parquet}"))
     yield from wanted.values()
 
 
-def _above(uri: str) -> Iterator[str]:
-    """The directories that an address lies in, the outermost first."""
-    parts = uri.split("/")
+def _path(location: BucketLocation) -> str:
+    """The key as a path within the bucket, whose own is empty."""
+    return f"/{location.key}" if location.key else ""
+
+
+def _above(path: str) -> Iterator[str]:
+    """The directories that a path lies in, the outermost first."""
+    parts = path.split("/")
     return ("/".join(parts[:count]) for count in range(1, len(parts)))

@@ -15,8 +15,8 @@ from omnigraph.pipeline.sources.feed import Feed
 from omnigraph.pipeline.sources.opening import Reads, opened
 from omnigraph.pipeline.sources.pieces import InlineTable, LanceRows, RowGroups, ScratchRows
 from omnigraph.pipeline.sources.spilled import data_in
-from omnigraph.store.bucket_files import in_bucket
 from omnigraph.store.datasets import fragment_batches, open_at
+from omnigraph.store.location import DiskLocation
 
 __all__ = [
     "inline_pieces",
@@ -47,28 +47,28 @@ def parquet_schema(source: Reads) -> pa.Schema:
 
 
 def lance_schema(source: Reads) -> pa.Schema:
-    return open_at(source.path, options=source.options).schema
+    return open_at(source.location).schema
 
 
 def parquet_pieces(source: Reads, feed: Feed, *, cut_bytes: int) -> Iterator[RowGroups]:
-    file, path, options = source.file, source.path, source.options
+    file, location = source.file, source.location
     with _parquet(source) as parquet:
         metadata = parquet.metadata
         groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
         sizes = [(group.total_byte_size, group.num_rows) for group in groups]
     for size, first_row, which in _gathered(sizes, cut_bytes):
-        yield RowGroups(file, path, size, first_row, which, feed, options)
+        yield RowGroups(file, location, size, first_row, which, feed)
 
 
 def lance_pieces(source: Reads, feed: Feed, *, cut_bytes: int) -> Iterator[LanceRows]:
-    file, path, options = source.file, source.path, source.options
-    dataset = open_at(path, options=options)
+    file, location = source.file, source.location
+    dataset = open_at(location)
     fragments = dataset.pieces
     per_row = dataset.files.bytes / max(1, dataset.row_count)
     sizes = [(int(fragment.rows * per_row), fragment.rows) for fragment in fragments]
     for size, first_row, which in _gathered(sizes, cut_bytes):
         ids = tuple(fragments[i].id for i in which)
-        yield LanceRows(file, path, size, first_row, dataset.ref.version, ids, feed, options)
+        yield LanceRows(file, location, size, first_row, dataset.ref.version, ids, feed)
 
 
 def inline_pieces(
@@ -92,15 +92,13 @@ def _batches(
         case RowGroups(groups=groups):
             with _parquet(piece) as parquet:
                 yield from parquet.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns)
-        case LanceRows(path=path, version=version, fragments=fragments, options=options):
-            dataset = open_at(path, version, options=options)
+        case LanceRows(location=location, version=version, fragments=fragments):
+            dataset = open_at(location, version)
             yield from dataset.batches(columns, fragment_ids=fragments, batch_rows=BATCH_ROWS)
         case InlineTable(data=data):
             yield from pa.ipc.open_stream(pa.py_buffer(data_in(data)))
-        case ScratchRows(uri=uri, fragment=fragment, options=options):
-            yield from fragment_batches(
-                uri, fragment, columns, batch_rows=BATCH_ROWS, options=options
-            )
+        case ScratchRows(location=location, fragment=fragment):
+            yield from fragment_batches(location, fragment, columns, batch_rows=BATCH_ROWS)
 
 
 def _gathered(
@@ -123,8 +121,8 @@ def _gathered(
 @contextlib.contextmanager
 def _parquet(source: Reads) -> Iterator[pq.ParquetFile]:
     with _reading(source.file):
-        if not in_bucket(source.path):
-            with pq.ParquetFile(source.path) as parquet:
+        if isinstance(source.location, DiskLocation):
+            with pq.ParquetFile(source.location.path) as parquet:
                 yield parquet
             return
         # Parquet knows which bytes it wants: those, many at once, and no others.

@@ -133,7 +133,7 @@ def read_header(piece: ReadsAll) -> tuple[TextTable | None, int]:
     """The columns that the first record names, and how many bytes it takes; None if none is."""
     head = _head(piece)
     body = head.removeprefix(BYTE_ORDER_MARK)
-    delimiter = "\t" if ".tsv" in Path(piece.path.lower()).suffixes else ","
+    delimiter = "\t" if ".tsv" in Path(piece.location.name.lower()).suffixes else ","
     records = _records(body, delimiter, first=0, first_line=0)
     named = np.flatnonzero(~records.is_blank)
     if not len(body) or not len(named):
@@ -153,21 +153,21 @@ def csv_pieces(
     source: ReadsAll, layout: TextTable, feed: Feed, *, header_bytes: int, cut_bytes: int
 ) -> Iterator[CsvRange | CsvFile]:
     """The file's records, in ranges of about `cut_bytes`."""
-    file, path, size, options = source.file, source.path, source.size, source.options
-    if is_packed(path):
-        yield CsvFile(file, path, size, layout, feed, options)
+    file, location, size = source.file, source.location, source.size
+    if is_packed(location.name):
+        yield CsvFile(file, location, size, layout, feed)
         return
     with opened(source) as stream:
         line = stream.read(header_bytes).count(b"\n")
     if size - header_bytes <= cut_bytes:
         if size > header_bytes:
-            yield CsvRange(file, path, header_bytes, size, line, layout, feed, options)
+            yield CsvRange(file, location, header_bytes, size, line, layout, feed)
         return
     start = header_bytes
     chunks = _chunks(source, start, size, step=min(CHUNK_BYTES, cut_bytes))
     for block in _blocks(chunks, layout.delimiter, file, block_bytes=cut_bytes):
         end = start + len(block)
-        yield CsvRange(file, path, start, end, line, layout, feed, options)
+        yield CsvRange(file, location, start, end, line, layout, feed)
         start, line = end, line + block.count(b"\n")
 
 
@@ -303,7 +303,7 @@ def _one_by_one(
 
 def _head(piece: ReadsAll) -> bytes:
     """The first bytes of a file, unpacked: one more than a header may take."""
-    if not is_packed(piece.path):
+    if not is_packed(piece.location.name):
         with opened(piece) as file:
             return file.read(HEADER_BYTES + 1)
     head = b""

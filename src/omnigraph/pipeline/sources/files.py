@@ -15,6 +15,7 @@ from pathlib import Path
 
 from omnigraph.base.errors import ArgumentInvalid, FileMissing, Unsupported
 from omnigraph.pipeline.sources.opening import PACKED_SUFFIXES, naming, suffix_of
+from omnigraph.store.location import DiskLocation
 
 __all__ = [
     "LANCE_VERSIONS",
@@ -82,24 +83,21 @@ class InputFile:
         return _as_text(self.name)
 
     @property
-    def path(self) -> str:
-        return str(Path(self.name).absolute())
-
-    @property
-    def options(self) -> None:
-        """A disk needs none."""
+    def location(self) -> DiskLocation:
+        """Absolute: a worker's working directory is not the driver's."""
+        return DiskLocation(Path(self.name).absolute())
 
     @property
     def size(self) -> int:
         with naming(self.file):
-            return Path(self.path).stat().st_size
+            return self.location.path.stat().st_size
 
     @property
     def table(self) -> tuple[str, str]:
         """What makes two names one input. The rows of a table are of the type that it is named
         like, so a file with two such names is two tables."""
         stem = "" if self.form is Form.JSONL else stem_of(self.name)
-        return os.path.realpath(self.path), stem
+        return os.path.realpath(self.location.path), stem
 
 
 def find_files(sources: Sequence[str], *, form: Form | None = None) -> list[InputFile]:
@@ -108,7 +106,7 @@ def find_files(sources: Sequence[str], *, form: Form | None = None) -> list[Inpu
     for source in sources:
         for file in _files_of(source, form):
             # Arrow and Lance take names as text only.
-            if file.form in (Form.PARQUET, Form.LANCE) and file.path != _as_text(file.path):
+            if file.form in (Form.PARQUET, Form.LANCE) and not _is_text(str(file.location)):
                 raise unreadable(file.name, "give its path a name that is UTF-8")
             found.setdefault(file.table, file)
     return list(found.values())
@@ -204,6 +202,10 @@ def form_of(path: Path) -> Form | None:
 
 def unreadable(name: str, instead: str = READABLE) -> Unsupported:
     return Unsupported(what=f"loading {_as_text(name)}", instead=instead)
+
+
+def _is_text(name: str) -> bool:
+    return name == _as_text(name)
 
 
 def _as_text(name: str) -> str:

@@ -14,7 +14,8 @@ from typing import BinaryIO, Protocol
 import pyarrow as pa
 
 from omnigraph.base.errors import FileMissing, SourceInvalid, StorageFailed
-from omnigraph.store.bucket_files import in_bucket, look_at, open_file
+from omnigraph.store.bucket_files import look_at, open_file
+from omnigraph.store.location import BucketLocation, DiskLocation, Location
 
 __all__ = [
     "AHEAD_BYTES",
@@ -44,10 +45,7 @@ class Reads(Protocol):
     @property
     def file(self) -> str: ...
     @property
-    def path(self) -> str: ...
-    @property
-    def options(self) -> dict[str, str] | None:
-        """What it takes to reach it, if it lies in a bucket: secrets too."""
+    def location(self) -> Location: ...
 
 
 class ReadsAll(Reads, Protocol):
@@ -88,23 +86,26 @@ def opened(piece: Reads, *, ahead_bytes: int = CHUNK_BYTES) -> Iterator[BinaryIO
     A question takes a bucket as long as some megabytes do.
     """
     with naming(piece.file):
-        if in_bucket(piece.path):
-            with open_file(piece.path, piece.options or {}, buffer_bytes=ahead_bytes) as file:
-                yield file
-        else:
-            with Path(piece.path).open("rb") as file:
-                yield file
+        match piece.location:
+            case DiskLocation(path=path):
+                reading: BinaryIO = path.open("rb")
+            case BucketLocation() as location:
+                reading = open_file(location, buffer_bytes=ahead_bytes)
+        with reading:
+            yield reading
 
 
 def state_of(piece: Reads) -> str:
     """Another one for a file that has changed."""
     with naming(piece.file):
-        if not in_bucket(piece.path):
-            about = Path(piece.path).stat()
-            return f"{about.st_size} {about.st_mtime_ns}"
-        if (found := look_at(piece.path, piece.options or {})) is None:
-            raise FileNotFoundError(piece.path)
-        return f"{found.size} {found.tag}"
+        match piece.location:
+            case DiskLocation(path=path):
+                about = path.stat()
+                return f"{about.st_size} {about.st_mtime_ns}"
+            case BucketLocation() as location:
+                if (found := look_at(location)) is None:
+                    raise FileNotFoundError(str(location))
+                return f"{found.size} {found.tag}"
 
 
 def unpacked_chunks(piece: ReadsAll) -> Iterator[bytes]:
@@ -113,7 +114,7 @@ def unpacked_chunks(piece: ReadsAll) -> Iterator[bytes]:
         # An archive of nothing has bytes; the codecs take a file without any for one.
         if piece.size == 0:
             raise _damaged(piece, "it has no bytes")
-        stream = _unpacking(file, suffix_of(piece.path))
+        stream = _unpacking(file, suffix_of(piece.location.name))
         while True:
             try:
                 chunk = stream.read(CHUNK_BYTES)

@@ -8,6 +8,7 @@ look up. Lines name their type themselves; a piece of a table carries the `Feed`
 from dataclasses import dataclass, field, replace
 
 from omnigraph.pipeline.sources.feed import Feed
+from omnigraph.store.location import Location
 
 __all__ = [
     "CsvFile",
@@ -33,12 +34,9 @@ class LineRange:
 
     file: str
     """As the user named it, for messages."""
-    path: str
-    """Absolute: a worker's working directory is not the driver's. Or an address in a bucket."""
+    location: Location
     start: int
     end: int
-    options: dict[str, str] | None = field(default=None, repr=False, hash=False)
-    """What it takes to reach it, if it lies in a bucket: secrets too. So of all others."""
 
     @property
     def size(self) -> int:
@@ -50,19 +48,15 @@ class LinesFile:
     """All lines of a compressed file, which can only be read from its beginning."""
 
     file: str
-    path: str
+    location: Location
     size: int
-    options: dict[str, str] | None = field(default=None, repr=False, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
     """Bytes that came with the call, in an object that tasks read: see `stored`."""
 
-    root: str
-    options: dict[str, str] | None = field(repr=False, hash=False)
-    """What it takes to reach it, if it lies in a bucket: secrets too."""
-    name: str
+    location: Location
     size: int
     digest: str
 
@@ -96,14 +90,13 @@ class CsvRange:
     """The records in [start, end), which begins and ends at a border between records."""
 
     file: str
-    path: str
+    location: Location
     start: int
     end: int
     first_line: int
     """Lines of the file before `start`: a quoted field may hold some of its own."""
     table: TextTable
     feed: Feed
-    options: dict[str, str] | None = field(default=None, repr=False, hash=False)
 
     @property
     def size(self) -> int:
@@ -115,11 +108,10 @@ class CsvFile:
     """All records of a compressed file."""
 
     file: str
-    path: str
+    location: Location
     size: int
     table: TextTable
     feed: Feed
-    options: dict[str, str] | None = field(default=None, repr=False, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +119,11 @@ class RowGroups:
     """Row groups of a Parquet file, one after the other."""
 
     file: str
-    path: str
+    location: Location
     size: int
     first_row: int
     groups: tuple[int, ...]
     feed: Feed
-    options: dict[str, str] | None = field(default=None, repr=False, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +131,12 @@ class LanceRows:
     """Fragments of one version of a Lance dataset."""
 
     file: str
-    path: str
+    location: Location
     size: int
     first_row: int
     version: int
     fragments: tuple[int, ...]
     feed: Feed
-    options: dict[str, str] | None = field(default=None, repr=False, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +158,7 @@ class ScratchRows:
     """Rows of a Spark frame, in a file that one of its own tasks has written."""
 
     file: str
-    uri: str
-    options: dict[str, str] | None = field(repr=False, hash=False)
-    """What it takes to reach it, if it lies in a bucket: secrets too."""
+    location: Location
     fragment: str
     size: int
     first_row: int
@@ -183,12 +171,12 @@ Piece = LinesPiece | CsvRange | CsvFile | RowGroups | LanceRows | InlineTable | 
 
 def join(left: Piece, right: Piece) -> Piece | None:
     """Two pieces as one, where the second begins in a file at the end of the first."""
-    # One file has one form, so ranges of one path are of one kind.
+    # One file has one form, so ranges of one location are of one kind.
     if isinstance(left, LineRange | CsvRange) and isinstance(right, LineRange | CsvRange):
-        follows = left.path == right.path and left.end == right.start
+        follows = left.location == right.location and left.end == right.start
         return replace(left, end=right.end) if follows else None
     if isinstance(left, RowGroups) and isinstance(right, RowGroups):
-        follows = left.path == right.path and left.groups[-1] + 1 == right.groups[0]
+        follows = left.location == right.location and left.groups[-1] + 1 == right.groups[0]
         groups, size = (*left.groups, *right.groups), left.size + right.size
         return replace(left, groups=groups, size=size) if follows else None
     return None

@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -48,9 +47,8 @@ from omnigraph.pipeline.sources.pieces import (
 )
 from omnigraph.pipeline.sources.spark_frames import FRAME, LandedFrames
 from omnigraph.pipeline.sources.spilled import store_pieces
-from omnigraph.store.bucket_files import in_bucket
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.root import BucketAccess
+from omnigraph.store.location import BucketAccess, is_bucket_address
 
 __all__ = ["PlannedInput", "check_frame", "pack", "plan_pieces"]
 
@@ -233,7 +231,7 @@ def _find_inputs(
     """The files of a disk and of buckets, each once, in the order in which they were named."""
     found: dict[tuple[str, str], InputFile | InputObject] = {}
     for path in paths:
-        if in_bucket(path):
+        if is_bucket_address(path):
             for object_ in find_objects(path, form=form, access=access):
                 found.setdefault(object_.table, object_)
         else:
@@ -252,8 +250,8 @@ def _pieces_of_files(files: Sequence[InputFile | InputObject], tables: _Tables) 
 def _pieces_of(
     file: InputFile | InputObject, tables: _Tables, *, cut_bytes: int
 ) -> Iterator[Piece]:
-    name, path = file.file, file.path
-    names = (stem_of(name), stem_of(str(Path(path).parent)))
+    name = file.file
+    names = (stem_of(name), stem_of(file.location.parent.name))
     match file.form:
         case Form.JSONL:
             yield from _line_pieces(file, cut_bytes=cut_bytes)
@@ -276,12 +274,12 @@ def _pieces_of(
 def _line_pieces(
     file: InputFile | InputObject, *, cut_bytes: int
 ) -> Iterator[LineRange | LinesFile]:
-    name, path, size, options = file.file, file.path, file.size, file.options
-    if is_packed(path):
-        yield LinesFile(name, path, size, options)
+    name, location, size = file.file, file.location, file.size
+    if is_packed(location.name):
+        yield LinesFile(name, location, size)
         return
     for start in range(0, size, cut_bytes):
-        yield LineRange(name, path, start, min(start + cut_bytes, size), options)
+        yield LineRange(name, location, start, min(start + cut_bytes, size))
 
 
 # Memory -------------------------------------------------------------------------------------------
@@ -311,7 +309,7 @@ def _pieces_of_landed(landed: LandedFrames, tables: _Tables) -> Iterator[Scratch
         first_row = 0
         for file in frame.files:
             yield ScratchRows(
-                frame.name, landed.uri, landed.options, file.fragment, file.size, first_row, feed
+                frame.name, landed.location, file.fragment, file.size, first_row, feed
             )
             first_row += file.rows
 

@@ -7,7 +7,7 @@ them.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.store.datasets import write_scratch
+from omnigraph.store.location import Location
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.spark.session import Spark
@@ -45,8 +46,7 @@ class LandedFrame:
 
 @dataclass(frozen=True)
 class LandedFrames:
-    uri: str
-    options: dict[str, str] | None = field(repr=False)
+    location: Location
     frames: tuple[LandedFrame, ...]
 
 
@@ -66,15 +66,13 @@ def spark_frames(source: object) -> dict[str, Any]:
     return dict(source)
 
 
-def land_frames(
-    spark: "Spark", frames: Mapping[str, Any], *, uri: str, options: dict[str, str] | None
-) -> LandedFrames:
-    """Have each frame's own tasks write its rows to files under `uri`."""
+def land_frames(spark: "Spark", frames: Mapping[str, Any], *, location: Location) -> LandedFrames:
+    """Have each frame's own tasks write its rows to files there."""
     landed = [
-        LandedFrame(name, spark.schema_of(frame), _land(spark, frame, uri, options))
+        LandedFrame(name, spark.schema_of(frame), _land(spark, frame, location))
         for name, frame in frames.items()
     ]
-    return LandedFrames(uri, options, tuple(landed))
+    return LandedFrames(location, tuple(landed))
 
 
 def _is_spark_frame(source: object) -> bool:
@@ -89,22 +87,18 @@ def _is_sparks(source: object) -> bool:
     return type(source).__module__.startswith("pyspark.")
 
 
-def _land(
-    spark: "Spark", frame: Any, uri: str, options: dict[str, str] | None
-) -> tuple[LandedFile, ...]:
-    write = partial(_write, uri, options)
+def _land(spark: "Spark", frame: Any, location: Location) -> tuple[LandedFile, ...]:
+    write = partial(_write, location)
     return tuple(
         file for files in spark.run_frame(frame, write, doing="reading a frame") for file in files
     )
 
 
-def _write(
-    uri: str, options: dict[str, str] | None, batches: Iterator[pa.RecordBatch]
-) -> list[LandedFile]:
+def _write(location: Location, batches: Iterator[pa.RecordBatch]) -> list[LandedFile]:
     """Inside a task of the frame: its partition as files."""
     return [
         LandedFile(
-            write_scratch(uri, iter(group), group[0].schema, options=options),
+            write_scratch(location, iter(group), group[0].schema),
             size=sum(batch.nbytes for batch in group),
             rows=sum(batch.num_rows for batch in group),
         )

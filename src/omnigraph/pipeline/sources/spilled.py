@@ -12,7 +12,6 @@ from omnigraph.base.errors import StorageFailed
 from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, Piece, Stored
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.objects import objects_at
 
 __all__ = ["data_in", "digest_of", "store_pieces"]
 
@@ -21,9 +20,8 @@ def store_pieces(
     store: GraphStore, tasks: list[tuple[Piece, ...]], *, folder: str
 ) -> list[tuple[Piece, ...]]:
     """The same tasks, with the rows that they hold in objects of a folder of the graph."""
-    root, options = str(store.root), store.datasets.options
     # The rows are of no use once this process is gone: they need not survive a power cut.
-    objects = objects_at(root, Durability.RELAXED, options)
+    objects = store.root.objects(Durability.RELAXED)
     count = 0
 
     def stored(piece: Piece) -> Piece:
@@ -32,7 +30,7 @@ def store_pieces(
             return piece
         name, count = f"{folder}/{count}", count + 1
         objects.put(name, piece.data)
-        there = Stored(root, options, name, len(piece.data), digest_of(piece.data))
+        there = Stored(store.root / name, len(piece.data), digest_of(piece.data))
         return replace(piece, data=there)
 
     return [tuple(stored(piece) for piece in task) for task in tasks]
@@ -41,10 +39,10 @@ def store_pieces(
 def data_in(data: bytes | Stored) -> bytes:
     if not isinstance(data, Stored):
         return data
-    found = objects_at(data.root, Durability.RELAXED, data.options).get(data.name)
+    found = data.location.parent.objects(Durability.RELAXED).get(data.location.name)
     if found is None:
         reason = "the rows that came with the call are gone"
-        raise StorageFailed(doing="read", path=data.name, reason=reason)
+        raise StorageFailed(doing="read", path=str(data.location), reason=reason)
     return found
 
 

@@ -34,8 +34,8 @@ from omnigraph.pipeline.staging.stage import (
     stage_pieces,
 )
 from omnigraph.store.datasets import has_fragments
-from omnigraph.store.durability import Durability
-from omnigraph.store.objects import Objects, objects_at
+from omnigraph.store.location import Location, location_at
+from omnigraph.store.objects import Objects
 
 __all__ = ["NamedTask", "name_tasks", "stage_task"]
 
@@ -54,7 +54,7 @@ def name_tasks(
     homes = sorted((key, job.home_of(key)) for key in job.uris)
     about = repr((schema_hash, homes, job.keeping.value, is_quarantined))
     # Of files by their path: a bucket is asked once for each.
-    states: dict[str, str] = {}
+    states: dict[Location, str] = {}
     named = []
     for pieces in tasks:
         told = hashlib.sha256(about.encode())
@@ -71,7 +71,7 @@ def stage_task(job: StageJob, folder: str, record: str, task: NamedTask) -> Shar
     two copies of a task at once. The first one to say that it is done has done it; the other throws
     its own files away.
     """
-    objects = objects_at(job.root, Durability.FSYNC, job.options)
+    objects = location_at(job.root, job.options).objects()
     name = f"{folder}/{task.name}.json"
     # Rows that the driver holds die with it: there is an account of their files alone.
     if Keeping.HELD not in job.keeping and (done := objects.get(name)) is not None:
@@ -117,22 +117,22 @@ def _is_there(job: StageJob, share: Share) -> bool:
     parts_are = not share.parts or (job.quarantine is not None and job.quarantine.has(share.parts))
     return parts_are and all(
         has_fragments(
-            job.uris[table.key], [file.fragment for file in table.files], options=job.options
+            location_at(job.uris[table.key], job.options), [file.fragment for file in table.files]
         )
         for table in share.tables
     )
 
 
-def _identity(piece: Piece, states: dict[str, str]) -> str:
+def _identity(piece: Piece, states: dict[Location, str]) -> str:
     match piece:
         case ScratchRows():
             return repr(piece)
         case InlineLines() | InlineTable():
             return f"{piece!r} {digest_of(piece.data)}"
         case _:
-            if piece.path not in states:
-                states[piece.path] = state_of(piece)
-            return f"{piece!r} {states[piece.path]}"
+            if piece.location not in states:
+                states[piece.location] = state_of(piece)
+            return f"{piece!r} {states[piece.location]}"
 
 
 def _told(share: Share, job: StageJob, *, is_whole: bool) -> bytes:

@@ -260,7 +260,7 @@ def _forget_tasks(store: GraphStore, load_id: str, *, keep: Collection[str] | No
             for table in json.loads(done)["tables"]:
                 fragments = [file["fragment"] for file in table["files"]]
                 # Below our own root: of a copy, the account was written in the original.
-                discard(f"{store.root}/{table['home']}", fragments, store.datasets.options)
+                discard(f"{store.root}/{table['home']}", fragments, store.root.options)
         objects.delete(name)
     objects.forget_folder(folder_of(load_id))
 

@@ -29,7 +29,7 @@ from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import discard_fragments, write_fragments, write_scratch
 from omnigraph.store.durability import Durability
 from omnigraph.store.layout import GRAPH
-from omnigraph.store.objects import objects_at
+from omnigraph.store.location import location_at
 
 __all__ = [
     "HELD_BYTES",
@@ -208,7 +208,7 @@ def _stage_into(tables: list[StagedTable], job: StageJob, pieces: Sequence[Piece
 
 def _require_graph(job: StageJob) -> None:
     """Files written to a disk that the driver does not see would be named and never found."""
-    seen = objects_at(job.root, Durability.RELAXED, job.options).get(GRAPH)
+    seen = location_at(job.root, job.options).objects(Durability.RELAXED).get(GRAPH)
     if seen != job.graph:
         reason = "there is none" if seen is None else "another graph is there"
         raise StorageFailed(
@@ -226,11 +226,11 @@ def write_rows(
     *,
     is_scratch: bool = False,
 ) -> tuple[StagedFile, ...]:
-    schema = table_schema(entity)
+    schema, location = table_schema(entity), location_at(uri, options)
     if is_scratch:
-        scratch = write_scratch(uri, batches, schema, options=options)
+        scratch = write_scratch(location, batches, schema)
         return (StagedFile.of(scratch, is_scratch=True),)
-    return tuple(map(StagedFile.of, write_fragments(uri, batches, schema, options=options)))
+    return tuple(map(StagedFile.of, write_fragments(location, batches, schema)))
 
 
 def in_input_order(rows: Iterable[TypedRows]) -> Iterator[TypedRows]:
@@ -255,7 +255,7 @@ def in_input_order(rows: Iterable[TypedRows]) -> Iterator[TypedRows]:
 def discard(uri: str, fragments: Sequence[str], options: dict[str, str] | None) -> None:
     """Delete staged files that nothing will ever name. What can't be deleted, cleanup finds."""
     with contextlib.suppress(StorageFailed):
-        discard_fragments(uri, fragments, options=options)
+        discard_fragments(location_at(uri, options), fragments)
 
 
 class _Waiting:

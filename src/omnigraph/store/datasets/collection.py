@@ -55,8 +55,7 @@ from omnigraph.store.datasets.reading import ROW_ADDRESS, ROW_ID, Dataset
 from omnigraph.store.datasets.version_file import is_torn
 from omnigraph.store.durability import Durability
 from omnigraph.store.layout import ADDRESS
-from omnigraph.store.objects import objects_at
-from omnigraph.store.root import DiskRoot, root_at
+from omnigraph.store.location import Location
 from omnigraph.store.transactions import (
     CreateIndex,
     DatasetRef,
@@ -100,30 +99,21 @@ class EditCounts:
 class Datasets:
     """Every dataset under one root, behind one shared Lance session."""
 
-    def __init__(
-        self,
-        root: str,
-        durability: Durability = Durability.FSYNC,
-        *,
-        options: dict[str, str] | None = None,
-    ) -> None:
+    def __init__(self, root: Location, durability: Durability = Durability.FSYNC) -> None:
         self.root = root
-        self.options = options
-        """What it takes to reach a bucket; None for a disk."""
         self.is_durable = durability is Durability.FSYNC
-        self._objects = objects_at(root, durability, options)
-        self._bases = Bases(self._objects, root)
-        self._occupant = Occupant(self._objects, root)
-        self._is_on_disk = isinstance(root_at(root), DiskRoot)
+        self._objects = root.objects(durability)
+        self._bases = Bases(self._objects, str(root))
+        self._occupant = Occupant(self._objects, str(root))
         self._whole: dict[str, frozenset[str]] = {}
         """The references of each dataset that are known to be whole: none is written again."""
         self._session = new_session()
         self._landed: Recent[tuple[str, str | None], LanceDataset] = Recent(LIMIT_LANDED)
         """The version of each line that we landed last, open."""
 
-    def uri(self, path: str, branch: str | None) -> str:
+    def location(self, path: str, branch: str | None) -> Location:
         """Where Lance keeps a dataset, or a branch of it."""
-        return f"{self.root}/{home_of(path, branch)}"
+        return self.root / home_of(path, branch)
 
     def open(self, ref: DatasetRef) -> Dataset:
         return Dataset(ref, self._handle(ref.path, ref.branch, ref.version))
@@ -164,7 +154,7 @@ class Datasets:
 
         A bucket has no folders. There, opening the newest version is the one look that it takes.
         """
-        if not self._is_on_disk:
+        if not self.root.is_on_disk:
             return None
         directory = f"{self.root}/{home_of(path, branch)}/_versions"
         try:
@@ -175,7 +165,7 @@ class Datasets:
 
     def fingerprint(self, ref: DatasetRef) -> str | None:
         """Of a version's file: another graph's would have another. A bucket is not asked."""
-        if not self._is_on_disk:
+        if not self.root.is_on_disk:
             return None
         return self._objects.fingerprint(version_file(ref.path, ref.branch, ref.version))
 
@@ -188,7 +178,7 @@ class Datasets:
         self._occupant.require_same()
 
     def create(self, path: str, schema: pa.Schema, rows: pa.Table | None = None) -> DatasetRef:
-        uri = self.uri(path, None)
+        uri = str(self.location(path, None))
         with failures("create", uri):
             handle = lance.write_dataset(
                 rows if rows is not None else schema.empty_table(),
@@ -197,7 +187,7 @@ class Datasets:
                 mode="create",
                 data_storage_version=STORAGE_VERSION,
                 enable_stable_row_ids=True,
-                storage_options=self.options,
+                storage_options=self.root.options,
             )
         self._objects.sync(self._objects.walk(path))
         return DatasetRef(path, None, handle.version)
@@ -224,7 +214,7 @@ class Datasets:
         # Lance writes `<name>.json.tmp.<hex>` first: a process that is killed leaves it there.
         found = self._objects.list(references_of(path))
         names = [name for name in found if PurePosixPath(name).suffix == ".json"]
-        if not self._is_on_disk:
+        if not self.root.is_on_disk:
             return names, []  # a bucket tears nothing
         known = self._whole.get(path, frozenset())
         whole = frozenset(name for name in names if name in known or self._is_json(name))
@@ -426,8 +416,8 @@ class Datasets:
         if not rows.num_rows:
             return ()
         ref, batches = dataset.ref, iter(rows.to_batches())
-        uri, opened = self.uri(ref.path, ref.branch), dataset._handle
-        return tuple(write_files(uri, batches, rows.schema, options=self.options, opened=opened))
+        location, opened = self.location(ref.path, ref.branch), dataset._handle
+        return tuple(write_files(location, batches, rows.schema, opened=opened))
 
     def _delete_rows(
         self, dataset: Dataset, addresses: NDArray[np.uint64]
@@ -478,11 +468,13 @@ class Datasets:
 
     def append_inline(self, path: str, rows: pa.Table) -> None:
         """Add rows to a log of ours at once. Not for tables of the graph: it asks for no commit."""
-        uri = self.uri(path, None)
+        uri = str(self.location(path, None))
         # On top of a torn version Lance adds nothing, or starts the log anew.
         self.drop_torn(path, None, self.newest_version(path, None) + 1)
         with failures("append to", path):
-            handle = lance.write_dataset(rows, uri, mode="append", storage_options=self.options)
+            handle = lance.write_dataset(
+                rows, uri, mode="append", storage_options=self.root.options
+            )
         self._objects.sync(self._objects.walk(f"{path}/data"))
         self._objects.sync([version_file(path, None, handle.version)])
 
@@ -502,7 +494,7 @@ class Datasets:
         """
         file = version_file(path, branch, version)
         # One look, where almost always nothing is there. A bucket tears nothing.
-        if not self._is_on_disk or not self._objects.exists(file):
+        if not self.root.is_on_disk or not self._objects.exists(file):
             return False
         if not self._is_torn(path, branch, version):
             return False
@@ -543,9 +535,9 @@ class Datasets:
 
     def _opened(self, path: str, branch: str | None, version: int | None) -> LanceDataset:
         self._occupant.remember()
-        uri = self.uri(path, branch)
+        location = self.location(path, branch)
         try:
-            handle = open_handle(uri, version, self._session, options=self.options)
+            handle = open_handle(location, version, self._session)
         finally:
             # Afterwards, also where it failed: then that may be why.
             self._occupant.require_same()
@@ -562,7 +554,7 @@ class Datasets:
 
         No more than one can be: a version is on the disk before the next one begins.
         """
-        if not self._is_on_disk:
+        if not self.root.is_on_disk:
             return None
         names = self._objects.list(home_of(path, branch) + "/_versions")
         files = [PurePosixPath(n).stem for n in names if n.endswith(".manifest")]

@@ -6,7 +6,6 @@ Names are relative to the root of the graph and use `/`, as objects do.
 import json
 import uuid
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from urllib.parse import quote
 
 import lance
@@ -24,7 +23,8 @@ from omnigraph.store.datasets.lance_values import (
     text_of,
 )
 from omnigraph.store.durability import Durability
-from omnigraph.store.objects import Objects, objects_at
+from omnigraph.store.location import DiskLocation, Location
+from omnigraph.store.objects import Objects
 from omnigraph.store.transactions import (
     Append,
     CreateIndex,
@@ -46,14 +46,11 @@ __all__ = [
 
 
 def read_fragment_columns(
-    uri: str,
-    fragments: Sequence[str],
-    columns: Sequence[str],
-    *,
-    options: dict[str, str] | None = None,
+    location: Location, fragments: Sequence[str], columns: Sequence[str]
 ) -> pa.Table:
-    """Columns of files that `write_fragments` wrote at `uri` and that nothing names yet."""
+    """Columns of files that `write_fragments` wrote there and that nothing names yet."""
     wanted = list(columns)
+    uri, options = str(location), location.options
     paths = [f"{uri}/data/{f['path']}" for text in fragments for f in json.loads(text)["files"]]
     with failures("read rows of", uri):
         parts = [
@@ -61,18 +58,14 @@ def read_fragment_columns(
         ]
     if parts:
         return pa.concat_tables(parts).select(wanted)
-    return open_handle(uri, options=options).schema.empty_table().select(wanted)
+    return open_handle(location).schema.empty_table().select(wanted)
 
 
 def fragment_batches(
-    uri: str,
-    fragment: str,
-    columns: Sequence[str],
-    *,
-    batch_rows: int,
-    options: dict[str, str] | None = None,
+    location: Location, fragment: str, columns: Sequence[str], *, batch_rows: int
 ) -> Iterator[pa.RecordBatch]:
     """The rows of such a file in order, not all in memory at once."""
+    uri, options = str(location), location.options
     # Lance reads no rows without columns.
     read = list(columns) or None
     with failures("read rows of", uri):
@@ -83,33 +76,25 @@ def fragment_batches(
 
 
 def write_fragments(
-    uri: str,
+    location: Location,
     batches: Iterator[pa.RecordBatch],
     schema: pa.Schema,
     *,
-    options: dict[str, str] | None = None,
     is_durable: bool = True,
 ) -> list[str]:
-    """Write rows as files of the dataset at `uri`. Nobody sees them until a transaction lands.
+    """Write rows as files of the dataset there. Nobody sees them until a transaction lands.
 
-    Gives the fragments as JSON. Callable wherever the dataset can be reached, with `options` if it
-    lies in a bucket: inside a Spark task too.
+    Gives the fragments as JSON. Callable wherever the dataset can be reached: inside a Spark task
+    too.
     """
-    fragments = write_files(uri, batches, schema, options=options)
-    root, _, home = uri.rpartition("/")
+    fragments = write_files(location, batches, schema)
     durability = Durability.FSYNC if is_durable else Durability.RELAXED
-    objects = objects_at(root, durability, options)
-    objects.sync(data_files(objects, home, fragments))
+    objects = location.parent.objects(durability)
+    objects.sync(data_files(objects, location.name, fragments))
     return fragments
 
 
-def write_scratch(
-    uri: str,
-    batches: Iterator[pa.RecordBatch],
-    schema: pa.Schema,
-    *,
-    options: dict[str, str] | None = None,
-) -> str:
+def write_scratch(location: Location, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> str:
     """Write rows to a file beside the dataset's that will never be one of them.
 
     `read_fragment_columns` and `discard_fragments` take what it gives for a fragment. Unlike in a
@@ -117,12 +102,11 @@ def write_scratch(
     """
     plain = pa.schema([pa.field(f.name, f.type, f.nullable) for f in schema])
     name = f"{uuid.uuid4()}.lance"
+    path, options = str(location / "data" / name), location.options
     rows = 0
     with (
-        failures("write rows to", uri),
-        LanceFileWriter(
-            f"{uri}/data/{name}", plain, version=STORAGE_VERSION, storage_options=options
-        ) as file,
+        failures("write rows to", str(location)),
+        LanceFileWriter(path, plain, version=STORAGE_VERSION, storage_options=options) as file,
     ):
         for batch in batches:
             file.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=plain))
@@ -130,62 +114,56 @@ def write_scratch(
     return json.dumps({"files": [{"path": name}], "physical_rows": rows})
 
 
-def discard_fragments(
-    uri: str, fragments: Sequence[str], *, options: dict[str, str] | None = None
-) -> None:
+def discard_fragments(location: Location, fragments: Sequence[str]) -> None:
     """Delete files that `write_fragments` wrote and that nothing will ever name."""
-    root, _, home = uri.rpartition("/")
-    objects = objects_at(root, Durability.RELAXED, options)
-    for name in list(data_files(objects, home, fragments)):
+    objects = location.parent.objects(Durability.RELAXED)
+    for name in list(data_files(objects, location.name, fragments)):
         objects.delete(name)
 
 
-def has_fragments(
-    uri: str, fragments: Sequence[str], *, options: dict[str, str] | None = None
-) -> bool:
+def has_fragments(location: Location, fragments: Sequence[str]) -> bool:
     """Whether all files that `write_fragments` wrote are still there."""
-    root, _, home = uri.rpartition("/")
-    objects = objects_at(root, Durability.RELAXED, options)
-    return all(objects.exists(name) for name in data_files(objects, home, fragments))
+    objects = location.parent.objects(Durability.RELAXED)
+    return all(objects.exists(name) for name in data_files(objects, location.name, fragments))
 
 
 def write_files(
-    uri: str,
+    location: Location,
     batches: Iterator[pa.RecordBatch],
     schema: pa.Schema,
     *,
-    options: dict[str, str] | None,
     opened: LanceDataset | None = None,
 ) -> list[str]:
     """Rows as files that are not durable yet; without the opened dataset, Lance opens it."""
     reader = pa.RecordBatchReader.from_batches(schema, batches)
-    with failures("write rows to", uri):
+    with failures("write rows to", str(location)):
         written = lance.fragment.write_fragments(
             reader,
-            opened if opened is not None else uri,
+            opened if opened is not None else str(location),
             mode="append",
             data_storage_version=STORAGE_VERSION,
-            storage_options=options,
+            storage_options=location.options,
         )
     fragments = [text_of(fragment) for fragment in written]
-    try:
-        _require_whole(uri, fragments)
-    except StorageFailed:
-        discard_fragments(uri, fragments, options=options)
-        raise
+    # A bucket takes an object whole or not at all.
+    if isinstance(location, DiskLocation):
+        try:
+            _require_whole(location, fragments)
+        except StorageFailed:
+            discard_fragments(location, fragments)
+            raise
     return fragments
 
 
-def _require_whole(uri: str, fragments: Sequence[str]) -> None:
+def _require_whole(location: DiskLocation, fragments: Sequence[str]) -> None:
     """Where a disk runs full at a file's last bytes, Lance takes a short write for a whole one."""
-    if "://" in uri:
-        return  # a bucket takes an object whole or not at all
     for fragment in fragments:
         for file in json.loads(fragment)["files"]:
-            size, expected = Path(uri, "data", file["path"]).stat().st_size, file["file_size_bytes"]
+            size = (location.path / "data" / file["path"]).stat().st_size
+            expected = file["file_size_bytes"]
             if size != expected:
                 reason = f"{file['path']} has {size:,} of {expected:,} bytes: is the disk full?"
-                raise StorageFailed(doing="write rows to", path=uri, reason=reason)
+                raise StorageFailed(doing="write rows to", path=str(location), reason=reason)
 
 
 # Names -------------------------------------------------------------------------------------------

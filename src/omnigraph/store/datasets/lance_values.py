@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.base.process import claim_process
+from omnigraph.store.location import Location
 from omnigraph.store.transactions import (
     Append,
     CreateIndex,
@@ -94,12 +95,9 @@ def new_session() -> Any:
 
 
 def open_handle(
-    uri: str,
-    version: int | None = None,
-    session: Any = None,
-    *,
-    options: dict[str, str] | None = None,
+    location: Location, version: int | None = None, session: Any = None
 ) -> LanceDataset:
+    uri, options = str(location), location.options
     with failures("open", uri):
         return lance.dataset(uri, version=version, session=session, storage_options=options)
 

@@ -18,6 +18,7 @@ from omnigraph.store.datasets.lance_values import (
     sql_text,
 )
 from omnigraph.store.layout import BLOB_MARK
+from omnigraph.store.location import Location
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
@@ -117,12 +118,10 @@ class BlobCell:
     """None is null, which is not the same as empty."""
 
 
-def open_at(
-    uri: str, version: int | None = None, *, options: dict[str, str] | None = None
-) -> "Dataset":
+def open_at(location: Location, version: int | None = None) -> "Dataset":
     """A dataset that is no graph's, at its newest version if none is named."""
-    handle = open_handle(uri, version, options=options)
-    return Dataset(DatasetRef(uri, None, handle.version), handle)
+    handle = open_handle(location, version)
+    return Dataset(DatasetRef(str(location), None, handle.version), handle)
 
 
 class Dataset:

@@ -1,0 +1,222 @@
+"""Where something lies, and how to get there: on a disk, or in a bucket with access to it.
+
+This is the only module that tells a disk from a bucket. A location is plain data that travels to
+Spark's tasks by pickle, and carries what it takes to reach a bucket: a worker may not have the
+driver's environment. Neither its text nor its repr shows a secret.
+
+A place has one location: links are followed once, when a person or a program names a graph
+(`graph_location`). Lance compares addresses as text when it decides which files a fork still needs,
+so a second spelling would cost data.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import ClassVar
+from urllib.parse import unquote, urlsplit
+
+from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.store.durability import Durability
+from omnigraph.store.objects import DiskObjects, Objects, SwappableObjects
+
+__all__ = [
+    "BucketAccess",
+    "BucketLocation",
+    "DiskLocation",
+    "Location",
+    "graph_location",
+    "is_bucket_address",
+    "location_at",
+    "source_location",
+]
+
+SCHEME = "s3://"
+BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+# Letters that mean the same in a key and in an address, so that everyone reads one place.
+SEGMENT = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9!_.*'()-]+")
+
+DEFAULT_REGION = "us-east-1"
+
+
+@dataclass(frozen=True, slots=True)
+class DiskLocation:
+    path: Path
+    """Absolute, as seen from where it was named."""
+
+    is_on_disk: ClassVar[bool] = True
+    options: ClassVar[None] = None
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def __truediv__(self, name: str) -> "DiskLocation":
+        """What lies below, by a name with `/`."""
+        return DiskLocation(self.path / name)
+
+    @property
+    def parent(self) -> "DiskLocation":
+        return DiskLocation(self.path.parent)
+
+    @property
+    def name(self) -> str:
+        """The last part of its address."""
+        return self.path.name
+
+    def objects(self, durability: Durability = Durability.FSYNC) -> Objects:
+        """The files below, as objects."""
+        return DiskObjects(self.path, durability)
+
+
+@dataclass(frozen=True, slots=True)
+class BucketLocation:
+    bucket: str
+    key: str
+    """A prefix of keys, or the key of an object; without slashes at its ends. Empty is the whole
+    bucket."""
+    options: dict[str, str] = field(repr=False, hash=False, default_factory=dict)
+    """How to reach the bucket, in the words of Lance and obstore: secrets too."""
+
+    is_on_disk: ClassVar[bool] = False
+
+    def __str__(self) -> str:
+        return f"{SCHEME}{self.bucket}/{self.key}".rstrip("/")
+
+    def __truediv__(self, name: str) -> "BucketLocation":
+        """What lies below, by a name with `/`."""
+        return replace(self, key=f"{self.key}/{name}" if self.key else name)
+
+    @property
+    def parent(self) -> "BucketLocation":
+        return replace(self, key=self.key.rpartition("/")[0])
+
+    @property
+    def name(self) -> str:
+        """The last part of its address."""
+        return PurePosixPath(self.key).name
+
+    def objects(self, durability: Durability = Durability.FSYNC) -> SwappableObjects:
+        """The objects below. A bucket keeps what it has acknowledged, whatever the durability."""
+        from omnigraph.store.bucket import BucketObjects  # a disk needs no client of S3
+
+        return BucketObjects.at(self.bucket, self.key, self.options)
+
+
+Location = DiskLocation | BucketLocation
+
+
+@dataclass(frozen=True, slots=True)
+class BucketAccess:
+    """How to reach buckets. What is None is left to the store's own defaults."""
+
+    region: str | None = None
+    access_key_id: str | None = None
+    secret_access_key: str | None = field(default=None, repr=False)
+    session_token: str | None = field(default=None, repr=False)
+    endpoint: str | None = None
+    """Of a store that is not Amazon's."""
+    is_path_style: bool | None = None
+    """Whether the bucket is named in the path of a request, not in its host."""
+    allows_http: bool = False
+
+    def options(self, bucket: str) -> dict[str, str]:
+        """The same in the words of Lance and of obstore, who both speak `object_store`'s."""
+        given: Mapping[str, str | None] = {
+            "aws_region": self.region or DEFAULT_REGION,
+            "aws_access_key_id": self.access_key_id,
+            "aws_secret_access_key": self.secret_access_key,
+            "aws_session_token": self.session_token,
+            "aws_endpoint": self._endpoint_of(bucket),
+            "aws_allow_http": "true" if self.allows_http else None,
+            "aws_virtual_hosted_style_request": "true" if self.is_path_style is False else None,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _endpoint_of(self, bucket: str) -> str | None:
+        if self.endpoint is None:
+            return None
+        parts = urlsplit(self.endpoint)
+        if parts.scheme == "http" and not self.allows_http:
+            rule = "http shows the data to the network: set AWS_ALLOW_HTTP=true if it may"
+            raise ArgumentInvalid(argument="endpoint", value=self.endpoint, rule=rule)
+        if self.is_path_style is False:
+            return parts._replace(netloc=f"{bucket}.{parts.netloc}").geturl()
+        return self.endpoint
+
+
+def graph_location(uri: str, access: BucketAccess | None = None) -> Location:
+    """The place of a graph that someone means by an address, in whichever spelling."""
+    parts = urlsplit(uri)
+    match parts.scheme:
+        case "http" | "https":
+            raise _refused(uri, "it is a server to talk to, not a place to store")
+        case "s3":
+            return _graph_in_bucket(uri, access or BucketAccess())
+        case "file":
+            if parts.netloc not in ("", "localhost"):
+                raise _refused(uri, "a file:// address names no host")
+            return _graph_on_disk(uri, Path(unquote(parts.path)))
+        case scheme if scheme and "://" in uri:
+            raise _refused(uri, f"{scheme}:// is not supported: give a path, or s3://bucket/prefix")
+        case _ if not uri:
+            raise _refused(uri, "an empty path names no place")
+        case _:
+            return _graph_on_disk(uri, Path(uri))
+
+
+def source_location(uri: str, access: BucketAccess) -> BucketLocation:
+    """The place in a bucket that an `s3://` address of a load's source names.
+
+    Unlike a graph's, its key may have any letters.
+    """
+    bucket, key = _bucket_and_key(uri, argument="source")
+    if "//" in key or key.startswith("/"):
+        rule = "between two slashes of an s3:// address there is a name"
+        raise _refused(uri, rule, argument="source")
+    return BucketLocation(bucket, key.rstrip("/"), access.options(bucket))
+
+
+def location_at(address: str, options: dict[str, str] | None = None) -> Location:
+    """The location with this text. No link is followed: a worker may have others than the driver.
+
+    In a bucket, `options` say how to reach it.
+    """
+    if not is_bucket_address(address):
+        return DiskLocation(Path(address))
+    bucket, _, key = address.removeprefix(SCHEME).partition("/")
+    return BucketLocation(bucket, key, options or {})
+
+
+def is_bucket_address(text: str) -> bool:
+    """Whether a text names a place in a bucket, and not a path."""
+    return text.startswith(SCHEME)
+
+
+def _graph_on_disk(uri: str, path: Path) -> DiskLocation:
+    try:
+        resolved = path.expanduser().resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise _refused(uri, f"it names no place: {error}") from error
+    if "?" in str(resolved):
+        # Lance would put branches into another directory, whose name ends there.
+        raise _refused(uri, "the path of a graph holds no question mark")
+    return DiskLocation(resolved)
+
+
+def _graph_in_bucket(uri: str, access: BucketAccess) -> BucketLocation:
+    bucket, key = _bucket_and_key(uri, argument="graph")
+    prefix = key.rstrip("/")
+    if prefix and not all(SEGMENT.fullmatch(segment) for segment in prefix.split("/")):
+        raise _refused(uri, "a prefix is made of letters, digits and !_.*'()-, between slashes")
+    return BucketLocation(bucket, prefix, access.options(bucket))
+
+
+def _bucket_and_key(uri: str, *, argument: str) -> tuple[str, str]:
+    bucket, _, key = uri.partition("://")[2].partition("/")
+    if not BUCKET.fullmatch(bucket):
+        raise _refused(uri, "an s3:// address begins with the name of a bucket", argument)
+    return bucket, key
+
+
+def _refused(uri: str, rule: str, argument: str = "graph") -> ArgumentInvalid:
+    return ArgumentInvalid(argument=argument, value=uri, rule=rule)
