@@ -25,9 +25,9 @@ from omnigraph.lang.plan.ir import (
 )
 from omnigraph.lang.query.check.typed import ROW
 from omnigraph.lang.schema.check.check import compile_schema
+from omnigraph.read.values.rows import matching
 from omnigraph.read.where.key_lookup import pinned_ids
 from omnigraph.read.where.pushdown import pushed
-from omnigraph.read.where.rows import matching
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.snapshot import Snapshot

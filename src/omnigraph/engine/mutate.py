@@ -39,9 +39,9 @@ from omnigraph.lang.plan.parameters import bind_parameters
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.read.changes.diff import differing
 from omnigraph.read.values.predicates import constant_of
+from omnigraph.read.values.rows import columns_in, matching
 from omnigraph.read.where.key_lookup import pinned_ids
 from omnigraph.read.where.pushdown import pushed
-from omnigraph.read.where.rows import columns_in, matching
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind

@@ -30,7 +30,7 @@ from omnigraph.lang.plan.ir import (
 )
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.read.values.predicates import constant_of
-from omnigraph.read.where.rows import column_of
+from omnigraph.read.values.rows import column_of
 from omnigraph.store.arrow import arrow_type, table_schema
 from omnigraph.store.datasets import VALUES_IN_PREDICATE
 
