@@ -20,6 +20,7 @@ from omnigraph.base.errors import (
     Unsupported,
 )
 from omnigraph.engine.export import export
+from omnigraph.read.view import View
 from omnigraph.store.arrow import table_schema
 from tests.reference import random_plans
 from tests.reference.naive import PlainGraph
@@ -135,7 +136,7 @@ def test_any_graph_comes_back_from_its_export(
     home = tmp_path_factory.mktemp("law")
     first = io.BytesIO()
     written = export(
-        stored(plain, home / "tables"),
+        View(stored(plain, home / "tables")),
         first,
         schema_source="",
         types=None,

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from omnigraph.base.ids import MAIN
 from omnigraph.read.tables import chunked_column as stacked
-from omnigraph.read.tables import disk, tables
+from omnigraph.read.tables import disk
 from omnigraph.read.tables import renumbering as moves
+from omnigraph.read.tables import stored as tables
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.disk import DiskCache
 from omnigraph.store.graph_store import GraphStore

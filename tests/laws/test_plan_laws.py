@@ -13,6 +13,7 @@ from omnigraph.lang.plan.stats import Estimator, Statistics
 from omnigraph.read.run import run
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.cold_lookups import TraversalMode
+from omnigraph.read.view import View
 from omnigraph.store.snapshot import Snapshot
 from tests.laws.test_read_laws import NOW_MS, canonical
 from tests.reference.naive import Naive, PlainGraph
@@ -63,7 +64,9 @@ def agree(
     """The plan gives what a plain evaluator makes of the query."""
     read = ir.ReadQuery("random", (), plan, (), ())
     theirs = [canonical(row) for row in Naive(graph, query.parameters, NOW_MS).answer(query.plan)]
-    table = run(read, snapshot, query.parameters, cache=RuntimeCache(), now_ms=NOW_MS, mode=mode)
+    table = run(
+        read, View(snapshot), query.parameters, cache=RuntimeCache(), now_ms=NOW_MS, mode=mode
+    )
     ours = [canonical(row) for row in table.to_pylist()]
     if query.is_ordered:
         assert ours == theirs, mode

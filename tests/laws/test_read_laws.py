@@ -18,6 +18,7 @@ from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.values.compare import compare, is_member
 from omnigraph.read.values.ordering import Codes
 from omnigraph.read.values.sums import exact_sums, fitting
+from omnigraph.read.view import View
 from tests.reference.naive import Naive, PlainGraph, compared
 from tests.reference.random_plans import FIRST, RandomQuery, graphs, queries
 from tests.reference.small_graph import stored
@@ -36,7 +37,9 @@ def canonical(value: Any) -> Any:
 
 def agree(query: RandomQuery, graph: PlainGraph, root: Path) -> None:
     read = ir.ReadQuery("random", (), query.plan, (), ())
-    table = run(read, stored(graph, root), query.parameters, cache=RuntimeCache(), now_ms=NOW_MS)
+    table = run(
+        read, View(stored(graph, root)), query.parameters, cache=RuntimeCache(), now_ms=NOW_MS
+    )
     ours = [canonical(row) for row in table.to_pylist()]
     theirs = [canonical(row) for row in Naive(graph, query.parameters, NOW_MS).answer(query.plan)]
     if query.is_ordered:
@@ -71,7 +74,7 @@ def test_counting_paths_gives_as_many_as_listing_them(
         answers = [
             run(
                 ir.ReadQuery("random", (), plan, (), ()),
-                snapshot,
+                View(snapshot),
                 query.parameters,
                 cache=cache,
                 now_ms=NOW_MS,

@@ -18,7 +18,8 @@ import pytest
 from omnigraph import Graph
 from omnigraph.base.errors import MissingError, OmnigraphError
 from omnigraph.engine.settings import Settings
-from omnigraph.read.tables import disk, tables
+from omnigraph.read.tables import disk
+from omnigraph.read.tables import stored as tables
 from tests import processes
 from tests.model.questions import CONTENTS, OTHERS, Question
 from tests.model.steps import MAIN, Model, ModelCommit, Tidy

@@ -13,7 +13,8 @@ import pytest
 
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.settings import Settings
-from omnigraph.read.tables import disk, tables
+from omnigraph.read.tables import disk
+from omnigraph.read.tables import stored as tables
 from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.write import upkeep
 from tests import processes

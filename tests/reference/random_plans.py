@@ -102,6 +102,24 @@ def _values(type_: str, id_: str) -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
+# Conditions ---------------------------------------------------------------------------------------
+
+
+@st.composite
+def conditions(draw: st.DrawFn) -> dict[TypeName, tuple[ir.Predicate, ...]]:
+    """What rows of some types must meet to be seen."""
+    found: dict[TypeName, tuple[ir.Predicate, ...]] = {}
+    for entity in CATALOG.entities:
+        row = Variable(VariableName("row"), (entity.name,), is_edge=entity in CATALOG.edges)
+        for _ in range(draw(st.sampled_from([0, 1, 1, 2]))):
+            predicate = _predicate(_Constants(draw), row, [row])
+            if not isinstance(predicate, ir.NullTest) or not isinstance(
+                predicate.operand, ir.EntityOf
+            ):
+                found[entity.name] = (*found.get(entity.name, ()), predicate)
+    return found
+
+
 # Plans --------------------------------------------------------------------------------------------
 
 
@@ -146,6 +164,13 @@ class Drawing:
         name = f"p{len(self.parameters)}"
         self.parameters[name] = None if how == "null" else literal.value
         return ir.Parameter(name, literal.type, is_nullable=True)
+
+
+class _Constants(Drawing):
+    """For predicates that no parameter decides."""
+
+    def given(self, literal: ir.Literal) -> ir.Literal:
+        return literal
 
 
 def _nodes(scope: list[Variable]) -> list[Variable]:

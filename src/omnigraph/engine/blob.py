@@ -19,8 +19,8 @@ from omnigraph.base.errors import (
 from omnigraph.base.ids import CommitId
 from omnigraph.base.types import Scalar
 from omnigraph.lang.schema.catalog import Catalog, EntityType, Property
+from omnigraph.read.view import View
 from omnigraph.store.datasets import BlobCell, Dataset
-from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["Blob", "find_blob"]
 
@@ -69,15 +69,13 @@ class Blob:
         return start, end
 
 
-def find_blob(
-    snapshot: Snapshot, *, graph_id: str, kind: str, type_name: str, id_: str, name: str
-) -> Blob:
-    entity = _entity(snapshot.catalog, kind, type_name)
+def find_blob(view: View, *, graph_id: str, kind: str, type_name: str, id_: str, name: str) -> Blob:
+    entity = _entity(view.catalog, kind, type_name)
     property_ = _blob_property(entity, name)
-    dataset = snapshot.dataset(entity)
-    cell = dataset.blob_cell(property_.column, id_)
-    if cell is None:
+    found = view.blob(entity, property_.column, id_)
+    if found is None:
         raise EntityMissing(type_name=entity.name, entity_id=id_)
+    dataset, cell = found
     if cell.size is None:
         raise BlobMissing(type_name=entity.name, entity_id=id_, property=name)
     return Blob(
@@ -86,7 +84,7 @@ def find_blob(
         property=name,
         size=cell.size,
         etag=_tag(graph_id, dataset, property_, cell),
-        graph_commit_id=snapshot.commit.id,
+        graph_commit_id=view.commit.id,
         _dataset=dataset,
         _column=property_.column,
         _row_id=cell.row_id,

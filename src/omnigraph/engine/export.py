@@ -1,4 +1,4 @@
-"""Export: one snapshot, whole, as files that a load reads back as the same graph, ids included.
+"""Export: one view of a snapshot as files that a load reads back as the same graph, ids included.
 
 JSON lines go into one file or stream, nodes before edges. Parquet goes into a directory, one file a
 type, beside the schema and a manifest that says what there must be.
@@ -17,7 +17,7 @@ from omnigraph.engine.outfile import new_directory, new_file
 from omnigraph.engine.results import ExportedFile, ExportResult
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.export.files import Checksum, Sink, parquet_path, write_lines, write_parquet
-from omnigraph.store.snapshot import Snapshot
+from omnigraph.read.view import View
 
 __all__ = ["MANIFEST", "Target", "export"]
 
@@ -30,7 +30,7 @@ MANIFEST_VERSION = 1
 
 
 def export(
-    snapshot: Snapshot,
+    view: View,
     target: Target,
     *,
     schema_source: str,
@@ -38,10 +38,10 @@ def export(
     format_: str,
     overwrite: bool,
 ) -> ExportResult:
-    entities = _chosen(snapshot.catalog, types)
+    entities = _chosen(view.catalog, types)
     match format_:
         case "jsonl":
-            return _export_lines(snapshot, entities, target, overwrite=overwrite)
+            return _export_lines(view, entities, target, overwrite=overwrite)
         case "parquet":
             place = _path(target)
             if place is None:
@@ -51,7 +51,7 @@ def export(
                     rule="it makes a directory of files: a stream takes jsonl",
                 )
             return _export_parquet(
-                snapshot, entities, place, schema_source=schema_source, overwrite=overwrite
+                view, entities, place, schema_source=schema_source, overwrite=overwrite
             )
         case _:
             raise ArgumentInvalid(argument="format", value=format_, rule="it is jsonl or parquet")
@@ -83,35 +83,35 @@ def _path(target: Target) -> Path | None:
 
 
 def _export_lines(
-    snapshot: Snapshot, entities: Sequence[EntityType], target: Target, *, overwrite: bool
+    view: View, entities: Sequence[EntityType], target: Target, *, overwrite: bool
 ) -> ExportResult:
     place = _path(target)
     if place is not None:
         with new_file(place, overwrite=overwrite) as file:
-            return _lines_to(snapshot, entities, file, str(place))
+            return _lines_to(view, entities, file, str(place))
     assert not isinstance(target, str | os.PathLike)
     stream: object = target
     if isinstance(stream, io.TextIOBase):
         raise ArgumentInvalid(
             argument="target", value=repr(stream), rule="it takes text: open it for bytes"
         )
-    return _lines_to(snapshot, entities, target, None)
+    return _lines_to(view, entities, target, None)
 
 
 def _lines_to(
-    snapshot: Snapshot, entities: Sequence[EntityType], sink: Sink, path: str | None
+    view: View, entities: Sequence[EntityType], sink: Sink, path: str | None
 ) -> ExportResult:
     through = Checksum(sink)
-    counts = {str(entity.name): write_lines(snapshot, entity, through) for entity in entities}
+    counts = {str(entity.name): write_lines(view, entity, through) for entity in entities}
     file = ExportedFile(path, sum(counts.values()), through.bytes, through.sha256)
-    return ExportResult.of(snapshot, "jsonl", path, counts, (file,))
+    return ExportResult.of(view.snapshot, "jsonl", path, counts, (file,))
 
 
 # Parquet -----------------------------------------------------------------------------------------
 
 
 def _export_parquet(
-    snapshot: Snapshot,
+    view: View,
     entities: Sequence[EntityType],
     place: Path,
     *,
@@ -127,10 +127,10 @@ def _export_parquet(
             name = parquet_path(entity)
             file = directory / name
             file.parent.mkdir(exist_ok=True)
-            rows = counts[entity.name] = write_parquet(snapshot, entity, file)
+            rows = counts[entity.name] = write_parquet(view, entity, file)
             files.append(ExportedFile(str(name), rows, file.stat().st_size, _sha256(file)))
         (directory / SCHEMA).write_text(schema_source, encoding="utf-8")
-        result = ExportResult.of(snapshot, "parquet", str(place), counts, tuple(files))
+        result = ExportResult.of(view.snapshot, "parquet", str(place), counts, tuple(files))
         manifest = json.dumps(_manifest(result), ensure_ascii=False, indent=1)
         (directory / MANIFEST).write_text(manifest + "\n", encoding="utf-8")
     return result

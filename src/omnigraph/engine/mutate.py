@@ -39,13 +39,13 @@ from omnigraph.lang.plan.parameters import bind_parameters
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.read.changes.diff import differing
 from omnigraph.read.values.predicates import constant_of
-from omnigraph.read.values.rows import columns_in, matching
-from omnigraph.read.where.key_lookup import pinned_ids
-from omnigraph.read.where.pushdown import pushed
+from omnigraph.read.view import View
+from omnigraph.read.where.affected import edges_at, rows_with_ids
+from omnigraph.read.where.where import Where
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
-from omnigraph.store.datasets import PLACE, ROW_ID, Dataset
+from omnigraph.store.datasets import PLACE, ROW_ID
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import CommitNote, OnConflict, TableEdit, Target, Work, Writer
@@ -218,7 +218,8 @@ class MutationStaging:
         found = [pa.array([], pa.string())]
         for end, name in ((SRC, edge.source), (DST, edge.target)):
             if name == node.name:
-                committed = self._dataset(edge).rows_among(end, ids, [])
+                self._read.add(edge.table_key)
+                committed = edges_at(self._snapshot, edge, end, ids)
                 self._note(edge, committed)
                 rows = self._united(edge, committed.select([ID, end]))
                 found.append(rows.filter(pc.is_in(rows[end], value_set=ids))[ID].combine_chunks())
@@ -239,23 +240,13 @@ class MutationStaging:
         self, entity: EntityType, where: tuple[Predicate, ...], columns: list[str]
     ) -> pa.Table:
         """The columns, and others, of the rows for which the predicates hold."""
-        dataset = self._dataset(entity)
-        values, now = self._parameters, self._now_ms
-        needed = list(dict.fromkeys([*columns_in(where, entity), *columns]))
-        if (ids := pinned_ids(entity, where, values)) is not None:
-            found = dataset.rows_of(ids, needed[1:])
-        else:
-            among = pushed(where, entity, parameters=values, now_ms=now)
-            found = dataset.scan(needed, predicate=among, with_row_id=True, with_row_address=True)
-        rows = self._united(entity, found.select(needed))
-        rows = matching(rows, where, entity, parameters=values, now_ms=now)
+        self._read.add(entity.table_key)
+        asked = Where(entity, where, self._parameters, self._now_ms)
+        needed = asked.columns(columns)
+        found = asked.candidates(View(self._snapshot), needed)
+        rows = asked.matching(self._united(entity, found.select(needed)))
         self._note(entity, _only(found, rows[ID].combine_chunks()))
         return rows
-
-    def _dataset(self, entity: EntityType) -> Dataset:
-        """The committed rows of a type, for a statement that depends on what is there."""
-        self._read.add(entity.table_key)
-        return self._snapshot.dataset(entity)
 
     def _note(self, entity: EntityType, committed: pa.Table) -> None:
         """Remember rows that a statement is about, with their places: none is asked for twice."""
@@ -307,7 +298,7 @@ class MutationStaging:
         )
 
     def _edit(self, entity: EntityType) -> TableEdit:
-        schema, dataset = table_schema(entity), self._snapshot.dataset(entity)
+        schema, base = table_schema(entity), self._snapshot.tables[entity.table_key].ref
         written = self._written.get(entity.table_key, schema.empty_table())
         deletes = self._deleted.get(entity.table_key, pa.array([], pa.string()))
         if written.num_rows:
@@ -319,7 +310,7 @@ class MutationStaging:
         there = _only(found, changes.ids)
         # Two statements may have found one row.
         _, first = np.unique(there[ROW_ID].to_numpy(), return_index=True)
-        return TableEdit(changes, there.take(first), base=dataset.ref)
+        return TableEdit(changes, there.take(first), base=base)
 
     def _committed(self, entity: EntityType, ids: pa.Array) -> pa.Table:
         """The committed rows with these ids, whole; those that no update has read are looked up."""
@@ -329,7 +320,7 @@ class MutationStaging:
         for rows in whole:
             ids = ids.filter(pc.invert(pc.is_in(ids, value_set=rows[ID].combine_chunks())))
         if len(ids) or not whole:
-            found = self._snapshot.dataset(entity).rows_of(ids, columns[1:])
+            found = rows_with_ids(self._snapshot, entity, ids, columns[1:])
             self._note(entity, found)
             whole.append(found.select(columns))
         return pa.concat_tables(whole)

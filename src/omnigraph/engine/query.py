@@ -1,4 +1,4 @@
-"""Ask: text ─► plan (kept by source and schema) ─► one snapshot ─► rows."""
+"""Ask: text ─► plan (kept by source and schema) ─► one view of a snapshot ─► rows."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
@@ -21,6 +21,7 @@ from omnigraph.read.run import run
 from omnigraph.read.statistics import statistics_of
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.cold_lookups import TraversalMode
+from omnigraph.read.view import View
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["PlanCache", "analyze", "ask", "explain_plan"]
@@ -46,15 +47,16 @@ class PlanCache:
         return self._get(source, name, snapshot).query
 
     def optimised(
-        self, source: SourceText, name: str | None, snapshot: Snapshot, cache: RuntimeCache
+        self, source: SourceText, name: str | None, view: View, cache: RuntimeCache
     ) -> CompiledQuery:
-        """The plan for a graph of about this size."""
-        compiled = self._get(source, name, snapshot)
-        statistics = statistics_of(snapshot, cache, compiled.types, compiled.compared)
-        size = statistics.magnitudes()
-        if (query := compiled.by_size.get(size)) is None:
-            query = optimise(compiled.query, snapshot.catalog, statistics)
-            compiled.by_size.put(size, query)
+        """The plan for a graph of about the size that the view shows."""
+        compiled = self._get(source, name, view.snapshot)
+        statistics = statistics_of(view, cache, compiled.types, compiled.compared)
+        # What a plan is made from is known by size only roughly: views do not share one.
+        key = (statistics.magnitudes(), view.identity)
+        if (query := compiled.by_size.get(key)) is None:
+            query = optimise(compiled.query, view.catalog, statistics)
+            compiled.by_size.put(key, query)
         return query
 
     def _get(self, source: SourceText, name: str | None, snapshot: Snapshot) -> "_Compiled":
@@ -81,32 +83,32 @@ def ask(
     *,
     name: str | None,
     given: Mapping[str, Any],
-    snapshot: Snapshot,
+    view: View,
     plans: PlanCache,
     cache: RuntimeCache,
     now_ms: int,
     budget: Budget | None = None,
     mode: TraversalMode = TraversalMode.AUTO,
 ) -> QueryResult:
-    query = _read_query(plans.optimised(source, name, snapshot, cache))
+    query = _read_query(plans.optimised(source, name, view, cache))
     parameters = bind_parameters(query, given)
-    rows = run(query, snapshot, parameters, cache=cache, now_ms=now_ms, budget=budget, mode=mode)
-    return QueryResult(query.name, snapshot.commit.id, rows)
+    rows = run(query, view, parameters, cache=cache, now_ms=now_ms, budget=budget, mode=mode)
+    return QueryResult(query.name, view.commit.id, rows)
 
 
 def explain_plan(
     source: SourceText,
     *,
     name: str | None,
-    snapshot: Snapshot,
+    view: View,
     plans: PlanCache,
     cache: RuntimeCache,
 ) -> str:
     """The plan for this graph, and how many rows to expect of each step."""
-    query = plans.optimised(source, name, snapshot, cache)
+    query = plans.optimised(source, name, view, cache)
     if isinstance(query, MutationQuery):
         return explain(query)
-    return explain(query, {i: f"~{_short(n)} rows" for i, n in _expected(query, snapshot, cache)})
+    return explain(query, {i: f"~{_short(n)} rows" for i, n in _expected(query, view, cache)})
 
 
 def analyze(
@@ -114,7 +116,7 @@ def analyze(
     *,
     name: str | None,
     given: Mapping[str, Any],
-    snapshot: Snapshot,
+    view: View,
     plans: PlanCache,
     cache: RuntimeCache,
     now_ms: int,
@@ -122,11 +124,11 @@ def analyze(
     mode: TraversalMode = TraversalMode.AUTO,
 ) -> str:
     """The plan after running it: rows expected, milliseconds, bytes and rows found of each step."""
-    query = _read_query(plans.optimised(source, name, snapshot, cache))
+    query = _read_query(plans.optimised(source, name, view, cache))
     parameters, profile = bind_parameters(query, given), Profile()
     run(
         query,
-        snapshot,
+        view,
         parameters,
         cache=cache,
         now_ms=now_ms,
@@ -134,7 +136,7 @@ def analyze(
         profile=profile,
         mode=mode,
     )
-    expected = dict(_expected(query, snapshot, cache))
+    expected = dict(_expected(query, view, cache))
     notes = {
         step: f"~{_short(expected.get(step, 0.0)):>6} rows  {_found(measured)}"
         for step, measured in profile.steps.items()
@@ -150,13 +152,11 @@ def _read_query(query: CompiledQuery) -> ReadQuery:
     return query
 
 
-def _expected(
-    query: ReadQuery, snapshot: Snapshot, cache: RuntimeCache
-) -> Iterable[tuple[int, float]]:
+def _expected(query: ReadQuery, view: View, cache: RuntimeCache) -> Iterable[tuple[int, float]]:
     types = [touch.type_name for touch in query.reads]
     compared = tuple(sorted(compared_properties(query.plan)))
-    statistics = statistics_of(snapshot, cache, types, compared)
-    return expected_rows(query.plan, Estimator(snapshot.catalog, statistics)).items()
+    statistics = statistics_of(view, cache, types, compared)
+    return expected_rows(query.plan, Estimator(view.catalog, statistics)).items()
 
 
 def _found(measured: Measured) -> str:

@@ -1,4 +1,4 @@
-"""Walks a plan over one snapshot, from the first row to the last.
+"""Walks a plan over one view of a snapshot, from the first row to the last.
 
 Demand goes down, rows come up: an operator asks its source only for the variables that it or
 somebody above it looks at. The walk decides which operator runs on what; `operators/` does the
@@ -57,8 +57,8 @@ from omnigraph.read.operators.value_join import value_join
 from omnigraph.read.profile import Profile
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.cold_lookups import TraversalMode
-from omnigraph.read.tables.tables import Tables
-from omnigraph.store.snapshot import Snapshot
+from omnigraph.read.tables.tables import tables_of
+from omnigraph.read.view import View
 
 __all__ = ["run"]
 
@@ -68,7 +68,7 @@ NOTHING = Demand(frozenset(), allows_weights=True)
 
 def run(
     query: ReadQuery,
-    snapshot: Snapshot,
+    view: View,
     parameters: Mapping[str, Value],
     *,
     cache: RuntimeCache,
@@ -81,7 +81,7 @@ def run(
 
     `profile` is told what every operator did.
     """
-    tables = Tables(snapshot, cache, mode)
+    tables = tables_of(view, cache, mode)
     context = Context(tables, parameters, now_ms, budget or Budget(), profile)
     plan = query.plan
     wanted = Demand(variables_of_columns(plan.columns))

@@ -1,4 +1,4 @@
-"""What the planner is told of a snapshot: sizes from the manifest, values from a small sample.
+"""What the planner and callers are told of a view: sizes, and values from a small sample.
 
 A count of values is kept by table and column and not by version. A guess that is a few commits old
 is as good as a new one, and plans made with it are kept.
@@ -7,36 +7,57 @@ is as good as a new one, and plans made with it are kept.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from omnigraph.base.ids import TypeName
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.plan.stats import Statistics
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.read.tables.cache import RuntimeCache
+from omnigraph.read.tables.tables import tables_of
 from omnigraph.read.values.ordering import encode
-from omnigraph.store.snapshot import Snapshot
+from omnigraph.read.view import View
+from omnigraph.store.statistics import Statistics as StorageStatistics
+from omnigraph.store.statistics import TableStatistics, gather
 
-__all__ = ["statistics_of"]
+__all__ = ["statistics_of", "storage_statistics"]
 
 # Enough to tell a flag from a name.
 SAMPLE_ROWS = 1_000
 
 
 def statistics_of(
-    snapshot: Snapshot, cache: RuntimeCache, types: Iterable[TypeName], properties: Sequence[str]
+    view: View, cache: RuntimeCache, types: Iterable[TypeName], properties: Sequence[str]
 ) -> Statistics:
-    """The sizes of these types, and about how many values their properties of these names have."""
-    catalog = snapshot.catalog
+    """The sizes of these types, and about how many values their properties of these names have.
+
+    They speak of visible rows alone: plans, their expected rows and their times tell no more.
+    """
+    catalog = view.catalog
     entities = [catalog.node_by_name.get(t) or catalog.edge_by_name[t] for t in types]
-    rows = {e.name: snapshot.tables[e.table_key].row_count for e in entities}
+    rows = {e.name: _row_count(view, cache, e) for e in entities}
     distinct = {
-        (entity.name, name): _values(snapshot, cache, entity, entity.by_name[name].column)
+        (entity.name, name): _values(view, cache, entity, entity.by_name[name].column)
         for entity in entities
         for name in properties
         if rows[entity.name] and _is_worth_a_look(entity, name)
     }
     return Statistics(rows, distinct)
+
+
+def storage_statistics(view: View, cache: RuntimeCache) -> StorageStatistics:
+    """Sizes, files and index coverage of every table.
+
+    Of a type that the view restricts only the visible rows are counted and all else is 0: files,
+    bytes and indexes hold hidden rows too.
+    """
+    gathered = gather(view.snapshot)
+    if not view.visible:
+        return gathered
+    shown = dict(gathered.tables)
+    for entity in view.catalog.entities:
+        if view.restriction(entity) is not None:
+            count = _row_count(view, cache, entity)
+            shown[entity.table_key] = TableStatistics(count, 0, 0, 0, {})
+    return StorageStatistics(gathered.commit, shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +79,21 @@ def _is_worth_a_look(entity: EntityType, name: str) -> bool:
     )
 
 
-def _values(snapshot: Snapshot, cache: RuntimeCache, entity: EntityType, column: str) -> int:
-    entry = snapshot.tables[entity.table_key]
+def _row_count(view: View, cache: RuntimeCache, entity: EntityType) -> int:
+    if view.restriction(entity) is None:
+        return view.snapshot.tables[entity.table_key].row_count
+    return tables_of(view, cache).row_count(entity)
+
+
+def _values(view: View, cache: RuntimeCache, entity: EntityType, column: str) -> int:
+    path = view.snapshot.tables[entity.table_key].ref.path
 
     def count() -> _Count:
-        sample: pa.Array = snapshot.dataset(entity).head(column, limit_rows=SAMPLE_ROWS)
+        tables = tables_of(view, cache)
+        total, sample = tables.row_count(entity), tables.sample(entity, column, SAMPLE_ROWS)
         seen = encode(sample).size
         # Values that nearly all differ go on differing; a few that repeat are all there are.
-        is_scarce = 2 * seen < len(sample) or len(sample) == entry.row_count
-        return _Count(seen if is_scarce else seen * entry.row_count // max(len(sample), 1))
+        is_scarce = 2 * seen < len(sample) or len(sample) == total
+        return _Count(seen if is_scarce else seen * total // max(len(sample), 1))
 
-    return cache.get(("values", entry.ref.path, column), count).count
+    return cache.get(("values", path, column, view.restriction(entity)), count).count

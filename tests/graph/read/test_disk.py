@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from omnigraph.read.tables import disk, tables
+from omnigraph.read.tables import disk
+from omnigraph.read.tables import stored as tables
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.disk import DiskCache, Kept
 from omnigraph.read.topology import build
@@ -129,7 +130,7 @@ AS_ANOTHER_USER = """
 import mmap, os, sys
 import numpy as np
 from pathlib import Path
-from omnigraph.read.topology import disk
+from omnigraph.read.tables import disk
 disk.LEAST_KEPT_BYTES = 0
 if os.geteuid() == 0:
     os.setgid(65534)

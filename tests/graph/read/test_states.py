@@ -22,6 +22,7 @@ from omnigraph.lang.plan.ir import ReadQuery
 from omnigraph.read.run import run
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.cold_lookups import TraversalMode
+from omnigraph.read.view import View
 from omnigraph.store.snapshot import Snapshot
 
 SCHEMA = """
@@ -98,7 +99,7 @@ def plainly(
     assert isinstance(query, ReadQuery)
     mode = TraversalMode.CSR
     rows: list[dict[str, Any]] = run(
-        query, snapshot, {}, cache=cache or RuntimeCache(), now_ms=0, mode=mode
+        query, View(snapshot), {}, cache=cache or RuntimeCache(), now_ms=0, mode=mode
     ).to_pylist()
     return rows
 

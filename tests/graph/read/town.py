@@ -8,10 +8,12 @@
 Film 1 and film 2 have a key called `id`, so `$f.id` is a number there.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+from omnigraph.base.ids import TypeName
 from omnigraph.base.span import SourceText
 from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.ir import ReadQuery
@@ -21,6 +23,7 @@ from omnigraph.lang.plan.stats import Statistics
 from omnigraph.read.context import Budget
 from omnigraph.read.run import run
 from omnigraph.read.tables.cache import RuntimeCache
+from omnigraph.read.view import Condition, View
 from omnigraph.store.snapshot import Snapshot
 from tests.reference.naive import Entity
 from tests.reference.small_graph import catalog_of, plain_graph, stored
@@ -107,8 +110,14 @@ ROWS = {
 class Town:
     """The town on disk, and a way to ask it."""
 
-    def __init__(self, snapshot: Snapshot, cache: RuntimeCache | None = None) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        cache: RuntimeCache | None = None,
+        visible: Mapping[TypeName, Condition] | None = None,
+    ) -> None:
         self.snapshot = snapshot
+        self.view = View(snapshot, visible or {})
         self.cache = RuntimeCache() if cache is None else cache
 
     def ask(
@@ -123,9 +132,7 @@ class Town:
             query = optimise(query, self.snapshot.catalog, Statistics(rows))
         assert isinstance(query, ReadQuery)
         parameters = bind_parameters(query, given)
-        table = run(
-            query, self.snapshot, parameters, cache=self.cache, now_ms=NOW_MS, budget=budget
-        )
+        table = run(query, self.view, parameters, cache=self.cache, now_ms=NOW_MS, budget=budget)
         assert table.column_names == [field.name for field in query.result]
         answer = [tuple(row.values()) for row in table.to_pylist()]
         return [row[0] for row in answer] if table.num_columns == 1 else answer

@@ -24,10 +24,12 @@ from omnigraph.engine.settings import Settings
 from omnigraph.engine.text import QUERY, Text, as_source, named
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.read.context import Budget
+from omnigraph.read.statistics import storage_statistics
 from omnigraph.read.tables.cache import RuntimeCache
+from omnigraph.read.view import View
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.store.statistics import Statistics, gather
+from omnigraph.store.statistics import Statistics
 
 __all__ = ["At", "Reader"]
 
@@ -91,7 +93,7 @@ class At:
                 as_source(source, QUERY),
                 name=name,
                 given=given,
-                snapshot=self.stored,
+                view=View(self.stored),
                 plans=reader.plans,
                 cache=reader.cache,
                 now_ms=reader.store.clock.now_ms(),
@@ -113,13 +115,13 @@ class At:
         with self._reading():
             if not analyze:
                 return explain_plan(
-                    text, name=name, snapshot=self.stored, plans=reader.plans, cache=reader.cache
+                    text, name=name, view=View(self.stored), plans=reader.plans, cache=reader.cache
                 )
             return analyze_plan(
                 text,
                 name=name,
                 given=given,
-                snapshot=self.stored,
+                view=View(self.stored),
                 plans=reader.plans,
                 cache=reader.cache,
                 now_ms=reader.store.clock.now_ms(),
@@ -130,7 +132,7 @@ class At:
     def blob(self, kind: str, type_: str, id_: str, name: str) -> Blob:
         """The bytes of a Blob property; see `Graph.blob`."""
         return find_blob(
-            self.stored,
+            View(self.stored),
             graph_id=self.reader.store.graph_id,
             kind=kind,
             type_name=type_,
@@ -149,7 +151,7 @@ class At:
         """Write the graph for others; see `Graph.export`."""
         with self._reading():
             return export(
-                self.stored,
+                View(self.stored),
                 target,
                 schema_source=self.reader.store.schemas.source(self.stored.schema_hash),
                 types=types,
@@ -160,7 +162,7 @@ class At:
     def stats(self) -> Statistics:
         """Rows, files and index coverage of every table, without reading a row."""
         with self._reading():
-            return gather(self.stored)
+            return storage_statistics(View(self.stored), self.reader.cache)
 
     def indexes(self) -> list[IndexInfo]:
         return index_infos(self.stats())

@@ -1,4 +1,4 @@
-"""Rows of a snapshot as files for others: JSON lines in one stream, or one Parquet file per type.
+"""Rows of a view as files for others: JSON lines in one stream, or one Parquet file per type.
 
 A few megabytes of rows are in memory at a time, however large the graph is; only a single blob may
 be larger than that.
@@ -14,8 +14,8 @@ import pyarrow as pa
 from omnigraph.base.errors import Unsupported
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.export.lines import lines_of
+from omnigraph.read.view import View
 from omnigraph.store.arrow import arrow_type, table_schema
-from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["Checksum", "Sink", "parquet_path", "write_lines", "write_parquet"]
 
@@ -49,10 +49,10 @@ class Checksum:
         return self._digest.hexdigest()
 
 
-def write_lines(snapshot: Snapshot, entity: EntityType, sink: Sink) -> int:
+def write_lines(view: View, entity: EntityType, sink: Sink) -> int:
     """Write a line for each row of a type; gives how many there are."""
     count = 0
-    for batch in _batches(snapshot, entity):
+    for batch in _batches(view, entity):
         lines = lines_of(entity, batch)
         assert lines.null_count == 0 and len(lines) == batch.num_rows, "every row is a line"
         sink.write(_bytes(lines))
@@ -69,7 +69,7 @@ def parquet_path(entity: EntityType) -> Path:
             return Path("edges", f"{entity.name}.parquet")
 
 
-def write_parquet(snapshot: Snapshot, entity: EntityType, file: Path) -> int:
+def write_parquet(view: View, entity: EntityType, file: Path) -> int:
     """Write the rows of a type as a Parquet file; gives how many there are."""
     import pyarrow.parquet as pq  # a query starts without it
 
@@ -77,16 +77,16 @@ def write_parquet(snapshot: Snapshot, entity: EntityType, file: Path) -> int:
     columns = _columns(entity)
     count = 0
     with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        for rows in _groups(_batches(snapshot, entity)):
+        for rows in _groups(_batches(view, entity)):
             renamed = pa.Table.from_arrays([rows[column] for column in columns], schema=schema)
             writer.write_table(renamed)
             count += rows.num_rows
     return count
 
 
-def _batches(snapshot: Snapshot, entity: EntityType) -> Iterator[pa.RecordBatch]:
+def _batches(view: View, entity: EntityType) -> Iterator[pa.RecordBatch]:
     columns = table_schema(entity).names
-    return snapshot.dataset(entity).bounded_batches(columns, limit_bytes=BATCH_BYTES)
+    return view.batches(entity, columns, limit_bytes=BATCH_BYTES)
 
 
 def _bytes(lines: pa.Array) -> memoryview:

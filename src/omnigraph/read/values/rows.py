@@ -1,4 +1,4 @@
-"""Which rows of one type satisfy the `where` of an update or delete.
+"""Which rows of one type satisfy predicates: the `where` of a mutation, the condition of a view.
 
 Unlike a query's filters these see rows as a table with physical columns: some committed, some
 written a statement ago and nowhere on disk yet.
@@ -27,7 +27,7 @@ from omnigraph.lang.schema.catalog import DST, ID, SRC, EntityType
 from omnigraph.read.values.compare import Mask, Values
 from omnigraph.read.values.predicates import constant_of, holds
 
-__all__ = ["column_of", "columns_in", "matching"]
+__all__ = ["column_of", "columns_in", "mask_of", "matching"]
 
 
 def columns_in(predicates: Sequence[Predicate], entity: EntityType) -> list[str]:
@@ -49,10 +49,23 @@ def matching(
     now_ms: int,
 ) -> pa.Table:
     """The rows for which every predicate holds."""
+    kept = mask_of(rows, predicates, entity, parameters=parameters, now_ms=now_ms)
+    return rows.filter(pa.array(kept))
+
+
+def mask_of(
+    rows: pa.Table,
+    predicates: Sequence[Predicate],
+    entity: EntityType,
+    *,
+    parameters: Mapping[str, Value],
+    now_ms: int,
+) -> Mask:
+    """True for each row for which every predicate holds."""
     kept = np.ones(rows.num_rows, dtype=np.bool_)
     for predicate in predicates:
         kept &= _holds(predicate, rows, entity, parameters, now_ms)
-    return rows.filter(pa.array(kept))
+    return kept
 
 
 def column_of(field: PropertyOf | IdentityOf, entity: EntityType) -> str:

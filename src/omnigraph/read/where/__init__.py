@@ -1,1 +1,1 @@
-"""Which rows meet a condition: by key, by what Lance filters, or row by row."""
+"""Which rows meet the `where` of a mutation: by key, by what Lance filters, then row by row."""

@@ -1,7 +1,7 @@
 """What Lance can test of a `where`: typed expressions, so that indexes serve them.
 
 The expression lets through every row that the predicates hold for, and perhaps others: what Lance
-would judge by other rules than ours is left out, and whoever reads asks `rows.matching` about the
+would judge by other rules than ours is left out, and the reader asks `rows.matching` about the
 rows that come. No text of a user ever becomes part of an expression's text.
 """
 

@@ -1,0 +1,52 @@
+"""The `where` of an update or delete, over committed rows and rows not written yet.
+
+It is asked in two steps, since a mutation sees what it did before: `candidates` are committed rows,
+found by key or by what Lance can test; `matching` decides, row by row, about the rows that are left
+of them and those staged meanwhile.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from omnigraph.base.types import Value
+from omnigraph.lang.plan.ir import Predicate
+from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.read.values.rows import columns_in, matching
+from omnigraph.read.view import View
+from omnigraph.read.where.key_lookup import pinned_ids
+from omnigraph.read.where.pushdown import pushed
+
+__all__ = ["Where"]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    entity: EntityType
+    predicates: tuple[Predicate, ...]
+    parameters: Mapping[str, Value]
+    now_ms: int
+
+    def columns(self, wanted: Sequence[str]) -> list[str]:
+        """The wanted columns and those that the predicates look at, `id` first."""
+        return list(dict.fromkeys([*columns_in(self.predicates, self.entity), *wanted]))
+
+    def candidates(self, view: View, columns: Sequence[str]) -> pa.Table:
+        """Visible rows, among them all for which the predicates hold.
+
+        They have these columns, which `columns` gave, and their row ids and addresses.
+        """
+        ids = pinned_ids(self.entity, self.predicates, self.parameters)
+        if ids is not None:
+            return view.rows_of(self.entity, ids, columns[1:])
+        tested = pushed(
+            self.predicates, self.entity, parameters=self.parameters, now_ms=self.now_ms
+        )
+        return view.scan(self.entity, columns[1:], tested)
+
+    def matching(self, rows: pa.Table) -> pa.Table:
+        """The rows for which every predicate holds."""
+        return matching(
+            rows, self.predicates, self.entity, parameters=self.parameters, now_ms=self.now_ms
+        )
