@@ -10,7 +10,7 @@ import pytest
 from omnigraph.base.errors import ConstraintViolated, KeyTaken, OmnigraphError
 from omnigraph.base.ids import MAIN, CommitId
 from omnigraph.lang.schema.catalog import EntityType
-from omnigraph.pipeline.load.accept import accept_load
+from omnigraph.pipeline.load.faults import accept_load
 from omnigraph.pipeline.load.load import LoadMode, stage_load
 from omnigraph.pipeline.load.resolve import SettledLoad, settle_load
 from omnigraph.pipeline.runner import Runner

@@ -19,7 +19,7 @@ from omnigraph.base.span import SourceText
 from omnigraph.base.types import Value
 from omnigraph.base.violations import Violations
 from omnigraph.check.rows.validate import Rows, check_rows
-from omnigraph.check.sets.in_memory import Asking, check_changes, tables_judged_by
+from omnigraph.check.sets.in_memory import SqlSession, check_changes, tables_judged_by
 from omnigraph.engine.query import PlanCache
 from omnigraph.engine.results import CommitInfo, MutationResult
 from omnigraph.lang.plan.ir import (
@@ -65,7 +65,7 @@ def mutate(
     message: str | None,
     if_commit: CommitId | None,
     plans: PlanCache,
-    asking: Asking,
+    sql: SqlSession,
     faults: Faults,
 ) -> MutationResult:
     """Run one mutation and publish it as one commit; nothing changed publishes nothing.
@@ -75,7 +75,7 @@ def mutate(
     """
     written = write(
         store,
-        Mutation(source, name, given, plans, asking, now_ms=store.clock.now_ms()),
+        Mutation(source, name, given, plans, sql, now_ms=store.clock.now_ms()),
         to=Target(branch, if_commit=if_commit),
         note=CommitNote(CommitKind.MUTATION, actor, message),
         faults=faults,
@@ -108,7 +108,7 @@ class Mutation(Writer[Edit]):
     name: str | None
     given: Mapping[str, Any]
     plans: PlanCache
-    asking: Asking
+    sql: SqlSession
     now_ms: int
 
     waits_first = True
@@ -120,7 +120,7 @@ class Mutation(Writer[Edit]):
             rule = "it only reads: use query"
             raise ArgumentInvalid(argument="query", value=query.name, rule=rule)
         parameters = bind_parameters(query, self.given)
-        return prepare_mutation(query, snapshot, parameters, now_ms=self.now_ms, asking=self.asking)
+        return prepare_mutation(query, snapshot, parameters, now_ms=self.now_ms, sql=self.sql)
 
 
 def prepare_mutation(
@@ -129,13 +129,13 @@ def prepare_mutation(
     parameters: Mapping[str, Value],
     *,
     now_ms: int,
-    asking: Asking | None = None,
+    sql: SqlSession | None = None,
 ) -> Edit:
     """Run the statements against the snapshot; raise if the result would break a rule."""
     staging = MutationStaging(snapshot, parameters, now_ms=now_ms)
     for statement in query.statements:
         staging.apply(statement)
-    return staging.finish(query.name, asking)
+    return staging.finish(query.name, sql)
 
 
 class MutationStaging:
@@ -271,7 +271,7 @@ class MutationStaging:
 
     # The end -------------------------------------------------------------------------------------
 
-    def finish(self, query_name: str, asking: Asking | None = None) -> Edit:
+    def finish(self, query_name: str, sql: SqlSession | None = None) -> Edit:
         """The edit that is left when rows equal to committed ones are dropped."""
         if self._violations:
             raise ConstraintViolated(self._violations)
@@ -284,7 +284,7 @@ class MutationStaging:
                     tables[entity.table_key] = edit
                     affected[type(entity)] += len(edit.changes.ids)
         changes = ChangeSet({key: edit.changes for key, edit in tables.items()})
-        if violations := check_changes(changes, self._snapshot, asking):
+        if violations := check_changes(changes, self._snapshot, sql):
             raise ConstraintViolated(violations)
         # A row that equals the committed one is left out, and depends on it all the same.
         reads = self._read | self._written.keys() | tables_judged_by(changes, self._snapshot)

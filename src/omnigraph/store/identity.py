@@ -15,7 +15,7 @@ the shortest text that reads back equal, with `-0` written as `0`.
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -25,14 +25,27 @@ from omnigraph.base.clock import CROCKFORD, RANDOM_BITS, ULID_LETTERS, ulid_text
 from omnigraph.base.types import EnumOf, Scalar, Value, ValueType
 from omnigraph.lang.schema.catalog import DST, SRC, EdgeType, EntityType, NodeType
 
-__all__ = ["derive_ids", "fresh_ids", "key_columns", "plain_id", "shown_id"]
+__all__ = [
+    "columns_of",
+    "derive_ids",
+    "fresh_ids",
+    "key_columns",
+    "plain_id",
+    "shown_id",
+    "tuple_texts",
+]
 
 
 def key_columns(entity: EntityType) -> tuple[str, ...]:
     """The physical columns of the key, in key order; empty for a type without one."""
+    return columns_of(entity, entity.key)
+
+
+def columns_of(entity: EntityType, properties: Sequence[str]) -> tuple[str, ...]:
+    """The physical columns of these properties; `src` and `dst` are those of an edge's ends."""
     return tuple(
         name if name in (SRC, DST) and name not in entity.by_name else entity.by_name[name].column
-        for name in entity.key
+        for name in properties
     )
 
 
@@ -43,7 +56,19 @@ def derive_ids(entity: EntityType, columns: Mapping[str, pa.Array | pa.ChunkedAr
     reports it as such.
     """
     assert entity.key, f"{entity.name} has no key: its rows take fresh ids"
-    texts = [_text(_one_array(columns[name])) for name in key_columns(entity)]
+    return tuple_texts(entity, entity.key, columns)
+
+
+def tuple_texts(
+    entity: EntityType,
+    properties: Sequence[str],
+    columns: Mapping[str, pa.Array | pa.ChunkedArray],
+) -> pa.Array:
+    """One text for the values of these properties of each row, equal where all of them are.
+
+    It is null where one of the values is null or a float that is not finite.
+    """
+    texts = [_text(_one_array(columns[name])) for name in columns_of(entity, properties)]
     match entity:
         case NodeType() if len(texts) == 1:
             return texts[0]

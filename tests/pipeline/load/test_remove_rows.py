@@ -9,7 +9,7 @@ import pytest
 from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.ids import MAIN
 from omnigraph.pipeline.load import load as load_module
-from omnigraph.pipeline.load.accept import accept_load
+from omnigraph.pipeline.load.faults import accept_load
 from omnigraph.pipeline.load.load import LoadMode, StagedLoad, stage_load
 from omnigraph.pipeline.load.resolve import settle_load
 from omnigraph.pipeline.local import InProcess

@@ -23,7 +23,7 @@ PARTS: dict[str, tuple[ModuleType, str]] = {
     "start": (local, "InProcess"),
     "parse": (stage, "conform_piece"),
     "write": (stage, "write_rows"),
-    "check": (settle, "judge"),
+    "check": (settle, "LoadChecks"),
     "publish": (engine_module, "write"),
 }
 

@@ -21,7 +21,7 @@ from omnigraph.base.errors import ArgumentInvalid, ReadOnly
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.base.progress import Progress
-from omnigraph.check.sets.in_memory import Asking
+from omnigraph.check.sets.in_memory import SqlSession
 from omnigraph.engine.blob import Blob
 from omnigraph.engine.export import Target
 from omnigraph.engine.handles.at import At, Reader
@@ -79,7 +79,7 @@ class Graph:
         self._is_read_only = is_read_only
         self._faults = faults
         self._plans = PlanCache()
-        self._asking = Asking()
+        self._sql = SqlSession()
         self._cache = RuntimeCache(disk=_disk_cache(store, settings))
         self._reader = Reader(store, settings, self._plans, self._cache)
         self._spark: Spark | None = None
@@ -359,7 +359,7 @@ class Graph:
             message=message,
             if_commit=CommitId(if_commit) if if_commit is not None else None,
             plans=self._plans,
-            asking=self._asking,
+            sql=self._sql,
             faults=self._faults,
         )
 

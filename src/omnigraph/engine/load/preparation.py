@@ -272,7 +272,7 @@ class Preparation(Writer[Work]):
         return self._start_spark()
 
     def _settle(self, runner: "Runner", staged: "StagedLoad", snapshot: Snapshot) -> "SettledLoad":
-        from omnigraph.pipeline.load.accept import accept_load
+        from omnigraph.pipeline.load.faults import accept_load
         from omnigraph.pipeline.load.resolve import settle_load
 
         load = accept_load(runner, staged, snapshot, quarantine=self._quarantine)

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
-from omnigraph.check.sets.rules import Breach
+from omnigraph.check.sets.violations import SetViolation
 from omnigraph.lang.schema.catalog import Catalog, EntityType, NodeType
-from omnigraph.pipeline.load.faults import Faults, Out, places_of
+from omnigraph.pipeline.load.checks import Out
 from omnigraph.pipeline.load.id_join import NO_PLACES
 from omnigraph.pipeline.load.load import LoadedTable, LoadMode, StagedLoad
 from omnigraph.pipeline.load.row_origin import row_numbers, whereabouts
@@ -29,7 +29,17 @@ from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import read_fragment_columns
 from omnigraph.store.location import location_at
 
-__all__ = ["quarantine_faults", "take_out"]
+__all__ = ["Faults", "places_of", "quarantine_faults", "take_out"]
+
+Faults = dict[tuple[TableKey, int], list[SetViolation]]
+"""By table and place: the rows at fault, and the violations of each."""
+
+
+def places_of(faults: Faults) -> Out:
+    out: dict[TableKey, list[int]] = defaultdict(list)
+    for key, place in faults:
+        out[key].append(place)
+    return {key: np.sort(np.array(places, dtype=np.int64)) for key, places in out.items()}
 
 
 def quarantine_faults(
@@ -153,17 +163,17 @@ class _Fault:
     """A row at fault, by its place among the good rows of its type in a piece."""
 
     row: int
-    breaches: tuple[Breach, ...]
+    violations: tuple[SetViolation, ...]
 
     @property
     def entity_id(self) -> str | None:
-        """Its id, where a breach names it."""
-        for breach in self.breaches:
-            is_own = breach.violation.kind == "key" or (
-                breach.violation.kind == "cardinality" and isinstance(breach.entity, NodeType)
+        """Its id, where a violation names it."""
+        for each in self.violations:
+            is_own = each.violation.kind == "key" or (
+                each.violation.kind == "cardinality" and isinstance(each.entity, NodeType)
             )
             if is_own:
-                return breach.violation.entity_id
+                return each.violation.entity_id
         return None
 
 
@@ -183,8 +193,8 @@ def _by_piece(load: StagedLoad, faults: Faults) -> list[_PieceFaults]:
         found = whereabouts(load.tables[key], places)
         for place, (number, row) in zip(places.tolist(), found, strict=True):
             # SQL tells them in no order; the report of a load is the same every time.
-            breaches = sorted(faults[key, place], key=lambda breach: breach.rule)
-            pieces[number].append(_Fault(row, tuple(breaches)))
+            violations = sorted(faults[key, place], key=lambda each: each.rule)
+            pieces[number].append(_Fault(row, tuple(violations)))
     return [(load.pieces[number], tuple(group)) for number, group in sorted(pieces.items())]
 
 
@@ -192,7 +202,7 @@ def _write_faults(catalog: Catalog, quarantine: Quarantine, faults: _PieceFaults
     """Inside a task: the rows as they came, each with what is held against it."""
     piece, group = faults
     rows_of = row_numbers(piece, catalog)
-    numbers = [int(rows_of[f.breaches[0].entity.table_key][f.row]) for f in group]
+    numbers = [int(rows_of[f.violations[0].entity.table_key][f.row]) for f in group]
     order = np.argsort(numbers)
     place, texts = place_in(piece), rows_as_text(piece, numbers)
     violations = Violations()
@@ -201,9 +211,9 @@ def _write_faults(catalog: Catalog, quarantine: Quarantine, faults: _PieceFaults
         for index in order.tolist():
             file, line = place(numbers[index])
             fault = group[index]
-            reasons = tuple(replace(b.violation, file=file, line=line) for b in fault.breaches)
+            reasons = tuple(replace(v.violation, file=file, line=line) for v in fault.violations)
             for reason in reasons:
                 violations.add(reason)
-            type_name = fault.breaches[0].entity.name
+            type_name = fault.violations[0].entity.name
             part.add([Rejected(texts[index], reasons, type_name, fault.entity_id)])
     return _Written(violations, part.parts)

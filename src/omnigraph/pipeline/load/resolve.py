@@ -8,34 +8,33 @@ that breaks a rule raises, and leaves at most files that nothing names.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.errors import ConstraintViolated, KeyTaken, OmnigraphError
 from omnigraph.base.ids import TableKey
 from omnigraph.base.row_counts import RowCounts
-from omnigraph.check.sets.in_memory import Arriving, Judgement, judge
-from omnigraph.check.sets.rules import Breach, Part, Reading, Touch, plan_readings, report
+from omnigraph.check.sets.in_memory import IncomingRows, RowsInMemory
+from omnigraph.check.sets.violations import SetViolation, report
 from omnigraph.lang.schema.catalog import ID, EntityType
-from omnigraph.pipeline.load.id_join import staged_rows
+from omnigraph.pipeline.load.checks import NO_ROWS, LoadChecks, last_of_each
 from omnigraph.pipeline.load.load import LoadMode, StagedLoad
 from omnigraph.pipeline.load.repeats import repeats_edges
 from omnigraph.pipeline.load.row_origin import Locator
-from omnigraph.pipeline.load.sets_in_files import KeySource, StagedRows, check_sets, committed_rows
+from omnigraph.pipeline.load.sets_in_files import IncomingFiles, RowsInFiles
 from omnigraph.pipeline.load.upsert import Upserted, upsert
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.staging.stage import Keeping
 from omnigraph.read.changes.diff import differing
 from omnigraph.store.changes import TableChanges
-from omnigraph.store.datasets import PLACE, RowSet
+from omnigraph.store.datasets import PLACE
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import OnConflict, StagedFiles, TableEdit, Work
 
-__all__ = ["Image", "SettledLoad", "last_of_each", "settle_load"]
+__all__ = ["SettledLoad", "settle_load"]
 
 Place = Callable[[EntityType, int], int]
-"""The place among all rows of a type of the one at a place among those that were judged."""
+"""The place among all rows of a type, by the place among those that were checked."""
 
 
 @dataclass(frozen=True)
@@ -105,9 +104,9 @@ def settle_load(
 
 def _settle_new_rows(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
     """Files that are written already, as they are."""
-    judgement = _look_up(load, snapshot) if load.is_held else _compare(runner, load, snapshot)
-    if judgement.breaches:
-        refusal = _refusal(load, judgement.breaches, lambda _, place: place)
+    checks = LoadChecks(runner, load, snapshot).without(NO_ROWS)
+    if violations := checks.violations():
+        refusal = _refusal(load, violations)
         load.discard_files()
         raise refusal
     files = {
@@ -128,30 +127,7 @@ def _settle_new_rows(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> Se
     }
     # To replace rows is a decision about those that the caller has seen.
     on_conflict = OnConflict.RAISE if is_overwrite else OnConflict.PREPARE_AGAIN
-    return SettledLoad(load, Work(files, judgement.reads, on_conflict), counts)
-
-
-def _look_up(load: StagedLoad, snapshot: Snapshot) -> Judgement:
-    arriving = {
-        key: Arriving(table.held, must_be_new=table.ids_may_clash)
-        for key, table in load.tables.items()
-    }
-    return judge(arriving, snapshot)
-
-
-def _compare(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> Judgement:
-    is_overwrite = load.mode is LoadMode.OVERWRITE
-    touch = {
-        key: Touch(adds=True, removes=is_overwrite, ids_may_clash=table.ids_may_clash)
-        for key, table in load.tables.items()
-    }
-    image = Image(
-        load,
-        snapshot,
-        incoming={key: [*staged_rows(table)] for key, table in load.tables.items()},
-        emptied=frozenset(load.tables) if is_overwrite else frozenset(),
-    )
-    return image.judge(runner, touch)
+    return SettledLoad(load, Work(files, checks.reads, on_conflict), counts)
 
 
 # Merge --------------------------------------------------------------------------------------------
@@ -159,7 +135,7 @@ def _compare(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> Judgement:
 
 def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
     """A small merge is an edit like any other: rows are looked up by id."""
-    chosen: dict[TableKey, np.ndarray] = {}
+    incoming: dict[TableKey, IncomingRows] = {}
     edits: dict[TableKey, TableEdit] = {}
     counts: dict[TableKey, RowCounts] = {}
     for key, table in load.tables.items():
@@ -177,25 +153,16 @@ def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
             unchanged=rows.num_rows - changes.upserts.num_rows,
             superseded=table.rows - len(last),
         )
-        chosen[key] = last[differs.to_numpy(zero_copy_only=False)]
-    arriving = {key: Arriving(edit.changes.upserts) for key, edit in edits.items()}
-    judgement = judge(arriving, snapshot)
-    if judgement.breaches:
-        raise _refusal(load, judgement.breaches, lambda e, place: int(chosen[e.table_key][place]))
+        places = last[differs.to_numpy(zero_copy_only=False)]
+        incoming[key] = IncomingRows(changes.upserts, places=places)
+    checks = RowsInMemory(incoming, snapshot)
+    if violations := checks.violations():
+        raise _refusal(load, violations)
     # Rows that equal what is there depend on it too.
-    reads = judgement.reads | load.tables.keys()
+    reads = checks.reads | load.tables.keys()
     repeated = _repeated(load, snapshot, counts, lambda key: edits[key].changes.upserts)
     work = Work(edits, reads, OnConflict.PREPARE_AGAIN)
     return SettledLoad(load, work, counts, repeated)
-
-
-def last_of_each(ids: pa.Array) -> np.ndarray:
-    """The places of the rows that no later row with their id supersedes, in order."""
-    distinct = ids.dictionary_encode()
-    last = np.empty(len(distinct.dictionary), dtype=np.int64)
-    # Of several assignments to one place NumPy keeps the last.
-    last[distinct.indices.to_numpy()] = np.arange(len(ids))
-    return np.sort(last)
 
 
 def _merge_scratch_files(
@@ -211,23 +178,20 @@ def _merge_scratch_files(
             known.discard_files()
         upserts[key] = upsert(runner, load, table, snapshot)
 
-    image = Image(
-        load,
-        snapshot,
-        incoming={key: [*upserted.rows()] for key, upserted in upserts.items()},
-        replaced={key: upserted.replaced for key, upserted in upserts.items()},
-    )
-    touch = Touch(adds=True, removes=False, ids_may_clash=False)
-    judgement = image.judge(runner, dict.fromkeys(upserts, touch))
-    if found := judgement.breaches:
-        refusal = _refusal(load, found, lambda e, place: upserts[e.table_key].place(place))
+    incoming = {
+        key: IncomingFiles([*upserted.rows()], replaced=upserted.replaced)
+        for key, upserted in upserts.items()
+    }
+    checks = RowsInFiles(runner, load.root, snapshot, incoming)
+    if violations := checks.violations():
+        refusal = _refusal(load, violations, lambda e, place: upserts[e.table_key].place(place))
         for upserted in upserts.values():
             upserted.discard_files()
         load.discard_files()
         raise refusal
     work = Work(
         {key: upserted.work for key, upserted in upserts.items()},
-        reads=judgement.reads | load.tables.keys(),
+        reads=checks.reads | load.tables.keys(),
         on_conflict=OnConflict.PREPARE_AGAIN,
     )
     counts = {key: upserted.counts for key, upserted in upserts.items()}
@@ -256,41 +220,10 @@ def _repeated(
 # Both ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Image:
-    """Where the rows lie that the graph would hold after a load whose rows are in files."""
-
-    load: StagedLoad
-    snapshot: Snapshot
-    incoming: Mapping[TableKey, Sequence[StagedRows]]
-    emptied: frozenset[TableKey] = frozenset()
-    """Tables of which no row is kept."""
-    replaced: Mapping[TableKey, RowSet | None] = field(default_factory=dict)
-    """Rows that are not kept of the others."""
-
-    def judge(self, runner: Runner, touch: Mapping[TableKey, Touch]) -> Judgement:
-        readings = plan_readings(self.load.catalog, touch)
-        reads = frozenset(r.entity.table_key for r in readings if r.part is Part.KEPT)
-        return Judgement(check_sets(runner, readings, self.sources), reads)
-
-    def sources(self, reading: Reading) -> Sequence[KeySource]:
-        key = reading.entity.table_key
-        match reading.part:
-            case Part.INCOMING:
-                return self.incoming.get(key, ())
-            case Part.KEPT if key in self.emptied:
-                return ()
-            case Part.KEPT:
-                return committed_rows(
-                    self.load.root,
-                    self.snapshot.options,
-                    self.snapshot.dataset(reading.entity),
-                    without=self.replaced.get(key),
-                )
-
-
-def _refusal(load: StagedLoad, found: Sequence[Breach], place: Place) -> OmnigraphError:
+def _refusal(
+    load: StagedLoad, found: Sequence[SetViolation], place: Place = lambda _, place: place
+) -> OmnigraphError:
     locator = Locator(load)
-    violations = report(found, lambda e, judged: locator.place(e, place(e, judged)))
-    all_taken = all(breach.is_taken for breach in found)
+    violations = report(found, lambda e, checked: locator.place(e, place(e, checked)))
+    all_taken = all(each.is_taken for each in found)
     return KeyTaken(violations) if all_taken else ConstraintViolated(violations)

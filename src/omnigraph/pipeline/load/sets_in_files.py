@@ -1,14 +1,14 @@
-"""Set checks of a load: tasks read keys, and the runner's SQL asks the questions of `rules`.
+"""Set checks of a load whose rows are in files: tasks read keys, the runner's SQL answers.
 
-Only keys travel, and only what breaks a rule comes to the driver: the first few breaches of each
-rule, and counts. Incoming rows are read from the files that the load has staged, kept rows from the
-versions that the snapshot pins.
+Only keys travel, and only violations come to the driver: the first few of each rule, and counts.
+Incoming rows are read from the files that the load has staged, kept rows from the versions that the
+snapshot pins.
 """
 
 import heapq
 import math
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,19 +21,23 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.base.errors import Unsupported
-from omnigraph.check.sets import fault_queries as blame
-from omnigraph.check.sets.fault_queries import Query
+from omnigraph.base.ids import TableKey
+from omnigraph.check.sets.questions import Query, first_violations, is_any_broken, rows_at_fault
+from omnigraph.check.sets.relations import RELATIONS, extract
 from omnigraph.check.sets.rules import (
     CLAIMS,
     ENDS,
     IDS,
-    RELATIONS,
-    Breach,
+    NO_TYPES,
     End,
+    Part,
     Reading,
-    breaches,
-    extract_at,
+    TableEffect,
+    TypeNames,
+    plan_readings,
+    tables_read,
 )
+from omnigraph.check.sets.violations import SetViolation
 from omnigraph.lang.schema.catalog import ID
 from omnigraph.pipeline.runner import Runner
 from omnigraph.store.datasets import (
@@ -44,17 +48,16 @@ from omnigraph.store.datasets import (
     read_fragment_columns,
 )
 from omnigraph.store.location import location_at
+from omnigraph.store.snapshot import Snapshot
 
 __all__ = [
     "CommittedRows",
+    "IncomingFiles",
     "KeySource",
-    "Sources",
+    "RowsInFiles",
     "StagedRows",
-    "check_sets",
     "committed_rows",
-    "find_at_fault",
     "ids_at",
-    "is_broken",
 ]
 
 # Keys of this many rows are in a worker's memory at a time.
@@ -74,7 +77,8 @@ MOST_REPEATED = 1_000_000
 
 HASHES = pa.schema([("bucket", pa.int32()), ("hashes", pa.binary())])
 
-# Whoever hashes it otherwise hashes everything otherwise.
+# A known input, by which the hash functions of driver and worker are compared: versions of DuckDB
+# may differ.
 PROBE = "omnigraph"
 
 DOING = "checking keys, endpoints and cardinality"
@@ -121,7 +125,6 @@ class CommittedRows:
 
 
 KeySource = StagedRows | CommittedRows
-Sources = Callable[[Reading], Sequence[KeySource]]
 
 
 def committed_rows(
@@ -140,75 +143,126 @@ def committed_rows(
     ]
 
 
-def check_sets(runner: Runner, readings: Sequence[Reading], sources: Sources) -> list[Breach]:
-    """Every rule that the incoming rows break together with those that stay."""
-    if not readings:
-        return []
-    with _shown(runner, readings, sources, each=False) as query:
-        return breaches(readings, query)
+@dataclass(frozen=True, eq=False)
+class IncomingFiles:
+    """The rows that a load brings to one table, and the rows of the graph that they replace."""
+
+    rows: Sequence[StagedRows]
+    must_be_new: bool = False
+    """An id that is there already breaks a rule."""
+    replaces_all: bool = False
+    """No row of the table is kept."""
+    replaced: RowSet | None = field(default=None, repr=False)
+    """Rows of the table that are not kept, where others are."""
 
 
-def is_broken(runner: Runner, readings: Sequence[Reading], sources: Sources) -> bool:
-    """Whether the incoming rows break any rule together with those that stay."""
-    if not readings:
-        return False
-    with _shown(runner, readings, sources, each=False) as query:
-        return blame.is_broken(blame.questions(readings), query)
+@dataclass(frozen=True, eq=False)
+class RowsInFiles:
+    """The set checks (`protocol.SetChecks`) of rows in files."""
 
+    runner: Runner
+    root: str
+    snapshot: Snapshot
+    incoming: Mapping[TableKey, IncomingFiles]
+    is_likely_clean: bool = True
+    """Most loads break no rule, and to know that much takes less than to find the rows at fault:
+    that is asked first, unless rows of the load have been at fault already."""
 
-def find_at_fault(
-    runner: Runner, readings: Sequence[Reading], sources: Sources, *, limit_rows: int
-) -> list[Breach]:
-    """All incoming rows at fault for what is wrong first, or at least so many; see `blame`."""
-    if not readings:
-        return []
-    with _shown(runner, readings, sources, each=True) as query:
-        return blame.blamed(blame.questions(readings), query, limit_rows=limit_rows)
+    @property
+    def reads(self) -> frozenset[TableKey]:
+        return tables_read(self.snapshot.catalog, self._effects)
 
+    def violations(self, *, rejected: TypeNames = NO_TYPES) -> list[SetViolation]:
+        readings = plan_readings(self.snapshot.catalog, self._effects, rejected=rejected)
+        if not readings:
+            return []
+        with self._shown(readings, one_by_one=False) as query:
+            return first_violations(readings, query)
 
-@contextmanager
-def _shown(
-    runner: Runner, readings: Sequence[Reading], sources: Sources, *, each: bool
-) -> Iterator[Query]:
-    """The runner's SQL with what the readings say under the names of the relations."""
-    wanted = {
-        name: [(r, source) for r in readings if r.relation == name for source in sources(r)]
-        for name in RELATIONS
-    }
-    clues = Clues(
-        repeated=_repeated_claims(runner, wanted[CLAIMS]), ids=_few_ids(wanted[IDS]), each=each
-    )
-    wanted[IDS] = [(r, source) for r, source in wanted[IDS] if r.entity.id not in clues.ids]
-    # Views are the session's, which others may share: the names are ours alone.
-    views = {name: f"{name}_{uuid.uuid4().hex}" for name in RELATIONS}
-    for name, schema in RELATIONS.items():
-        tasks = _deal(wanted[name], hands=CHECKS_PER_CORE * runner.parallelism)
-        most = sum(source.row_count for _, source in wanted[name])
-        runner.show_as(views[name], tasks, partial(_read_keys, clues), schema, most=most)
-    names = ", ".join(f"{name} AS (SELECT * FROM {view})" for name, view in views.items())
+    def at_fault(self, *, limit_rows: int) -> list[SetViolation]:
+        readings = plan_readings(self.snapshot.catalog, self._effects)
+        if not readings:
+            return []
+        if self.is_likely_clean:
+            with self._shown(readings, one_by_one=False) as query:
+                if not is_any_broken(readings, query):
+                    return []
+        with self._shown(readings, one_by_one=True) as query:
+            return rows_at_fault(readings, query, limit_rows=limit_rows)
 
-    def query(sql: str) -> list[dict[str, Any]]:
-        return runner.query(f"WITH {names} {sql}", doing=DOING)
+    @property
+    def _effects(self) -> dict[TableKey, TableEffect]:
+        return {
+            key: TableEffect(
+                adds=len(table.rows) > 0,
+                removes=table.replaces_all,
+                ids_may_clash=table.must_be_new,
+            )
+            for key, table in self.incoming.items()
+        }
 
-    try:
-        yield query
-    finally:
-        for view in views.values():
-            runner.forget(view)
+    def _sources(self, reading: Reading) -> Sequence[KeySource]:
+        """Where the rows of a reading are."""
+        incoming = self.incoming.get(reading.entity.table_key)
+        match reading.part:
+            case Part.INCOMING:
+                return () if incoming is None else incoming.rows
+            case Part.KEPT if incoming is not None and incoming.replaces_all:
+                return ()
+            case Part.KEPT:
+                return committed_rows(
+                    self.root,
+                    self.snapshot.options,
+                    self.snapshot.dataset(reading.entity),
+                    without=None if incoming is None else incoming.replaced,
+                )
+
+    @contextmanager
+    def _shown(self, readings: Sequence[Reading], *, one_by_one: bool) -> Iterator[Query]:
+        """The runner's SQL with the keys of the readings under the names of the relations."""
+        runner = self.runner
+        wanted = {
+            name: [
+                (r, source) for r in readings if r.relation == name for source in self._sources(r)
+            ]
+            for name in RELATIONS
+        }
+        clues = Clues(
+            repeated=_repeated_claims(runner, wanted[CLAIMS]),
+            ids=_few_ids(wanted[IDS]),
+            one_by_one=one_by_one,
+        )
+        wanted[IDS] = [(r, source) for r, source in wanted[IDS] if r.entity.id not in clues.ids]
+        # Views are the session's, which others may share: the names are ours alone.
+        views = {name: f"{name}_{uuid.uuid4().hex}" for name in RELATIONS}
+        for name, schema in RELATIONS.items():
+            tasks = _balanced(wanted[name], max_tasks=CHECKS_PER_CORE * runner.parallelism)
+            most = sum(source.row_count for _, source in wanted[name])
+            runner.show_as(views[name], tasks, partial(_read_keys, clues), schema, most=most)
+        names = ", ".join(f"{name} AS (SELECT * FROM {view})" for name, view in views.items())
+
+        def query(sql: str) -> list[dict[str, Any]]:
+            return runner.query(f"WITH {names} {sql}", doing=DOING)
+
+        try:
+            yield query
+        finally:
+            for view in views.values():
+                runner.forget(view)
 
 
 Wanted = tuple[Reading, KeySource]
 
 
-def _deal(wanted: Sequence[Wanted], *, hands: int) -> list[tuple[Wanted, ...]]:
-    """Readings dealt to at most so many tasks, each with about as many rows."""
-    dealt: list[list[Wanted]] = [[] for _ in range(min(hands, len(wanted)))]
-    lightest = [(0, hand) for hand in range(len(dealt))]
-    for one in sorted(wanted, key=lambda w: -w[1].row_count):
-        rows, hand = heapq.heappop(lightest)
-        dealt[hand].append(one)
-        heapq.heappush(lightest, (rows + one[1].row_count, hand))
-    return [tuple(hand) for hand in dealt]
+def _balanced(wanted: Sequence[Wanted], *, max_tasks: int) -> list[tuple[Wanted, ...]]:
+    """The readings in at most so many tasks, each with about as many rows."""
+    tasks: list[list[Wanted]] = [[] for _ in range(min(max_tasks, len(wanted)))]
+    lightest = [(0, task) for task in range(len(tasks))]
+    for each in sorted(wanted, key=lambda w: -w[1].row_count):
+        rows, task = heapq.heappop(lightest)
+        tasks[task].append(each)
+        heapq.heappush(lightest, (rows + each[1].row_count, task))
+    return [tuple(task) for task in tasks]
 
 
 # Clues: most keys can't break a rule, and need not travel -----------------------------------------
@@ -222,8 +276,8 @@ class Clues:
     """Hashes of claims of which there are at least two; None: send every claim."""
     ids: Mapping[int, tuple[KeySource, ...]]
     """Where the ids of a type of nodes lie, if a worker can hold them all."""
-    each: bool
-    """Whether every row speaks for itself (see `blame`)."""
+    one_by_one: bool
+    """Whether every edge has a row of its own in a relation (see `relations.extract`)."""
 
 
 def _few_ids(ids: Sequence[Wanted]) -> dict[int, tuple[KeySource, ...]]:
@@ -244,7 +298,7 @@ def _repeated_claims(runner: Runner, claims: Sequence[Wanted]) -> NDArray[np.uin
     if rows <= FEW_CLAIMS:
         return None
     buckets = max(runner.parallelism, math.ceil(rows / ROWS_AT_A_TIME))
-    tasks = _deal(claims, hands=CHECKS_PER_CORE * runner.parallelism)
+    tasks = _balanced(claims, max_tasks=CHECKS_PER_CORE * runner.parallelism)
     view = f"hashes_{uuid.uuid4().hex}"
     probe = hashed(pa.array([PROBE]), rule=0)[0]
     hashes = partial(_hash_claims, buckets, int(probe))
@@ -277,7 +331,7 @@ def hashed(terms: pa.Array | pa.ChunkedArray, *, rule: int) -> NDArray[np.uint64
 
 
 def _read_keys(clues: Clues, wanted: Sequence[Wanted]) -> Iterator[pa.RecordBatch]:
-    """What the rows of its share say in the relation, as far as it matters."""
+    """The keys of the task's rows, as far as they matter."""
     ids: dict[int, pa.Array] = {}
     for reading, source in wanted:
         rows, places = _read(reading.columns, source)
@@ -288,11 +342,11 @@ def _read_keys(clues: Clues, wanted: Sequence[Wanted]) -> Iterator[pa.RecordBatc
                     ids[kind] = ids_at(clues.ids[kind])
                 loose = pc.invert(pc.is_in(rows[reading.columns[0]], value_set=ids[kind]))
                 rows, places = rows.filter(loose), places[np.asarray(loose)]
-        said = extract_at(reading, rows, places, each=clues.each)
+        keys = extract(reading, rows, places, one_by_one=clues.one_by_one)
         if reading.relation == CLAIMS and clues.repeated is not None:
-            hashes = hashed(said["term"], rule=reading.rule.number)
-            said = said.filter(pa.array(np.isin(hashes, clues.repeated)))
-        yield from said.combine_chunks().to_batches()
+            hashes = hashed(keys["term"], rule=reading.rule.number)
+            keys = keys.filter(pa.array(np.isin(hashes, clues.repeated)))
+        yield from keys.combine_chunks().to_batches()
 
 
 def ids_at(sources: Sequence[KeySource]) -> pa.Array:
@@ -320,7 +374,7 @@ def _hash_claims(buckets: int, probe: int, wanted: Sequence[Wanted]) -> Iterator
             instead="install the same versions everywhere",
         )
     for reading, source in wanted:
-        terms = extract_at(reading, *_read(reading.columns, source))["term"]
+        terms = extract(reading, *_read(reading.columns, source))["term"]
         hashes = np.sort(hashed(terms, rule=reading.rule.number))
         # The upper bits choose the bucket, so that each is one run of the sorted hashes.
         steps = [bucket * (2**64 // buckets) for bucket in range(1, buckets)]
