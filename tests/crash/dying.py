@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
-import pytest
 
 from omnigraph import Graph
 from omnigraph.base.failpoints import NEVER, Crash, Failpoint, Faults
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.engine.settings import Settings
-from omnigraph.pipeline.load import load as pipeline_load
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.store.bucket import BucketObjects
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import Datasets, write_fragments
@@ -133,9 +132,9 @@ def merge_load_on(branch: str) -> Callable[[GraphStore, Faults], object]:
 
 def large_merge_load(store: GraphStore, faults: Faults) -> object:
     """A merge whose rows no driver would hold."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline_load, "SMALL_BYTES", 0)
-        return merge_load_on(MAIN)(store, faults)
+    settings = Settings(load_limits=LoadLimits(max_lookup_bytes=0))
+    graph = Graph(store, settings=settings, faults=faults)
+    return graph.load(MERGE_DATA, mode="merge", engine="local", branch=MAIN)
 
 
 def graph_of(store: GraphStore, faults: Faults) -> Graph:

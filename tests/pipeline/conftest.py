@@ -2,9 +2,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from omnigraph.pipeline.load import load
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.local import InProcess
 from omnigraph.pipeline.runner import Runner
+from tests.pipeline.limits import LARGE
 from tests.pipeline.spark.clusters import (
     Driver,
     Server,
@@ -21,15 +22,18 @@ DEEP_ON_SPARK = [*ON_SPARK, pytest.mark.deep]
 
 
 @pytest.fixture(params=["local", "local-large", pytest.param("spark-large", marks=DEEP_ON_SPARK)])
-def runner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Runner:
-    """Whoever uses this holds for a load whoever runs it; a large one is any that says so."""
-    engine, _, size = request.param.partition("-")
-    if size == "large":
-        monkeypatch.setattr(load, "SMALL_BYTES", -1)
-    if engine == "local":
+def runner(request: pytest.FixtureRequest) -> Runner:
+    """Whoever uses this holds for a load whoever runs it, with the `limits` of its size."""
+    if request.param.startswith("local"):
         return InProcess()
     spark: Runner = request.getfixturevalue("spark")
     return spark
+
+
+@pytest.fixture
+def limits(request: pytest.FixtureRequest) -> LoadLimits:
+    """A large load is any that says so."""
+    return LARGE if request.node.callspec.params["runner"].endswith("large") else LoadLimits()
 
 
 @pytest.fixture(scope="session")

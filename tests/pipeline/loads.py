@@ -10,6 +10,7 @@ import pytest
 from omnigraph.base.errors import ConstraintViolated, KeyTaken, OmnigraphError
 from omnigraph.base.ids import MAIN, CommitId
 from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.load.faults import accept_load
 from omnigraph.pipeline.load.load import LoadMode, stage_load
 from omnigraph.pipeline.load.resolve import SettledLoad, settle_load
@@ -40,15 +41,26 @@ edge Owns: Person -> City @card(1..*)
 class World:
     """A graph, a place for input files, and loads into it."""
 
-    def __init__(self, place: Path, runner: Runner, schema: str = SCHEMA) -> None:
+    def __init__(
+        self,
+        place: Path,
+        runner: Runner,
+        schema: str = SCHEMA,
+        *,
+        limits: LoadLimits | None = None,
+    ) -> None:
         self.place = place
+        self.limits = limits or LoadLimits()
         self.runner = runner
         self.store: GraphStore = new_graph(place / "graph", schema)
 
     def settle(self, *sources: str, mode: str = "append", **options: Any) -> SettledLoad:
         snapshot = self.store.snapshot(MAIN)
         planned = plan_pieces(
-            sources, catalog=snapshot.catalog, parallelism=self.runner.parallelism
+            sources,
+            catalog=snapshot.catalog,
+            parallelism=self.runner.parallelism,
+            limits=self.limits,
         )
         load = stage_load(
             self.runner,
@@ -56,6 +68,7 @@ class World:
             snapshot=snapshot,
             mode=LoadMode.named(mode),
             root=str(self.store.root),
+            limits=self.limits,
             now_ms=NOW_MS,
             **options,
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.store.location import BucketAccess
 
@@ -34,6 +35,7 @@ class Settings:
     """What one query may take, unless it is told otherwise."""
 
     load_engine: str = "auto"
+    load_limits: LoadLimits = field(default_factory=LoadLimits)
     traversal_mode: TraversalMode = TraversalMode.AUTO
     cache_directory: Path | None = None
     """Where adjacency is kept for other processes; None: nowhere."""

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.base.errors import ConstraintViolated, KeyTaken
-from omnigraph.pipeline.load import load as load_module
 from omnigraph.pipeline.load import sets_in_files as check
 from omnigraph.pipeline.load.sets_in_files import hashed
 from omnigraph.pipeline.local import InProcess
+from tests.pipeline.limits import LARGE
 from tests.pipeline.loads import World
 from tests.pipeline.world import edge, node, write
 
@@ -41,7 +41,8 @@ lines = st.one_of(
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    world = World(tmp_path_factory.mktemp("clues"), InProcess())
+    # Held rows are judged in another way.
+    world = World(tmp_path_factory.mktemp("clues"), InProcess(), limits=LARGE)
     world.load(*HELD)
     return world
 
@@ -65,8 +66,6 @@ def judged(world: World, source: str, mode: str, *, few: int, ids: int) -> objec
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(check, "FEW_CLAIMS", few)
         patch.setattr(check, "IDS_IN_A_WORKER", ids)
-        # Held rows are judged in another way.
-        patch.setattr(load_module, "SMALL_BYTES", -1)
         try:
             world.settle(source, mode=mode).load.discard_files()
         except (ConstraintViolated, KeyTaken) as error:

@@ -18,12 +18,13 @@ from omnigraph.base.errors import (
 )
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
 from omnigraph.engine.results import LoadResult
-from omnigraph.pipeline.load import load as load_module
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.spark.session import Spark
 from omnigraph.pipeline.staging.ownership import folder_of
 from tests.crash.dying import InterruptAt
 from tests.graph.people import SCHEMA, write_ndjson
 from tests.pipeline.conftest import ON_SPARK
+from tests.pipeline.limits import LARGE, with_limits
 
 Rows = dict[str, int]
 
@@ -41,10 +42,15 @@ def lines(people: Rows) -> list[dict[str, object]]:
 
 
 class World:
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, limits: LoadLimits) -> None:
         self.place = place
-        self.graph = Graph.init(str(place / "g"), SCHEMA, durability="relaxed")
+        Graph.init(str(place / "g"), SCHEMA, durability="relaxed")
+        self.settings = with_limits(limits)
+        self.graph = self.opened(durability="relaxed")
         self._numbers = itertools.count()
+
+    def opened(self, **options: Any) -> Graph:
+        return Graph.open(self.place / "g", settings=self.settings, **options)
 
     def load(self, people: Rows, **options: Any) -> LoadResult:
         data = write_ndjson(self.place / f"{next(self._numbers)}.jsonl", lines(people))
@@ -85,10 +91,8 @@ class World:
 
 
 @pytest.fixture(params=["small", "large"])
-def world(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    if request.param == "large":
-        monkeypatch.setattr(load_module, "SMALL_BYTES", -1)
-    return World(tmp_path)
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    return World(tmp_path, LARGE if request.param == "large" else LoadLimits())
 
 
 FIRST, SECOND = {"bob": 20, "cyd": 21}, {"cyd": 30, "dan": 31}
@@ -159,7 +163,7 @@ def test_of_many_loads_at_once_each_is_whole_or_refused(world: World, mode: str)
 
     def load(people: Rows) -> bool:
         try:
-            Graph.open(world.graph.uri, durability="relaxed")
+            world.opened(durability="relaxed")
             world.load(people, mode=mode)
         except ConflictError:
             return False
@@ -226,7 +230,7 @@ def test_a_load_that_died_is_done_once_when_it_is_tried_again(
     world: World, point: Failpoint
 ) -> None:
     world.load({"ada": 1}, mode="append")
-    dying = Graph.open(world.graph.uri, durability="relaxed", faults=CrashAt(point))
+    dying = world.opened(durability="relaxed", faults=CrashAt(point))
     data = write_ndjson(world.place / "in.jsonl", lines(FIRST))
     with pytest.raises(Crash):
         dying.load(data, mode="append", engine="local", load_id="monday")
@@ -258,7 +262,7 @@ def test_loads_with_odd_names_do_not_get_in_each_others_way(world: World) -> Non
     root = world.place / "g"
     files = []
     for number, load_id in enumerate(ODD_IDS):
-        dying = Graph.open(world.graph.uri, faults=CrashAt(Failpoint.AFTER_STAGE))
+        dying = world.opened(faults=CrashAt(Failpoint.AFTER_STAGE))
         files.append(write_ndjson(world.place / f"odd{number}.jsonl", lines({f"p{number}": 1})))
         with pytest.raises(Crash):
             dying.load(files[-1], mode="append", engine="local", load_id=load_id)
@@ -281,7 +285,7 @@ def test_a_load_interrupted_on_its_own_branch_keeps_the_branch_only_if_it_is_pub
     world: World, point: Failpoint
 ) -> None:
     data = write_ndjson(world.place / "new.jsonl", lines({"new": 1}))
-    graph = Graph.open(world.graph.uri, faults=InterruptAt(point))
+    graph = world.opened(faults=InterruptAt(point))
     with pytest.raises(KeyboardInterrupt):
         graph.load(data, mode="append", engine="local", branch="import", from_="main")
     # A write that has begun to land is finished before the caller hears of the interruption.

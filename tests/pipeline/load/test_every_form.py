@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.sources import columnar, delimited, lines, plan
 from omnigraph.pipeline.sources import in_memory as given_module
 from omnigraph.pipeline.sources import opening as streams
@@ -62,20 +63,20 @@ INPUTS = st.fixed_dictionaries(
 )
 
 
-def cut_to(patch: pytest.MonkeyPatch, size: int) -> None:
+def cut_to(patch: pytest.MonkeyPatch, size: int) -> LoadLimits:
     """Pieces, blocks and batches as small as that."""
-    for name in ("LEAST_TASK_BYTES", "MOST_TASK_BYTES", "LEAST_CSV_BYTES", "BLOCK_BYTES"):
-        patch.setattr(plan, name, size)
+    patch.setattr(plan, "BLOCK_BYTES", size)
     patch.setattr(given_module, "CUT_BYTES", size)
     patch.setattr(lines, "BLOCK_BYTES", size)
     patch.setattr(delimited, "RECORDS_BYTES", size)
     patch.setattr(delimited, "CHUNK_BYTES", size)
     patch.setattr(streams, "CHUNK_BYTES", size)
     patch.setattr(columnar, "BATCH_ROWS", 1 + size // 64)
+    return LoadLimits(min_task_bytes=size, max_task_bytes=size, min_csv_bytes=size)
 
 
-def meaning(source: Any) -> tuple[Any, Any]:
-    blocks = conform_all(source)
+def meaning(source: Any, limits: LoadLimits | None = None) -> tuple[Any, Any]:
+    blocks = conform_all(source, limits=limits)
     wrong = sorted(
         (reason.kind, reason.type_name or "", reason.property_name or "")
         for row in bad_rows(blocks)
@@ -95,8 +96,8 @@ def test_the_same_rows_conform_alike_in_every_form_however_they_are_cut(
     found = {}
     for form, write in FORMS.items():
         with TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
-            cut_to(patch, size)
-            found[form] = meaning(write(Path(place), data))
+            limits = cut_to(patch, size)
+            found[form] = meaning(write(Path(place), data), limits)
     assert {form: repr(it) for form, it in found.items() if repr(it) != repr(found["lines"])} == {}
 
 

@@ -34,7 +34,7 @@ from tests.pipeline.spark.clusters import (
     load_there,
     spark_there,
 )
-from tests.pipeline.staging.test_resume import make_tasks_small
+from tests.pipeline.staging.test_resume import opened
 from tests.pipeline.world import edge, node, text
 from tests.processes import PATIENCE_S, WARDEN, wait_until
 
@@ -90,10 +90,9 @@ class Place:
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 def test_a_worker_that_dies_with_its_files_written_costs_no_row(
-    spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: Spark, tmp_path: Path
 ) -> None:
     place, marker = Place(tmp_path, people=300), str(tmp_path / "stumbled")
-    make_tasks_small(monkeypatch)
 
     def stumble(work: Callable[[T], R], task: T) -> R:
         done = work(task)
@@ -107,7 +106,7 @@ def test_a_worker_that_dies_with_its_files_written_costs_no_row(
         def run(self, tasks: Sequence[T], work: Callable[[T], R], **options: Any) -> list[Ran[R]]:
             return super().run(tasks, partial(stumble, work), **options)
 
-    result = place.graph.load(
+    result = opened(place.uri).load(
         place.source, mode="append", spark=Stumbling(spark.session, is_owned=False)
     )
     assert Path(marker).exists()
@@ -153,8 +152,7 @@ def load_with_a_slow_task(uri: str, source: str, marker: str) -> LoadResult:
             assert isinstance(work, partial)
             return super().run(tasks, partial(overtaken_once, work, marker), **options)
 
-    with pytest.MonkeyPatch.context() as patch, Graph.open(uri) as graph:
-        make_tasks_small(patch)
+    with opened(uri) as graph:
         spark = Impatient(spark_there().session, is_owned=False)
         return graph.load(source, mode="append", spark=spark)
 
@@ -241,8 +239,7 @@ def test_a_disk_that_is_full_fails_the_load_and_nothing_stays(
 
 def load_on_a_small_disk(uri: str, source: str, file_bytes: int) -> None:
     """Inside a driver: no file may grow beyond a few kilobytes."""
-    make_tasks_small(pytest.MonkeyPatch())
-    graph = Graph.open(uri)
+    graph = opened(uri)
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, resource.RLIM_INFINITY))
     graph.load(source, mode="append", engine="local")
 

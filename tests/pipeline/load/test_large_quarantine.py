@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from omnigraph.base.errors import ConstraintViolated, InputUnreadable
-from omnigraph.pipeline.load import load as load_module
 from omnigraph.pipeline.spark.session import Spark
 from tests.pipeline import damage
 from tests.pipeline.conftest import DEEP_ON_SPARK, ON_SPARK
+from tests.pipeline.limits import LARGE
 from tests.pipeline.load.test_quarantine import Held, rejected
 
 INPUT = [
@@ -54,9 +54,8 @@ KINDS = {
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Held:
-    monkeypatch.setattr(load_module, "SMALL_BYTES", -1)
-    return Held(tmp_path)
+def world(tmp_path: Path) -> Held:
+    return Held(tmp_path, LARGE)
 
 
 @pytest.fixture(params=["local", pytest.param("spark", marks=ON_SPARK)])

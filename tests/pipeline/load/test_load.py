@@ -2,6 +2,7 @@ import gzip
 import itertools
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,10 @@ from omnigraph.base.errors import (
     InputUnreadable,
     KeyTaken,
 )
-from omnigraph.pipeline.load import load as load_module
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.load.load import LoadMode
 from omnigraph.pipeline.local import InProcess
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.sources import plan as plan_module
 from omnigraph.pipeline.staging.quarantine import open_quarantine
 from tests.pipeline.loads import YORK, World, owner, person
 from tests.pipeline.world import edge, node
@@ -26,21 +26,22 @@ from tests.pipeline.world import write as write_lines
 
 
 @pytest.fixture
-def world(tmp_path: Path, runner: Runner) -> World:
-    return World(tmp_path, runner)
+def world(tmp_path: Path, runner: Runner, limits: LoadLimits) -> World:
+    return World(tmp_path, runner, limits=limits)
 
 
-def test_nodes_of_which_nothing_is_said_are_loaded(tmp_path: Path, runner: Runner) -> None:
-    world = World(tmp_path, runner, "node City { title: String?  size: I32 @default(7) }")
+def test_nodes_of_which_nothing_is_said_are_loaded(
+    tmp_path: Path, runner: Runner, limits: LoadLimits
+) -> None:
+    schema = "node City { title: String?  size: I32 @default(7) }"
+    world = World(tmp_path, runner, schema, limits=limits)
     world.load({"type": "City"}, {"type": "City", "id": "c"}, {"type": "City", "data": None})
     assert [(row["title"], row["size"]) for row in world.rows("City")] == [(None, 7)] * 3
     assert len({row["id"] for row in world.rows("City")} | {"c"}) == 3
 
 
-def test_staged_files_hold_exactly_the_rows_of_the_input(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(plan_module, "LEAST_TASK_BYTES", 2_000)
+def test_staged_files_hold_exactly_the_rows_of_the_input(world: World) -> None:
+    world.limits = replace(world.limits, min_task_bytes=2_000)
     people = [owner(f"p{n:03}") for n in range(100)]
     knows = [edge("Knows", f"p{n:03}", f"p{n + 1:03}", since="2020-01-31") for n in range(99)]
     (world.place / "in").mkdir()
@@ -148,10 +149,8 @@ def test_overwrite_refuses_to_orphan_edges_that_stay(world: World) -> None:
     assert [row["code"] for row in world.rows("City")] == [1]
 
 
-def test_bad_lines_are_found_in_every_task_and_counted_all(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(plan_module, "LEAST_TASK_BYTES", 1_000)
+def test_bad_lines_are_found_in_every_task_and_counted_all(world: World) -> None:
+    world.limits = replace(world.limits, min_task_bytes=1_000)
     lines: list[dict[str, Any] | str] = [node("Note", text=f"n{n}") for n in range(300)]
     for number in (3, 150, 299):
         lines[number] = node("Note", text=number)
@@ -216,11 +215,10 @@ def test_errors_of_a_load_can_be_shown_as_json(world: World) -> None:
 @pytest.mark.parametrize("is_quarantined", [False, True])
 @pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
 def test_rows_that_are_more_than_their_archive_seemed_to_hold_are_not_held(
-    tmp_path: Path, mode: str, is_quarantined: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, mode: str, is_quarantined: bool
 ) -> None:
-    monkeypatch.setattr(plan_module, "LEAST_TASK_BYTES", 1)
-    monkeypatch.setattr(load_module, "HELD_BYTES", 100_000)
-    world = World(tmp_path, InProcess())
+    limits = LoadLimits(min_task_bytes=1, max_held_bytes=100_000)
+    world = World(tmp_path, InProcess(), limits=limits)
     few = [node("Note", id_=f"a{n}", text="", photo="base64:aGk=") for n in range(3)]
     many = [node("Note", id_=f"b{n}", text="x" * 1000) for n in range(100)]
     archive = world.place / "b.jsonl.gz"

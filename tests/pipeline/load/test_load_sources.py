@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -27,14 +28,15 @@ from omnigraph.base.errors import (
     Unsupported,
 )
 from omnigraph.base.ids import MAIN
-from omnigraph.engine.load import preparation as preparation_module
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.rows.conform import Conformed, conform_piece
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.sources import Piece, plan, plan_pieces
+from omnigraph.pipeline.sources import Piece, plan_pieces
 from omnigraph.pipeline.spark.session import Spark
 from omnigraph.pipeline.staging.receipts import name_tasks
 from omnigraph.pipeline.staging.stage import StageJob
+from tests.pipeline.limits import with_limits
 from tests.pipeline.loads import World
 from tests.pipeline.world import new_graph
 
@@ -131,11 +133,10 @@ def test_a_polars_frame_gives_every_type(tmp_path: Path) -> None:
 
 
 def test_one_large_csv_is_read_by_many_tasks_and_its_lines_are_named(
-    tmp_path: Path, runner: Runner, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, runner: Runner, limits: LoadLimits
 ) -> None:
-    for name in ("LEAST_TASK_BYTES", "LEAST_CSV_BYTES"):
-        monkeypatch.setattr(plan, name, 2_000)
-    world = World(tmp_path, runner)
+    limits = replace(limits, min_task_bytes=2_000, min_csv_bytes=2_000)
+    world = World(tmp_path, runner, limits=limits)
     records = "".join(f'n{n},"{n}\n"\n' for n in range(1000))
     (tmp_path / "Note.csv").write_text(f"id,text\n{records}")
     settled = world.settle(str(tmp_path / "Note.csv"))
@@ -212,9 +213,9 @@ def conform(piece: Piece, catalog: Catalog) -> Iterator[Conformed]:
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("kind", ["tables", "bytes"])
 def test_spark_reads_many_rows_that_came_with_the_call_from_storage(
-    graph: Graph, tmp_path: Path, spark: Spark, kind: str, monkeypatch: pytest.MonkeyPatch
+    graph: Graph, tmp_path: Path, spark: Spark, kind: str
 ) -> None:
-    monkeypatch.setattr(preparation_module, "IN_PROCESS_BYTES", 10)
+    graph = Graph.open(graph.uri, settings=with_limits(LoadLimits(max_in_process_bytes=10)))
     source = SOURCES[kind](tmp_path)
     result = graph.load(source, mode="append", spark=spark)
     assert (result.nodes, result.edges, result.engine) == ({"Person": 2}, {"Knows": 1}, "spark")

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ import pytest
 from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.errors import ConstraintViolated
 from omnigraph.base.ids import MAIN
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.load import id_join as matching
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.sources import plan as plan_module
 from omnigraph.pipeline.spark.session import Spark
 from tests.pipeline.conftest import ON_SPARK
 from tests.pipeline.loads import YORK, World, owner, person
@@ -24,8 +25,8 @@ IN_PROCESS = pytest.mark.parametrize("runner", ["local", "local-large"], indirec
 
 
 @pytest.fixture
-def world(tmp_path: Path, runner: Runner) -> World:
-    return World(tmp_path, runner)
+def world(tmp_path: Path, runner: Runner, limits: LoadLimits) -> World:
+    return World(tmp_path, runner, limits=limits)
 
 
 def owns(id_: str, person: str, city: int = 1) -> dict[str, Any]:
@@ -222,7 +223,7 @@ def test_a_merge_is_settled_again_by_what_is_there_now(world: World) -> None:
 def test_any_merges_leave_what_a_dictionary_would_hold(
     world: World, monkeypatch: pytest.MonkeyPatch, ids_in_a_worker: int
 ) -> None:
-    monkeypatch.setattr(plan_module, "LEAST_TASK_BYTES", 2_000)
+    world.limits = replace(world.limits, min_task_bytes=2_000)
     monkeypatch.setattr(matching, "IDS_IN_A_WORKER", ids_in_a_worker)
     chance = random.Random(7)
     world.load(YORK)

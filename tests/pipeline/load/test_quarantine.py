@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ from omnigraph.base.errors import (
     RejectedTooMany,
 )
 from omnigraph.engine.results import LoadResult
-from omnigraph.pipeline.load import load as load_module
-from omnigraph.pipeline.sources import plan as plan_module
+from omnigraph.pipeline.limits import LoadLimits
 from tests.pipeline import damage
+from tests.pipeline.limits import LARGE, with_limits
 from tests.processes import PATIENCE_S
 
 MODES = ("append", "merge", "overwrite")
@@ -34,11 +35,16 @@ FEWER = settings(max_examples=max(15, settings().max_examples // 10))
 class Held:
     """A graph whose main branch is never changed; every load gets a branch of its own."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, limits: LoadLimits) -> None:
         self.place = place
         self.numbers = itertools.count()
-        self.graph = Graph.init(str(place / "g"), damage.SCHEMA, durability="relaxed")
+        Graph.init(str(place / "g"), damage.SCHEMA, durability="relaxed")
+        self.limit(limits)
         self.graph.load(self.file(damage.HELD), mode="append", engine="local")
+
+    def limit(self, limits: LoadLimits) -> None:
+        settings = with_limits(limits)
+        self.graph = Graph.open(self.place / "g", durability="relaxed", settings=settings)
 
     def file(self, lines: Sequence[str]) -> str:
         path = self.place / "in.jsonl"
@@ -82,16 +88,15 @@ def rejected(done: LoadResult) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def held(tmp_path_factory: pytest.TempPathFactory) -> Held:
-    return Held(tmp_path_factory.mktemp("held"))
+    return Held(tmp_path_factory.mktemp("held"), LoadLimits())
 
 
 @pytest.fixture(scope="module", params=["small", "large"])
-def size(request: pytest.FixtureRequest) -> Iterator[str]:
+def size(request: pytest.FixtureRequest, held: Held) -> Iterator[str]:
     """A large load is any that says so."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "large":
-            patch.setattr(load_module, "SMALL_BYTES", -1)
-        yield request.param
+    held.limit(LARGE if request.param == "large" else LoadLimits())
+    yield request.param
+    held.limit(LoadLimits())
 
 
 @FEWER
@@ -276,8 +281,9 @@ def test_rows_of_a_table_are_kept_as_json(held: Held, tmp_path: Path) -> None:
     assert found == {3: {"name": "eve", "phone": "1"}, 4: {"name": None, "phone": "6"}}
 
 
-def test_tasks_reject_side_by_side(held: Held, size: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_module, "LEAST_TASK_BYTES", 500)
+@pytest.mark.parametrize("limits", [LoadLimits(), LARGE])
+def test_tasks_reject_side_by_side(tmp_path: Path, limits: LoadLimits) -> None:
+    held = Held(tmp_path, replace(limits, min_task_bytes=500))
     lines = [f'{{"type": "Note", "id": "m{n % 90}", "data": {{"text": "x"}}}}' for n in range(100)]
     lines[50] = "{"
     done = held.quarantined(lines, "append")

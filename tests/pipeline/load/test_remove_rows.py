@@ -8,7 +8,7 @@ import pytest
 
 from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.ids import MAIN
-from omnigraph.pipeline.load import load as load_module
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.load.faults import accept_load
 from omnigraph.pipeline.load.load import LoadMode, StagedLoad, stage_load
 from omnigraph.pipeline.load.resolve import settle_load
@@ -16,6 +16,7 @@ from omnigraph.pipeline.local import InProcess
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.sources import plan_pieces
 from omnigraph.pipeline.staging.quarantine import Quarantine, open_quarantine
+from tests.pipeline.limits import LARGE
 from tests.pipeline.loads import YORK, World, owner, person
 from tests.pipeline.world import NOW_MS, edge, node
 from tests.pipeline.world import write as write_lines
@@ -24,8 +25,8 @@ from tests.pipeline.world import write as write_lines
 class Sifted:
     """A world in which loads have a quarantine."""
 
-    def __init__(self, place: Path, runner: Runner) -> None:
-        self.world = World(place, runner)
+    def __init__(self, place: Path, runner: Runner, limits: LoadLimits) -> None:
+        self.world = World(place, runner, limits=limits)
         self.quarantine: Quarantine = open_quarantine(str(place / "q"), max_errors=100)
 
     def stage(self, *lines: dict[str, Any] | str, mode: str = "append") -> StagedLoad:
@@ -37,6 +38,7 @@ class Sifted:
             snapshot=snapshot,
             mode=LoadMode.named(mode),
             root=str(world.store.root),
+            limits=world.limits,
             now_ms=NOW_MS,
             quarantine=self.quarantine,
         )
@@ -56,15 +58,10 @@ class Sifted:
 
 
 @pytest.fixture(params=["small", "large", "grown"])
-def sifted(
-    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Sifted:
+def sifted(tmp_path: Path, request: pytest.FixtureRequest) -> Sifted:
     """A large load is any that says so, and one has grown that seemed small to begin with."""
-    if request.param == "large":
-        monkeypatch.setattr(load_module, "SMALL_BYTES", -1)
-    if request.param == "grown":
-        monkeypatch.setattr(load_module, "HELD_BYTES", 1)
-    return Sifted(tmp_path, InProcess())
+    limits = {"small": LoadLimits(), "large": LARGE, "grown": LoadLimits(max_held_bytes=1)}
+    return Sifted(tmp_path, InProcess(), limits[request.param])
 
 
 @pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])

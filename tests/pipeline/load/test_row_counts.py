@@ -10,6 +10,7 @@ from omnigraph import Graph
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.row_counts import RowCounts
 from omnigraph.engine.settings import Settings
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.spark.session import Spark
 from tests.pipeline.conftest import ON_SPARK
@@ -27,8 +28,8 @@ edge Likes: Person -> Person { @key(src, dst) }
 
 
 @pytest.fixture
-def world(tmp_path: Path, runner: Runner) -> World:
-    return World(tmp_path, runner, SCHEMA)
+def world(tmp_path: Path, runner: Runner, limits: LoadLimits) -> World:
+    return World(tmp_path, runner, SCHEMA, limits=limits)
 
 
 def expected(there: dict[str, Any], rows: list[tuple[str, Any]], mode: str) -> RowCounts:

@@ -25,7 +25,8 @@ from omnigraph.base.errors import (
 from omnigraph.base.span import SourceText
 from omnigraph.engine.settings import Settings
 from omnigraph.lang.schema.check.check import compile_schema
-from omnigraph.pipeline.sources import plan, plan_pieces
+from omnigraph.pipeline.limits import LoadLimits
+from omnigraph.pipeline.sources import plan_pieces
 from omnigraph.pipeline.sources.buckets import find_objects
 from omnigraph.pipeline.sources.files import find_files
 from omnigraph.pipeline.sources.lines import lines_before, read_range
@@ -82,16 +83,20 @@ def inputs(bucket: str) -> Inputs:
 @pytest.fixture
 def graph(s3: str, tmp_path: Path) -> Iterator[Graph]:
     Graph.init(str(tmp_path / "g"), SCHEMA).close()
-    with Graph.open(str(tmp_path / "g"), settings=Settings(bucket_access=bucket_access())) as graph:
+    with opened(str(tmp_path / "g"), LoadLimits()) as graph:
         yield graph
+
+
+def opened(uri: str, limits: LoadLimits) -> Graph:
+    settings = Settings(bucket_access=bucket_access(), load_limits=limits)
+    return Graph.open(uri, settings=settings)
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_every_form_of_file_is_read_from_a_bucket_by_several_tasks(
-    graph: Graph, inputs: Inputs, name: str, monkeypatch: pytest.MonkeyPatch
+    graph: Graph, inputs: Inputs, name: str
 ) -> None:
-    for least in ("LEAST_TASK_BYTES", "LEAST_CSV_BYTES"):
-        monkeypatch.setattr(plan, least, 500)
+    graph = opened(graph.uri, LoadLimits(min_task_bytes=500, min_csv_bytes=500))
     inputs.put({name: FORMS[name]})
     result = graph.load(f"{inputs.uri}/{name}", mode="append", engine="local")
     assert result.nodes == {"Person": 300}
@@ -199,10 +204,8 @@ def test_plans_tell_no_secret(inputs: Inputs) -> None:
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
-def test_tasks_of_spark_read_a_bucket(
-    graph: Graph, inputs: Inputs, spark: Spark, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(plan, "LEAST_TASK_BYTES", 2_000)
+def test_tasks_of_spark_read_a_bucket(graph: Graph, inputs: Inputs, spark: Spark) -> None:
+    graph = opened(graph.uri, LoadLimits(min_task_bytes=2_000))
     more: dict[str, Any] = {"type": "Person", "data": {"email": "q"}}
     inputs.put({"in/a.jsonl": LINES, "in/b.jsonl.gz": gzip.compress(json.dumps(more).encode())})
     result = graph.load(f"{inputs.uri}/in/*", mode="append", spark=spark)

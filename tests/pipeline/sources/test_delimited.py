@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from omnigraph.base.errors import LimitExceeded, SourceInvalid
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.check.check import compile_schema
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.rows.conform import conform_piece
-from omnigraph.pipeline.sources import delimited, plan, plan_pieces
+from omnigraph.pipeline.sources import delimited, plan_pieces
 from omnigraph.pipeline.sources.pieces import CsvRange
 
 CATALOG = compile_schema(SourceText("node Cell { a: String?  b: String? }", "cell.pg"))
@@ -25,12 +26,11 @@ def read(text: bytes, *, cut: int = 1 << 20) -> tuple[list[Any], list[Any]]:
     """Rows and rejections of a file, each with its line."""
     good: list[Any] = []
     bad: list[Any] = []
-    with TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
+    limits = LoadLimits(min_task_bytes=cut, max_task_bytes=cut, min_csv_bytes=cut)
+    with TemporaryDirectory() as place:
         path = Path(place) / "Cell.csv"
         path.write_bytes(text)
-        for name in ("LEAST_TASK_BYTES", "MOST_TASK_BYTES", "LEAST_CSV_BYTES"):
-            patch.setattr(plan, name, cut)
-        planned = plan_pieces(path, catalog=CATALOG, parallelism=1)
+        planned = plan_pieces(path, catalog=CATALOG, parallelism=1, limits=limits)
         pieces = [piece for task in planned.tasks for piece in task]
         assert all(isinstance(piece, CsvRange) for piece in pieces)
         for piece in pieces:

@@ -15,7 +15,8 @@ from omnigraph.base.errors import (
     StorageFailed,
     Unsupported,
 )
-from omnigraph.pipeline.sources import lines, plan, plan_pieces
+from omnigraph.pipeline.limits import LoadLimits
+from omnigraph.pipeline.sources import lines, plan_pieces
 from omnigraph.pipeline.sources.files import find_files, stem_of
 from omnigraph.pipeline.sources.lines import lines_before, read_range
 from omnigraph.pipeline.sources.pieces import LineRange
@@ -204,10 +205,10 @@ def test_tasks_hold_every_piece_once_in_order_and_about_as_much_as_asked(
 def test_an_input_that_is_dealt_again_is_the_same_in_as_many_tasks_as_suit(
     size: int, least: int, workers: list[int]
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as place:
-        patch.setattr(plan, "LEAST_TASK_BYTES", least)
+    limits = LoadLimits(min_task_bytes=least)
+    with tempfile.TemporaryDirectory() as place:
         (Path(place) / "in.jsonl").write_bytes(b" " * size)
-        planned = plan_pieces(f"{place}/in.jsonl", catalog=CATALOG, parallelism=1)
+        planned = plan_pieces(f"{place}/in.jsonl", catalog=CATALOG, parallelism=1, limits=limits)
         for parallelism in workers:
             planned = planned.dealt(parallelism)
             ranges = [piece for task in planned.tasks for piece in task]
@@ -217,7 +218,7 @@ def test_an_input_that_is_dealt_again_is_the_same_in_as_many_tasks_as_suit(
                 *itertools.pairwise([0, *itertools.accumulate(p.size for p in ranges)])
             ]
             assert sum(p.size for p in ranges) == size
-            wanted = min(size // least, plan.TASKS_PER_CORE * parallelism)
+            wanted = min(size // least, limits.tasks_per_core * parallelism)
             assert len(planned.tasks) >= wanted // 2
 
 

@@ -24,8 +24,10 @@ from omnigraph import Graph
 from omnigraph.base.errors import OmnigraphError, SparkFailed
 from omnigraph.engine.results import LoadResult
 from omnigraph.engine.settings import Settings
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.spark.java import find_java_home
 from omnigraph.pipeline.spark.session import Spark, SparkSettings
+from tests.pipeline.limits import with_limits
 from tests.processes import PATIENCE_S, end_with_parent, under_a_warden
 
 T = TypeVar("T")
@@ -263,9 +265,11 @@ def cluster_environment(server: Server) -> dict[str, str]:
     }
 
 
-def load_there(uri: str, source: Any, **options: Any) -> LoadResult:
+def load_there(
+    uri: str, source: Any, *, limits: LoadLimits | None = None, **options: Any
+) -> LoadResult:
     """Inside a driver. The handle stays open, and with it the session that the next load joins."""
-    graph = Graph.open(uri)
+    graph = Graph.open(uri, settings=with_limits(limits or LoadLimits()))
     HELD.append(graph)
     return graph.load(source, engine="spark", **options)
 

@@ -15,8 +15,8 @@ from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline.spark.session import ERROR_MARK
 from omnigraph.store.layout import STAGING
 from tests.buckets import bucket_variables
+from tests.pipeline.limits import MANY_TASKS
 from tests.pipeline.spark.clusters import Driver, Server, load_there
-from tests.pipeline.staging.test_resume import make_tasks_small
 from tests.pipeline.world import edge, node, text, write
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster")]
@@ -75,8 +75,7 @@ def load_in_bucket(variables: Mapping[str, str], uri: str, source: str, *, mode:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in variables.items():
             patch.setenv(name, value)
-        make_tasks_small(patch)
-        return load_there(uri, source, mode=mode)
+        return load_there(uri, source, limits=MANY_TASKS, mode=mode)
 
 
 def cut_short(path: Path) -> str:

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,15 @@ from omnigraph import Graph
 from omnigraph.base.errors import RejectedTooMany, StorageFailed
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.results import LoadResult
-from omnigraph.pipeline.load import load as load_module
 from omnigraph.pipeline.spark.session import Spark
 from omnigraph.store.layout import STAGING
+from tests.pipeline.limits import MANY_TASKS
 from tests.pipeline.staging.test_resume import (
     PARSE,
     SCHEMA,
     KillAt,
     garble_first_line,
-    make_tasks_small,
+    opened,
 )
 from tests.pipeline.world import edge, node, text
 
@@ -52,20 +52,14 @@ UNFINISHED = (PARSE, Failpoint.AFTER_STAGE.value)
 FINISHED = (Failpoint.AFTER_LAND_1.value, Failpoint.AFTER_DISARM.value, NAMING)
 
 
-@pytest.fixture(autouse=True)
-def many_tasks() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        make_tasks_small(patch)
-        yield
-
-
 class Place:
     def __init__(self, place: Path) -> None:
         place.mkdir(exist_ok=True)
         self.place = place
         self.source = place / "in.jsonl"
         self.source.write_text(text(ROWS))
-        self.graph = Graph.init(str(place / "graph"), SCHEMA, durability="relaxed")
+        Graph.init(str(place / "graph"), SCHEMA, durability="relaxed")
+        self.graph = opened(str(place / "graph"), durability="relaxed")
 
     def load(self, **options: Any) -> LoadResult:
         return self.graph.load(self.source, **self._options(options))
@@ -122,10 +116,9 @@ def load_and_die(uri: str, source: str, how: str, **options: Any) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     patch = pytest.MonkeyPatch()
-    make_tasks_small(patch)
-    if options.pop("is_small", False):
-        patch.setattr(load_module, "SMALL_BYTES", 1 << 20)
-    Graph.open(uri, faults=KillAt(how)).load(source, progress=progress, **options)
+    is_small = options.pop("is_small", False)
+    limits = replace(MANY_TASKS, max_lookup_bytes=1 << 20) if is_small else MANY_TASKS
+    opened(uri, limits, faults=KillAt(how)).load(source, progress=progress, **options)
 
 
 def told(result: LoadResult, place: Place) -> dict[str, Any]:
@@ -146,11 +139,9 @@ def told(result: LoadResult, place: Place) -> dict[str, Any]:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Place, LoadResult]]:
     """By mode: a load that nobody disturbed."""
     done = {}
-    with pytest.MonkeyPatch.context() as patch:
-        make_tasks_small(patch)
-        for mode in ("append", "merge"):
-            place = Place(tmp_path_factory.mktemp(mode))
-            done[mode] = place, place.load(mode=mode)
+    for mode in ("append", "merge"):
+        place = Place(tmp_path_factory.mktemp(mode))
+        done[mode] = place, place.load(mode=mode)
     return done
 
 
@@ -282,7 +273,7 @@ def test_a_load_that_failed_in_its_last_step_is_finished_by_the_next(
     undisturbed: Undisturbed, tmp_path: Path
 ) -> None:
     place = Place(tmp_path)
-    place.graph = Graph.open(str(tmp_path / "graph"), faults=FailOnce())
+    place.graph = opened(str(tmp_path / "graph"), faults=FailOnce())
     with pytest.raises(StorageFailed):
         place.load()
     result = place.load()

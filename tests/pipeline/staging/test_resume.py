@@ -7,7 +7,8 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -25,15 +26,15 @@ from omnigraph.base.errors import (
     StorageFailed,
 )
 from omnigraph.base.failpoints import Failpoint
-from omnigraph.pipeline.load import load as load_module
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.sources import Piece
-from omnigraph.pipeline.sources import plan as plan_module
 from omnigraph.pipeline.sources.pieces import LineRange
 from omnigraph.pipeline.staging import receipts as account_module
 from omnigraph.pipeline.staging.receipts import NamedTask, name_tasks, stage_task
 from omnigraph.pipeline.staging.stage import Share, StageJob, stage_pieces
 from omnigraph.store.layout import GRAPH, STAGING
 from omnigraph.store.location import location_at
+from tests.pipeline.limits import MANY_TASKS, with_limits
 from tests.pipeline.world import edge, node, text
 from tests.processes import PATIENCE_S
 
@@ -49,18 +50,8 @@ ROWS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def many_tasks() -> Iterator[None]:
-    """Small loads as if they were large: in many tasks, and in files."""
-    with pytest.MonkeyPatch.context() as patch:
-        make_tasks_small(patch)
-        yield
-
-
-def make_tasks_small(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(plan_module, "LEAST_TASK_BYTES", 3_000)
-    patch.setattr(plan_module, "MOST_TASK_BYTES", 3_000)
-    patch.setattr(load_module, "SMALL_BYTES", -1)
+def opened(uri: str, limits: LoadLimits = MANY_TASKS, **options: Any) -> Graph:
+    return Graph.open(uri, settings=with_limits(limits), **options)
 
 
 class Place:
@@ -69,7 +60,8 @@ class Place:
         self.source.write_text(text(ROWS))
         self.uri = str(place / "graph")
         # Open while others die: it never had a chance to recover at its opening.
-        self.graph = Graph.init(self.uri, SCHEMA)
+        Graph.init(self.uri, SCHEMA)
+        self.graph = opened(self.uri)
 
     def load(self, **options: Any) -> Any:
         return self.graph.load(
@@ -131,8 +123,7 @@ def load_and_die(uri: str, source: str, how: str, **options: Any) -> None:
         if how == phase == PARSE and done > total / 2:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    make_tasks_small(pytest.MonkeyPatch())
-    graph = Graph.open(uri, faults=KillAt(how))
+    graph = opened(uri, faults=KillAt(how))
     chosen = {"mode": "append", "load_id": "x", **options}
     graph.load(source, engine="local", progress=progress, **chosen)
 
@@ -177,7 +168,7 @@ def test_a_load_goes_on_where_its_graph_was_moved(place: Place, branch: str) -> 
         place.graph.mutate('query q() { insert Person { name: "x" } }', branch=branch)
     place.killed(PARSE, branch=branch)
     moved = str(Path(place.uri).rename(Path(place.uri).with_name("moved")))
-    graph = Graph.open(moved)
+    graph = opened(moved)
     done = graph.load(
         place.source, mode="append", engine="local", load_id="x", resume=True, branch=branch
     )
@@ -189,7 +180,7 @@ def test_a_load_goes_on_where_its_graph_was_moved(place: Place, branch: str) -> 
 def test_a_copy_takes_nothing_away_from_a_load_of_the_original(place: Place) -> None:
     place.killed(PARSE)
     staged, files = place.staged(), place.files()
-    copy = Graph.open(shutil.copytree(place.uri, f"{place.uri}-copy"))
+    copy = opened(shutil.copytree(place.uri, f"{place.uri}-copy"))
     # It begins anew, and so throws away what it finds of an earlier driver.
     assert copy.load(place.source, mode="append", engine="local", load_id="x").resumed_tasks == 0
     assert (place.staged(), place.files()) == (staged, files)
@@ -235,10 +226,10 @@ def test_a_refused_load_leaves_neither_files_nor_a_record(place: Place) -> None:
 @pytest.mark.parametrize("is_small", [True, False])
 @pytest.mark.parametrize("mode", ["append", "merge"])
 def test_a_load_that_can_not_read_all_its_input_leaves_nothing(
-    place: Place, monkeypatch: pytest.MonkeyPatch, mode: str, is_small: bool
+    place: Place, mode: str, is_small: bool
 ) -> None:
     if is_small:
-        monkeypatch.setattr(load_module, "SMALL_BYTES", 10**9)
+        place.graph = opened(place.uri, replace(MANY_TASKS, max_lookup_bytes=10**9))
     before = place.files()
     packed = gzip.compress(text(ROWS).encode())
     broken = place.source.with_name("late.jsonl.gz")
@@ -386,7 +377,7 @@ def test_a_load_whose_write_fails_can_be_repeated_at_once(
     place: Place, point: Failpoint, load_id: str | None
 ) -> None:
     before = place.files()
-    failing = Graph.open(place.uri, faults=DiskFull(point))
+    failing = opened(place.uri, faults=DiskFull(point))
     is_published = point in (Failpoint.AFTER_PUBLISH, Failpoint.AFTER_DISARM)
     # Once a dataset has moved, recovery finishes the load behind our back.
     is_healed = point in (Failpoint.AFTER_LAND_1, Failpoint.AFTER_LAND_ALL)
@@ -414,9 +405,8 @@ def test_a_branch_made_for_a_load_that_died_is_taken_by_its_repetition(place: Pl
 
 
 def test_a_small_load_with_a_name_may_die_on_a_branch_of_its_own(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: Place,
 ) -> None:
-    monkeypatch.undo()
     place.source.write_text(text(ROWS[:3]))
     place.killed(Failpoint.AFTER_STAGE.value, branch="draft", from_="main")
     assert place.load(branch="draft", from_="main", resume=True).total_entities == 3

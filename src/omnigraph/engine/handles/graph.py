@@ -248,6 +248,7 @@ class Graph:
                 bad_rows=BadRows(on_error, quarantine, max_errors),
                 is_dry_run=dry_run,
                 access=self._settings.bucket_access,
+                limits=self._settings.load_limits,
                 new_folder=new_folder,
             )
             if dry_run:

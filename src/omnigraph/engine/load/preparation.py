@@ -15,6 +15,7 @@ from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.base.progress import Progress
 from omnigraph.engine.load.bad_rows import BadRows, open_for
 from omnigraph.engine.results import CommitInfo, LoadResult
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.location import BucketAccess
@@ -34,11 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["Preparation", "Request", "loaded_before"]
 
 
-# What came with the call and is no larger than this is loaded here: it never waits for Spark. What
-# is larger, Spark's tasks read from storage: they do not carry it.
-IN_PROCESS_BYTES = 32 << 20
-
-
 @dataclass(frozen=True, slots=True)
 class Request:
     """What to load, how, and where to."""
@@ -56,6 +52,7 @@ class Request:
     is_dry_run: bool
     access: BucketAccess
     """How to reach buckets in which there is input."""
+    limits: LoadLimits
     new_folder: Callable[[], str]
     """Names a folder in the graph's storage that is removed when the load has ended."""
 
@@ -227,6 +224,7 @@ class Preparation(Writer[Work]):
                 format=request.format,
                 parallelism=parallelism,
                 access=request.access,
+                limits=request.limits,
             )
         self._tell("start", 0, 0)
         with self._clock.phase("start"):
@@ -234,7 +232,7 @@ class Preparation(Writer[Work]):
             if self._recording is None:
                 parallelism = runner.parallelism
                 planned = planned.dealt(parallelism)
-            if runner.engine == "spark" and planned.is_in_memory and not _is_little(planned):
+            if runner.engine == "spark" and planned.is_in_memory and not self._is_little(planned):
                 planned = planned.stored(store, folder=request.new_folder())
         # A single task is done or it is not. A load with a name may have to be found again.
         is_recorded = len(planned.tasks) > 1 or request.load_id is not None
@@ -253,6 +251,7 @@ class Preparation(Writer[Work]):
             planned,
             snapshot=snapshot,
             mode=self._mode,
+            limits=request.limits,
             root=str(store.root),
             now_ms=store.clock.now_ms(),
             quarantine=self._quarantine,
@@ -266,10 +265,13 @@ class Preparation(Writer[Work]):
         from omnigraph.pipeline.local import InProcess
 
         # Files, however small, are Spark's unless told otherwise: one rule to remember.
-        is_quick = planned.is_in_memory and _is_little(planned)
+        is_quick = planned.is_in_memory and self._is_little(planned)
         if self._request.engine == "local" or (self._request.engine == "auto" and is_quick):
             return InProcess()
         return self._start_spark()
+
+    def _is_little(self, planned: "PlannedInput") -> bool:
+        return planned.size <= self._request.limits.max_in_process_bytes
 
     def _settle(self, runner: "Runner", staged: "StagedLoad", snapshot: Snapshot) -> "SettledLoad":
         from omnigraph.pipeline.load.faults import accept_load
@@ -320,7 +322,3 @@ def _quarantine(store: GraphStore, request: Request) -> "Quarantine | None":
         named = source if isinstance(source, list | tuple) else ()
         source = next((one for one in named if isinstance(one, str | os.PathLike)), "rows")
     return open_for(request.bad_rows, source=os.fspath(source), unique=store.clock.ulid())
-
-
-def _is_little(planned: "PlannedInput") -> bool:
-    return planned.size <= IN_PROCESS_BYTES

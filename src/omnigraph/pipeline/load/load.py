@@ -21,13 +21,13 @@ from omnigraph.base.ids import TableKey
 from omnigraph.base.progress import Progress
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.runner import Ran, Runner
 from omnigraph.pipeline.sources import Piece, PlannedInput
 from omnigraph.pipeline.staging.quarantine import Quarantine
 from omnigraph.pipeline.staging.receipts import name_tasks, stage_task
 from omnigraph.pipeline.staging.record import Recording
 from omnigraph.pipeline.staging.stage import (
-    HELD_BYTES,
     Keeping,
     Origin,
     Share,
@@ -45,12 +45,6 @@ from omnigraph.store.location import location_at
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["LoadMode", "LoadedTable", "Phases", "StagedLoad", "TaskNote", "stage_load"]
-
-# Up to here the driver holds the rows, unless they turn out to be more (`HELD_BYTES`), and looks up
-# what they are about instead of reading whole columns. At this size (half a million rows) both ways
-# take about as much processor time in one process, and on Spark a join costs seconds more whatever
-# the size.
-SMALL_BYTES = 32 << 20
 
 
 class LoadMode(Enum):
@@ -176,6 +170,7 @@ def stage_load(
     snapshot: Snapshot,
     mode: LoadMode,
     root: str,
+    limits: LoadLimits,
     now_ms: int,
     quarantine: Quarantine | None = None,
     recording: Recording | None = None,
@@ -188,7 +183,9 @@ def stage_load(
     tell = progress or (lambda phase, done, total: None)
     size = planned.size
     uris = {e.table_key: snapshot.staging_uri(e) for e in snapshot.catalog.entities}
-    keeping = _keeping(mode, runner, size, may_reject=quarantine is not None)
+    keeping = _keeping(
+        mode, runner, is_small=size <= limits.max_lookup_bytes, may_reject=quarantine is not None
+    )
     graph = location_at(root, snapshot.options).objects(Durability.RELAXED).get(GRAPH)
     assert graph is not None, "a graph is where it was opened"
     job = StageJob(
@@ -200,7 +197,8 @@ def stage_load(
         now_ms,
         keeping,
         quarantine,
-        hold_bytes=HELD_BYTES // max(1, len(planned.tasks)),
+        max_held_bytes=limits.max_held_bytes // max(1, len(planned.tasks)),
+        max_unwritten_bytes=limits.max_unwritten_bytes,
     )
     tell("parse", 0, size)
     began = time.monotonic()
@@ -254,8 +252,7 @@ def _run(
     return runner.run(tasks, named_work, doing=doing, on_progress=on_progress)
 
 
-def _keeping(mode: LoadMode, runner: Runner, size: int, *, may_reject: bool) -> Keeping:
-    is_small = size <= SMALL_BYTES
+def _keeping(mode: LoadMode, runner: Runner, *, is_small: bool, may_reject: bool) -> Keeping:
     # To find rows at fault may take many questions, each of which costs Spark a second.
     is_looked_up = is_small and (runner.engine == "local" or may_reject)
     match mode:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from omnigraph.base.errors import ArgumentInvalid, SourceInvalid, Unsupported
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.sources.buckets import InputObject, find_objects
 from omnigraph.pipeline.sources.columnar import (
     inline_pieces,
@@ -52,18 +53,6 @@ from omnigraph.store.location import BucketAccess, is_bucket_address
 
 __all__ = ["PlannedInput", "check_frame", "pack", "plan_pieces"]
 
-# A task's input: large enough for files worth having, small enough to show progress and to give
-# every core something to do.
-LEAST_TASK_BYTES, MOST_TASK_BYTES = 1 << 20, 128 << 20
-TASKS_PER_CORE = 3
-
-# Input is cut before it is known who will read it: finely enough for so many workers. What comes to
-# lie in one task is joined again.
-WIDEST = 256
-
-# A CSV file that is cut is read through by the driver first: smaller ones are not worth that.
-LEAST_CSV_BYTES = 8 << 20
-
 STDIN = "-"
 
 
@@ -76,10 +65,11 @@ class PlannedInput:
     """Whether the rows came with the call and not as names of files."""
     cut: tuple[Piece, ...] = field(repr=False)
     """The input as small pieces, which make up the tasks."""
+    limits: LoadLimits = field(default_factory=LoadLimits, repr=False)
 
     def dealt(self, parallelism: int) -> "PlannedInput":
         """The same for so many workers."""
-        task_bytes = _task_bytes(self.size, parallelism)
+        task_bytes = _task_bytes(self.size, parallelism, self.limits)
         tasks = [_joined(task) for task in pack(self.cut, task_bytes=task_bytes)]
         return replace(self, tasks=tasks)
 
@@ -96,12 +86,14 @@ def plan_pieces(
     format: str | None = None,
     parallelism: int,
     access: BucketAccess | None = None,
+    limits: LoadLimits | None = None,
 ) -> PlannedInput:
     """The source as tasks for `parallelism` workers, to be `dealt` again where there are others.
 
     A source is a path or several (files, directories, globs; `-` is standard input), bytes or an
     open file of NDJSON, rows as dicts, a frame, or frames by name.
     """
+    limits = limits or LoadLimits()
     form, tables = Form.named(format), _Tables(catalog, read_mapping(mapping, catalog))
     paths, source = _paths(source)
     pieces: list[Piece]
@@ -109,7 +101,7 @@ def plan_pieces(
         pieces = list(_pieces_of_landed(source, tables))
     elif paths is not None:
         files = _find_inputs(paths, form, access or BucketAccess())
-        pieces = list(_pieces_of_files(files, tables))
+        pieces = list(_pieces_of_files(files, tables, limits))
     else:
         if form not in (None, Form.JSONL):
             instead = "give it as a file"
@@ -120,6 +112,7 @@ def plan_pieces(
         size=sum(piece.size for piece in pieces),
         is_in_memory=paths is None and not isinstance(source, LandedFrames),
         cut=tuple(pieces),
+        limits=limits,
     )
     return planned.dealt(parallelism)
 
@@ -146,9 +139,9 @@ def pack(pieces: Iterable[Piece], *, task_bytes: int) -> list[tuple[Piece, ...]]
     return [*tasks, tuple(task)] if task else tasks
 
 
-def _task_bytes(size: int, parallelism: int) -> int:
-    even = size // (TASKS_PER_CORE * parallelism)
-    return min(max(even, LEAST_TASK_BYTES), MOST_TASK_BYTES)
+def _task_bytes(size: int, parallelism: int, limits: LoadLimits) -> int:
+    even = size // (limits.tasks_per_core * parallelism)
+    return min(max(even, limits.min_task_bytes), limits.max_task_bytes)
 
 
 def _joined(task: Sequence[Piece]) -> tuple[Piece, ...]:
@@ -240,15 +233,17 @@ def _find_inputs(
     return list(found.values())
 
 
-def _pieces_of_files(files: Sequence[InputFile | InputObject], tables: _Tables) -> Iterator[Piece]:
+def _pieces_of_files(
+    files: Sequence[InputFile | InputObject], tables: _Tables, limits: LoadLimits
+) -> Iterator[Piece]:
     size = sum(file.size for file in files)
-    cut_bytes = min(BLOCK_BYTES, _task_bytes(size, WIDEST))
+    cut_bytes = min(BLOCK_BYTES, _task_bytes(size, limits.max_workers, limits))
     for file in files:
-        yield from _pieces_of(file, tables, cut_bytes=cut_bytes)
+        yield from _pieces_of(file, tables, cut_bytes=cut_bytes, min_csv_bytes=limits.min_csv_bytes)
 
 
 def _pieces_of(
-    file: InputFile | InputObject, tables: _Tables, *, cut_bytes: int
+    file: InputFile | InputObject, tables: _Tables, *, cut_bytes: int, min_csv_bytes: int
 ) -> Iterator[Piece]:
     name = file.file
     names = (stem_of(name), stem_of(file.location.parent.name))
@@ -259,7 +254,7 @@ def _pieces_of(
             layout, header_bytes = read_header(file)
             if layout is not None:
                 feed = tables.feed(name, layout.columns, names)
-                cut_bytes = max(cut_bytes, LEAST_CSV_BYTES)
+                cut_bytes = max(cut_bytes, min_csv_bytes)
                 yield from csv_pieces(
                     file, layout, feed, header_bytes=header_bytes, cut_bytes=cut_bytes
                 )

@@ -22,6 +22,7 @@ from omnigraph.base.ids import TableKey
 from omnigraph.base.types import Scalar
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.rows.conform import Conformed, TypedRows, conform_piece
 from omnigraph.pipeline.sources import Piece
 from omnigraph.pipeline.staging.quarantine import Quarantine, Rejected, rejected_rows
@@ -32,7 +33,6 @@ from omnigraph.store.layout import GRAPH
 from omnigraph.store.location import location_at
 
 __all__ = [
-    "HELD_BYTES",
     "Keeping",
     "Origin",
     "Share",
@@ -46,14 +46,6 @@ __all__ = [
     "stage_pieces",
     "write_rows",
 ]
-
-# Arrow bytes of all types together. Larger files read faster later; a worker needs this much
-# memory, and about as much again while it parses and writes.
-FLUSH_BYTES = 128 << 20
-
-# Arrow bytes of all rows that a driver holds. What rows take is known only once they are read: a
-# megabyte of an archive or of Parquet may hold a gigabyte of them.
-HELD_BYTES = 128 << 20
 
 
 class Keeping(Flag):
@@ -87,8 +79,10 @@ class StageJob:
     keeping: Keeping = Keeping.FILES
     quarantine: Quarantine | None = None
     """Where rejected rows go; None: nowhere, since one of them is enough to fail."""
-    hold_bytes: int = HELD_BYTES
+    max_held_bytes: int = LoadLimits().max_held_bytes
     """How much one task may give the driver to hold."""
+    max_unwritten_bytes: int = LoadLimits().max_unwritten_bytes
+    """How much a task keeps in memory before it writes files."""
 
     def home_of(self, key: TableKey) -> str:
         """Where the files of a table go, below the root: what is written down outlives a move."""
@@ -199,7 +193,7 @@ def _stage_into(tables: list[StagedTable], job: StageJob, pieces: Sequence[Piece
                 if bad is not None and not bad.is_full:
                     bad.add(map(Rejected.of, conformed.bad))
                 waiting.add(number, conformed)
-                if waiting.size >= FLUSH_BYTES:
+                if waiting.size >= job.max_unwritten_bytes:
                     waiting.flush(tables)
     parts = () if bad is None else bad.parts
     waiting.flush(tables)
@@ -279,8 +273,8 @@ class _Waiting:
             self.size += typed.batch.nbytes
             if typed.gives_ids:
                 self._given.add(key)
-        # Before anything is written, since `FLUSH_BYTES` are not less.
-        if Keeping.HELD in self._job.keeping and self.size >= self._job.hold_bytes:
+        # Before anything is written, since `max_unwritten_bytes` is not less.
+        if Keeping.HELD in self._job.keeping and self.size >= self._job.max_held_bytes:
             self._job = replace(self._job, keeping=self._job.keeping.without_memory())
 
     def flush(self, tables: list[StagedTable]) -> None:

@@ -1,0 +1,42 @@
+"""The thresholds of a load, as one value that the settings carry and every step is handed.
+
+The defaults are measured. Other values are for tests, in which any load can be a large one.
+"""
+
+from dataclasses import dataclass
+
+__all__ = ["LoadLimits"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadLimits:
+    # A task's input: large enough for files worth having, small enough to show progress and to
+    # give every core something to do.
+    min_task_bytes: int = 1 << 20
+    max_task_bytes: int = 128 << 20
+    tasks_per_core: int = 3
+
+    # Input is cut before it is known which runner will read it: finely enough for so many workers.
+    # Neighbours that come to lie in one task are joined again.
+    max_workers: int = 256
+
+    # The driver reads a CSV file through before it cuts it: smaller files are not worth that.
+    min_csv_bytes: int = 8 << 20
+
+    # Rows that came with the call are loaded in this process up to here, and never wait for Spark.
+    # Above it Spark's tasks read them from storage: tasks do not carry them.
+    max_in_process_bytes: int = 32 << 20
+
+    # Up to this size of the input the driver holds the rows, unless they turn out to be more
+    # (`max_held_bytes`), and looks up the rows they are about instead of reading whole columns. At
+    # this size (half a million rows) both ways take about as much processor time in one process,
+    # and on Spark a join costs seconds more whatever the size.
+    max_lookup_bytes: int = 32 << 20
+
+    # Arrow bytes of all rows that a driver holds. How much room rows take is known only once they
+    # are read: a megabyte of an archive or of Parquet may hold a gigabyte of them.
+    max_held_bytes: int = 128 << 20
+
+    # Arrow bytes of all types together that a task keeps before it writes them. Larger files read
+    # faster later; a worker needs this much memory, and about as much again while it parses.
+    max_unwritten_bytes: int = 128 << 20
