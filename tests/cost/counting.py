@@ -57,7 +57,9 @@ class CountedFences:
     def require(self) -> None:
         raise AssertionError("a reader asked for a fence")
 
-    def hold(self, name: str, *, timeout_s: float, at_least: int = 0) -> Any:
+    def hold(
+        self, name: str, *, timeout_s: float, at_least: int = 0, is_lasting: bool = True
+    ) -> Any:
         raise AssertionError(f"a reader asked for the fence {name}")
 
 

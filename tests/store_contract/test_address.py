@@ -174,7 +174,7 @@ def test_a_graph_is_brought_here_only_when_no_writer_is_inside(tmp_path: Path) -
         fence_timeout_s=0.05,
     )
     for name in (BRANCH_NAMES, MAIN, store.branches.resolve(WORK).incarnation):
-        with store._fences.hold(name, timeout_s=0), pytest.raises(BranchBusy):
+        with store.fences.hold(name, timeout_s=0), pytest.raises(BranchBusy):
             hasty.settle_in()
     hasty.settle_in()
     contents(hasty, WORK)

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,47 @@ def test_an_error_inside_frees_it(fences: Callable[[], Fences]) -> None:
 def test_its_number_is_not_below_what_is_asked(fences: Callable[[], Fences]) -> None:
     assert try_hold(fences(), at_least=7) == 7
     assert try_hold(fences(), at_least=7) == 7
+
+
+def test_nothing_is_left_of_a_fence_that_does_not_last(
+    fences: Callable[[], Fences], tmp_path: Path, objects: BucketObjects
+) -> None:
+    def left() -> list[str]:
+        return [*objects.list("__locks"), *map(str, tmp_path.glob("__locks/*"))]
+
+    for _ in range(2):
+        with fences().hold("load", timeout_s=0, is_lasting=False) as hold:
+            assert (hold.number, len(left())) == (0, 1)
+            with pytest.raises(BranchBusy):
+                try_hold_briefly(fences())
+        assert left() == []
+    with pytest.raises(LookupError), fences().hold("load", timeout_s=0, is_lasting=False):
+        raise LookupError
+    assert left() == []
+
+
+def try_hold_briefly(fences: Fences) -> None:
+    with fences.hold("load", timeout_s=0, is_lasting=False):
+        pass
+
+
+def test_of_many_who_take_a_fence_that_does_not_last_one_is_inside(
+    fences: Callable[[], Fences],
+) -> None:
+    inside, most = 0, 0
+
+    def take() -> None:
+        nonlocal inside, most
+        for _ in range(20):
+            with fences().hold("load", timeout_s=PATIENCE_S, is_lasting=False):
+                inside += 1
+                most = max(most, inside)
+                inside -= 1
+
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(take) for _ in range(4)]:
+            done.result()
+    assert (inside, most) == (0, 1)
 
 
 # Leases ------------------------------------------------------------------------------------------

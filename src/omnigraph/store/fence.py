@@ -1,17 +1,18 @@
 """The writer's fence: one writer per branch, across threads and processes.
 
 On a disk it is a lock that the kernel frees when its holder dies, so a sidecar found while holding
-it has no living owner. A forked child would inherit it, so it lets go of it at once. Lock files
-are never removed: a waiter may hold the file that is no longer named, and then two writers would be
-inside. In a bucket it is a lease (`lease`), which a holder that stands still can lose without
-knowing; whatever holds only if it can't be lost asks `may_lapse`.
+it has no living owner. A forked child would inherit it, so it lets go of it at once. The lock file
+of a branch is never removed: a waiter may hold the file that is no longer named, and then two
+writers would be inside. For a fence that does not last, each who takes it makes sure that its file
+is still the one of that name. In a bucket a fence is a lease (`lease`), which a holder that stands
+still can lose without knowing; whatever holds only if it can't be lost asks `may_lapse`.
 """
 
 import errno
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -65,11 +66,13 @@ class Fences(Protocol):
         ...
 
     def hold(
-        self, name: str, *, timeout_s: float, at_least: int = 0
+        self, name: str, *, timeout_s: float, at_least: int = 0, is_lasting: bool = True
     ) -> AbstractContextManager[Hold]:
         """Wait for the fence and hold it, with a number not below `at_least`.
 
-        0 seconds: take it if it is free.
+        0 seconds: take it if it is free. Of a fence that is not lasting nothing is left once it is
+        given back, and its number begins again: for names that are used once. All who take it must
+        say so.
         """
         ...
 
@@ -105,20 +108,27 @@ class FileFences:
             os.close(descriptor)
 
     @contextmanager
-    def hold(self, name: str, *, timeout_s: float, at_least: int = 0) -> Iterator[Hold]:
-        with self._file(name) as file:
-            for _ in tries(timeout_s, pause_s=PAUSE_S):
-                if _try_lock(self._root, file.fileno(), fcntl.LOCK_EX):
-                    break
-            else:
-                raise BranchBusy(branch=name, holder=_holder(file), waited_s=timeout_s)
-            with _failures(self._root):
-                _sign(file)
-            yield KernelHold(at_least)
+    def hold(
+        self, name: str, *, timeout_s: float, at_least: int = 0, is_lasting: bool = True
+    ) -> Iterator[Hold]:
+        path = self._root / LOCKS / f"{quote(name, safe='')}.lock"
+        while True:
+            with self._file(path) as file:
+                for _ in tries(timeout_s, pause_s=PAUSE_S):
+                    if _try_lock(self._root, file.fileno(), fcntl.LOCK_EX):
+                        break
+                else:
+                    raise BranchBusy(branch=name, holder=_holder(file), waited_s=timeout_s)
+                if not is_lasting and not _has_name(file, path):
+                    continue  # whoever held it has removed it: the next one is in another file
+                with _failures(self._root):
+                    _sign(file)
+                with nullcontext() if is_lasting else _removed_at_the_end(path):
+                    yield KernelHold(at_least)
+                return
 
     @contextmanager
-    def _file(self, name: str) -> Iterator[FileIO]:
-        path = self._root / LOCKS / f"{quote(name, safe='')}.lock"
+    def _file(self, path: Path) -> Iterator[FileIO]:
         with _failures(path):
             try:
                 path.parent.mkdir(exist_ok=True)
@@ -148,6 +158,30 @@ def _inherited_by_nobody(file: FileIO) -> Iterator[None]:
             # To close the file would not do while a child that is being made has it open too.
             with suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_UN)
+
+
+@contextmanager
+def _removed_at_the_end(path: Path) -> Iterator[None]:
+    """Remove a lock file that is ours, unless its holder is killed or interrupted."""
+    try:
+        yield
+    except Exception:
+        _remove(path)
+        raise
+    _remove(path)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
+
+
+def _has_name(file: FileIO, path: Path) -> bool:
+    """True if the opened file is the one that has the name now."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _let_go_in_child() -> None:

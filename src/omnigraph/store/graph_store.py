@@ -95,7 +95,7 @@ class GraphStore:
         self.branches = Branches(self.datasets, clock)
         self.schemas = Schemas(self.objects)
         self.audit = RecoveryAudit(self.datasets)
-        self._fences = storage.fences
+        self.fences = storage.fences
         self._queues = Queues()
         self._fence_timeout_s = fence_timeout_s
         self._commits: Recent[CommitId, Commit] = Recent(LIMIT_COMMITS)
@@ -158,7 +158,7 @@ class GraphStore:
 
     def require_fences(self) -> None:
         """Raise `StoreUnfit` where two writers could not be kept apart: ask before writing."""
-        self._fences.require()
+        self.fences.require()
 
     def settle_in(self) -> None:
         """Bring the branches of a graph that was moved or copied to where it lies now.
@@ -470,7 +470,7 @@ class GraphStore:
     @contextmanager
     def _hold(self, name: str, turn: Turn, *, at_least: int = 0) -> Iterator[Hold]:
         with ExitStack() as stack:
-            fence = self._fences.hold(name, timeout_s=turn.left_s, at_least=at_least)
+            fence = self.fences.hold(name, timeout_s=turn.left_s, at_least=at_least)
             try:
                 hold = stack.enter_context(fence)
             except BranchBusy as busy:

@@ -8,7 +8,8 @@ One object per fence says who holds it, until when, and its number. Two rules ma
 - The number grows only when a lease is taken from a holder that did not give it back. Whoever gave
   it back does nothing more, so its successor need not guard against it.
 
-The object is never removed: its number must not begin again.
+The object of a branch is never removed: its number must not begin again. The one of a fence that
+does not last is removed by a holder that has just made sure of it.
 """
 
 import json
@@ -87,17 +88,20 @@ class LeaseFences:
         raise StoreUnfit(self._place, f"it ignores {ignored}, so two writers would both win")
 
     @contextmanager
-    def hold(self, name: str, *, timeout_s: float, at_least: int = 0) -> Iterator[Hold]:
+    def hold(
+        self, name: str, *, timeout_s: float, at_least: int = 0, is_lasting: bool = True
+    ) -> Iterator[Hold]:
         lease = self._take(name, at_least, timeout_s=timeout_s)
+        end = lease.give_back if is_lasting else lease.remove
         try:
             with _renewed(lease, every_s=self._lease_ms / 1000 / RENEWALS_PER_LEASE):
                 yield lease
         except Exception:
-            lease.give_back()
+            end()
             raise
         # Not in a `finally`: who is killed or interrupted gives nothing back, and the next
         # owner guards against what may still be on its way.
-        lease.give_back()
+        end()
 
     def _take(self, name: str, at_least: int, *, timeout_s: float) -> "Lease":
         owner = self._clock.ulid()
@@ -181,6 +185,16 @@ class Lease:
                 self._objects.swap(_place(self._name), free.to_bytes(), expected=self._tag)
             except StorageFailed as failure:
                 log.warning("the lease of %s stays until it ends: %s", self._name, failure)
+
+    def remove(self) -> None:
+        """Leave nothing of the lease, unless it is another's by now."""
+        try:
+            self.confirm()
+            self._objects.delete(_place(self._name))
+        except FenceLost:
+            pass
+        except StorageFailed as failure:
+            log.warning("the lease of %s stays until it ends: %s", self._name, failure)
 
     def _as_it_stands(self) -> tuple[LeaseRecord, str]:
         """After a put was refused: our own, if one before it landed and its answer was lost."""
