@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.base.ids import MAIN
-from omnigraph.read.tables import chunked_column as stacked
-from omnigraph.read.tables import disk
+from omnigraph.read.tables import chunked_column, disk
 from omnigraph.read.tables import renumbering as moves
 from omnigraph.read.tables import stored as tables
 from omnigraph.read.tables.cache import RuntimeCache
@@ -42,7 +41,7 @@ def _follows_all(monkeypatch: pytest.MonkeyPatch) -> None:
     # On graphs this small nothing is worth following, and everything must be.
     monkeypatch.setattr(tables, "WORTH_FOLLOWING", 0)
     monkeypatch.setattr(moves, "WORTH_KEEPING", 1000)
-    monkeypatch.setattr(stacked, "WORTH_THE_WHOLE", 0)
+    monkeypatch.setattr(chunked_column, "WORTH_THE_WHOLE", 0)
 
 
 few = settings(

@@ -26,7 +26,7 @@ from omnigraph.lang.plan.ir import (
 from omnigraph.lang.query.check.typed import ROW
 from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.read.values.rows import matching
-from omnigraph.read.where.key_lookup import pinned_ids
+from omnigraph.read.where.key_lookup import ids_to_look_up
 from omnigraph.read.where.pushdown import pushed
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet, TableChanges
@@ -169,6 +169,6 @@ def test_a_whole_key_names_the_rows_that_have_it(name: str, size: int) -> None:
         Compare(CompareOp.EQ, _field("size"), Literal(size, Scalar.I64)),
         Compare(CompareOp.EQ, Literal(name, Scalar.STRING), _field("name")),
     ]
-    ids = pinned_ids(THING, where, {})
+    ids = ids_to_look_up(THING, where, {})
     assert ids is not None and len(ids) == 1
-    assert pinned_ids(THING, where[:1], {}) is None
+    assert ids_to_look_up(THING, where[:1], {}) is None

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.read.tables import chunked_column as stacked
+from omnigraph.read.tables import chunked_column
 from omnigraph.read.tables.cache import RuntimeCache
-from omnigraph.read.tables.chunked_column import Stacked
+from omnigraph.read.tables.chunked_column import ChunkedColumn
 
 values = st.lists(st.none() | st.sampled_from(["", "a", "b"]), max_size=5)
 Change = list[str | None] | set[int]
@@ -22,8 +22,8 @@ def test_parts_read_as_the_column_they_make_up(
     share: int, first: list[str | None], history: list[Change], asked: list[int]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stacked, "WORTH_THE_WHOLE", share)
-        column, plain = Stacked.of(pa.array(first, pa.string())), list(first)
+        patch.setattr(chunked_column, "WORTH_THE_WHOLE", share)
+        column, plain = ChunkedColumn.of(pa.array(first, pa.string())), list(first)
         for change in history:
             if isinstance(change, list):
                 column = column.followed_by(pa.array(change, pa.string()))
@@ -71,7 +71,7 @@ def test_numbers_that_are_read_whole_grow_in_place(
         )
 
     plain = list(first)
-    versions = [(Stacked.of(array(plain)), plain)]
+    versions = [(ChunkedColumn.of(array(plain)), plain)]
     for change, is_read in history:
         column, plain = versions[-1]
         if is_read:
@@ -90,7 +90,7 @@ def test_numbers_that_are_read_whole_grow_in_place(
 
 
 def test_a_column_that_grew_is_not_copied_again() -> None:
-    column = Stacked.of(pa.array(range(1000)))
+    column = ChunkedColumn.of(pa.array(range(1000)))
     first = column.whole.buffers()[1].address
     column = column.followed_by(pa.array([1]))
     grown = column.whole.buffers()[1].address
@@ -102,7 +102,7 @@ def test_a_column_that_grew_is_not_copied_again() -> None:
 
 
 def test_memory_that_versions_share_counts_once() -> None:
-    cache, column = RuntimeCache(), Stacked.of(pa.array(range(1000)))
+    cache, column = RuntimeCache(), ChunkedColumn.of(pa.array(range(1000)))
     assert column.whole.nbytes == column.nbytes
     for number in range(3):
         column = column.followed_by(pa.array([number]))

@@ -12,7 +12,7 @@ from omnigraph.read.demand import Demand
 from omnigraph.read.expressions import satisfied
 from omnigraph.read.frame import Frame
 from omnigraph.read.topology.csr import Ordinals
-from omnigraph.read.where.key_lookup import ids_at, pin_of
+from omnigraph.read.where.key_lookup import ids_named, key_values
 
 __all__ = ["keep"]
 
@@ -27,15 +27,15 @@ def keep(frame: Frame, op: Filter, demand: Demand, context: Context) -> Frame:
 
 
 def _by_id(frame: Frame, predicate: Predicate, context: Context) -> Ordinals | None:
-    pin = pin_of(predicate, context.parameters)
-    if pin is None or pin.field.variable not in frame.bindings:
+    asked = key_values(predicate, context.parameters)
+    if asked is None or asked.field.variable not in frame.bindings:
         return None
-    binding = frame.bindings[pin.field.variable]
+    binding = frame.bindings[asked.field.variable]
     if not binding.is_whole:
         return None
     found = []
     for part in binding.space.parts:
-        ids = ids_at(part.entity, [pin])
+        ids = ids_named(part.entity, [asked])
         if ids is None:
             return None
         rows = context.tables.find(part.entity, ids)

@@ -101,7 +101,7 @@ def left_join(
 def union(frame: Frame, blocks: Sequence[Frame], variables: Sequence[VariableName]) -> Frame:
     """Each row with each distinct combination of the variables that any block gives it."""
     outer = np.concatenate([_outer(block) for block in blocks])
-    bindings = {v: _stacked([block.bindings[v] for block in blocks]) for v in variables}
+    bindings = {v: _one_below_other([block.bindings[v] for block in blocks]) for v in variables}
     codes = [Codes(outer, frame.count), *(_codes(binding) for binding in bindings.values())]
     first = first_rows(combined(codes, len(outer)))
     joined = frame.take(outer[first])
@@ -119,7 +119,7 @@ def _outer(block: Frame) -> Ordinals:
     return block.outer
 
 
-def _stacked(bindings: Sequence[Binding]) -> Binding:
+def _one_below_other(bindings: Sequence[Binding]) -> Binding:
     """One column below the other, in a space that holds the tables of all."""
     tables = {
         part.entity.table_key: (part.entity, part.size)

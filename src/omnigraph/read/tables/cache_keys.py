@@ -13,7 +13,7 @@ import numpy as np
 from omnigraph.base.ids import TableKey
 from omnigraph.lang.plan.ir import Direction
 from omnigraph.read.space import Space
-from omnigraph.read.tables.renumbering import Moves
+from omnigraph.read.tables.renumbering import Renumbering
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.store.datasets import DatasetRef
 
@@ -80,7 +80,7 @@ class Before(NamedTuple):
     numbers: Ordinals | None
 
 
-def edges_before(edges: Space, moves: Mapping[TableKey, Moves]) -> Before:
+def edges_before(edges: Space, moves: Mapping[TableKey, Renumbering]) -> Before:
     """As for nodes; an edge that was changed is one that went and one that came."""
     own = [moves[part.entity.table_key] for part in edges.parts]
     return laid_out(edges, [Numbers(move.old_count, move.renumbered()) for move in own])
@@ -104,7 +104,7 @@ def laid_out(space: Space, tables: Sequence[Numbers]) -> Before:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    moves: Moves | None
+    moves: Renumbering | None
 
     @property
     def nbytes(self) -> int:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from omnigraph.read.topology.csr import Ordinals, Room, Stored
 
-__all__ = ["Stacked"]
+__all__ = ["ChunkedColumn"]
 
 # Each part costs a look at all rows that are asked for.
 LIMIT_PARTS = 8
@@ -70,14 +70,14 @@ class _Part:
         return _Part(self.values, rows if self.rows is None else self.rows[rows])
 
 
-class Stacked:
+class ChunkedColumn:
     """The rows of all parts, numbered through."""
 
     def __init__(self, parts: Sequence[_Part]) -> None:
         self._parts = tuple(parts)
 
     @classmethod
-    def of(cls, values: pa.Array) -> "Stacked":
+    def of(cls, values: pa.Array) -> "ChunkedColumn":
         return cls([_Part(values, None)])
 
     @property
@@ -98,22 +98,22 @@ class Stacked:
         found = [p.values if p.rows is None else p.take(np.arange(p.count)) for p in self._parts]
         return found[0] if len(found) == 1 else pa.concat_arrays(found)
 
-    def followed_by(self, fresh: pa.Array) -> "Stacked":
+    def followed_by(self, fresh: pa.Array) -> "ChunkedColumn":
         """With more values behind."""
         parts = self._lean()
         fresh = fresh.cast(parts[0].values.type)
         if self._is_whole and (grown := parts[0].grown(fresh)) is not None:
-            return Stacked([grown])
-        return Stacked([*parts, _Part(fresh, None)])
+            return ChunkedColumn([grown])
+        return ChunkedColumn([*parts, _Part(fresh, None)])
 
-    def only(self, kept: Ordinals) -> "Stacked":
+    def only(self, kept: Ordinals) -> "ChunkedColumn":
         """The rows of these numbers, which ascend."""
         parts, start = [], 0
         for part in self._lean():
             low, high = np.searchsorted(kept, (start, start + part.count))
             parts.append(part.only(kept[low:high] - start))
             start += part.count
-        return Stacked(parts)
+        return ChunkedColumn(parts)
 
     def take(self, rows: Ordinals) -> pa.Array:
         """The values of these rows; a negative row gives null."""

@@ -24,7 +24,7 @@ from omnigraph.read.topology.csr import Adjacency, Ordinals
 from omnigraph.store.datasets import Dataset
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["Probes", "TraversalMode", "ways_of"]
+__all__ = ["ColdLookups", "TraversalMode", "ways_of"]
 
 # A look-up costs as much as reading so many rows and making arrays of them, and taking rows whose
 # place is known as much as reading a third of that.
@@ -46,7 +46,7 @@ class TraversalMode(StrEnum):
     CSR = "csr"
 
 
-class Probes:
+class ColdLookups:
     def __init__(self, snapshot: Snapshot, cache: RuntimeCache, mode: TraversalMode) -> None:
         self._snapshot = snapshot
         self._cache = cache

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.store.datasets import Dataset, Piece
 
-__all__ = ["Moves", "moves_between"]
+__all__ = ["Renumbering", "renumbering_between"]
 
 # Where fewer than one row in this many is left, reading anew is as quick.
 WORTH_KEEPING = 2
@@ -23,7 +23,7 @@ OFFSET = np.uint64(0xFFFFFFFF)
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
+class Renumbering:
     """From an old version to a new one: first the old rows that are left, then new ones."""
 
     old_count: int
@@ -58,7 +58,7 @@ class Moves:
 Places = Callable[[Dataset, Piece], NDArray[np.uint64]]
 
 
-def moves_between(old: Dataset, new: Dataset, *, places: Places) -> Moves | None:
+def renumbering_between(old: Dataset, new: Dataset, *, places: Places) -> Renumbering | None:
     """None where rows can't be followed, or too few are left for it to be worth it.
 
     `places` says where the rows of a fragment lie in it. "Old" is what was read first: it may be
@@ -89,7 +89,7 @@ def moves_between(old: Dataset, new: Dataset, *, places: Places) -> Moves | None
             runs.append(run)
         kept = np.concatenate(runs)
     fresh = after[len(left) :]
-    return Moves(
+    return Renumbering(
         old_count=total,
         kept=kept,
         new_pieces=tuple(piece.id for piece in fresh),

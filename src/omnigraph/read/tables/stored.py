@@ -27,10 +27,10 @@ from omnigraph.read.tables.cache_keys import (
     edges_before,
     laid_out,
 )
-from omnigraph.read.tables.chunked_column import Stacked
-from omnigraph.read.tables.cold_lookups import Probes, TraversalMode, ways_of
+from omnigraph.read.tables.chunked_column import ChunkedColumn
+from omnigraph.read.tables.cold_lookups import ColdLookups, TraversalMode, ways_of
 from omnigraph.read.tables.disk import LEAST_KEPT_BYTES, Kept
-from omnigraph.read.tables.renumbering import Moves, moves_between
+from omnigraph.read.tables.renumbering import Renumbering, renumbering_between
 from omnigraph.read.topology import build
 from omnigraph.read.topology.csr import Adjacency, Ordinals
 from omnigraph.read.topology.follow import WORTH_FOLLOWING, Delta, follow
@@ -58,7 +58,7 @@ class StoredTables:
     ) -> None:
         self._snapshot = snapshot
         self._cache = cache
-        self._probes = Probes(snapshot, cache, mode)
+        self._lookups = ColdLookups(snapshot, cache, mode)
         self._fresh_ends: dict[tuple[TableKey, tuple[int, ...] | None], build.Ends] = {}
 
     def nodes(self, types: Iterable[TypeName]) -> Space:
@@ -94,21 +94,21 @@ class StoredTables:
 
     def column(self, entity: EntityType, column: str) -> pa.Array:
         """A whole column, by its physical name."""
-        return self._stacked(entity, column).whole
+        return self._chunked(entity, column).whole
 
-    def _stacked(self, entity: EntityType, column: str) -> Stacked:
+    def _chunked(self, entity: EntityType, column: str) -> ChunkedColumn:
         ref = self.ref(entity)
 
-        def build(earlier: tuple[Hashable, Stacked] | None) -> Stacked:
+        def build(earlier: tuple[Hashable, ChunkedColumn] | None) -> ChunkedColumn:
             moves = self._moves_since(entity, earlier)
             if earlier is None or moves is None:
-                return Stacked.of(*self._scan(entity, [column]))
+                return ChunkedColumn.of(*self._scan(entity, [column]))
             left = earlier[1] if moves.kept is None else earlier[1].only(moves.kept)
             if not moves.new_pieces:
                 return left
             (fresh,) = self._scan(entity, [column], moves)
             if left.nbytes + fresh.nbytes > LIMIT_SHORT_OFFSETS_BYTES:
-                return Stacked.of(*self._scan(entity, [column]))
+                return ChunkedColumn.of(*self._scan(entity, [column]))
             return left.followed_by(fresh)
 
         return self._cache.follow(("column", ref, column), ("column", ref.path, column), build)
@@ -118,8 +118,8 @@ class StoredTables:
         ref = self.ref(entity)
         is_cold = not self._cache.has(("ids", ref), ("ids", ref.path))
         is_cold = is_cold and not self._is_on_disk(f"ids {ref.path}")
-        if is_cold and self._probes.is_worth_it(entity, len(ids), column=ID):
-            return self._probes.find(entity, ids)
+        if is_cold and self._lookups.is_worth_it(entity, len(ids), column=ID):
+            return self._lookups.find(entity, ids)
         return self.ids(entity).find(ids)
 
     def values(self, entity: EntityType, column: str, rows: Ordinals) -> pa.Array:
@@ -130,10 +130,10 @@ class StoredTables:
             is_cold
             and len(rows)
             and (rows >= 0).all()
-            and self._probes.is_worth_it(entity, len(rows))
+            and self._lookups.is_worth_it(entity, len(rows))
         ):
-            return self._probes.values(entity, column, rows)
-        return self._stacked(entity, column).take(rows)
+            return self._lookups.values(entity, column, rows)
+        return self._chunked(entity, column).take(rows)
 
     def sample(self, entity: EntityType, column: str, limit_rows: int) -> pa.Array:
         """The first values of a column. The column is not kept: most of it was not read."""
@@ -186,7 +186,7 @@ class StoredTables:
         key = self._adjacency_key(steps, origin, target, has_edges=edges is not None)
         is_cold = not self._cache.has(key, key.family) and not self._is_on_disk(str(key.family))
         if is_cold and nodes is not None and self._is_near(steps, nodes, hops):
-            return self._probes.near(
+            return self._lookups.near(
                 steps,
                 nodes,
                 origin=origin,
@@ -267,7 +267,7 @@ class StoredTables:
         for _ in range(hops):
             # Held down: powers of a degree pass all bounds within some hundred hops.
             met = min(met * max(degree, 1.0), float(max(rows, len(nodes))))
-        return all(self._probes.is_worth_it(e, met, column=column) for e, column in looked_in)
+        return all(self._lookups.is_worth_it(e, met, column=column) for e, column in looked_in)
 
     def _some_rows(self, entity: EntityType) -> int:
         return max(1, self.row_count(entity))
@@ -336,7 +336,7 @@ class StoredTables:
     def _ends_key(self, edge: EdgeType) -> EndsKey:
         return EndsKey(self.ref(edge), *(self.ref(node) for node in self.end_types(edge)))
 
-    def _numbered(self, edge: EdgeType, moves: Moves | None = None) -> build.Ends:
+    def _numbered(self, edge: EdgeType, moves: Renumbering | None = None) -> build.Ends:
         """The ends of all edges, or of those that the moves brought."""
         pieces = (edge.table_key, None if moves is None else moves.new_pieces)
         if moves is not None and pieces in self._fresh_ends:
@@ -405,7 +405,7 @@ class StoredTables:
         self,
         was: AdjacencyKey,
         steps: Sequence[EdgeStep],
-        moves: Sequence[Moves],
+        moves: Sequence[Renumbering],
         *,
         origin: Space,
         target: Space,
@@ -442,7 +442,7 @@ class StoredTables:
         if self._cache.has(key, key.family):
             self._ends(edge)
 
-    def _lost(self, edge: EdgeType, was: EndsKey, moves: Moves) -> build.Ends | None:
+    def _lost(self, edge: EdgeType, was: EndsKey, moves: Renumbering) -> build.Ends | None:
         """The ends of the edges that are gone, as rows of today; -1 where the node went too.
 
         None: they can't be read any more.
@@ -533,7 +533,7 @@ class StoredTables:
 
     def _moves_since(
         self, entity: EntityType, earlier: tuple[Hashable, Any] | None
-    ) -> Moves | None:
+    ) -> Renumbering | None:
         """The moves since the version in an entry's key, its second part."""
         if earlier is None:
             return None
@@ -541,14 +541,14 @@ class StoredTables:
         assert isinstance(key, tuple)
         return self._moves(entity, key[1])
 
-    def _moves(self, entity: EntityType, since: DatasetRef) -> Moves | None:
+    def _moves(self, entity: EntityType, since: DatasetRef) -> Renumbering | None:
         now = self.ref(entity)
 
         def find() -> Moved:
             try:
                 old = self._snapshot.other_version(since)
                 new = self._snapshot.dataset(entity)
-                return Moved(moves_between(old, new, places=self._places))
+                return Moved(renumbering_between(old, new, places=self._places))
             except UNREADABLE:
                 return Moved(None)  # as in `_rows_before`
 
@@ -576,7 +576,7 @@ class StoredTables:
         return self._snapshot.tables[entity.table_key].row_count
 
     def _scan(
-        self, entity: EntityType, columns: Sequence[str], moves: Moves | None = None
+        self, entity: EntityType, columns: Sequence[str], moves: Renumbering | None = None
     ) -> list[pa.Array]:
         """Whole columns, or of the rows that the moves brought."""
         pieces = moves.new_pieces if moves is not None else None

@@ -24,46 +24,48 @@ from omnigraph.lang.schema.catalog import DST, SRC, EntityType, NodeType
 from omnigraph.store.arrow import arrow_type
 from omnigraph.store.identity import derive_ids, key_columns, plain_id
 
-__all__ = ["Pin", "ids_at", "pin_of", "pinned_ids"]
+__all__ = ["KeyValues", "ids_named", "ids_to_look_up", "key_values"]
 
 
-class Pin(NamedTuple):
-    """A predicate says that the field equals one of these values."""
+class KeyValues(NamedTuple):
+    """The values of a field that a predicate allows."""
 
     field: PropertyOf | IdentityOf
     values: tuple[Value, ...]
     type: ValueType
 
 
-def pinned_ids(
+def ids_to_look_up(
     entity: EntityType, predicates: Sequence[Predicate], parameters: Mapping[str, Value]
 ) -> pa.Array | None:
-    """The ids among which are all rows that the predicates hold for; None: they name none."""
-    return ids_at(entity, [p for q in predicates if (p := pin_of(q, parameters)) is not None])
+    """The ids of all rows that the predicates can hold for; None: the predicates name no ids."""
+    return ids_named(
+        entity, [p for q in predicates if (p := key_values(q, parameters)) is not None]
+    )
 
 
-def pin_of(predicate: Predicate, parameters: Mapping[str, Value]) -> Pin | None:
+def key_values(predicate: Predicate, parameters: Mapping[str, Value]) -> KeyValues | None:
     match predicate:
         case (
             Compare(op=CompareOp.EQ, left=PropertyOf() | IdentityOf() as field, right=given)
             | Compare(op=CompareOp.EQ, left=given, right=PropertyOf() | IdentityOf() as field)
         ) if isinstance(given, Literal | Parameter) and given.type is not None:
-            return Pin(field, (_value(given, parameters),), given.type)
+            return KeyValues(field, (_value(given, parameters),), given.type)
         case Membership(left=PropertyOf() | IdentityOf() as field, options=options):
             values = _value(options, parameters)
             if isinstance(options.type, ListOf) and isinstance(values, tuple):
-                return Pin(field, values, options.type.item)
+                return KeyValues(field, values, options.type.item)
         case _:
             pass
     return None
 
 
-def ids_at(entity: EntityType, pins: Sequence[Pin]) -> pa.Array | None:
-    """The ids of the rows that all the pins allow, where one of them or the whole key tells."""
-    for pin in pins:
-        if isinstance(pin.field, IdentityOf) and pin.type is Scalar.STRING:
-            return pa.array([value for value in pin.values if value is not None], pa.string())
-    by_name = {pin.field.name: pin for pin in pins if isinstance(pin.field, PropertyOf)}
+def ids_named(entity: EntityType, fields: Sequence[KeyValues]) -> pa.Array | None:
+    """The ids of the rows that have these values, where the id or the whole key is among them."""
+    for each in fields:
+        if isinstance(each.field, IdentityOf) and each.type is Scalar.STRING:
+            return pa.array([value for value in each.values if value is not None], pa.string())
+    by_name = {each.field.name: each for each in fields if isinstance(each.field, PropertyOf)}
     if not entity.key or not by_name.keys() >= set(entity.key):
         return None
     if (plain := _plain_id(entity, by_name)) is not None:
@@ -78,14 +80,14 @@ def ids_at(entity: EntityType, pins: Sequence[Pin]) -> pa.Array | None:
     return derive_ids(entity, dict(zip(key_columns(entity), columns, strict=True))).drop_null()
 
 
-def _plain_id(entity: EntityType, pins: Mapping[str, Pin]) -> str | None:
+def _plain_id(entity: EntityType, fields: Mapping[str, KeyValues]) -> str | None:
     """The id that one value of a key of one property makes, without the detour over a column."""
     if len(entity.key) > 1 or not isinstance(entity, NodeType):
         return None
     (name,) = entity.key
-    pin, own = pins[name], entity.by_name[name].type
-    if len(pin.values) == 1 and pin.values[0] is not None and _is_same_kind(own, pin.type):
-        return plain_id(own, pin.values[0])
+    given, own = fields[name], entity.by_name[name].type
+    if len(given.values) == 1 and given.values[0] is not None and _is_same_kind(own, given.type):
+        return plain_id(own, given.values[0])
     return None
 
 
@@ -93,14 +95,14 @@ def _value(given: Literal | Parameter, parameters: Mapping[str, Value]) -> Value
     return given.value if isinstance(given, Literal) else parameters[given.name]
 
 
-def _key_column(entity: EntityType, name: str, pin: Pin) -> pa.Array | None:
+def _key_column(entity: EntityType, name: str, given: KeyValues) -> pa.Array | None:
     """The values as the key's own; None where equal values may be written otherwise in an id."""
     is_end = name in (SRC, DST) and name not in entity.by_name
     own = Scalar.STRING if is_end else entity.by_name[name].type
-    if not _is_same_kind(own, pin.type):
+    if not _is_same_kind(own, given.type):
         return None
     try:
-        return pa.array([value for value in pin.values if value is not None], arrow_type(own))
+        return pa.array([value for value in given.values if value is not None], arrow_type(own))
     except (pa.ArrowInvalid, OverflowError):
         return None  # a number that no key of the type can be: the plain way finds nothing
 

@@ -15,7 +15,7 @@ from omnigraph.lang.plan.ir import Predicate
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.read.values.rows import columns_in, matching
 from omnigraph.read.view import View
-from omnigraph.read.where.key_lookup import pinned_ids
+from omnigraph.read.where.key_lookup import ids_to_look_up
 from omnigraph.read.where.pushdown import pushed
 
 __all__ = ["Where"]
@@ -37,7 +37,7 @@ class Where:
 
         They have these columns, which `columns` gave, and their row ids and addresses.
         """
-        ids = pinned_ids(self.entity, self.predicates, self.parameters)
+        ids = ids_to_look_up(self.entity, self.predicates, self.parameters)
         if ids is not None:
             return view.rows_of(self.entity, ids, columns[1:])
         tested = pushed(
