@@ -23,7 +23,14 @@ import pyarrow.compute as pc
 from omnigraph.base.errors import GraphReplaced, StorageFailed
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.base.recent import Recent
-from omnigraph.store.datasets import Dataset, Datasets, FolderState, LandingRefused
+from omnigraph.store.datasets import (
+    ROW_ADDRESS,
+    Dataset,
+    Datasets,
+    FolderState,
+    LandingRefused,
+    fragment_of,
+)
 from omnigraph.store.layout import MANIFEST
 from omnigraph.store.transactions import DatasetRef, Update
 from omnigraph.store.upgrade import LADDER, Ladder
@@ -371,7 +378,7 @@ def _without_strays(dataset: Dataset, seen: ManifestState) -> ManifestState:
         ["metadata"], predicate=pc.field("object_type") == HEAD, with_row_address=True
     ).to_pylist()
     made_for = {
-        row["_rowaddr"] >> 32: json.loads(row["metadata"] or "{}").get("version", 0)
+        fragment_of(row[ROW_ADDRESS]): json.loads(row["metadata"] or "{}").get("version", 0)
         for row in heads
     }
     hot = max(made_for, key=lambda fragment: made_for[fragment])
@@ -409,7 +416,7 @@ def _commits_by_fragment(
     table = dataset.scan(COLUMNS.names, fragment_ids=fragments, with_row_address=True)
     rows: dict[int, list[Row]] = {fragment: [] for fragment in fragments}
     for row in table.to_pylist():
-        rows[row["_rowaddr"] >> 32].append(row)
+        rows[fragment_of(row[ROW_ADDRESS])].append(row)
     return {fragment: _commits_among(found) for fragment, found in rows.items()}
 
 

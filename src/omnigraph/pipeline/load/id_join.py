@@ -21,6 +21,7 @@ from omnigraph.pipeline.load.sets_in_files import (
     ids_at,
 )
 from omnigraph.pipeline.runner import Runner
+from omnigraph.store.datasets import ROW_ADDRESS, ROW_ID
 
 __all__ = ["NO_PLACES", "show_incoming", "show_present", "staged_rows"]
 
@@ -78,5 +79,5 @@ def _present(
         if ids is not None:
             rows = rows.filter(pc.is_in(rows[ID], value_set=ids))
         # Spark has no unsigned numbers; neither of these reaches the upper half.
-        numbers = [rows[name].cast(pa.int64()) for name in ("_rowid", "_rowaddr")]
+        numbers = [rows[name].cast(pa.int64()) for name in (ROW_ID, ROW_ADDRESS)]
         yield from pa.table([rows[ID], *numbers], schema=PRESENT).combine_chunks().to_batches()

@@ -15,13 +15,14 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from omnigraph.lang.plan.ir import Direction, EdgeStep
 from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType
 from omnigraph.read.space import Part, Space
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.topology.csr import Adjacency, Ordinals
-from omnigraph.store.datasets import Dataset
+from omnigraph.store.datasets import ROW_ADDRESS, Dataset, fragments_of, offsets_of
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["ColdLookups", "TraversalMode", "ways_of"]
@@ -84,7 +85,7 @@ class ColdLookups:
         """The row of each id, or -1."""
         dataset = self._snapshot.dataset(entity)
         found = dataset.rows_of(ids.unique())
-        rows = places(dataset, found["_rowaddr"].to_numpy())
+        rows = positions_in_scan(dataset, found[ROW_ADDRESS].to_numpy())
         at = pc.index_in(ids, value_set=found[ID].combine_chunks()).fill_null(-1).to_numpy()
         numbers: Ordinals = np.append(rows, -1)[at]
         return numbers
@@ -134,17 +135,16 @@ def ways_of(direction: Direction) -> tuple[Direction, ...]:
     return both if direction is Direction.BOTH else (direction,)
 
 
-def places(dataset: Dataset, addresses: np.ndarray) -> Ordinals:
-    """Where rows stand in a scan, by where they lie in files."""
+def positions_in_scan(dataset: Dataset, addresses: NDArray[np.uint64]) -> Ordinals:
+    """The position of each row in a scan, by its address."""
     found = np.empty(len(addresses), dtype=np.int64)
-    fragment_of = (addresses >> np.uint64(32)).astype(np.int64)
-    start = 0
+    fragments, start = fragments_of(addresses), 0
     for piece in dataset.pieces:
-        (own,) = np.nonzero(fragment_of == piece.id)
+        (own,) = np.nonzero(fragments == piece.id)
         if len(own) and piece.has_deletions:
             found[own] = start + np.searchsorted(dataset.addresses(piece.id), addresses[own])
         elif len(own):
-            found[own] = start + (addresses[own] & np.uint64(0xFFFFFFFF)).astype(np.int64)
+            found[own] = start + offsets_of(addresses[own])
         start += piece.rows
     return found
 
@@ -210,7 +210,7 @@ class _Lookup(NamedTuple):
         part = None if self.edges is None else self.edges.part_of(edge.table_key)
         numbers = np.zeros(len(origins), dtype=np.int64)
         if part is not None:
-            numbers = places(dataset, found["_rowaddr"].to_numpy()) + part.start
+            numbers = positions_in_scan(dataset, found[ROW_ADDRESS].to_numpy()) + part.start
         made = _Edges(origins + start.start, targets + stop.start, numbers)
         if not skips_loops:
             return made

@@ -1,7 +1,7 @@
 """How the rows of one version of a table lie in another version of it.
 
-A row's number is its place in a scan. Between two versions most rows stay where they were, or move
-up by as many rows as went before them; that is told by the fragments, without reading a value.
+A row's number is its position in a scan. Between two versions most rows stay where they were, or
+move up by as many rows as went before them; the fragments tell it, without reading a value.
 """
 
 from collections.abc import Callable
@@ -11,15 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnigraph.read.topology.csr import Ordinals
-from omnigraph.store.datasets import Dataset, Piece
+from omnigraph.store.datasets import Dataset, Piece, offsets_of
 
 __all__ = ["Renumbering", "renumbering_between"]
 
 # Where fewer than one row in this many is left, reading anew is as quick.
 WORTH_KEEPING = 2
-
-# The low half of a row's address is its place in its fragment.
-OFFSET = np.uint64(0xFFFFFFFF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +52,18 @@ class Renumbering:
         return numbers
 
 
-Places = Callable[[Dataset, Piece], NDArray[np.uint64]]
+Addresses = Callable[[Dataset, Piece], NDArray[np.uint64]]
 
 
-def renumbering_between(old: Dataset, new: Dataset, *, places: Places) -> Renumbering | None:
+def renumbering_between(old: Dataset, new: Dataset, *, addresses: Addresses) -> Renumbering | None:
     """None where rows can't be followed, or too few are left for it to be worth it.
 
-    `places` says where the rows of a fragment lie in it. "Old" is what was read first: it may be
+    `addresses` gives those of the rows of a fragment. "Old" is what was read first: it may be
     the later version, or one of another branch.
     """
     before, after = old.pieces, new.pieces
-    place = {piece.files: number for number, piece in enumerate(before)}
-    shared = [place.get(piece.files) for piece in after]
+    known = {piece.files: number for number, piece in enumerate(before)}
+    shared = [known.get(piece.files) for piece in after]
     left = [number for number in shared if number is not None]
     # New rows come last and old fragments keep their order, or rows can't be followed by counting.
     if left != sorted(left) or shared != left + [None] * (len(shared) - len(left)):
@@ -82,7 +79,7 @@ def renumbering_between(old: Dataset, new: Dataset, *, places: Places) -> Renumb
         for number, (was, piece) in zip(left, same, strict=True):
             run = np.arange(starts[number], starts[number + 1])
             if was.deletions != piece.deletions:
-                survivors = _survivors(places(old, was), places(new, piece))
+                survivors = _survivors(addresses(old, was), addresses(new, piece))
                 if survivors is None:
                     return None
                 run = run[survivors]
@@ -99,7 +96,7 @@ def renumbering_between(old: Dataset, new: Dataset, *, places: Places) -> Renumb
 
 def _survivors(old: NDArray[np.uint64], new: NDArray[np.uint64]) -> Ordinals | None:
     """Which of a fragment's rows the new version still has; None if it has more than the old."""
-    before, after = ((addresses & OFFSET).astype(np.int64) for addresses in (old, new))
+    before, after = offsets_of(old), offsets_of(new)
     is_left = np.zeros(int(max(before.max(initial=0), after.max(initial=0))) + 1, dtype=np.bool_)
     is_left[after] = True
     left = np.flatnonzero(is_left[before])

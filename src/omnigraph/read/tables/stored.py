@@ -548,18 +548,18 @@ class StoredTables:
             try:
                 old = self._snapshot.other_version(since)
                 new = self._snapshot.dataset(entity)
-                return Moved(renumbering_between(old, new, places=self._places))
+                return Moved(renumbering_between(old, new, addresses=self._addresses))
             except UNREADABLE:
                 return Moved(None)  # as in `_rows_before`
 
         return self._cache.get(("moves", since, now), find, family=("moves", now.path)).moves
 
-    def _places(self, dataset: Dataset, piece: Piece) -> NDArray[np.uint64]:
-        """Where the rows of a fragment lie in it."""
+    def _addresses(self, dataset: Dataset, piece: Piece) -> NDArray[np.uint64]:
+        """The addresses of the rows of a fragment, as far as their offsets go."""
         if not piece.has_deletions:
             return np.arange(piece.rows, dtype=np.uint64)
-        key = ("places", piece.files, piece.deletions)
-        family = ("places", piece.files)
+        key = ("addresses", piece.files, piece.deletions)
+        family = ("addresses", piece.files)
         return self._cache.get(key, lambda: dataset.addresses(piece.id), family=family)
 
     def _node_key(self, name: TypeName) -> TableKey:

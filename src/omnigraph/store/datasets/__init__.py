@@ -11,6 +11,12 @@ Four things a newcomer would get wrong:
   root, and never taken from a handle.
 """
 
+from omnigraph.store.datasets.addresses import (
+    ROW_ADDRESS,
+    fragment_of,
+    fragments_of,
+    offsets_of,
+)
 from omnigraph.store.datasets.collection import (
     SEGMENTS_PER_INDEX,
     Datasets,
@@ -44,6 +50,7 @@ from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
     "PLACE",
+    "ROW_ADDRESS",
     "ROW_ID",
     "SEGMENTS_PER_INDEX",
     "VALUES_IN_PREDICATE",
@@ -62,7 +69,10 @@ __all__ = [
     "VersionNote",
     "discard_fragments",
     "fragment_batches",
+    "fragment_of",
+    "fragments_of",
     "has_fragments",
+    "offsets_of",
     "open_at",
     "read_fragment_columns",
     "row_set",

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.base.recent import Recent
+from omnigraph.store.datasets.addresses import ROW_ADDRESS, fragments_of, offsets_of
 from omnigraph.store.datasets.bases import Bases
 from omnigraph.store.datasets.files import (
     data_files,
@@ -51,7 +52,7 @@ from omnigraph.store.datasets.lance_values import (
     with_row_ids,
 )
 from omnigraph.store.datasets.occupant import Occupant
-from omnigraph.store.datasets.reading import ROW_ADDRESS, ROW_ID, Dataset
+from omnigraph.store.datasets.reading import ROW_ID, Dataset
 from omnigraph.store.datasets.version_file import is_torn
 from omnigraph.store.durability import Durability
 from omnigraph.store.layout import ADDRESS
@@ -425,9 +426,8 @@ class Datasets:
         """The fragments that lose all their rows, and what is left of those that lose some."""
         removed, kept = [], []
         addresses = np.sort(addresses)
-        fragment_of = addresses >> np.uint64(32)
-        fragment_ids, starts = np.unique(fragment_of, return_index=True)
-        each = np.split(addresses & np.uint64(0xFFFFFFFF), starts[1:])
+        fragment_ids, starts = np.unique(fragments_of(addresses), return_index=True)
+        each = np.split(offsets_of(addresses), starts[1:])
         for fragment_id, offsets in zip(fragment_ids.tolist(), each, strict=False):
             with failures("delete rows of", dataset.ref.path):
                 left = dataset._fragment(fragment_id).delete_rows(offsets.tolist())

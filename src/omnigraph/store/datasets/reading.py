@@ -11,6 +11,7 @@ from lance.dataset import LanceDataset, serialize_row_addrs
 from lance.fragment import FragmentMetadata, LanceFragment
 from numpy.typing import NDArray
 
+from omnigraph.store.datasets.addresses import ROW_ADDRESS, offsets_of
 from omnigraph.store.datasets.lance_values import (
     failures,
     is_blob,
@@ -53,16 +54,13 @@ LIMIT_BATCH_ROWS = 16_384
 # More would only wait in memory: whoever takes batches is slower than the disk.
 BATCHES_AHEAD = 2
 
-ROW_ID, ROW_ADDRESS = "_rowid", "_rowaddr"
+ROW_ID = "_rowid"
 
 # Which row it is, for good, and where it lies in one version of the table.
 PLACE = ("id", ROW_ID, ROW_ADDRESS)
 
 WRITTEN_AT = "_row_last_updated_at_version"
 """The version of the row's own line that wrote it. On another line the number means nothing."""
-
-# The low half of a row's address is its place in its fragment.
-IN_FRAGMENT = np.uint64(0xFFFFFFFF)
 
 RowSet = bytes
 """Some rows of a dataset, by row id: a compressed bitmap that tasks may take along."""
@@ -212,8 +210,8 @@ class Dataset:
     def _row_ids_beside(self, other: "Dataset", here: int, there: int) -> NDArray[np.uint64]:
         """Of a fragment with the same files as one of `other`, the rows that are gone there."""
         rows = self.scan([], with_row_id=True, with_row_address=True, fragment_ids=[here])
-        ours = rows[ROW_ADDRESS].to_numpy() & IN_FRAGMENT
-        theirs = other.addresses(there) & IN_FRAGMENT
+        ours = offsets_of(rows[ROW_ADDRESS].to_numpy())
+        theirs = offsets_of(other.addresses(there))
         is_gone = np.ones(int(max(ours.max(initial=0), theirs.max(initial=0))) + 1, dtype=np.bool_)
         is_gone[theirs] = False
         return np.asarray(rows[ROW_ID].to_numpy()[is_gone[ours]])
