@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType
-from omnigraph.pipeline.rows.conform import BadRow, Conformed, conform_piece
+from omnigraph.pipeline.rows.conform import Conformed, RejectedRow, conform_piece
 from omnigraph.pipeline.rows.row_text import rows_as_text
 from omnigraph.pipeline.sources import plan_pieces
 from omnigraph.store.arrow import arrow_type
@@ -132,7 +132,7 @@ def conform_all(source: Any, **options: Any) -> list[Conformed]:
     blocks = []
     for piece in (piece for task in planned.tasks for piece in task):
         found = list(conform_piece(piece, catalog=CATALOG, now_ms=NOW_MS))
-        bad = [row for block in found for row in block.bad]
+        bad = [row for block in found for row in block.rejected_rows]
         assert rows_as_text(piece, [row.number for row in bad]) == [row.text for row in bad]
         blocks += found
     return blocks
@@ -146,5 +146,5 @@ def rows_by_type(blocks: list[Conformed]) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def bad_rows(blocks: list[Conformed]) -> list[BadRow]:
-    return [row for block in blocks for row in block.bad]
+def bad_rows(blocks: list[Conformed]) -> list[RejectedRow]:
+    return [row for block in blocks for row in block.rejected_rows]

@@ -229,7 +229,7 @@ class MutationStaging:
 
     def _put(self, entity: EntityType, rows: Rows) -> None:
         checked = check_rows(entity, rows, catalog=self._snapshot.catalog, now_ms=self._now_ms)
-        self._violations.merge(checked.violations())
+        self._violations.merge(checked.report())
         fresh = pa.Table.from_batches([checked.batch])
         before = self._written.get(entity.table_key)
         if before is not None:

@@ -348,7 +348,7 @@ def test_lines_come_out_as_if_each_was_decoded_whichever_way_it_took(
     assert (mixed.read, mixed.rejected) == (careful.read, careful.rejected)
     assert mixed.violations.counts == careful.violations.counts
     assert mixed.violations.examples == careful.violations.examples
-    assert mixed.bad == careful.bad
+    assert mixed.rejected_rows == careful.rejected_rows
 
 
 def in_order(result: Conformed) -> dict[str, list[tuple[int, dict[str, Any]]]]:

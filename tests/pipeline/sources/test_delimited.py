@@ -38,7 +38,9 @@ def read(text: bytes, *, cut: int = 1 << 20) -> tuple[list[Any], list[Any]]:
                 for typed in block.rows:
                     good += [(row["a"], row["b"]) for row in typed.batch.to_pylist()]
                 bad += [
-                    (reason.line, reason.message) for row in block.bad for reason in row.reasons
+                    (reason.line, reason.message)
+                    for row in block.rejected_rows
+                    for reason in row.reasons
                 ]
     return good, bad
 

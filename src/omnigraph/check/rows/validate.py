@@ -36,7 +36,7 @@ from omnigraph.store.arrow import arrow_type, table_schema
 from omnigraph.store.identity import derive_ids, fresh_ids
 from omnigraph.store.readable import readable_values
 
-__all__ = ["Checked", "Finding", "Rows", "check_rows", "endpoint_ids", "key_of"]
+__all__ = ["Checked", "RowViolations", "Rows", "check_rows", "endpoint_ids", "key_of"]
 
 # A date given as an endpoint: ids of dates are plain integers, so the two can't be confused.
 LOOKS_LIKE_A_DATE = r"^\d{4}-\d{2}"
@@ -75,7 +75,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Finding:
+class RowViolations:
     """One rule and the rows of a batch that break it."""
 
     kind: str
@@ -94,15 +94,15 @@ class Checked:
     """Where each row of the batch stood among the rows that came."""
     ids: pa.Array
     """Of all rows that came; null where the id could not be told, or was made for the row."""
-    findings: tuple[Finding, ...]
+    row_violations: tuple[RowViolations, ...]
 
-    def violations(self, place: Callable[[int], tuple[str, int]] | None = None) -> Violations:
-        """The findings as a report; `place` tells the file and line of a row that came."""
+    def report(self, place: Callable[[int], tuple[str, int]] | None = None) -> Violations:
+        """All of them as a report; `place` tells the file and line of a row that came."""
         report = Violations()
-        for finding in self.findings:
-            unnamed = max(0, len(finding.rows) - EXAMPLES_PER_KIND)
-            for row in finding.rows[:EXAMPLES_PER_KIND].tolist():
-                violation = self._violation(finding, row)
+        for found in self.row_violations:
+            unnamed = max(0, len(found.rows) - EXAMPLES_PER_KIND)
+            for row in found.rows[:EXAMPLES_PER_KIND].tolist():
+                violation = self._violation(found, row)
                 if place is not None:
                     file, line = place(row)
                     violation = replace(violation, file=file, line=line)
@@ -112,57 +112,57 @@ class Checked:
 
     def each(self) -> Iterator[tuple[int, Violation]]:
         """Every row that breaks a rule, once for each rule, in words."""
-        for finding in self.findings:
-            for row in finding.rows.tolist():
-                yield row, self._violation(finding, row)
+        for found in self.row_violations:
+            for row in found.rows.tolist():
+                yield row, self._violation(found, row)
 
-    def _violation(self, finding: Finding, row: int) -> Violation:
+    def _violation(self, found: RowViolations, row: int) -> Violation:
         return Violation(
-            kind=finding.kind,
-            message=finding.describe(row),
+            kind=found.kind,
+            message=found.describe(row),
             type_name=self.entity.name,
-            property_name=finding.property_name,
+            property_name=found.property_name,
             entity_id=self.ids[row].as_py(),
         )
 
 
 def check_rows(entity: EntityType, rows: Rows, *, catalog: Catalog, now_ms: int) -> Checked:
     """Coerce, fill in defaults, derive ids and apply every rule that looks at one row."""
-    findings: list[Finding] = []
+    violations: list[RowViolations] = []
     columns: dict[str, pa.Array] = {}
     for property_ in entity.properties:
         columns[property_.column], found = _property_column(entity, property_, rows)
-        findings += found
+        violations += found
     for constraint in entity.constraints:
         match constraint:
             case Range() | Check():
                 column = columns[entity.by_name[constraint.property].column]
-                findings += _apply(entity, constraint, column)
+                violations += _apply(entity, constraint, column)
             case Unique() | Index():
                 pass
     if isinstance(entity, EdgeType):
         assert rows.sources is not None and rows.targets is not None, "an edge arrives with ends"
         source, target = catalog.node_by_name[entity.source], catalog.node_by_name[entity.target]
         columns[SRC], found = _end_column(entity, "from", rows.sources, source)
-        findings += found
+        violations += found
         columns[DST], found = _end_column(entity, "to", rows.targets, target)
-        findings += found
+        violations += found
     columns[ID], found = _identities(entity, rows, columns, now_ms)
-    findings += found
+    violations += found
     # A key that lacks a value or holds a wrong one has been reported as such.
     unnamed = _where(pc.is_null(columns[ID]))
     if len(unnamed):
-        unnamed = np.intersect1d(unnamed, _rows_without(findings, rows.count))
+        unnamed = np.intersect1d(unnamed, _rows_without(violations, rows.count))
     key = ", ".join(entity.key)
-    findings.append(_finding("key", None, unnamed, lambda _: f"{entity.name} has no {key}"))
-    kept = _rows_without(findings, rows.count)
+    violations.append(_violations("key", None, unnamed, lambda _: f"{entity.name} has no {key}"))
+    kept = _rows_without(violations, rows.count)
     schema = table_schema(entity)
     batch = pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
     if len(kept) < rows.count:
         batch = batch.take(pa.array(kept))
     known = columns[ID] if entity.key else rows.ids
     ids = known if known is not None else pa.nulls(rows.count, pa.string())
-    return Checked(entity, batch, kept, ids, tuple(f for f in findings if len(f.rows)))
+    return Checked(entity, batch, kept, ids, tuple(v for v in violations if len(v.rows)))
 
 
 def endpoint_ids(node: NodeType, references: pa.Array) -> Coerced:
@@ -210,7 +210,7 @@ def _can_be(key: Property, arrives: pa.DataType) -> bool:
 
 def _property_column(
     entity: EntityType, property_: Property, rows: Rows
-) -> tuple[pa.Array, list[Finding]]:
+) -> tuple[pa.Array, list[RowViolations]]:
     arrived = rows.properties.get(property_.name)
     if arrived is None:
         column = Coerced(
@@ -225,7 +225,7 @@ def _property_column(
         if not property_.is_nullable:
             left_out = values.is_null().to_numpy(zero_copy_only=False)
         values = _fill(values, left_out, property_.default)
-    found = _property_findings(entity, property_, arrived, column.misfits, values)
+    found = _property_violations(entity, property_, arrived, column.misfits, values)
     return values, list(found)
 
 
@@ -237,18 +237,18 @@ def _fill(values: pa.Array, where: np.ndarray, default: Value) -> pa.Array:
     return pa.concat_arrays([values, item]).take(pa.array(places))
 
 
-def _property_findings(
+def _property_violations(
     entity: EntityType,
     property_: Property,
     arrived: pa.Array | None,
     misfits: np.ndarray,
     values: pa.Array,
-) -> Iterator[Finding]:
+) -> Iterator[RowViolations]:
     name = f"{entity.name}.{property_.name}"
     if len(misfits):
         assert arrived is not None, "what did not arrive fits"
         expected = expectation(property_.type)
-        yield _finding(
+        yield _violations(
             "type",
             property_,
             misfits,
@@ -256,12 +256,12 @@ def _property_findings(
         )
     if not property_.is_nullable and values.null_count:
         missing = np.setdiff1d(_where(pc.is_null(values)), misfits)
-        yield _finding("required", property_, missing, lambda _: f"{name} is required")
+        yield _violations("required", property_, missing, lambda _: f"{name} is required")
     if isinstance(property_.type, EnumOf):
         words = property_.type.values
         known = pc.is_in(values, value_set=pa.array(words, pa.string()))
         strange = _where(pc.and_not(pc.is_valid(values), known))
-        yield _finding(
+        yield _violations(
             "enum",
             property_,
             strange,
@@ -269,14 +269,14 @@ def _property_findings(
         )
 
 
-def _apply(entity: EntityType, rule: Range | Check, column: pa.Array) -> Iterator[Finding]:
+def _apply(entity: EntityType, rule: Range | Check, column: pa.Array) -> Iterator[RowViolations]:
     property_ = entity.by_name[rule.property]
     name = f"{entity.name}.{property_.name}"
     match rule:
         case Range(low=low, high=high):
             outside = _where(_outside(column, low, high))
             bounds = f"{'' if low is None else low}..{'' if high is None else high}"
-            yield _finding(
+            yield _violations(
                 "range",
                 property_,
                 outside,
@@ -284,7 +284,7 @@ def _apply(entity: EntityType, rule: Range | Check, column: pa.Array) -> Iterato
             )
         case Check(pattern=pattern):
             other = _where(pc.invert(pc.match_substring_regex(column, pattern)))
-            yield _finding(
+            yield _violations(
                 "check",
                 property_,
                 other,
@@ -315,17 +315,17 @@ def _outside(column: pa.Array, low: float | None, high: float | None) -> pa.Arra
 
 def _end_column(
     edge: EdgeType, member: str, references: pa.Array, node: NodeType
-) -> tuple[pa.Array, list[Finding]]:
+) -> tuple[pa.Array, list[RowViolations]]:
     found = endpoint_ids(node, references)
     missing = np.setdiff1d(_where(pc.is_null(found.values)), found.misfits)
     return found.values, [
-        _finding(
+        _violations(
             "required",
             member,
             missing,
             lambda _: f'{edge.name} needs "{member}", the id of a {node.name}',
         ),
-        _finding(
+        _violations(
             "type",
             member,
             found.misfits,
@@ -339,7 +339,7 @@ def _end_column(
 
 def _identities(
     entity: EntityType, rows: Rows, columns: Mapping[str, pa.Array], now_ms: int
-) -> tuple[pa.Array, list[Finding]]:
+) -> tuple[pa.Array, list[RowViolations]]:
     given = rows.ids
     if not entity.key:
         fresh = fresh_ids(rows.count, now_ms)
@@ -347,14 +347,15 @@ def _identities(
             return fresh, []
         ids = pc.coalesce(given, fresh)
         empty = _where(pc.equal(ids, ""))
-        return ids, [_finding("key", None, empty, lambda _: f"the id of a {entity.name} is empty")]
+        message = f"the id of a {entity.name} is empty"
+        return ids, [_violations("key", None, empty, lambda _: message)]
     ids = derive_ids(entity, columns)
     if given is None:
         return ids, []
     key = ", ".join(entity.key)
     other = _where(pc.not_equal(given, ids))
     return ids, [
-        _finding(
+        _violations(
             "key",
             None,
             other,
@@ -369,11 +370,11 @@ def _identities(
 # Small things -------------------------------------------------------------------------------------
 
 
-def _finding(
+def _violations(
     kind: str, about: Property | str | None, rows: np.ndarray, say: Callable[[int], str]
-) -> Finding:
+) -> RowViolations:
     name = about.name if isinstance(about, Property) else about
-    return Finding(kind, name, rows, say)
+    return RowViolations(kind, name, rows, say)
 
 
 def _where(mask: pa.Array) -> np.ndarray:
@@ -381,10 +382,10 @@ def _where(mask: pa.Array) -> np.ndarray:
     return np.flatnonzero(pc.fill_null(mask, fill_value=False).to_numpy(zero_copy_only=False))
 
 
-def _rows_without(findings: list[Finding], count: int) -> np.ndarray:
+def _rows_without(violations: list[RowViolations], count: int) -> np.ndarray:
     fine = np.ones(count, dtype=bool)
-    for finding in findings:
-        fine[finding.rows] = False
+    for found in violations:
+        fine[found.rows] = False
     return np.flatnonzero(fine)
 
 

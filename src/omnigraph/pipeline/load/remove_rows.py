@@ -20,10 +20,11 @@ from omnigraph.pipeline.load.checks import Out
 from omnigraph.pipeline.load.id_join import NO_PLACES
 from omnigraph.pipeline.load.load import LoadedTable, LoadMode, StagedLoad
 from omnigraph.pipeline.load.row_origin import row_numbers, whereabouts
+from omnigraph.pipeline.rows.conform import RejectedRow
 from omnigraph.pipeline.rows.row_text import rows_as_text
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.sources import Piece, place_in
-from omnigraph.pipeline.staging.quarantine import Quarantine, Rejected, rejected_rows
+from omnigraph.pipeline.staging.quarantine import Quarantine, rejected_rows
 from omnigraph.pipeline.staging.stage import StagedFile, write_rows
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import read_fragment_columns
@@ -159,7 +160,7 @@ def _rewrite(job: _RewriteJob, rewrite: _Rewrite) -> tuple[StagedFile, ...]:
 
 
 @dataclass(frozen=True)
-class _Fault:
+class _RowAtFault:
     """A row at fault, by its place among the good rows of its type in a piece."""
 
     row: int
@@ -183,18 +184,18 @@ class _Written:
     parts: tuple[str, ...]
 
 
-_PieceFaults = tuple[Piece, tuple[_Fault, ...]]
+_PieceFaults = tuple[Piece, tuple[_RowAtFault, ...]]
 
 
 def _by_piece(load: StagedLoad, faults: Faults) -> list[_PieceFaults]:
     """Whatever is at fault in a piece is found again by one task."""
-    pieces: dict[int, list[_Fault]] = defaultdict(list)
+    pieces: dict[int, list[_RowAtFault]] = defaultdict(list)
     for key, places in places_of(faults).items():
         found = whereabouts(load.tables[key], places)
         for place, (number, row) in zip(places.tolist(), found, strict=True):
             # SQL tells them in no order; the report of a load is the same every time.
             violations = sorted(faults[key, place], key=lambda each: each.rule)
-            pieces[number].append(_Fault(row, tuple(violations)))
+            pieces[number].append(_RowAtFault(row, tuple(violations)))
     return [(load.pieces[number], tuple(group)) for number, group in sorted(pieces.items())]
 
 
@@ -214,6 +215,12 @@ def _write_faults(catalog: Catalog, quarantine: Quarantine, faults: _PieceFaults
             reasons = tuple(replace(v.violation, file=file, line=line) for v in fault.violations)
             for reason in reasons:
                 violations.add(reason)
-            type_name = fault.violations[0].entity.name
-            part.add([Rejected(texts[index], reasons, type_name, fault.entity_id)])
+            rejected = RejectedRow(
+                number=numbers[index],
+                text=texts[index],
+                reasons=reasons,
+                type_name=fault.violations[0].entity.name,
+                entity_id=fault.entity_id,
+            )
+            part.add([rejected])
     return _Written(violations, part.parts)

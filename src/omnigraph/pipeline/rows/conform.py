@@ -1,8 +1,9 @@
 """The rows of a piece, conformed to the schema: typed batches, and a reason for each row left over.
 
 A piece gives several blocks if it is large. Every row is accounted for: it is in a batch, or it is
-rejected. What a rejected row says, and every reason against it, is put into words only when asked
-for (`Conformed.bad`): a file in which every row is wrong should not cost more than a good one.
+rejected. The text of a rejected row, and every reason against it, is put into words only when asked
+for (`Conformed.rejected_rows`): a file in which every row is wrong should not cost more than a good
+one.
 """
 
 from collections import defaultdict
@@ -36,8 +37,8 @@ from omnigraph.pipeline.sources.pieces import (
 )
 
 __all__ = [
-    "BadRow",
     "Conformed",
+    "RejectedRow",
     "TypedRows",
     "conform_piece",
 ]
@@ -55,13 +56,18 @@ class TypedRows:
     """Whether ids came with the rows: only then can those of a type without a key clash."""
 
 
-@dataclass(frozen=True)
-class BadRow:
+@dataclass(frozen=True, slots=True)
+class RejectedRow:
+    """A row of the input that is not loaded."""
+
     number: int
     """Counted from 0 within the piece."""
     text: str
     """The input as it came: a line, or a table's row as JSON."""
     reasons: tuple[Violation, ...]
+    """At least one; they agree on file and line."""
+    type_name: str | None
+    entity_id: str | None
 
 
 @dataclass(frozen=True)
@@ -80,11 +86,11 @@ class Conformed:
         assert self.read == loaded + self.rejected, "every row is loaded or is rejected"
 
     @cached_property
-    def bad(self) -> tuple[BadRow, ...]:
+    def rejected_rows(self) -> tuple[RejectedRow, ...]:
         """Every rejected row in the order of the input, with all that is wrong with it."""
-        bad = self._reasons.rows() if self.rejected else ()
-        assert len(bad) == self.rejected, "every rejected row has a reason"
-        return bad
+        rows = self._reasons.rows() if self.rejected else ()
+        assert len(rows) == self.rejected, "every rejected row has a reason"
+        return rows
 
 
 def conform_piece(piece: Piece, *, catalog: Catalog, now_ms: int) -> Iterator[Conformed]:
@@ -134,30 +140,32 @@ class _Reasons:
         self._checked: list[tuple[Checked, np.ndarray]] = []
 
     def add(self, checked: Checked, numbers: np.ndarray) -> None:
-        if checked.findings:
+        if checked.row_violations:
             self._checked.append((checked, numbers))
 
     def report(self) -> Violations:
         report = Violations()
-        for number, violations in sorted(self._parsed.rejections.items()):
+        for number, violations in sorted(self._parsed.violations.items()):
             for violation in violations:
                 report.add(self._placed(violation, number))
         for checked, numbers in self._checked:
-            report.merge(checked.violations(self._place_of_rows(numbers)))
+            report.merge(checked.report(self._place_of_rows(numbers)))
         return report
 
-    def rows(self) -> tuple[BadRow, ...]:
+    def rows(self) -> tuple[RejectedRow, ...]:
         reasons: dict[int, list[Violation]] = defaultdict(list)
-        for number, violations in self._parsed.rejections.items():
+        for number, violations in self._parsed.violations.items():
             reasons[number] += violations
         for checked, numbers in self._checked:
             for row, violation in checked.each():
                 reasons[int(numbers[row])].append(violation)
         return tuple(
-            BadRow(
+            RejectedRow(
                 number=self._first + number,
                 text=self._parsed.text(number),
                 reasons=tuple(self._placed(violation, number) for violation in found),
+                type_name=found[0].type_name,
+                entity_id=found[0].entity_id,
             )
             for number, found in sorted(reasons.items())
         )

@@ -41,9 +41,9 @@ def decode(line: bytes, catalog: Catalog) -> Row | list[Violation]:
         data = _data(envelope, entity)
     except _NoRow as no_row:
         return [no_row.violation]
-    problems = [*_envelope_problems(envelope, entity, data), *_data_problems(entity, data)]
-    if problems:
-        return problems
+    violations = [*_envelope_violations(envelope, entity, data), *_data_violations(entity, data)]
+    if violations:
+        return violations
     return Row(
         entity,
         next(iter(_identities(envelope, entity, data)), None),
@@ -140,7 +140,7 @@ def _identities(envelope: dict[str, Any], entity: EntityType, data: dict[str, An
     return [identity for identity in given if identity is not None]
 
 
-def _envelope_problems(
+def _envelope_violations(
     envelope: dict[str, Any], entity: EntityType, data: dict[str, Any]
 ) -> Iterator[Violation]:
     identities = _identities(envelope, entity, data)
@@ -173,7 +173,7 @@ def _can_be_an_end(value: object) -> bool:
 # The data -----------------------------------------------------------------------------------------
 
 
-def _data_problems(entity: EntityType, data: dict[str, Any]) -> Iterator[Violation]:
+def _data_violations(entity: EntityType, data: dict[str, Any]) -> Iterator[Violation]:
     for name, value in data.items():
         property_ = entity.by_name.get(name)
         if property_ is not None:

@@ -19,7 +19,7 @@ from omnigraph.check.rows.validate import Rows
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType
 from omnigraph.pipeline.rows.decode import Row, decode
 from omnigraph.pipeline.rows.line_columns import optional_defaults, read_columns
-from omnigraph.pipeline.rows.parsed import Parsed, ParsedRows, Rejections
+from omnigraph.pipeline.rows.parsed import Parsed, ParsedRows, ViolationsByRow
 
 __all__ = ["parse_lines"]
 
@@ -47,12 +47,12 @@ def parse_lines(data: bytes, *, catalog: Catalog) -> Parsed:
                 groups.append(ParsedRows(entity, numbers[places], rows))
                 is_left[places] = False
         by_hand.append(numbers[is_left])
-    rejections: Rejections = {}
-    groups += _decode_all(lines, np.sort(np.concatenate(by_hand)), catalog, rejections)
+    violations: ViolationsByRow = {}
+    groups += _decode_all(lines, np.sort(np.concatenate(by_hand)), catalog, violations)
     return Parsed(
         count=lines.count,
         groups=tuple(groups),
-        rejections=rejections,
+        violations=violations,
         text=lambda number: _raw(lines.text, number).decode(errors="replace"),
     )
 
@@ -140,7 +140,7 @@ def _close(code: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 def _decode_all(
-    lines: _Lines, numbers: np.ndarray, catalog: Catalog, rejections: Rejections
+    lines: _Lines, numbers: np.ndarray, catalog: Catalog, violations: ViolationsByRow
 ) -> Iterator[ParsedRows]:
     """Rows of the lines that can be decoded; the others are rejected."""
     groups: dict[tuple[str, pa.DataType, pa.DataType], list[tuple[int, Row]]] = defaultdict(list)
@@ -151,7 +151,7 @@ def _decode_all(
             ends = _arrow_type_of(row.source), _arrow_type_of(row.target)
             groups[row.entity.table_key, *ends].append((number, row))
         else:
-            rejections[number] = tuple(row)
+            violations[number] = tuple(row)
     for (_, source, target), group in groups.items():
         numbers = np.array([number for number, _ in group])
         rows = [row for _, row in group]

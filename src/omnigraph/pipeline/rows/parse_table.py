@@ -20,7 +20,7 @@ from omnigraph.check.rows.input_types import arriving_array, as_plain, plain_typ
 from omnigraph.check.rows.validate import Rows, key_of
 from omnigraph.check.rows.wording import clipped, worded
 from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
-from omnigraph.pipeline.rows.parsed import Parsed, ParsedRows, Rejections, one_array
+from omnigraph.pipeline.rows.parsed import Parsed, ParsedRows, ViolationsByRow, one_array
 from omnigraph.pipeline.sources.delimited import Records
 from omnigraph.pipeline.sources.feed import Feed, key_types
 from omnigraph.pipeline.sources.in_memory import json_value
@@ -33,8 +33,8 @@ __all__ = ["Cells", "parse_batch", "parse_cells", "row_as_text"]
 def parse_batch(batch: pa.RecordBatch | pa.Table, *, feed: Feed, catalog: Catalog) -> Parsed:
     """The rows of a typed table."""
     numbers = np.arange(batch.num_rows)
-    group, rejections = _rows(batch, numbers, feed, catalog)
-    return Parsed(batch.num_rows, group, rejections, text=lambda number: row_as_text(batch, number))
+    group, violations = _rows(batch, numbers, feed, catalog)
+    return Parsed(batch.num_rows, group, violations, text=lambda number: row_as_text(batch, number))
 
 
 class Cells:
@@ -55,9 +55,9 @@ class Cells:
 
 
 def parse_cells(cells: Cells, *, catalog: Catalog) -> Parsed:
-    group, rejections = _rows(cells.table, cells.numbers, cells.feed, catalog)
+    group, violations = _rows(cells.table, cells.numbers, cells.feed, catalog)
     count = len(cells.numbers) + len(cells.broken)
-    return Parsed(count, group, {**cells.broken, **rejections}, text=cells.text)
+    return Parsed(count, group, {**cells.broken, **violations}, text=cells.text)
 
 
 def row_as_text(table: pa.RecordBatch | pa.Table, row: int) -> str:
@@ -76,8 +76,8 @@ def _record_as_text(raw: bytes, layout: TextTable) -> str:
 # Records that are no rows -------------------------------------------------------------------------
 
 
-def _broken_records(records: Records, layout: TextTable) -> Rejections:
-    broken: Rejections = {}
+def _broken_records(records: Records, layout: TextTable) -> ViolationsByRow:
+    broken: ViolationsByRow = {}
     width = len(layout.columns)
     is_stray = records.is_stray()
     widths = records.widths(layout.delimiter)
@@ -112,18 +112,18 @@ def _is_utf8(data: bytes) -> bool:
 
 def _rows(
     table: pa.RecordBatch | pa.Table, numbers: np.ndarray, feed: Feed, catalog: Catalog
-) -> tuple[tuple[ParsedRows, ...], Rejections]:
+) -> tuple[tuple[ParsedRows, ...], ViolationsByRow]:
     entity = feed.entity(catalog)
     names: dict[str, pa.Array] = {}
-    rejections: Rejections = {}
+    violations: ViolationsByRow = {}
     for member, named, violation in _named(table, feed, entity, catalog):
         names[member] = named.values
-        _reject(rejections, numbers, named.misfits, violation)
+        _reject(violations, numbers, named.misfits, violation)
     rows = _columns(table, feed, entity, names)
-    if rejections:
-        kept = np.flatnonzero(~np.isin(numbers, list(rejections)))
+    if violations:
+        kept = np.flatnonzero(~np.isin(numbers, list(violations)))
         rows, numbers = rows.take(kept), numbers[kept]
-    return ((ParsedRows(entity, numbers, rows),) if rows.count else ()), rejections
+    return ((ParsedRows(entity, numbers, rows),) if rows.count else ()), violations
 
 
 def _columns(
@@ -207,11 +207,11 @@ def _misfit(
 
 
 def _reject(
-    rejections: Rejections,
+    violations: ViolationsByRow,
     numbers: np.ndarray,
     rows: np.ndarray,
     violation: Callable[[int], Violation],
 ) -> None:
     for row in rows.tolist():
         number = int(numbers[row])
-        rejections[number] = (*rejections.get(number, ()), violation(row))
+        violations[number] = (*violations.get(number, ()), violation(row))

@@ -10,10 +10,10 @@ from omnigraph.base.violations import Violation
 from omnigraph.check.rows.validate import Rows
 from omnigraph.lang.schema.catalog import EntityType
 
-__all__ = ["Parsed", "ParsedRows", "Rejections", "one_array"]
+__all__ = ["Parsed", "ParsedRows", "ViolationsByRow", "one_array"]
 
-Rejections = dict[int, tuple[Violation, ...]]
-"""By number: what is no row at all, and why."""
+ViolationsByRow = dict[int, tuple[Violation, ...]]
+"""By number: the lines or records that hold no row, and why."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class Parsed:
 
     count: int
     groups: tuple[ParsedRows, ...]
-    rejections: Rejections
+    violations: ViolationsByRow
     text: Callable[[int], str]
     """The input of a number, as it came."""
 
     def __post_init__(self) -> None:
         rows = sum(group.rows.count for group in self.groups)
-        assert self.count == rows + len(self.rejections), "everything is a row or is rejected"
+        assert self.count == rows + len(self.violations), "everything is a row or is rejected"
 
 
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -25,12 +25,11 @@ from typing import Any, TextIO
 
 from omnigraph.base.errors import ArgumentInvalid, StorageFailed, Unsupported
 from omnigraph.base.violations import Violation
-from omnigraph.pipeline.rows.conform import BadRow
+from omnigraph.pipeline.rows.conform import RejectedRow
 
 __all__ = [
     "MOST_ERRORS",
     "Quarantine",
-    "Rejected",
     "RejectedRows",
     "open_quarantine",
     "rejected_rows",
@@ -117,36 +116,6 @@ def open_quarantine(directory: str, *, max_errors: int) -> Quarantine:
     return Quarantine(str(place), str(partial), max_errors)
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    """One row of the input that is not loaded."""
-
-    text: str
-    """The input as it came."""
-    reasons: tuple[Violation, ...]
-    """At least one; they agree on file and line."""
-    type_name: str | None
-    entity_id: str | None
-
-    @classmethod
-    def of(cls, row: BadRow) -> "Rejected":
-        """A row that a check of rows, one by one, has rejected."""
-        first = row.reasons[0]
-        return cls(row.text, row.reasons, first.type_name, first.entity_id)
-
-    def line(self) -> str:
-        head = {
-            "file": self.reasons[0].file,
-            "line": self.reasons[0].line,
-            **({"type": self.type_name} if self.type_name is not None else {}),
-            **({"id": self.entity_id} if self.entity_id is not None else {}),
-            "reasons": [_reason(reason) for reason in self.reasons],
-        }
-        # The row goes in as it came: to write what was read would round its numbers.
-        body = self.text if _is_object(self.text) else json.dumps(self.text, ensure_ascii=False)
-        return f'{json.dumps(head, ensure_ascii=False)[:-1]}, "row": {body}}}\n'
-
-
 class RejectedRows:
     """Inside a task: the part of the quarantine that it writes. Without a bad row there is none."""
 
@@ -156,10 +125,10 @@ class RejectedRows:
         self._written = 0
         self.parts: tuple[str, ...] = ()
 
-    def add(self, rows: Iterable[Rejected]) -> None:
+    def add(self, rows: Iterable[RejectedRow]) -> None:
         with _failures("write", self._quarantine.partial):
             for row in rows:
-                self._opened().write(row.line())
+                self._opened().write(_line(row))
                 self._written += 1
 
     @property
@@ -204,6 +173,19 @@ def _name_of_part(number: int) -> str:
 def _write_json(path: Path, document: object) -> None:
     text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
     path.write_text(text, encoding="utf-8")
+
+
+def _line(row: RejectedRow) -> str:
+    head = {
+        "file": row.reasons[0].file,
+        "line": row.reasons[0].line,
+        **({"type": row.type_name} if row.type_name is not None else {}),
+        **({"id": row.entity_id} if row.entity_id is not None else {}),
+        "reasons": [_reason(reason) for reason in row.reasons],
+    }
+    # The row goes in as it came: to write what was read would round its numbers.
+    body = row.text if _is_object(row.text) else json.dumps(row.text, ensure_ascii=False)
+    return f'{json.dumps(head, ensure_ascii=False)[:-1]}, "row": {body}}}\n'
 
 
 def _reason(violation: Violation) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.rows.conform import Conformed, TypedRows, conform_piece
 from omnigraph.pipeline.sources import Piece
-from omnigraph.pipeline.staging.quarantine import Quarantine, Rejected, rejected_rows
+from omnigraph.pipeline.staging.quarantine import Quarantine, rejected_rows
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import discard_fragments, write_fragments, write_scratch
 from omnigraph.store.durability import Durability
@@ -191,7 +191,7 @@ def _stage_into(tables: list[StagedTable], job: StageJob, pieces: Sequence[Piece
                 rejected += conformed.rejected
                 violations.merge(conformed.violations)
                 if bad is not None and not bad.is_full:
-                    bad.add(map(Rejected.of, conformed.bad))
+                    bad.add(conformed.rejected_rows)
                 waiting.add(number, conformed)
                 if waiting.size >= job.max_unwritten_bytes:
                     waiting.flush(tables)
