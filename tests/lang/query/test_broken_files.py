@@ -102,6 +102,41 @@ def test_what_is_cut_in_the_wrong_place_never_runs(text: str) -> None:
         compile_query(SourceText(f"query bad() {{\n{text}"), CATALOG, "sound")
 
 
+HIDDEN = SOUND.replace("sound", "hidden")
+
+# Before a comment in its line, and in the comment: whatever leaves something open.
+BEFORE_A_COMMENT = ["", "}", ")", '"', '"x', '"x" "', 'a "b" c "d ', r"\"", '"\\', r'"\"', "'"]
+IN_A_COMMENT = ["", "/", "/*", "\n/*", "\n//", '\n"', '\n"x" "']
+
+comments = st.builds(
+    lambda before, inside, after: f"{before}/*{inside}\n{HIDDEN}{HIDDEN}{after}*/",
+    st.sampled_from(BEFORE_A_COMMENT),
+    st.sampled_from(IN_A_COMMENT),
+    st.sampled_from(["", '"', "/*", "// ", "}\n"]),
+)
+texts = st.builds(
+    lambda text, after: f'"{text}"{after}',
+    st.sampled_from([HIDDEN.replace("\n", " "), "/* " + HIDDEN.replace("\n", " ")]),
+    st.sampled_from(["", "}", ' "']),
+)
+
+
+@given(st.lists(st.one_of(comments, texts, st.sampled_from([SOUND, *BROKEN.values()])), max_size=5))
+def test_nothing_inside_a_comment_or_a_text_is_a_query(parts: list[str]) -> None:
+    names = {query.header.name.text for query in read(SourceText("\n".join(parts))).file.queries}
+    assert "hidden" not in names
+
+
+@pytest.mark.parametrize("quoted", ['"x } } /* was:', '"x } } /* was "y" or:'])
+def test_a_query_that_may_be_inside_a_comment_is_not_read(quoted: str) -> None:
+    doubtful = f"query bad() {{ match {{ $p: Person {{ name: {quoted}\n"
+    source = SourceText(f"{doubtful}{SOUND}{HIDDEN}*/\n")
+    with pytest.raises((ParseFailed, QueryMissing)):
+        compile_query(source, CATALOG, "sound")
+    kept = SourceText(f"{doubtful.replace('/*', '//')}{SOUND}")
+    assert compile_query(kept, CATALOG, "sound").name == "sound"
+
+
 @given(files(), st.lists(st.sampled_from(sorted(BROKEN.values())), min_size=3, max_size=3))
 def test_a_query_reads_the_same_whatever_stands_beside_it(
     tree: ast.File, broken: list[str]

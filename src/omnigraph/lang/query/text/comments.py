@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-__all__ = ["Comment", "Line", "comments_in", "woven"]
+__all__ = ["Comment", "Line", "comments_in", "without_comments", "woven"]
 
 SCAN = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|(?P<comment>//[^\n]*|/\*(?s:.*?)\*/)')
 
@@ -52,7 +52,7 @@ def comments_in(text: str) -> tuple[Comment, ...]:
             continue
         column = match.start() - (text.rfind("\n", 0, match.start()) + 1)
         last = number + comment.count("\n")
-        before = _without_comments(lines[number - 1][:column])
+        before = without_comments(lines[number - 1][:column])
         found.append(
             Comment(
                 comment.rstrip(),
@@ -91,5 +91,6 @@ def woven(lines: Sequence[Line], comments: Sequence[Comment], indent: str) -> It
         yield comment.text
 
 
-def _without_comments(text: str) -> str:
+def without_comments(text: str) -> str:
+    """The text without comments that begin and end in it."""
     return SCAN.sub(lambda m: "" if m["comment"] else m[0], text)

@@ -19,6 +19,8 @@ TOKEN = re.compile(
     r'//[^\n]*|/\*(?s:.*?)\*/|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\$?[A-Za-z_0-9]+|[!<>]=|\S'
 )
 
+MINUS_NUMBER = re.compile(r"-[0-9]")
+
 VALUES = frozenset(
     {"VARIABLE", "NAME", "COUNT", "INT", "FLOAT", "STRING", "TRUE", "FALSE", "NULL", "LBRACKET"}
 )
@@ -164,6 +166,8 @@ def _hint(text: str, before: str, accepted: Collection[str]) -> str | None:
             return "write the alternatives as blocks: or { … } { … }"
         case "limit" | "offset", _ if text.startswith("$"):
             return f"{before} takes a number, not a parameter"
+        case _, _ if MINUS_NUMBER.match(text) and "NAME" in accepted and "INT" not in accepted:
+            return "there is no subtraction: work the value out before, and pass it as a parameter"
         case _:
             pass
     keywords = [t.lower() for t in accepted if t not in WORDS]

@@ -3,6 +3,8 @@
 The whole file is parsed in one go. Only if that fails is it cut where a line begins with
 `query name(` and read in pieces, so that an error in one query is no error of the next. A piece is
 parsed to its last character: a text that was cut in the wrong place does not parse, and never runs.
+Nothing inside a comment or a text is taken for a query, even where a quote that is not closed makes
+it doubtful what is a comment.
 """
 
 import functools
@@ -18,6 +20,7 @@ from omnigraph.base.span import SourceText, Span
 from omnigraph.lang.query.findings import clipped
 from omnigraph.lang.query.text import ast
 from omnigraph.lang.query.text.build import Builder
+from omnigraph.lang.query.text.comments import without_comments
 from omnigraph.lang.query.text.expected import describe
 from omnigraph.lang.query.text.tables import make_parser
 from omnigraph.lang.query.text.tokens import Refused
@@ -33,11 +36,11 @@ MOST_CHARACTERS = 4_000_000
 # After so many, the rest rarely tells more.
 MOST_ERRORS = 20
 
-# Strings and comments are matched so that what is inside them is skipped; each also matches when it
-# is never closed, or a text full of opening quotes would be scanned once per quote. The name of a
+# Strings and comments are matched so that their insides are skipped; each also matches when it is
+# never closed, or a text full of opening quotes would be scanned once per quote. The name of a
 # query may be none, such as `top-10`: that is its own error and not the one before's.
 LANDMARK = re.compile(
-    r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?'
+    r'"[^"\\\n]*(?:\\.[^"\\\n]*)*(?:"|(?P<unclosed>))'
     r"|//[^\n]*"
     r"|/\*(?s:.*?)(?:\*/|\Z)"
     r"|(?P<open>[{(\[])"
@@ -129,6 +132,10 @@ class _Piece:
 def _pieces(text: str) -> Iterator[_Piece]:
     start, line, name = 0, 1, None
     for found in LANDMARK.finditer(text):
+        if found.lastgroup == "unclosed" and "/*" in _line_around(text, found.start()):
+            # Which of the quotes lacks its other half is a guess, and so is whether a comment
+            # begins here. Queries after it may be inside that comment: none of them is read.
+            break
         if found.lastgroup == "query":
             if found.start() > start:
                 yield _Piece(text[start : found.start()], line, name, is_last=False)
@@ -145,7 +152,32 @@ def _tree(text: str, first_line: int = 1) -> ast.File:
     state.line_ctr.line = first_line
     tree: object = parser.resume_parse()  # type: ignore[no-untyped-call]
     assert isinstance(tree, ast.File)
+    _refuse_subtraction(tree, text, first_line)
     return tree
+
+
+def _refuse_subtraction(tree: ast.File, text: str, first_line: int) -> None:
+    """`$p.age -1` would be two columns, since commas may be left out: nobody means that."""
+    for query in tree.queries:
+        if not isinstance(query, ast.Read):
+            continue
+        members: list[ast.Item | ast.OrderItem] = [*query.items[1:], *query.order[1:]]
+        for member in members:
+            value = member.expression
+            if not isinstance(value, ast.Literal):
+                continue
+            line = text.split("\n")[value.span.line - first_line]
+            before = without_comments(line[: value.span.column - 1]).rstrip()
+            if line[value.span.column - 1] == "-" and before and not before.endswith((",", "{")):
+                number = ast.text_of(value)
+                message = f"{number} follows another column without a comma"
+                hint = f"there is no subtraction; if {number} is a column, put a comma before it"
+                raise Refused(Diagnostic("Q000", message, value.span, hint))
+
+
+def _line_around(text: str, position: int) -> str:
+    end = text.find("\n", position)
+    return text[text.rfind("\n", 0, position) + 1 : None if end < 0 else end]
 
 
 def _refuse_what_is_too_deep(text: str, first_line: int) -> None:
