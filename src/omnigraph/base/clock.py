@@ -9,7 +9,15 @@ import threading
 import time
 from typing import Protocol
 
-__all__ = ["Clock", "SystemClock", "is_ulid", "ulid_text"]
+__all__ = [
+    "CROCKFORD",
+    "RANDOM_BITS",
+    "ULID_LETTERS",
+    "Clock",
+    "SystemClock",
+    "is_ulid",
+    "ulid_text",
+]
 
 CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 ULID_LETTERS = 26

@@ -17,7 +17,7 @@ import datetime
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["EnumOf", "ListOf", "Scalar", "Value", "ValueType", "VectorOf"]
+__all__ = ["INTEGER_RANGES", "EnumOf", "ListOf", "Scalar", "Value", "ValueType", "VectorOf"]
 
 
 class Scalar(Enum):

@@ -14,7 +14,7 @@ from omnigraph.base.ids import TableKey, TypeName
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.read.topology.csr import Ordinals
 
-__all__ = ["Part", "Space"]
+__all__ = ["NULL", "Part", "Space"]
 
 NULL = -1
 """The number of no row: what an optional pattern that did not match binds."""

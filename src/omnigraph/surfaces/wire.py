@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from omnigraph.store.statistics import Statistics
 
 __all__ = [
+    "EXIT_ERROR",
     "blob_json",
     "commit_json",
     "exit_code",

@@ -51,6 +51,8 @@ from omnigraph.store.location import location_at
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = [
+    "CHECKS_PER_CORE",
+    "IDS_IN_A_WORKER",
     "CommittedRows",
     "IncomingFiles",
     "KeySource",

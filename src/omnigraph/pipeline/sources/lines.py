@@ -13,7 +13,14 @@ from omnigraph.pipeline.sources.opening import CHUNK_BYTES, opened, unpacked_chu
 from omnigraph.pipeline.sources.pieces import InlineLines, LineRange, LinesFile, LinesPiece
 from omnigraph.pipeline.sources.spilled import data_in
 
-__all__ = ["BLOCK_BYTES", "BYTE_ORDER_MARK", "line_blocks", "lines_before", "read_range"]
+__all__ = [
+    "BLOCK_BYTES",
+    "BYTE_ORDER_MARK",
+    "LINE_BYTES",
+    "line_blocks",
+    "lines_before",
+    "read_range",
+]
 
 # A block is parsed in memory at once, at a few times its size.
 BLOCK_BYTES = 16 << 20

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LIMIT_DISK_BYTES", "DiskCache", "Kept"]
+__all__ = ["LEAST_KEPT_BYTES", "LIMIT_DISK_BYTES", "DiskCache", "Kept"]
 
 LIMIT_DISK_BYTES = 4 * 1024**3
 

@@ -37,9 +37,17 @@ from omnigraph.store.transactions import (
 )
 
 __all__ = [
+    "data_files",
     "discard_fragments",
+    "files_of",
     "fragment_batches",
+    "has_fragments",
+    "home_of",
     "read_fragment_columns",
+    "reference_of",
+    "references_of",
+    "version_file",
+    "write_files",
     "write_fragments",
     "write_scratch",
 ]

@@ -24,6 +24,7 @@ from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
     "PLACE",
+    "ROW_ADDRESS",
     "ROW_ID",
     "VALUES_IN_PREDICATE",
     "WRITTEN_AT",

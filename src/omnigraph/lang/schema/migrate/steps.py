@@ -12,6 +12,7 @@ from omnigraph.lang.schema.catalog import Cardinality, Constraint
 
 __all__ = [
     "MIGRATION_CODES",
+    "DropMode",
     "Facts",
     "MigrationPlan",
     "Refusal",
