@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.machine import cache_directory, memory_bytes
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.store.location import BucketAccess
@@ -31,7 +32,7 @@ class Settings:
     spark_log: str | None = None
     spark_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     bucket_access: BucketAccess = field(default_factory=BucketAccess)
-    query_memory_bytes: int = field(default_factory=lambda: _machine_memory_bytes() // 4)
+    query_memory_bytes: int = field(default_factory=lambda: memory_bytes() // 4)
     """What one query may take, unless it is told otherwise."""
 
     load_engine: str = "auto"
@@ -49,7 +50,7 @@ class Settings:
             spark_options=_spark_options(environment.get("OMNIGRAPH_SPARK_OPTIONS") or ""),
             load_engine=_load_engine(environment.get("OMNIGRAPH_LOAD_ENGINE") or "auto"),
             traversal_mode=_traversal_mode(environment.get("OMNIGRAPH_TRAVERSAL_MODE") or "auto"),
-            cache_directory=_cache_directory(environment),
+            cache_directory=cache_directory(environment),
             bucket_access=_bucket_access(environment),
         )
 
@@ -84,17 +85,6 @@ def _traversal_mode(name: str) -> TraversalMode:
     except ValueError:
         rule = f"it is one of {', '.join(TraversalMode)}"
         raise ArgumentInvalid("OMNIGRAPH_TRAVERSAL_MODE", name, rule) from None
-
-
-def _cache_directory(environment: Mapping[str, str]) -> Path | None:
-    home = environment.get("XDG_CACHE_HOME")
-    if not home and "HOME" not in environment:
-        return None
-    return (Path(home) if home else Path(environment["HOME"], ".cache")) / "omnigraph"
-
-
-def _machine_memory_bytes() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _bucket_access(environment: Mapping[str, str]) -> BucketAccess:

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from omnigraph.base.errors import DependencyMissing, StorageFailed
+from omnigraph.base.machine import cache_directory
 
 __all__ = ["JAVA_AT_LEAST", "find_java_home"]
 
@@ -49,7 +50,9 @@ def find_java_home(environment: Mapping[str, str]) -> Path:
             install='pip install "omnigraph[spark]", which brings one, or set JAVA_HOME; '
             "or load without Spark: engine local",
         )
-    return _wrapped(runtime, cache=_cache_directory(environment))
+    cache = cache_directory(environment) or cache_directory({"HOME": str(Path.home())})
+    assert cache is not None, "with a home there is a cache"
+    return _wrapped(runtime, cache=cache / "java")
 
 
 def _installed(environment: Mapping[str, str]) -> list[Path]:
@@ -82,13 +85,6 @@ def _wheel_runtime() -> Path | None:
         return None
     runtime = Path(spec.origin).parent / "java-runtime"
     return runtime if (runtime / "bin" / "java").is_file() else None
-
-
-def _cache_directory(environment: Mapping[str, str]) -> Path:
-    if base := environment.get("XDG_CACHE_HOME"):
-        return Path(base) / "omnigraph" / "java"
-    home = environment.get("HOME")
-    return (Path(home) if home else Path.home()) / ".cache" / "omnigraph" / "java"
 
 
 def _wrapped(runtime: Path, *, cache: Path) -> Path:

@@ -20,6 +20,7 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from omnigraph.base.errors import DependencyMissing, SparkFailed, StorageFailed
+from omnigraph.base.machine import memory_bytes
 from omnigraph.pipeline.spark.java import find_java_home
 
 __all__ = ["SparkSettings", "connect", "first_reason", "launch", "open_log"]
@@ -153,8 +154,7 @@ def _is_local(master: str) -> bool:
 
 
 def _driver_memory_mib() -> int:
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
-    share = int(machine * DRIVER_MEMORY_SHARE)
+    share = int((memory_bytes() >> 20) * DRIVER_MEMORY_SHARE)
     return min(max(share, DRIVER_MEMORY_MIB.start), DRIVER_MEMORY_MIB.stop - 1)
 
 
