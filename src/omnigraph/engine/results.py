@@ -89,9 +89,9 @@ class QueryResult:
 
     def readable(self) -> "QueryResult":
         """The rows as text shows them: an F32 becomes the F64 of as few digits as it takes."""
-        from omnigraph.store.readable import readable
+        from omnigraph.store.arrays import with_short_floats
 
-        return replace(self, table=readable(self.table))
+        return replace(self, table=with_short_floats(self.table))
 
     def __repr__(self) -> str:
         columns = ", ".join(self.columns)

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from omnigraph.base.clock import CROCKFORD, RANDOM_BITS, ULID_LETTERS, ulid_text
 from omnigraph.base.types import EnumOf, Scalar, Value, ValueType
 from omnigraph.lang.schema.catalog import DST, SRC, EdgeType, EntityType, NodeType
+from omnigraph.store.arrays import json_escaped, one_array
 
 __all__ = [
     "columns_of",
@@ -68,7 +69,7 @@ def tuple_texts(
 
     It is null where one of the values is null or a float that is not finite.
     """
-    texts = [_text(_one_array(columns[name])) for name in columns_of(entity, properties)]
+    texts = [_text(one_array(columns[name])) for name in columns_of(entity, properties)]
     match entity:
         case NodeType() if len(texts) == 1:
             return texts[0]
@@ -160,10 +161,6 @@ def _five_bits(high: np.ndarray, low: np.ndarray, *, shift: int) -> np.ndarray:
     return bits & np.uint64(31)
 
 
-def _one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
 def _text(column: pa.Array) -> pa.Array:
     """The canonical text of each value."""
     kind = column.type
@@ -183,22 +180,6 @@ def _text(column: pa.Array) -> pa.Array:
 
 
 def _json_array(texts: list[pa.Array]) -> pa.Array:
-    quoted = [pc.binary_join_element_wise('"', _escaped(text), '"', "") for text in texts]
+    quoted = [pc.binary_join_element_wise('"', json_escaped(text), '"', "") for text in texts]
     inside = pc.binary_join_element_wise(*quoted, ",")
     return pc.binary_join_element_wise("[", inside, "]", "")
-
-
-SHORT_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
-
-
-def _escaped(text: pa.Array) -> pa.Array:
-    """The text as it stands between the quotes of a JSON string."""
-    needs = pc.match_substring_regex(text, '[\\x00-\\x1f"\\\\]')
-    if not pc.any(needs).as_py():
-        return text
-    text = pc.replace_substring(text, "\\", "\\\\")
-    text = pc.replace_substring(text, '"', '\\"')
-    for code in range(0x20):
-        control = chr(code)
-        text = pc.replace_substring(text, control, SHORT_ESCAPES.get(control, f"\\u{code:04x}"))
-    return text

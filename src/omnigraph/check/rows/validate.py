@@ -32,9 +32,9 @@ from omnigraph.lang.schema.catalog import (
     Range,
     Unique,
 )
+from omnigraph.store.arrays import short_floats
 from omnigraph.store.arrow import arrow_type, table_schema
 from omnigraph.store.identity import derive_ids, fresh_ids
-from omnigraph.store.readable import readable_values
 
 __all__ = ["Checked", "RowViolations", "Rows", "check_rows", "endpoint_ids", "key_of"]
 
@@ -390,4 +390,4 @@ def _rows_without(violations: list[RowViolations], count: int) -> np.ndarray:
 
 
 def _shown(column: pa.Array, row: int) -> str:
-    return clipped(repr(worded(readable_values(column.slice(row, 1))[0])))
+    return clipped(repr(worded(short_floats(column.slice(row, 1))[0])))

@@ -16,15 +16,12 @@ import pyarrow.compute as pc
 from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType, Property
-from omnigraph.store.readable import with_items
+from omnigraph.store.arrays import json_escaped, short_floats, with_items
 
 __all__ = ["lines_of"]
 
 # Offsets of 64 bits: a line with a blob may be longer than 2 GiB.
 TEXT = pa.large_string()
-
-MUST_BE_ESCAPED = r'[\x00-\x1f"\\]'
-CONTROL_CHARACTERS = r"[\x00-\x1f]"
 
 Parts = list[pa.Array | str]
 
@@ -84,7 +81,7 @@ def _text(values: pa.Array, type_: ValueType) -> Parts:
         case Scalar.F64:
             return [_fraction(values)]
         case Scalar.F32:
-            return [_short_fraction(values)]
+            return [_fraction(short_floats(values))]
         case Scalar.DATE:
             return ['"', values.cast(TEXT), '"']
         case Scalar.DATETIME:
@@ -99,37 +96,16 @@ def _text(values: pa.Array, type_: ValueType) -> Parts:
 
 
 def _quoted(text: pa.Array) -> Parts:
-    text = text.cast(TEXT)
-    if _any(pc.match_substring_regex(text, MUST_BE_ESCAPED)):
-        text = pc.replace_substring(text, "\\", "\\\\")
-        text = pc.replace_substring(text, '"', '\\"')
-        if _any(pc.match_substring_regex(text, CONTROL_CHARACTERS)):
-            for code in range(0x20):
-                text = pc.replace_substring(text, chr(code), json.dumps(chr(code))[1:-1])
-    return ['"', text, '"']
+    return ['"', json_escaped(text.cast(TEXT)), '"']
 
 
 def _fraction(values: pa.Array) -> pa.Array:
     text = values.cast(TEXT)
     # As a whole number, minus nought has no sign.
     is_nought = pc.equal(values, 0)
-    if not _any(is_nought):
+    if not pc.any(is_nought).as_py():
         return text
     return pc.if_else(pc.and_(is_nought, pc.equal(text, "-0")), _constant("-0.0"), text)
-
-
-def _short_fraction(values: pa.Array) -> pa.Array:
-    """The fewest digits of a 32-bit number that lead back to it through a 64-bit one as well.
-
-    The fewest that lead back directly may lie so close to the middle between two such numbers that
-    the nearest 64-bit number is that middle, and rounds to the other one.
-    """
-    text = _fraction(values)
-    through = text.cast(pa.float64()).cast(pa.float32(), safe=False)
-    is_exact = pc.equal(through, values)
-    if pc.all(is_exact).as_py() in (True, None):
-        return text
-    return pc.if_else(is_exact, text, _fraction(values.cast(pa.float64())))
 
 
 def _blobs(values: pa.Array) -> Parts:
@@ -164,7 +140,3 @@ def _joined(parts: Parts) -> pa.Array:
 
 def _constant(text: str) -> pa.Scalar:
     return pa.scalar(text, TEXT)
-
-
-def _any(claims: pa.Array) -> bool:
-    return bool(pc.any(claims).as_py())

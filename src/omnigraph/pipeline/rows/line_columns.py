@@ -20,7 +20,7 @@ from omnigraph.base.types import INTEGER_RANGES, Scalar
 from omnigraph.check.rows.input_types import arriving_type
 from omnigraph.check.rows.validate import Rows
 from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
-from omnigraph.pipeline.rows.parsed import one_array
+from omnigraph.store.arrays import one_array
 
 __all__ = ["optional_defaults", "read_columns"]
 

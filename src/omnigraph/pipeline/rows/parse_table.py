@@ -20,11 +20,12 @@ from omnigraph.check.rows.input_types import arriving_array, as_plain, plain_typ
 from omnigraph.check.rows.validate import Rows, key_of
 from omnigraph.check.rows.wording import clipped, worded
 from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
-from omnigraph.pipeline.rows.parsed import Parsed, ParsedRows, ViolationsByRow, one_array
+from omnigraph.pipeline.rows.parsed import Parsed, ParsedRows, ViolationsByRow
 from omnigraph.pipeline.sources.delimited import Records
 from omnigraph.pipeline.sources.feed import Feed, key_types
 from omnigraph.pipeline.sources.in_memory import json_value
 from omnigraph.pipeline.sources.pieces import TextTable
+from omnigraph.store.arrays import one_array
 from omnigraph.store.identity import derive_ids
 
 __all__ = ["Cells", "parse_batch", "parse_cells", "row_as_text"]

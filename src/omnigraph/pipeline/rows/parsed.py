@@ -4,13 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from omnigraph.base.violations import Violation
 from omnigraph.check.rows.validate import Rows
 from omnigraph.lang.schema.catalog import EntityType
 
-__all__ = ["Parsed", "ParsedRows", "ViolationsByRow", "one_array"]
+__all__ = ["Parsed", "ParsedRows", "ViolationsByRow"]
 
 ViolationsByRow = dict[int, tuple[Violation, ...]]
 """By number: the lines or records that hold no row, and why."""
@@ -38,10 +37,3 @@ class Parsed:
     def __post_init__(self) -> None:
         rows = sum(group.rows.count for group in self.groups)
         assert self.count == rows + len(self.violations), "everything is a row or is rejected"
-
-
-def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The column in one piece; Arrow would copy it where it is that already."""
-    if isinstance(column, pa.ChunkedArray):
-        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    return column

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from omnigraph.store.readable import readable
+from omnigraph.store.arrays import with_short_floats
 
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 KINDS = {
@@ -32,13 +32,13 @@ def test_every_value_is_the_same_in_32_bits_and_everything_else_is_left_alone(
     rows: list[dict[str, Any]], skipped: int
 ) -> None:
     table = pa.Table.from_pylist(rows, SCHEMA).slice(skipped)
-    assert _in_32_bits(readable(table).to_pylist()) == _in_32_bits(table.to_pylist())
+    assert _in_32_bits(with_short_floats(table).to_pylist()) == _in_32_bits(table.to_pylist())
 
 
 @given(digits=st.integers(-(10**6), 10**6), places=st.integers(0, 20))
 def test_a_number_of_six_digits_is_shown_in_them(digits: int, places: int) -> None:
     number = float(f"{digits}e-{places}")
-    (shown,) = readable(pa.table({"x": pa.array([number], pa.float32())})).to_pylist()
+    (shown,) = with_short_floats(pa.table({"x": pa.array([number], pa.float32())})).to_pylist()
     assert shown == {"x": number}
 
 
