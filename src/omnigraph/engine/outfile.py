@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from omnigraph.base.errors import StorageFailed, TargetTaken
+from omnigraph.base.disk_failures import disk_failures
+from omnigraph.base.errors import TargetTaken
 
 __all__ = ["new_directory", "new_file"]
 
@@ -23,11 +24,11 @@ def new_file(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
     if path.is_dir() or (path.exists() and not overwrite):
         raise TargetTaken(str(path))
     part = _part_of(path)
-    with _failures(path):
+    with disk_failures("write", path):
         try:
             with part.open("xb") as file:
                 yield file
-                _settle(file)
+                _sync(file)
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
@@ -40,7 +41,7 @@ def new_directory(path: Path, *, overwrite: bool) -> Iterator[Path]:
     if is_taken and not (overwrite and path.is_dir()):
         raise TargetTaken(str(path))
     part = _part_of(path)
-    with _failures(path):
+    with disk_failures("write", path):
         try:
             part.mkdir(parents=True)
             yield part
@@ -60,15 +61,6 @@ def _part_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
 
 
-def _settle(file: BinaryIO) -> None:
+def _sync(file: BinaryIO) -> None:
     file.flush()
     os.fsync(file.fileno())
-
-
-@contextmanager
-def _failures(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise StorageFailed(doing="write", path=str(path), reason=reason) from error

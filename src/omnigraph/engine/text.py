@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from omnigraph.base.errors import ArgumentInvalid, FileMissing, StorageFailed
+from omnigraph.base.disk_failures import reading_file
+from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.span import SourceText
 from omnigraph.lang.source import decode_source
 
@@ -59,10 +60,5 @@ def read_source(file: Path, language: str) -> SourceText:
 
 
 def read_bytes(file: Path) -> bytes:
-    try:
+    with reading_file(file):
         return file.read_bytes()
-    except FileNotFoundError as error:
-        raise FileMissing(path=str(file)) from error
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise StorageFailed(doing="read", path=str(file), reason=reason) from error

@@ -11,7 +11,7 @@ from enum import Enum
 from functools import cached_property
 from pathlib import Path
 
-from omnigraph.base.errors import StorageFailed
+from omnigraph.base.disk_failures import disk_failures
 from omnigraph.base.process import claim_process
 
 __all__ = ["Disk", "Durability"]
@@ -75,12 +75,9 @@ def _sync_all(pool: ThreadPoolExecutor, paths: Collection[Path]) -> None:
 
 
 def _sync_one(path: Path) -> None:
-    try:
+    with disk_failures("make durable", path):
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise StorageFailed(doing="make durable", path=str(path), reason=reason) from error

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
-from omnigraph.base.errors import BranchBusy, GraphMissing, StorageFailed, StoreUnfit
+from omnigraph.base.disk_failures import disk_failures, reason_of
+from omnigraph.base.errors import BranchBusy, GraphMissing, StoreUnfit
 from omnigraph.store.layout import LOCKS
 from omnigraph.store.waiting import this_process, tries
 
@@ -217,11 +218,11 @@ def _holder(file: FileIO) -> str:
 
 @contextmanager
 def _failures(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        if error.errno in NO_LOCKS:
-            unfit = f"its file system does not lock files ({reason})"
+    with disk_failures("lock", path):
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise
+            unfit = f"its file system does not lock files ({reason_of(error)})"
             raise StoreUnfit(place=str(path), reason=unfit) from error
-        raise StorageFailed(doing="lock", path=str(path), reason=reason) from error

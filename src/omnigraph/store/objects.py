@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
-from omnigraph.base.errors import StorageFailed
+from omnigraph.base.disk_failures import disk_failures
 from omnigraph.store.durability import Disk, Durability
 
 __all__ = ["DiskObjects", "Objects", "SwappableObjects"]
@@ -86,11 +86,11 @@ class DiskObjects:
         self._disk = Disk(root, durability)
 
     def put(self, name: str, data: bytes) -> None:
-        with _failures("write", name), self._written(name, data) as unfinished:
+        with disk_failures("write", name), self._written(name, data) as unfinished:
             unfinished.rename(self._root / name)
 
     def put_if_absent(self, name: str, data: bytes) -> bool:
-        with _failures("write", name), self._written(name, data) as unfinished:
+        with disk_failures("write", name), self._written(name, data) as unfinished:
             try:
                 (self._root / name).hardlink_to(unfinished)
             except FileExistsError:
@@ -98,18 +98,18 @@ class DiskObjects:
             return True
 
     def get(self, name: str) -> bytes | None:
-        with _failures("read", name):
+        with disk_failures("read", name):
             try:
                 return (self._root / name).read_bytes()
             except (FileNotFoundError, NotADirectoryError):
                 return None
 
     def exists(self, name: str) -> bool:
-        with _failures("look at", name):
+        with disk_failures("look at", name):
             return (self._root / name).exists()
 
     def fingerprint(self, name: str) -> str | None:
-        with _failures("look at", name):
+        with disk_failures("look at", name):
             try:
                 found = (self._root / name).stat()
             except (FileNotFoundError, NotADirectoryError):
@@ -118,7 +118,7 @@ class DiskObjects:
         return f"{found.st_dev}-{found.st_ino}-{found.st_ctime_ns}-{found.st_size}"
 
     def list(self, folder: str) -> list[str]:
-        with _failures("list", folder):
+        with disk_failures("list", folder):
             try:
                 names = [entry.name for entry in os.scandir(self._root / folder)]
             except FileNotFoundError:
@@ -126,14 +126,14 @@ class DiskObjects:
         return sorted(f"{folder}/{n}" for n in names if not n.startswith(UNFINISHED))
 
     def walk(self, folder: str) -> Iterator[str]:
-        with _failures("list", folder):
+        with disk_failures("list", folder):
             for directory, _, names in os.walk(self._root / folder, onerror=_unless_gone):
                 below = Path(directory).relative_to(self._root).as_posix()
                 prefix = f"{below}/" if below != "." else ""
                 yield from (prefix + name for name in names if not name.startswith(UNFINISHED))
 
     def copy(self, source: str, target: str) -> None:
-        with _failures("copy", source):
+        with disk_failures("copy", source):
             path = self._root / target
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists():
@@ -141,7 +141,7 @@ class DiskObjects:
             self._disk.sync([path])
 
     def delete(self, name: str) -> None:
-        with _failures("delete", name):
+        with disk_failures("delete", name):
             (self._root / name).unlink(missing_ok=True)
 
     def forget_folder(self, folder: str) -> None:
@@ -177,12 +177,3 @@ def _unless_gone(error: OSError) -> None:
     """A folder that is removed while others are listed has no objects, nor has an object any."""
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         raise error
-
-
-@contextmanager
-def _failures(doing: str, name: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise StorageFailed(doing=doing, path=name, reason=reason) from error

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from omnigraph.base.clock import Clock
+from omnigraph.base.disk_failures import disk_failures
 from omnigraph.base.errors import AlreadyInitialized, StorageFailed
 from omnigraph.store.datasets import Datasets
 from omnigraph.store.durability import Disk, Durability
@@ -61,16 +62,14 @@ class Storage:
         """Make sure that nothing is there; True if a directory had to be made."""
         match self.root:
             case DiskLocation(path=path):
-                try:
-                    path.mkdir(parents=True)
-                    return True
-                except FileExistsError:
-                    if not path.is_dir() or any(path.iterdir()):
-                        raise AlreadyInitialized(str(self.root)) from None
-                    return False
-                except OSError as error:
-                    reason = error.strerror or str(error)
-                    raise StorageFailed(doing="create", path=str(path), reason=reason) from error
+                with disk_failures("create", path):
+                    try:
+                        path.mkdir(parents=True)
+                        return True
+                    except FileExistsError:
+                        if not path.is_dir() or any(path.iterdir()):
+                            raise AlreadyInitialized(str(self.root)) from None
+                        return False
             case BucketLocation():
                 # The probe of a making that failed before it began: nothing is there.
                 if any(name != PROBE for name in self.objects.walk("")):

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from omnigraph.base.disk_failures import reading_file
 from omnigraph.base.errors import ArgumentInvalid, FileMissing, Unsupported
-from omnigraph.pipeline.sources.opening import PACKED_SUFFIXES, naming, suffix_of
+from omnigraph.pipeline.sources.opening import PACKED_SUFFIXES, suffix_of
 from omnigraph.store.location import DiskLocation
 
 __all__ = [
@@ -89,7 +90,7 @@ class InputFile:
 
     @property
     def size(self) -> int:
-        with naming(self.file):
+        with reading_file(self.file):
             return self.location.path.stat().st_size
 
     @property
@@ -125,7 +126,7 @@ def _files_of(source: str, form: Form | None) -> Iterator[InputFile]:
         instead = "copy the files to a disk or a bucket (s3://…)"
         raise Unsupported(what=f"loading from {source}", instead=instead)
     path = Path(source)
-    with naming(_as_text(source)):
+    with reading_file(_as_text(source)):
         is_directory, is_there = path.is_dir(), path.exists()
     if is_directory:
         yield from _files_in(path, form)
@@ -162,7 +163,7 @@ def _below(directory: Path, *, seen: set[str]) -> Iterator[Path]:
     if place in seen:
         return
     seen.add(place)
-    with naming(_as_text(str(directory))):
+    with reading_file(_as_text(str(directory))):
         paths = sorted(directory.iterdir())
     for path in paths:
         if path.name.startswith((".", "_")):

@@ -13,7 +13,8 @@ from typing import BinaryIO, Protocol
 
 import pyarrow as pa
 
-from omnigraph.base.errors import FileMissing, SourceInvalid, StorageFailed
+from omnigraph.base.disk_failures import reading_file
+from omnigraph.base.errors import SourceInvalid
 from omnigraph.store.bucket_files import look_at, open_file
 from omnigraph.store.location import BucketLocation, DiskLocation, Location
 
@@ -25,7 +26,6 @@ __all__ = [
     "Reads",
     "ReadsAll",
     "is_packed",
-    "naming",
     "opened",
     "state_of",
     "suffix_of",
@@ -69,23 +69,12 @@ def is_packed(path: str) -> bool:
 
 
 @contextlib.contextmanager
-def naming(file: str) -> Iterator[None]:
-    """What the disk refuses, as an error that names the file."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise FileMissing(path=file) from error
-    except OSError as error:
-        raise StorageFailed(doing="read", path=file, reason=error.strerror or str(error)) from error
-
-
-@contextlib.contextmanager
 def opened(piece: Reads, *, ahead_bytes: int = CHUNK_BYTES) -> Iterator[BinaryIO]:
     """The file as it lies there. A bucket is asked for `ahead_bytes` at once, 0: for what is read.
 
     A question takes a bucket as long as some megabytes do.
     """
-    with naming(piece.file):
+    with reading_file(piece.file):
         match piece.location:
             case DiskLocation(path=path):
                 reading: BinaryIO = path.open("rb")
@@ -97,7 +86,7 @@ def opened(piece: Reads, *, ahead_bytes: int = CHUNK_BYTES) -> Iterator[BinaryIO
 
 def state_of(piece: Reads) -> str:
     """Another one for a file that has changed."""
-    with naming(piece.file):
+    with reading_file(piece.file):
         match piece.location:
             case DiskLocation(path=path):
                 about = path.stat()

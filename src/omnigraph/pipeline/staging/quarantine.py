@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from omnigraph.base.errors import ArgumentInvalid, StorageFailed, Unsupported
+from omnigraph.base.disk_failures import disk_failures
+from omnigraph.base.errors import ArgumentInvalid, Unsupported
 from omnigraph.base.violations import Violation
 from omnigraph.pipeline.rows.conform import RejectedRow
 
@@ -55,7 +56,7 @@ class Quarantine:
 
     def settle(self, parts: Sequence[str], report: Mapping[str, Any]) -> None:
         """Say what is in the parts, and in which order they come."""
-        with _failures("write", self.partial):
+        with disk_failures("write", self.partial):
             place = Path(self.partial)
             for stray in place.glob(f"*{PART}"):
                 # Of a task that was run twice, or of rows that an earlier driver took out.
@@ -71,7 +72,7 @@ class Quarantine:
 
         It takes no space, and may be done again where a driver died over it.
         """
-        with _failures("name", self.directory):
+        with disk_failures("name", self.directory):
             place = Path(self.partial)
             order = json.loads((place / ORDER).read_bytes()) if (place / ORDER).exists() else ()
             for number, part in enumerate(order):
@@ -82,7 +83,7 @@ class Quarantine:
             return str(place.rename(self.directory))
         except OSError:
             # The load is published: its rejected rows must not be lost over a name.
-            with _failures("name", self.directory):
+            with disk_failures("name", self.directory):
                 return str(place.rename(f"{self.directory}-{uuid.uuid4().hex}"))
 
     def keep_if_settled(self) -> str | None:
@@ -91,7 +92,7 @@ class Quarantine:
 
     def take_over(self, earlier: "Quarantine") -> None:
         """Go on with what the tasks of an earlier driver have written, which keeps its own."""
-        with _failures("write", self.partial):
+        with disk_failures("write", self.partial):
             for part in Path(earlier.partial).glob(f"*{PART}"):
                 shutil.copy(part, self.partial)
 
@@ -111,7 +112,7 @@ def open_quarantine(directory: str, *, max_errors: int) -> Quarantine:
         rule = "it is a new or an empty directory"
         raise ArgumentInvalid(argument="quarantine", value=directory, rule=rule)
     partial = place.with_name(f"{place.name}.partial-{uuid.uuid4().hex}")
-    with _failures("make", str(place)):
+    with disk_failures("make", str(place)):
         partial.mkdir(parents=True)
     return Quarantine(str(place), str(partial), max_errors)
 
@@ -126,7 +127,7 @@ class RejectedRows:
         self.parts: tuple[str, ...] = ()
 
     def add(self, rows: Iterable[RejectedRow]) -> None:
-        with _failures("write", self._quarantine.partial):
+        with disk_failures("write", self._quarantine.partial):
             for row in rows:
                 self._opened().write(_line(row))
                 self._written += 1
@@ -139,7 +140,7 @@ class RejectedRows:
     def close(self) -> None:
         if self._file is None:
             return
-        with _failures("write", self._quarantine.partial), self._file as file:
+        with disk_failures("write", self._quarantine.partial), self._file as file:
             # Whoever finds the account of the task must find its part too.
             file.flush()
             os.fsync(file.fileno())
@@ -205,12 +206,3 @@ def _is_object(text: str) -> bool:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
-
-
-@contextlib.contextmanager
-def _failures(doing: str, path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or os.fspath(path)
-        raise StorageFailed(doing=doing, path=path, reason=reason) from error
