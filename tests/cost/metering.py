@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from omnigraph import Graph
 from omnigraph.base.clock import SystemClock
+from omnigraph.engine.engine import Engine
 from omnigraph.engine.settings import Settings
 from omnigraph.store.datasets import Dataset, DatasetRef, Datasets
 from omnigraph.store.durability import Durability
@@ -56,4 +57,4 @@ def metered_graph(place: Path) -> tuple[Graph, Meter]:
     meter, clock = Meter(), SystemClock()
     storage = Storage.at(DiskLocation(place), clock=clock, durability=Durability.RELAXED)
     storage = replace(storage, datasets=MeteredDatasets(place, meter))
-    return Graph(GraphStore(storage, clock=clock), settings=Settings()), meter
+    return Graph(Engine.over(GraphStore(storage, clock=clock), Settings())), meter

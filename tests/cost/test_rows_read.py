@@ -48,9 +48,12 @@ MUTATIONS = {
 def grow(place: Path, size: int) -> None:
     """So many people, each knowing the next; the last few came after the indexes were made."""
     with Graph.init(str(place), SCHEMA, durability="relaxed") as graph:
-        put(graph._store, rows(graph.catalog, [(f"p{n}", n) for n in range(size)]))
+        put(graph.engine.store, rows(graph.schema().catalog, [(f"p{n}", n) for n in range(size)]))
         graph.optimize()
-        put(graph._store, rows(graph.catalog, [(f"fresh{n}", -10 - n) for n in range(FRESH)]))
+        put(
+            graph.engine.store,
+            rows(graph.schema().catalog, [(f"fresh{n}", -10 - n) for n in range(FRESH)]),
+        )
 
 
 def rows(catalog: Catalog, people: list[tuple[str, int]]) -> ChangeSet:

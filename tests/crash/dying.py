@@ -13,6 +13,7 @@ import pyarrow as pa
 from omnigraph import Graph
 from omnigraph.base.failpoints import NEVER, Crash, Failpoint, Faults
 from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.engine.engine import Engine
 from omnigraph.engine.settings import Settings
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.store.bucket import BucketObjects
@@ -133,12 +134,12 @@ def merge_load_on(branch: str) -> Callable[[GraphStore, Faults], object]:
 def large_merge_load(store: GraphStore, faults: Faults) -> object:
     """A merge whose rows no driver would hold."""
     settings = Settings(load_limits=LoadLimits(max_lookup_bytes=0))
-    graph = Graph(store, settings=settings, faults=faults)
+    graph = Graph(Engine.over(store, settings, faults=faults))
     return graph.load(MERGE_DATA, mode="merge", engine="local", branch=MAIN)
 
 
 def graph_of(store: GraphStore, faults: Faults) -> Graph:
-    return Graph(store, settings=Settings(), faults=faults)
+    return Graph(Engine.over(store, Settings(), faults=faults))
 
 
 def make_ready(store: GraphStore) -> None:

@@ -166,7 +166,7 @@ def test_a_graph_without_its_bearings_is_a_storage_failure_for_all(
     DAMAGE[damage](tmp_path)
     for opened in (
         lambda: contents(open_store(tmp_path)),
-        lambda: Graph.open(str(tmp_path), read_only=True).catalog,
+        lambda: Graph.open(str(tmp_path), read_only=True).schema().catalog,
         lambda: put(open_store(tmp_path), changes(people=people(x=1))),
     ):
         with pytest.raises(StorageFailed):

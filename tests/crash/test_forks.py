@@ -37,7 +37,7 @@ INSERT = "query q($k: String) { insert C { k: $k } }"
 graph = Graph.init(sys.argv[1], SCHEMA)
 graph.mutate(INSERT, params={"k": "a"})
 graph.query(ALL)
-held = graph._store.snapshot()
+held = graph.engine.store.snapshot()
 for name, call in CALLS.items():
     if "new commit" in name:
         graph.mutate(INSERT, params={"k": "n"})

@@ -2,12 +2,14 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph import Graph
+from omnigraph.base.choices import ExportFormat
 from omnigraph.base.errors import (
     ArgumentInvalid,
     BlobMissing,
@@ -98,7 +100,7 @@ def test_every_kind_of_blob_comes_back_and_survives_all_that_happens_to_its_row(
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_every_kind_of_blob_comes_back_from_an_export(
-    graph: Graph, tmp_path: Path, form: str
+    graph: Graph, tmp_path: Path, form: ExportFormat
 ) -> None:
     target = tmp_path / ("out.jsonl" if form == "jsonl" else "out")
     graph.export(target, format=form)
@@ -182,7 +184,7 @@ def test_an_edge_may_have_a_blob_and_text_says_that_it_is_base64(tmp_path: Path)
     ],
 )
 def test_what_is_not_there_is_named(
-    graph: Graph, address: tuple[str, str, str, str], error: type[Exception], said: str
+    graph: Graph, address: tuple[Any, str, str, str], error: type[Exception], said: str
 ) -> None:
     with pytest.raises(error, match=said):
         graph.blob(*address)

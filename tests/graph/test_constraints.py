@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from omnigraph import Graph
+from omnigraph.base.choices import LoadModeName
 from omnigraph.base.errors import (
     ConstraintViolated,
     KeyTaken,
@@ -291,7 +292,7 @@ CASES = {
 
 def mutate(graph: Graph, rows: Sequence[Row], branch: str, folder: Path) -> Any:
     """Insert statements, every value a nullable parameter."""
-    catalog = graph.catalog
+    catalog = graph.schema().catalog
     statements: list[str] = []
     declared: list[str] = []
     params: dict[str, Any] = {}
@@ -312,7 +313,7 @@ def mutate(graph: Graph, rows: Sequence[Row], branch: str, folder: Path) -> Any:
     return graph.mutate(text, params=params, branch=branch)
 
 
-def load(mode: str) -> Callable[[Graph, Sequence[Row], str, Path], Any]:
+def load(mode: LoadModeName) -> Callable[[Graph, Sequence[Row], str, Path], Any]:
     def run(graph: Graph, rows: Sequence[Row], branch: str, folder: Path) -> Any:
         file = folder / "rows.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -20,9 +20,10 @@ from omnigraph.base.errors import (
     Unsupported,
 )
 from omnigraph.engine.export import export
-from omnigraph.read.view import View
+from omnigraph.engine.requests import Export
 from omnigraph.store.arrow import table_schema
 from tests.reference import random_plans
+from tests.reference.engines import an_engine
 from tests.reference.naive import PlainGraph
 from tests.reference.small_graph import stored
 from tests.surfaces.cli import CommandLine
@@ -135,14 +136,8 @@ def test_any_graph_comes_back_from_its_export(
 ) -> None:
     home = tmp_path_factory.mktemp("law")
     first = io.BytesIO()
-    written = export(
-        View(stored(plain, home / "tables")),
-        first,
-        schema_source="",
-        types=None,
-        format_="jsonl",
-        overwrite=False,
-    )
+    engine = an_engine(home / "engine")
+    written = export(engine, Export.of(first, moment=stored(plain, home / "tables")))
     if not written.total_entities:
         assert first.getvalue() == b""
         return
@@ -205,7 +200,7 @@ def test_parquet_is_a_file_per_type_with_a_manifest_that_is_true(
         assert hashlib.sha256(path.read_bytes()).hexdigest() == file["sha256"]
         assert pq.read_metadata(path).num_rows == file["rows"]
     people = pq.read_table(tmp_path / "out/nodes/Person.parquet")
-    person = graph.catalog.node_by_name["Person"]
+    person = graph.schema().catalog.node_by_name["Person"]
     rows = graph.snapshot().stored.dataset(person).scan(table_schema(person).names)
     assert people.column_names == ["id", *(p.name for p in person.properties)]
     assert repr(people.to_pylist()) == repr(rows.to_pylist())
@@ -216,7 +211,7 @@ def test_parquet_is_a_file_per_type_with_a_manifest_that_is_true(
 
 
 def test_a_graph_loaded_from_its_parquet_files_is_equal_to_it(graph: Graph, tmp_path: Path) -> None:
-    types = [e.name for e in graph.catalog.entities if e.name != "Note"]
+    types = [e.name for e in graph.schema().catalog.entities if e.name != "Note"]
     graph.export(tmp_path / "out", types=types, format="parquet")
     again = Graph.init(str(tmp_path / "again"), tmp_path / "out/schema.pg", durability="relaxed")
     again.load(str(tmp_path / "out"), mode="append", engine="local")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph import Graph
-from omnigraph.base.errors import ArgumentInvalid, BranchHasChildren, BranchMissing
+from omnigraph.base.errors import BranchHasChildren, BranchMissing, ReadOnly
 from omnigraph.base.ids import TableKey
 from omnigraph.engine.results import IndexInfo
 from omnigraph.store import graph_store, manifest
@@ -115,9 +115,9 @@ def test_a_merged_branch_can_go_and_what_it_brought_stays(graph: Graph) -> None:
 def test_a_graph_opened_to_read_is_neither_optimized_nor_cut(graph: Graph) -> None:
     graph.branch_create("side")
     reader = Graph.open(graph.uri, read_only=True)
-    with pytest.raises(ArgumentInvalid):
+    with pytest.raises(ReadOnly):
         reader.optimize()
-    with pytest.raises(ArgumentInvalid):
+    with pytest.raises(ReadOnly):
         reader.branch_delete("side")
     assert reader.branches() == ["main", "side"]
 
@@ -134,8 +134,13 @@ def test_branches_that_are_gone_leave_nothing_in_memory(
     writer = graph if is_elsewhere else reader
 
     def held() -> list[int]:
-        store = reader._store
-        parts = (store.datasets._landed, store.manifest._warm, store._snapshots, reader._cache)
+        store = reader.engine.store
+        parts = (
+            store.datasets._landed,
+            store.manifest._warm,
+            store._snapshots,
+            reader.engine.cache,
+        )
         return [len(part) for part in parts]
 
     sizes = []

@@ -99,8 +99,8 @@ def names(graph: Graph, branch: str = MAIN) -> list[str]:
 def clean_up(graph: Graph) -> None:
     """What a publish does now and then, at once: forget versions of the manifest."""
     for branch in graph.branches():
-        line = graph._store.branches.resolve(BranchName(branch)).lance_branch
-        graph._store.datasets.forget_old_versions(MANIFEST, line, older_than_s=0)
+        line = graph.engine.store.branches.resolve(BranchName(branch)).lance_branch
+        graph.engine.store.datasets.forget_old_versions(MANIFEST, line, older_than_s=0)
 
 
 def files(place: str) -> dict[str, tuple[int, int]]:
@@ -193,10 +193,10 @@ def test_a_graph_that_is_moved_away_under_a_handle_is_missed_by_name(place: str)
 def test_a_graph_from_before_addresses_were_recorded_is_looked_at_once(place: str) -> None:
     graph = made(place)
     before = told(graph)
-    graph._store.objects.delete(ADDRESS)
+    graph.engine.store.objects.delete(ADDRESS)
     assert told(Graph.open(place)) == before
-    assert graph._store.objects.exists(ADDRESS)
-    graph._store.objects.delete(ADDRESS)
+    assert graph.engine.store.objects.exists(ADDRESS)
+    graph.engine.store.objects.delete(ADDRESS)
     assert told(Graph.open(moved(place, f"{place}-moved"))) == before
 
 

@@ -198,8 +198,8 @@ def test_plans_findings_and_formatted_texts_name_them(plain: Graph, words: list[
         source = SourceText(query)
         formatted = format_source(source)
         assert format_source(SourceText(formatted)) == formatted
-        assert not lint_source(source, plain.catalog).all_findings
-        assert f"{word}_.{word} = ${word}" in plain.explain(query, word, {word: "x"})
+        assert not lint_source(source, plain.schema().catalog).all_findings
+        assert f"{word}_.{word} = ${word}" in str(plain.explain(query, word, {word: "x"}))
         with pytest.raises(OmnigraphError, match=f"no property {word}x"):
             plain.query(query.replace(f".{word} as", f".{word}x as"), word, {word: "x"})
 

@@ -19,10 +19,12 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from omnigraph import Graph, OmnigraphError
+from omnigraph.base.choices import LoadModeName
 from omnigraph.base.clock import SystemClock
 from omnigraph.base.errors import ReadSetMoved, Unsupported
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.base.span import SourceText
+from omnigraph.engine.engine import Engine
 from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.store.commits import Commit, CommitKind
 from omnigraph.store.publish import publish
@@ -140,7 +142,7 @@ class Overtaken:
     def __init__(
         self, graph: Graph, meanwhile: Callable[[], object], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        fence = graph._store.fence
+        fence = graph.engine.store.fence
         self._is_over = False
 
         def overtaken(name: BranchName, **options: Any) -> Any:
@@ -149,7 +151,7 @@ class Overtaken:
                 meanwhile()
             return fence(name, **options)
 
-        monkeypatch.setattr(graph._store, "fence", overtaken)
+        monkeypatch.setattr(graph.engine.store, "fence", overtaken)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +166,7 @@ def mutate_at(uri: str, text: str) -> str:
     return commit.graph_commit_id
 
 
-def load_of(mode: str, *rows: Do) -> Callable[[Graph], CommitId]:
+def load_of(mode: LoadModeName, *rows: Do) -> Callable[[Graph], CommitId]:
     lines = [{"type": r.type, "data": {"name": r.name, r.column: r.value}} for r in rows]
 
     def load(graph: Graph) -> CommitId:
@@ -266,7 +268,7 @@ def test_whoever_is_overtaken_comes_after_or_is_refused_as_documented(
             if kind in MUTATIONS:
                 # In one process it can't be quicker than a mutation that has its turn.
                 for _ in tries(LONG_S, pause_s=0.001):
-                    if len(graph._store._queues._queues[MAIN].waiting) == 2:
+                    if len(graph.engine.store._queues._queues[MAIN].waiting) == 2:
                         break
             else:
                 quick[0].result()
@@ -394,7 +396,7 @@ def test_now_is_one_moment_however_often_a_mutation_is_run(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = TickingClock()
-    mine = Graph.open(graph.uri, durability="relaxed", clock=clock)
+    mine = Graph(Engine.open(graph.uri, durability="relaxed", clock=clock))
     other = Graph.open(graph.uri, durability="relaxed")
     note = 'insert Note { text: "theirs", at: now() }'
     Overtaken(mine, lambda: other.mutate(f"query q() {{ {note} }}"), monkeypatch)
@@ -415,7 +417,7 @@ def test_now_is_one_moment_however_often_a_mutation_is_run(
 def test_a_mutation_is_run_again_with_the_schema_of_the_new_head(
     graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = Graph.open(graph.uri, durability="relaxed")._store
+    other = Graph.open(graph.uri, durability="relaxed").engine.store
     stricter = SCHEMA.replace("value: I64 }", "value: I64  @range(value, 0..100) }")
 
     def publish_schema() -> None:
@@ -571,4 +573,4 @@ def test_no_two_writers_of_any_kind_wait_for_each_other(
     loaded = {f"l{rounds * 4 + n}" for n in range(rounds)}
     assert found.keys() == START["Tally"].keys() | merged | written | loaded
     assert {*graph.branches()} == {MAIN, *(f"n{rounds * 5 + n}" for n in range(rounds))}
-    assert not graph._store._queues._queues
+    assert not graph.engine.store._queues._queues

@@ -63,7 +63,7 @@ def test_polars_is_asked_for_by_name_where_it_is_missing(
 
 
 def test_explain_says_what_to_expect_and_analyze_what_came(graph: Graph) -> None:
-    plan = graph.explain(QUERIES, "friends")
+    plan = str(graph.explain(QUERIES, "friends"))
     assert [line.split()[0] for line in plan.splitlines()] == [
         "NodeScan",
         "Filter",
@@ -71,11 +71,27 @@ def test_explain_says_what_to_expect_and_analyze_what_came(graph: Graph) -> None
         "Project",
     ]
     assert all("rows" in line for line in plan.splitlines())
-    ran = graph.explain(QUERIES, "friends", {"email": "p00"}, analyze=True).splitlines()
+    analyzed = graph.explain(QUERIES, "friends", {"email": "p00"}, analyze=True)
+    ran = str(analyzed).splitlines()
     # Three nodes reached: eight bytes for the number of each, and nothing else is carried.
     assert ran[2].endswith(" 24B  3 rows")
     assert all(" ms " in line and "B  " in line for line in ran)
-    assert "InsertNode" in graph.explain(QUERIES, "add")
+    assert "InsertNode" in str(graph.explain(QUERIES, "add"))
+
+
+def test_the_steps_of_a_plan_are_values(graph: Graph) -> None:
+    plan = graph.explain(QUERIES, "friends")
+    assert (plan.query_name, plan.is_analyzed) == ("friends", False)
+    assert plan.graph_commit_id == graph.commits(limit=1)[0].graph_commit_id
+    assert repr(plan) == "<Explanation of friends: 4 steps>"
+    assert [step.operator for step in plan.steps] == ["NodeScan", "Filter", "Expand", "Project"]
+    assert all(step.rows_expected is not None and step.rows is None for step in plan.steps)
+    ran = graph.explain(QUERIES, "friends", {"email": "p00"}, analyze=True)
+    assert ran.is_analyzed and [step.text for step in ran.steps] == [s.text for s in plan.steps]
+    assert (ran.steps[2].rows, ran.steps[2].bytes) == (3, 24)
+    assert all(step.ms is not None and step.ms >= 0 for step in ran.steps)
+    [added] = graph.explain(QUERIES, "add").steps
+    assert (added.operator, added.rows_expected, added.depth) == ("InsertNode", None, 0)
 
 
 def test_a_query_may_be_given_less_than_it_needs(graph: Graph) -> None:

@@ -11,6 +11,8 @@ from omnigraph import Graph
 from omnigraph.base.clock import SystemClock
 from omnigraph.base.errors import BranchMissing, CommitMissing, MomentMissing
 from omnigraph.base.failpoints import Crash, Failpoint
+from omnigraph.base.span import SourceText
+from omnigraph.engine.engine import Engine
 from tests.graph.people import QUERIES, SCHEMA
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
@@ -35,7 +37,8 @@ def clock() -> SteppingClock:
 @pytest.fixture
 def graph(tmp_path: Path, clock: SteppingClock) -> Graph:
     """Ada's age is the minutes since the start; on `side` it goes on from minute 2 by tens."""
-    graph = Graph.init(str(tmp_path / "g"), SCHEMA, durability="relaxed", clock=clock)
+    schema = SourceText(SCHEMA)
+    graph = Graph(Engine.init(str(tmp_path / "g"), schema, durability="relaxed", clock=clock))
     clock.time += timedelta(minutes=1)
     graph.mutate('query q() { insert Person { email: "ada@x", name: "Ada", age: 1 } }')
     for minute in (2, 3, 4):
@@ -156,12 +159,12 @@ def test_a_time_that_was_asked_for_gives_the_same_again_when_a_write_under_way_i
         if dies:
             raise Crash
 
-    writer = Graph.open(graph.uri, clock=clock, faults=Later(clock, point, ask))
+    writer = Graph(Engine.open(graph.uri, clock=clock, faults=Later(clock, point, ask)))
     try:
         turn(writer, 5)
     except Crash:
         clock.time += timedelta(minutes=1)
-        graph = Graph.open(graph.uri, clock=clock)  # which may publish it, minutes later
+        graph = Graph(Engine.open(graph.uri, clock=clock))  # which may publish it, minutes later
     [(time, age)] = asked
     assert age_at(graph, time) == age == 4
 

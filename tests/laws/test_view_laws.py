@@ -5,10 +5,13 @@ import tempfile
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from omnigraph.base.ids import TypeName
+from omnigraph.engine.engine import Engine
 from omnigraph.engine.export import export
+from omnigraph.engine.requests import Export
 from omnigraph.lang.plan import ir
 from omnigraph.lang.plan.optimise import optimise
 from omnigraph.read.run import run
@@ -17,6 +20,7 @@ from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.read.view import Condition, View
 from tests.laws.test_read_laws import NOW_MS, canonical
+from tests.reference.engines import an_engine, seeing
 from tests.reference.naive import Entity, Naive, PlainGraph
 from tests.reference.random_plans import CATALOG, RandomQuery, conditions, graphs, queries
 from tests.reference.small_graph import plain_graph, stored
@@ -26,6 +30,11 @@ Conditions = dict[TypeName, Condition]
 LAWS = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None
 )
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    return an_engine(tmp_path_factory.mktemp("engine") / "g")
 
 
 def without_hidden(graph: PlainGraph, visible: Conditions) -> PlainGraph:
@@ -102,17 +111,19 @@ def test_plans_know_only_what_the_view_shows(
 
 @given(graphs(), conditions())
 @LAWS
-def test_an_export_holds_what_the_view_shows(graph: PlainGraph, visible: Conditions) -> None:
+def test_an_export_holds_what_the_view_shows(
+    engine: Engine, graph: PlainGraph, visible: Conditions
+) -> None:
     plain = without_hidden(graph, visible)
     with tempfile.TemporaryDirectory() as root:
-        views = (
-            View(stored(graph, Path(root, "whole")), visible),
-            View(stored(plain, Path(root, "removed"))),
+        exports = (
+            (seeing(engine, visible), stored(graph, Path(root, "whole"))),
+            (engine, stored(plain, Path(root, "removed"))),
         )
         texts = []
-        for view in views:
+        for one, snapshot in exports:
             sink = io.BytesIO()
-            export(view, sink, schema_source="", types=None, format_="jsonl", overwrite=False)
+            export(one, Export.of(sink, moment=snapshot))
             texts.append(sink.getvalue())
     assert texts[0] == texts[1]
 

@@ -88,9 +88,9 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
     place = tmp_path_factory.mktemp("where") / "g"
     with Graph.init(str(place), SCHEMA, durability="relaxed") as graph:
         rows = [_thing(number) for number in range(60)]
-        put(graph._store, _upserts(rows[:40]))
+        put(graph.engine.store, _upserts(rows[:40]))
         graph.optimize()
-        put(graph._store, _upserts(rows[40:]))
+        put(graph.engine.store, _upserts(rows[40:]))
         yield graph.snapshot().stored
 
 

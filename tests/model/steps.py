@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph import Graph
+from omnigraph.base.choices import LoadModeName
 from omnigraph.base.errors import (
     ArgumentInvalid,
     BranchExists,
@@ -126,7 +127,7 @@ class Mutate:
 @dataclass(frozen=True)
 class Load:
     branch: str
-    mode: str
+    mode: LoadModeName
     rows: Rows
 
     def refusals(self, model: Model) -> tuple[Refusal, ...]:

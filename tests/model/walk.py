@@ -14,6 +14,7 @@ from omnigraph import Graph
 from omnigraph.base.errors import CommitMissing, OmnigraphError
 from omnigraph.base.failpoints import NEVER, CrashAt, Failpoint, Faults
 from omnigraph.base.failpoints import Crash as Died
+from omnigraph.engine.engine import Engine
 from omnigraph.engine.results import MutationResult
 from omnigraph.engine.settings import Settings
 from tests.model.questions import CONTENTS, OTHERS, Question
@@ -142,12 +143,14 @@ class Walk:
     def _open(
         self, settings: Settings, *, read_only: bool = False, faults: Faults = NEVER
     ) -> Graph:
-        return Graph.open(
-            self.ground.place,
-            durability="relaxed",
-            settings=settings,
-            read_only=read_only,
-            faults=faults,
+        return Graph(
+            Engine.open(
+                self.ground.place,
+                durability="relaxed",
+                settings=settings,
+                read_only=read_only,
+                faults=faults,
+            )
         )
 
     def _fresh(self, *, is_writer: bool = False, faults: Faults = NEVER) -> Graph:

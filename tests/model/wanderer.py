@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from omnigraph.base.choices import LoadModeName
 from omnigraph.base.failpoints import Failpoint
 from tests.model.steps import (
     MAIN,
@@ -287,9 +288,9 @@ class Wanderer:
         ]
         return draw.choice(drops)
 
-    def _rows(self, world: World) -> tuple[str, Rows]:
+    def _rows(self, world: World) -> tuple[LoadModeName, Rows]:
         draw = self._random
-        mode = draw.choice(["append", "merge", "overwrite"])
+        mode: LoadModeName = draw.choice(["append", "merge", "overwrite"])
         people: tuple[tuple[str, int | None, str | None], ...]
         if mode == "append":
             new = [name for name in NAMES if name not in world.people] or ["a"]

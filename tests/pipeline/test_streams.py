@@ -18,6 +18,7 @@ from omnigraph.base.errors import (
     SparkFailed,
 )
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
+from omnigraph.engine.engine import Engine
 from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline.spark.session import Spark
 
@@ -107,7 +108,7 @@ def test_a_stream_that_dies_loses_nothing_and_doubles_nothing(
     world: World, point: Failpoint
 ) -> None:
     world.arrive("1", ada=36, bob=20)
-    dying = Graph.open(world.graph.uri, durability="relaxed", faults=CrashAt(point))
+    dying = Graph(Engine.open(world.graph.uri, durability="relaxed", faults=CrashAt(point)))
     with pytest.raises(Crash):
         world.stream(dying)
     world.arrive("2", cyd=21)

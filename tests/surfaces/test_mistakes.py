@@ -23,8 +23,8 @@ MISTAKES: list[tuple[str, int, str]] = [
     (f"{LOAD} --branch mian g.omni", MISSING, "no branch named mian\n  hint:"),
     ("load --data nope.jsonl --mode append g.omni", MISSING, "no file at nope.jsonl\n  hint:"),
     ("load --data people.txt --mode append g.omni", INPUT, "hint: give .jsonl, .csv or"),
-    ("load --data people.jsonl --mode apend g.omni", INPUT, "it is append, merge or overwrite"),
-    (f"{LOAD} --engine sparc g.omni", INPUT, "it is auto, spark or local"),
+    ("load --data people.jsonl --mode apend g.omni", USAGE, "not one of 'append', 'merge'"),
+    (f"{LOAD} --engine sparc g.omni", USAGE, "not one of 'auto', 'spark'"),
     ("load --data people.jsonl g.omni", USAGE, "Missing option '--mode'"),
     (f"{LOAD} g.omni", INPUT, "no node type Persn (did you mean Person?)"),
     ("query friends -q people.gq --store g.omni", MISSING, "no query named friends\n  hint:"),
@@ -47,7 +47,7 @@ MISTAKES: list[tuple[str, int, str]] = [
     ("commit list", USAGE, "name the graph once"),
     (f"commit list --limit 0 {STORE}", USAGE, "greater than or equal to 1"),
     (f"export x.jsonl --type Persn {STORE}", MISSING, "no type named Persn\n  hint: did you mean"),
-    (f"blob get nod Person a photo {STORE}", INPUT, "it is node or edge"),
+    (f"blob get nod Person a photo {STORE}", USAGE, "not one of 'node', 'edge'"),
     ("lint people.gq", USAGE, "give a schema file or a graph with --store"),
 ]
 

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from omnigraph.base.choices import EntityKind
 from omnigraph.base.errors import (
     ArgumentInvalid,
     BlobMissing,
@@ -18,8 +19,10 @@ from omnigraph.base.errors import (
 )
 from omnigraph.base.ids import CommitId
 from omnigraph.base.types import Scalar
+from omnigraph.engine.engine import Engine
+from omnigraph.engine.requests import BlobRead
+from omnigraph.engine.travel import held
 from omnigraph.lang.schema.catalog import Catalog, EntityType, Property
-from omnigraph.read.view import View
 from omnigraph.store.datasets import BlobCell, Dataset
 
 __all__ = ["Blob", "find_blob"]
@@ -69,21 +72,26 @@ class Blob:
         return start, end
 
 
-def find_blob(view: View, *, graph_id: str, kind: str, type_name: str, id_: str, name: str) -> Blob:
-    entity = _entity(view.catalog, kind, type_name)
-    property_ = _blob_property(entity, name)
-    found = view.blob(entity, property_.column, id_)
+def find_blob(engine: Engine, request: BlobRead) -> Blob:
+    """Find a blob without reading a byte of it."""
+    engine.gate.allow(request)
+    with held(engine, request) as view:
+        entity = _entity(view.catalog, request.kind, request.type_name)
+        property_ = _blob_property(entity, request.property)
+        found = view.blob(entity, property_.column, request.entity_id)
     if found is None:
-        raise EntityMissing(type_name=entity.name, entity_id=id_)
+        raise EntityMissing(type_name=entity.name, entity_id=request.entity_id)
     dataset, cell = found
     if cell.size is None:
-        raise BlobMissing(type_name=entity.name, entity_id=id_, property=name)
+        raise BlobMissing(
+            type_name=entity.name, entity_id=request.entity_id, property=request.property
+        )
     return Blob(
         type_name=entity.name,
-        entity_id=id_,
-        property=name,
+        entity_id=request.entity_id,
+        property=request.property,
         size=cell.size,
-        etag=_tag(graph_id, dataset, property_, cell),
+        etag=_tag(engine.store.graph_id, dataset, property_, cell),
         graph_commit_id=view.commit.id,
         _dataset=dataset,
         _column=property_.column,
@@ -91,7 +99,7 @@ def find_blob(view: View, *, graph_id: str, kind: str, type_name: str, id_: str,
     )
 
 
-def _entity(catalog: Catalog, kind: str, name: str) -> EntityType:
+def _entity(catalog: Catalog, kind: EntityKind, name: str) -> EntityType:
     entity: EntityType | None
     match kind:
         case "node":
@@ -99,8 +107,6 @@ def _entity(catalog: Catalog, kind: str, name: str) -> EntityType:
         case "edge":
             entity = catalog.edge_by_folded_name.get(name.casefold())
             known = tuple(catalog.edge_by_name)
-        case _:
-            raise ArgumentInvalid(argument="kind", value=kind, rule="it is node or edge")
     if entity is None:
         raise NameMissing(what=f"{kind} type", name=name, known=known)
     return entity

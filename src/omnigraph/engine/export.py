@@ -8,62 +8,58 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from omnigraph.base.errors import ArgumentInvalid, NameMissing, Unsupported
+from omnigraph.engine.engine import Engine
 from omnigraph.engine.outfile import new_directory, new_file
+from omnigraph.engine.requests import Export, Target
 from omnigraph.engine.results import ExportedFile, ExportResult
+from omnigraph.engine.travel import held
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.export.files import Checksum, Sink, parquet_path, write_lines, write_parquet
 from omnigraph.read.view import View
 
-__all__ = ["MANIFEST", "Target", "export"]
-
-Target = str | os.PathLike[str] | Sink
-"""A path, or anything with a `write` that takes bytes."""
+__all__ = ["MANIFEST", "export"]
 
 # A load of the directory passes over names that begin with _.
 MANIFEST, SCHEMA = "_manifest.json", "schema.pg"
 MANIFEST_VERSION = 1
 
 
-def export(
-    view: View,
-    target: Target,
-    *,
-    schema_source: str,
-    types: Iterable[str] | None,
-    format_: str,
-    overwrite: bool,
-) -> ExportResult:
-    entities = _chosen(view.catalog, types)
-    match format_:
-        case "jsonl":
-            return _export_lines(view, entities, target, overwrite=overwrite)
-        case "parquet":
-            place = _path(target)
-            if place is None:
-                raise ArgumentInvalid(
-                    argument="format",
-                    value=format_,
-                    rule="it makes a directory of files: a stream takes jsonl",
+def export(engine: Engine, request: Export) -> ExportResult:
+    """Write one view to a file, a directory or a stream."""
+    engine.gate.allow(request)
+    with held(engine, request) as view:
+        entities = _chosen(view.catalog, request.types)
+        match request.format:
+            case "jsonl":
+                return _export_lines(view, entities, request.target, overwrite=request.overwrite)
+            case "parquet":
+                place = _path(request.target)
+                if place is None:
+                    raise ArgumentInvalid(
+                        argument="format",
+                        value=request.format,
+                        rule="it makes a directory of files: a stream takes jsonl",
+                    )
+                return _export_parquet(
+                    view,
+                    entities,
+                    place,
+                    schema_source=engine.store.schemas.source(view.snapshot.schema_hash),
+                    overwrite=request.overwrite,
                 )
-            return _export_parquet(
-                view, entities, place, schema_source=schema_source, overwrite=overwrite
-            )
-        case _:
-            raise ArgumentInvalid(argument="format", value=format_, rule="it is jsonl or parquet")
 
 
-def _chosen(catalog: Catalog, types: Iterable[str] | None) -> Sequence[EntityType]:
+def _chosen(catalog: Catalog, wanted: frozenset[str] | None) -> Sequence[EntityType]:
     """The types asked for, nodes first, each sort by name."""
-    if types is None:
+    if wanted is None:
         return catalog.entities
-    wanted = {types} if isinstance(types, str) else set(types)
     known = tuple(entity.name for entity in catalog.entities)
-    for name in sorted(wanted - set(known)):
+    for name in sorted(wanted.difference(known)):
         raise NameMissing(what="type", name=name, known=known)
     return [entity for entity in catalog.entities if entity.name in wanted]
 

@@ -6,15 +6,14 @@ Neither changes an answer, so each is made again where another writer was quicke
 
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
-from omnigraph.engine.results import CommitInfo, IndexInfo, OptimizeResult
+from omnigraph.engine.results import CommitInfo, OptimizeResult
 from omnigraph.store.commits import Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.statistics import Statistics
 from omnigraph.write.upkeep import Compaction, Indexing
 from omnigraph.write.work import CommitNote, Target, Work, Writer
 from omnigraph.write.writer import write
 
-__all__ = ["index_infos", "optimize"]
+__all__ = ["optimize"]
 
 
 def optimize(
@@ -35,12 +34,3 @@ def optimize(
         indexed=tuple(change.key for commit in indexed for change in commit.changes),
         commits=tuple(CommitInfo.of(commit) for commit in (*compacted, *indexed)),
     )
-
-
-def index_infos(statistics: Statistics) -> list[IndexInfo]:
-    """Every index, in the order of tables and columns."""
-    return [
-        IndexInfo(key, column, "btree", table.row_count, rows)
-        for key, table in sorted(statistics.tables.items())
-        for column, rows in sorted(table.indexed_rows.items())
-    ]

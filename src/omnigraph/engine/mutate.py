@@ -20,7 +20,7 @@ from omnigraph.base.types import Value
 from omnigraph.base.violations import Violations
 from omnigraph.check.rows.validate import Rows, check_rows
 from omnigraph.check.sets.in_memory import SqlSession, check_changes, tables_judged_by
-from omnigraph.engine.query import PlanCache
+from omnigraph.engine.plans import PlanCache
 from omnigraph.engine.results import CommitInfo, MutationResult
 from omnigraph.lang.plan.ir import (
     Assignment,

@@ -4,20 +4,51 @@ A moment is a commit's id, a version of the branch's manifest, or a point in tim
 id or a time in ISO 8601; a time that names no zone is in UTC.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 
 from omnigraph.base.clock import is_ulid
-from omnigraph.base.errors import ArgumentInvalid, CommitMissing, MomentMissing
+from omnigraph.base.errors import ArgumentInvalid, CommitMissing, MomentMissing, StorageFailed
 from omnigraph.base.ids import BranchName, CommitId
+from omnigraph.engine.engine import Engine
+from omnigraph.engine.requests import Read
+from omnigraph.engine.results import CommitInfo
+from omnigraph.read.view import View
 from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["Moment", "commit_at"]
-
-Moment = CommitId | str | int | date
+__all__ = ["commit_at", "held", "snapshot_for"]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@contextmanager
+def held(engine: Engine, request: Read) -> Iterator[View]:
+    """The rows of one snapshot that a request may see, while it reads them.
+
+    Files that can't be read are missing, if the commit went with its branch meanwhile.
+    """
+    snapshot = snapshot_for(engine.store, request)
+    try:
+        yield engine.gate.view(snapshot, request)
+    except StorageFailed as failure:
+        try:
+            engine.store.commit(snapshot.commit.id)
+        except CommitMissing as missing:
+            raise missing from failure
+        raise
+
+
+def snapshot_for(store: GraphStore, request: Read) -> Snapshot:
+    match request.moment:
+        case Snapshot() as snapshot:
+            return snapshot
+        case None:
+            return store.snapshot(request.branch)
+        case moment:
+            return store.snapshot_at(commit_at(store, moment, request.branch))
 
 
 def commit_at(store: GraphStore, moment: object, branch: BranchName) -> CommitId:
@@ -32,6 +63,8 @@ def commit_at(store: GraphStore, moment: object, branch: BranchName) -> CommitId
         case datetime():
             time_ms = _milliseconds(moment)
             return _newest(store, branch, moment, lambda c: c.created_at_ms <= time_ms)
+        case CommitInfo(graph_commit_id=commit):
+            return commit
         case str() if is_ulid(moment):
             return CommitId(moment)
         case str():

@@ -20,6 +20,7 @@ from omnigraph.base.errors import (
 if TYPE_CHECKING:
     from omnigraph.base.row_counts import RowCounts
     from omnigraph.engine.blob import Blob
+    from omnigraph.engine.explanation import Explanation
     from omnigraph.engine.results import (
         CommitInfo,
         ExportResult,
@@ -36,6 +37,7 @@ __all__ = [
     "blob_json",
     "commit_json",
     "exit_code",
+    "explanation_json",
     "export_json",
     "http_status",
     "load_json",
@@ -161,6 +163,16 @@ def export_json(result: "ExportResult") -> dict[str, Any]:
         "total_entities": result.total_entities,
         "bytes": result.bytes,
         "files": [asdict(file) for file in result.files],
+    }
+
+
+def explanation_json(explanation: "Explanation") -> dict[str, Any]:
+    return {
+        "query_name": explanation.query_name,
+        "graph_commit_id": explanation.graph_commit_id,
+        "is_analyzed": explanation.is_analyzed,
+        "plan": str(explanation),
+        "steps": [asdict(step) for step in explanation.steps],
     }
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from omnigraph import Graph
 from omnigraph.base.errors import LimitExceeded, QueryCancelled
+from omnigraph.engine.engine import Engine
 from omnigraph.engine.settings import Settings
 from omnigraph.read import run as run_module
 from omnigraph.read.context import Budget
@@ -99,8 +100,9 @@ def test_a_walk_of_any_documented_length_is_planned_and_run(
     graph.load(lines.encode(), mode="append", engine="local")
     settings = replace(Settings(), traversal_mode=mode)
     for start in ("$a: C", "$a: C { k: 1 }"):
-        reader = Graph(graph._store, settings=settings)  # one that knows nothing of the graph yet
+        # One that knows nothing of the graph yet.
+        reader = Graph(Engine.over(graph.engine.store, settings))
         walk = f"match {{ {start}  $a e{{1,%d}} $b }} return {{ count($b) as n }}"
         far, near = (f"query q() {{ {walk % hops} }}" for hops in (1_000, 20))
         assert reader.query(far).to_pylist() == reader.query(near).to_pylist()
-        assert "rows" in reader.explain(far)
+        assert "rows" in str(reader.explain(far))

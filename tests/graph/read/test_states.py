@@ -16,6 +16,7 @@ import pytest
 
 from omnigraph import Graph
 from omnigraph.base.span import SourceText
+from omnigraph.engine.engine import Engine
 from omnigraph.engine.settings import Settings
 from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.ir import ReadQuery
@@ -153,7 +154,7 @@ def check(graph: Graph, **where: Any) -> None:
 def forced(graph: Graph, mode: TraversalMode) -> Graph:
     """Another handle of the same graph, cold, that finds edges one way only."""
     settings = replace(Settings.from_environment(), traversal_mode=mode)
-    return Graph(graph._store, settings=settings)
+    return Graph(Engine.over(graph.engine.store, settings))
 
 
 def nothing(graph: Graph) -> None:
@@ -211,9 +212,9 @@ def test_branches_that_share_a_table_share_what_was_built_of_it(graph: Graph) ->
     walk = text(QUESTIONS[10])
     graph.query(walk)
     graph.branch_create("work")
-    held = graph._cache.nbytes
+    held = graph.engine.cache.nbytes
     graph.query(walk, branch="work")
-    assert graph._cache.nbytes == held
+    assert graph.engine.cache.nbytes == held
 
 
 def test_readers_beside_a_writer_see_whole_commits(graph: Graph) -> None:

@@ -11,7 +11,8 @@ from omnigraph.base.errors import EntityMissing
 from omnigraph.base.ids import TypeName
 from omnigraph.base.types import Scalar
 from omnigraph.engine.blob import find_blob
-from omnigraph.engine.query import PlanCache, explain_plan
+from omnigraph.engine.query import explain
+from omnigraph.engine.requests import BlobRead, Explain
 from omnigraph.lang.plan.ir import Compare, CompareOp, IdentityOf, Literal, Parameter, PropertyOf
 from omnigraph.lang.query.check.typed import ROW
 from omnigraph.read.tables.cache import RuntimeCache
@@ -21,6 +22,7 @@ from omnigraph.read.view import Condition, View
 from omnigraph.read.where.where import Where
 from tests.graph.read.test_states import CHANGES, GROW, SCHEMA, text
 from tests.graph.read.town import Town
+from tests.reference.engines import an_engine, seeing
 
 PERSON, KNOWS, LIVES = TypeName("Person"), TypeName("Knows"), TypeName("Lives")
 
@@ -86,16 +88,16 @@ def test_a_view_sees_the_next_commit_by_its_own_conditions(tmp_path: Path) -> No
     assert ("p1", "p4") in seen({})
 
 
-def test_a_blob_of_a_hidden_entity_is_missing_as_if_it_never_was(town: Town) -> None:
-    def photo(view: View) -> bytes:
-        found = find_blob(
-            view, graph_id="", kind="node", type_name="Person", id_="ann", name="photo"
-        )
-        return found.read()
-
-    assert photo(View(town.snapshot, {PERSON: but("bob")})) == b"jpg"
+def test_a_blob_of_a_hidden_entity_is_missing_as_if_it_never_was(
+    town: Town, tmp_path: Path
+) -> None:
+    engine = an_engine(tmp_path / "g")
+    request = BlobRead(
+        kind="node", type_name="Person", entity_id="ann", property="photo", moment=town.snapshot
+    )
+    assert find_blob(seeing(engine, {PERSON: but("bob")}), request).read() == b"jpg"
     with pytest.raises(EntityMissing) as hidden:
-        photo(View(town.snapshot, {PERSON: but("ann")}))
+        find_blob(seeing(engine, {PERSON: but("ann")}), request)
     assert str(hidden.value) == str(EntityMissing(type_name=PERSON, entity_id="ann"))
 
 
@@ -113,15 +115,11 @@ def test_a_where_finds_visible_rows_only(town: Town) -> None:
         assert where.candidates(view, columns)["id"].to_pylist() == []
 
 
-def test_a_plan_expects_as_many_rows_as_are_shown(town: Town) -> None:
+def test_a_plan_expects_as_many_rows_as_are_shown(town: Town, tmp_path: Path) -> None:
     question = text("match { $p: Person } return { $p.name }")
-    plans, visible = PlanCache(), {PERSON: but("ann")}
-    told = [
-        explain_plan(
-            question, name=None, view=View(town.snapshot, seen), plans=plans, cache=town.cache
-        )
-        for seen in (visible, {})
-    ]
+    engine, visible = an_engine(tmp_path / "g"), {PERSON: but("ann")}
+    request = Explain.of(question, moment=town.snapshot)
+    told = [str(explain(seeing(engine, seen), request)) for seen in (visible, {})]
     assert ["~4 rows" in told[0], "~5 rows" in told[1]] == [True, True]
 
 

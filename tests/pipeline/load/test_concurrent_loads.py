@@ -17,6 +17,7 @@ from omnigraph.base.errors import (
     ReadSetMoved,
 )
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
+from omnigraph.engine.engine import Engine
 from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.spark.session import Spark
@@ -50,7 +51,7 @@ class World:
         self._numbers = itertools.count()
 
     def opened(self, **options: Any) -> Graph:
-        return Graph.open(self.place / "g", settings=self.settings, **options)
+        return Graph(Engine.open(str(self.place / "g"), settings=self.settings, **options))
 
     def load(self, people: Rows, **options: Any) -> LoadResult:
         data = write_ndjson(self.place / f"{next(self._numbers)}.jsonl", lines(people))

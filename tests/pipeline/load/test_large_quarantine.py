@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from omnigraph.base.choices import LoadModeName
 from omnigraph.base.errors import ConstraintViolated, InputUnreadable
 from omnigraph.pipeline.spark.session import Spark
 from tests.pipeline import damage
@@ -98,7 +99,7 @@ def test_a_report_leaves_out_what_a_broken_line_might_have_put_right(world: Held
 
 
 @pytest.mark.parametrize("mode", ["append", "merge"])
-def test_rows_that_the_graph_holds_are_never_rejected(world: Held, mode: str) -> None:
+def test_rows_that_the_graph_holds_are_never_rejected(world: Held, mode: LoadModeName) -> None:
     """A merge that moves the last edge of a source leaves nobody incoming to blame."""
     lines = [
         '{"type": "Person", "data": {"name": "cyd"}}',

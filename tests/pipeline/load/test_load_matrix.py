@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from omnigraph import Graph
+from omnigraph.base.choices import LoadModeName
 from omnigraph.base.errors import ConstraintViolated, KeyTaken
 from omnigraph.pipeline.spark.session import Spark
 from tests.pipeline.forms import FORMS, Data
@@ -95,19 +96,23 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 
 
 @pytest.mark.parametrize(("mode", "form", "violation"), CELLS)
-def test_in_process(graph: Graph, tmp_path: Path, mode: str, form: str, violation: str) -> None:
+def test_in_process(
+    graph: Graph, tmp_path: Path, mode: LoadModeName, form: str, violation: str
+) -> None:
     check(graph, tmp_path, mode, form, violation, engine="local")
 
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 def test_on_spark(
-    graph: Graph, tmp_path: Path, spark: Spark, mode: str, form: str, violation: str
+    graph: Graph, tmp_path: Path, spark: Spark, mode: LoadModeName, form: str, violation: str
 ) -> None:
     check(graph, tmp_path, mode, form, violation, spark=spark)
 
 
-def check(graph: Graph, place: Path, mode: str, form: str, violation: str, **engine: Any) -> None:
+def check(
+    graph: Graph, place: Path, mode: LoadModeName, form: str, violation: str, **engine: Any
+) -> None:
     damage, verdict = VIOLATIONS[violation]
     if mode == "merge" and violation == "key":
         verdict = None  # the later row counts

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph import Graph
+from omnigraph.base.choices import LoadEngine
 from omnigraph.base.errors import (
     ArgumentInvalid,
     ConstraintViolated,
@@ -85,7 +86,7 @@ def graph(tmp_path: Path) -> Graph:
 @pytest.mark.parametrize("kind", SOURCES)
 def test_any_source_loads_as_one_commit(graph: Graph, tmp_path: Path, kind: str) -> None:
     # What came with the call is loaded here without being told to.
-    engine = "local" if kind == "a directory" else "auto"
+    engine: LoadEngine = "local" if kind == "a directory" else "auto"
     result = graph.load(SOURCES[kind](tmp_path), mode="append", engine=engine)
     assert (result.nodes, result.edges, result.engine) == ({"Person": 2}, {"Knows": 1}, "local")
     found = graph.query(

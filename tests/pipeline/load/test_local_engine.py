@@ -41,7 +41,7 @@ def test_an_engine_that_is_not_there_is_refused(tmp_path: Path) -> None:
     graph = Graph.init(str(tmp_path / "g"), SCHEMA, durability="relaxed")
     data = write_ndjson(tmp_path / "a.jsonl")
     with pytest.raises(ArgumentInvalid, match="auto, spark or local"):
-        graph.load(data, mode="append", engine="dask")
+        graph.load(data, mode="append", engine="dask")  # type: ignore[arg-type]
     with pytest.raises(ArgumentInvalid, match="leave out one"):
         graph.load(data, mode="append", engine="local", spark=object())
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph import Graph, OmnigraphError
+from omnigraph.base.choices import LoadModeName
 from omnigraph.base.errors import (
     ArgumentInvalid,
     ConstraintViolated,
@@ -26,7 +27,7 @@ from tests.pipeline import damage
 from tests.pipeline.limits import LARGE, with_limits
 from tests.processes import PATIENCE_S
 
-MODES = ("append", "merge", "overwrite")
+MODES: tuple[LoadModeName, ...] = ("append", "merge", "overwrite")
 
 # Each example is a whole load, into a graph that has a branch of every example before.
 FEWER = settings(max_examples=max(15, settings().max_examples // 10))
@@ -51,12 +52,12 @@ class Held:
         path.write_text("".join(f"{line}\n" for line in lines))
         return str(path)
 
-    def load(self, lines: Sequence[str], mode: str, **options: Any) -> LoadResult:
+    def load(self, lines: Sequence[str], mode: LoadModeName, **options: Any) -> LoadResult:
         branch = f"b{next(self.numbers)}"
         options = {"engine": "local", **options}
         return self.graph.load(self.file(lines), mode=mode, branch=branch, from_="main", **options)
 
-    def quarantined(self, lines: Sequence[str], mode: str, **options: Any) -> LoadResult:
+    def quarantined(self, lines: Sequence[str], mode: LoadModeName, **options: Any) -> LoadResult:
         place = self.place / f"q{next(self.numbers)}"
         return self.load(lines, mode, on_error="quarantine", quarantine=place, **options)
 
@@ -67,13 +68,13 @@ class Held:
         for name in ("Person", "City", "Note", *damage.ENDS):
             entity = self._entity(name)
             wanted = columns.get(name, ("src", "dst"))
-            rows = self.graph._store.snapshot(branch).dataset(entity)  # type: ignore[arg-type]
+            rows = self.graph.engine.store.snapshot(branch).dataset(entity)  # type: ignore[arg-type]
             for row in rows.scan(["id", *wanted]).to_pylist():
                 found.setdefault(name, {})[row["id"]] = tuple(row[c] for c in wanted)
         return found
 
     def _entity(self, name: str) -> Any:
-        catalog = self.graph.catalog
+        catalog = self.graph.schema().catalog
         return catalog.node_by_name.get(name) or catalog.edge_by_name[name]
 
 
@@ -102,7 +103,7 @@ def size(request: pytest.FixtureRequest, held: Held) -> Iterator[str]:
 @FEWER
 @given(lines=damage.lines, mode=st.sampled_from(MODES))
 def test_exactly_the_rows_at_fault_are_rejected_and_all_are_accounted_for(
-    held: Held, size: str, lines: list[str], mode: str
+    held: Held, size: str, lines: list[str], mode: LoadModeName
 ) -> None:
     model = damage.expected(lines, damage.HELD, mode)
     if model.is_hopeless:
@@ -127,7 +128,7 @@ def test_exactly_the_rows_at_fault_are_rejected_and_all_are_accounted_for(
 @FEWER
 @given(lines=damage.lines, mode=st.sampled_from(MODES))
 def test_a_load_fails_if_and_only_if_a_row_would_be_rejected(
-    held: Held, size: str, lines: list[str], mode: str
+    held: Held, size: str, lines: list[str], mode: LoadModeName
 ) -> None:
     model = damage.expected(lines, damage.HELD, mode)
     head = held.graph.commits(limit=1)

@@ -63,9 +63,9 @@ def test_a_cluster_appends_and_merges_in_a_bucket_and_tells_no_secret(
     with pytest.raises(SourceInvalid, match="cut short") as caught:
         load(cut_short(tmp_path / "bad.jsonl.gz"), "append")
     assert ages(graph) == {f"p{n}": 2 if n in MERGED else 1 for n in range(150)}
-    knows = graph.catalog.edge_by_name["Knows"]
+    knows = graph.schema().catalog.edge_by_name["Knows"]
     assert graph.snapshot().stored.dataset(knows).scan(["id"]).num_rows == 149
-    assert list(graph._store.objects.walk(STAGING)) == []
+    assert list(graph.engine.store.objects.walk(STAGING)) == []
     assert SECRET not in f"{caught.value!r} {caught.value.to_json()}"
     assert SECRET not in told_by(cluster)
 

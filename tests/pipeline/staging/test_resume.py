@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from omnigraph import Graph
+from omnigraph.base.choices import LoadModeName
 from omnigraph.base.errors import (
     ArgumentInvalid,
     BranchExists,
@@ -26,6 +27,7 @@ from omnigraph.base.errors import (
     StorageFailed,
 )
 from omnigraph.base.failpoints import Failpoint
+from omnigraph.engine.engine import Engine
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.sources import Piece
 from omnigraph.pipeline.sources.pieces import LineRange
@@ -51,7 +53,7 @@ ROWS = [
 
 
 def opened(uri: str, limits: LoadLimits = MANY_TASKS, **options: Any) -> Graph:
-    return Graph.open(uri, settings=with_limits(limits), **options)
+    return Graph(Engine.open(uri, settings=with_limits(limits), **options))
 
 
 class Place:
@@ -226,7 +228,7 @@ def test_a_refused_load_leaves_neither_files_nor_a_record(place: Place) -> None:
 @pytest.mark.parametrize("is_small", [True, False])
 @pytest.mark.parametrize("mode", ["append", "merge"])
 def test_a_load_that_can_not_read_all_its_input_leaves_nothing(
-    place: Place, mode: str, is_small: bool
+    place: Place, mode: LoadModeName, is_small: bool
 ) -> None:
     if is_small:
         place.graph = opened(place.uri, replace(MANY_TASKS, max_lookup_bytes=10**9))
@@ -417,7 +419,8 @@ def test_a_branch_made_for_a_load_is_there_when_it_is_resumed(place: Place) -> N
     result = place.load(branch="draft", from_="main", resume=True)
     assert result.resumed_tasks
     assert result.total_entities == len(ROWS)
-    assert place.graph.snapshot("main").stored.dataset(place.graph.catalog.nodes[0]).row_count == 0
+    main = place.graph.snapshot("main").stored
+    assert main.dataset(main.catalog.nodes[0]).row_count == 0
 
 
 def test_a_task_that_ends_after_its_load_leaves_nothing(place: Place) -> None:
@@ -433,7 +436,7 @@ def test_of_two_copies_of_a_task_the_later_one_leaves_nothing(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job, task = whole_input(place)
-    place.graph._store.objects.put(RECORD, b"a load under way")
+    place.graph.engine.store.objects.put(RECORD, b"a load under way")
     first: list[Share] = []
 
     def overtaken(job: StageJob, pieces: Sequence[Piece]) -> Share:

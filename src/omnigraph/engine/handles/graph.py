@@ -16,15 +16,24 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.base.clock import Clock, SystemClock
+from omnigraph.base.choices import (
+    DurabilityName,
+    EntityKind,
+    ExportFormat,
+    LoadEngine,
+    LoadModeName,
+    OnError,
+    OutputMode,
+    SourceFormat,
+)
 from omnigraph.base.errors import ArgumentInvalid, ReadOnly
-from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.base.progress import Progress
-from omnigraph.check.sets.in_memory import SqlSession
 from omnigraph.engine.blob import Blob
-from omnigraph.engine.export import Target
-from omnigraph.engine.handles.at import At, Reader
+from omnigraph.engine.engine import Engine
+from omnigraph.engine.explanation import Explanation
+from omnigraph.engine.handles.at import At, moment_of
+from omnigraph.engine.handles.reads import Reads
 from omnigraph.engine.load.bad_rows import BadRows
 from omnigraph.engine.load.frames import readable, scratch_folders
 from omnigraph.engine.load.load import load, rehearse
@@ -32,7 +41,7 @@ from omnigraph.engine.load.preparation import Request
 from omnigraph.engine.load.stream import stream
 from omnigraph.engine.maintain import optimize
 from omnigraph.engine.merge import merge
-from omnigraph.engine.query import PlanCache
+from omnigraph.engine.requests import Moment, Read, Target
 from omnigraph.engine.results import (
     CommitInfo,
     ExportResult,
@@ -43,21 +52,15 @@ from omnigraph.engine.results import (
     OptimizeResult,
     QueryResult,
 )
+from omnigraph.engine.schema import Schema
 from omnigraph.engine.settings import Settings
 from omnigraph.engine.text import QUERY, SCHEMA, Text, as_source, named
-from omnigraph.engine.travel import Moment, commit_at
-from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.read.tables.cache import RuntimeCache
-from omnigraph.read.tables.disk import DiskCache
-from omnigraph.store.durability import Durability
-from omnigraph.store.graph_store import GraphStore
+from omnigraph.engine.travel import snapshot_for
 from omnigraph.store.statistics import Statistics
-from omnigraph.write.recover import recover_all
 from omnigraph.write.sidecar import drop_orphans
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.sources.mapping import GivenMapping
-    from omnigraph.pipeline.spark.session import Spark
     from omnigraph.pipeline.streaming import Stream
 
 __all__ = ["Graph"]
@@ -66,23 +69,9 @@ __all__ = ["Graph"]
 class Graph:
     """One graph. Make it with `Graph.init`, open it with `Graph.open`."""
 
-    def __init__(
-        self,
-        store: GraphStore,
-        *,
-        settings: Settings,
-        is_read_only: bool = False,
-        faults: Faults = NEVER,
-    ) -> None:
-        self._store = store
-        self._settings = settings
-        self._is_read_only = is_read_only
-        self._faults = faults
-        self._plans = PlanCache()
-        self._sql = SqlSession()
-        self._cache = RuntimeCache(disk=_disk_cache(store, settings))
-        self._reader = Reader(store, settings, self._plans, self._cache)
-        self._spark: Spark | None = None
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        """For this package's own use."""
 
     # Making, opening, closing --------------------------------------------------------------------
 
@@ -92,26 +81,23 @@ class Graph:
         uri: str | os.PathLike[str],
         schema: Text,
         *,
-        durability: str = "fsync",
+        durability: DurabilityName = "fsync",
+        settings: Settings | None = None,
         actor: str | None = None,
-        clock: Clock | None = None,
     ) -> "Graph":
-        """Make a graph in an empty place. `schema` is the text, or the path of a `.pg` file."""
-        # Who only reads does without the schema language; so below with mutations.
-        from omnigraph.lang.schema.check.check import compile_schema
+        """Make a graph in an empty place. `schema` is the text, or the path of a `.pg` file.
 
-        source = as_source(schema, SCHEMA)
-        settings = Settings.from_environment()
-        store = GraphStore.init(
+        `actor` makes the first commit, and acts in every later call that names nobody.
+        Without `settings` those of the environment hold.
+        """
+        engine = Engine.init(
             os.fspath(uri),
-            compile_schema(source),
-            source=source.text,
+            as_source(schema, SCHEMA),
+            durability=durability,
+            settings=settings,
             actor=actor,
-            clock=clock or SystemClock(),
-            durability=_durability(durability),
-            access=settings.bucket_access,
         )
-        return cls(store, settings=settings)
+        return cls(engine)
 
     @classmethod
     def open(
@@ -119,36 +105,29 @@ class Graph:
         uri: str | os.PathLike[str],
         *,
         read_only: bool = False,
-        durability: str = "fsync",
+        durability: DurabilityName = "fsync",
         settings: Settings | None = None,
-        clock: Clock | None = None,
-        faults: Faults = NEVER,
+        actor: str | None = None,
     ) -> "Graph":
         """Open a graph; unless `read_only`, finish or undo first what a crash left.
 
         A graph that was moved or copied is made at home in its new place first. Opened `read_only`
         before that, its main can be read and its other branches raise `GraphMoved`.
-        Without `settings` those of the environment hold.
+        `actor` acts in every call that names nobody. Without `settings` those of the environment
+        hold.
         """
-        settings = settings or Settings.from_environment()
-        store = GraphStore.open(
+        engine = Engine.open(
             os.fspath(uri),
-            clock=clock or SystemClock(),
-            durability=_durability(durability),
-            access=settings.bucket_access,
+            read_only=read_only,
+            durability=durability,
+            settings=settings,
+            actor=actor,
         )
-        if not read_only:
-            store.require_fences()
-            store.settle_in()
-            store.bring_up_to_date()
-            recover_all(store)
-        return cls(store, settings=settings, is_read_only=read_only, faults=faults)
+        return cls(engine)
 
     def close(self) -> None:
         """Stop the Spark session if this handle started it. The graph needs no closing."""
-        if self._spark is not None:
-            self._spark.close()
-            self._spark = None
+        self.engine.close()
 
     def __enter__(self) -> "Graph":
         return self
@@ -162,16 +141,11 @@ class Graph:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Graph {self.uri}{', read only' * self._is_read_only}>"
+        return f"<Graph {self.uri}{', read only' * self.engine.gate.is_read_only}>"
 
     @property
     def uri(self) -> str:
-        return str(self._store.root)
-
-    @property
-    def catalog(self) -> Catalog:
-        """The schema of main, as the languages see it."""
-        return self._store.snapshot(MAIN).catalog
+        return str(self.engine.store.root)
 
     # Data ----------------------------------------------------------------------------------------
 
@@ -179,18 +153,18 @@ class Graph:
         self,
         source: object,
         *,
-        mode: str,
+        mode: LoadModeName,
         branch: str = MAIN,
         from_: str | None = None,
         mapping: "GivenMapping" = None,
-        format: str | None = None,
-        on_error: str = "fail",
+        format: SourceFormat | None = None,
+        on_error: OnError = "fail",
         quarantine: str | os.PathLike[str] | None = None,
         max_errors: int | None = None,
         dry_run: bool = False,
         load_id: str | None = None,
         resume: bool = False,
-        engine: str | None = None,
+        engine: LoadEngine | None = None,
         actor: str | None = None,
         message: str | None = None,
         spark: Any = None,
@@ -224,15 +198,15 @@ class Graph:
             rule = "a Spark session was passed as well: leave out one of the two"
             raise ArgumentInvalid(argument="engine", value=engine, rule=rule)
         base = BranchName(from_) if from_ is not None else None
-        with scratch_folders(self._store) as new_folder:
+        with scratch_folders(self.engine.store) as new_folder:
             readable_source, session = readable(
-                self._store,
+                self.engine.store,
                 source,
                 branch=BranchName(branch),
                 from_=base,
                 mapping=mapping,
                 spark=spark,
-                start=self._session,
+                start=self.engine.spark.session,
                 new_folder=new_folder,
             )
             request = Request(
@@ -247,40 +221,40 @@ class Graph:
                 engine=self._load_engine(engine, session),
                 bad_rows=BadRows(on_error, quarantine, max_errors),
                 is_dry_run=dry_run,
-                access=self._settings.bucket_access,
-                limits=self._settings.load_limits,
+                access=self.engine.settings.bucket_access,
+                limits=self.engine.settings.load_limits,
                 new_folder=new_folder,
             )
             if dry_run:
                 return rehearse(
-                    self._store,
+                    self.engine.store,
                     request,
-                    start_spark=lambda: self._session(session),
+                    start_spark=lambda: self.engine.spark.session(session),
                     progress=progress,
                 )
             return load(
-                self._store,
+                self.engine.store,
                 request,
                 actor=actor,
                 message=message,
-                start_spark=lambda: self._session(session),
+                start_spark=lambda: self.engine.spark.session(session),
                 progress=progress,
-                faults=self._faults,
+                faults=self.engine.faults,
             )
 
     def stream(
         self,
         source: object,
         *,
-        mode: str,
+        mode: LoadModeName,
         checkpoint: str | os.PathLike[str],
         branch: str = MAIN,
         mapping: "GivenMapping" = None,
-        on_error: str = "fail",
+        on_error: OnError = "fail",
         quarantine: str | os.PathLike[str] | None = None,
         max_errors: int | None = None,
         trigger: Mapping[str, Any] | None = None,
-        output_mode: str = "append",
+        output_mode: OutputMode = "append",
         actor: str | None = None,
         message: str | None = None,
         on_batch: Callable[[LoadResult], None] | None = None,
@@ -295,7 +269,7 @@ class Graph:
         """
         self._check_writable()
         return stream(
-            self._store,
+            self.engine.store,
             source,
             self.load,
             mode=mode,
@@ -317,7 +291,7 @@ class Graph:
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = MAIN,
-        snapshot: Moment | At | CommitInfo | None = None,
+        snapshot: Moment | At | None = None,
         timeout_s: float | None = None,
         memory_bytes: int | None = None,
         cancel: threading.Event | None = None,
@@ -330,7 +304,7 @@ class Graph:
         It may take `memory_bytes` (a quarter of the machine's memory if left out) and `timeout_s`;
         past either it ends in `resource_limit`. Another thread ends it by setting `cancel`.
         """
-        return self._at(branch, snapshot).query(
+        return self._reads(branch, snapshot).query(
             source, name, params, timeout_s=timeout_s, memory_bytes=memory_bytes, cancel=cancel
         )
 
@@ -351,7 +325,7 @@ class Graph:
         self._check_writable()
         name, given = named(name, params)
         return mutate(
-            self._store,
+            self.engine.store,
             as_source(source, QUERY),
             name=name,
             given=given,
@@ -359,9 +333,9 @@ class Graph:
             actor=actor,
             message=message,
             if_commit=CommitId(if_commit) if if_commit is not None else None,
-            plans=self._plans,
-            sql=self._sql,
-            faults=self._faults,
+            plans=self.engine.plans,
+            sql=self.engine.sql,
+            faults=self.engine.faults,
         )
 
     def explain(
@@ -371,39 +345,40 @@ class Graph:
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = MAIN,
-        snapshot: Moment | At | CommitInfo | None = None,
+        snapshot: Moment | At | None = None,
         analyze: bool = False,
-    ) -> str:
-        """The plan of a query for this graph, a step a line, with the rows to expect of each.
+    ) -> Explanation:
+        """The plan of a query for this graph, step by step, with the rows to expect of each.
 
-        With `analyze` it is run, with `params`, and each line says what came of it in what time.
+        With `analyze` it is run, with `params`, and each step says what came of it in what time.
+        Printed, it is a table with a line for each step.
         """
-        return self._at(branch, snapshot).explain(source, name, params, analyze=analyze)
+        return self._reads(branch, snapshot).explain(source, name, params, analyze=analyze)
 
     def blob(
         self,
-        kind: str,
-        type_: str,
-        id_: str,
-        name: str,
+        kind: EntityKind,
+        type: str,
+        id: str,
+        prop: str,
         *,
         branch: str = MAIN,
-        snapshot: Moment | At | CommitInfo | None = None,
+        snapshot: Moment | At | None = None,
     ) -> Blob:
         """The bytes of a Blob property: `graph.blob("node", "Person", "ada", "photo").read()`.
 
         No byte is read before `read` asks for it. `kind` is node or edge.
         """
-        return self._at(branch, snapshot).blob(kind, type_, id_, name)
+        return self._reads(branch, snapshot).blob(kind, type, id, prop)
 
     def export(
         self,
         target: Target,
         *,
         types: Iterable[str] | None = None,
-        format: str = "jsonl",
+        format: ExportFormat = "jsonl",
         branch: str = MAIN,
-        snapshot: Moment | At | CommitInfo | None = None,
+        snapshot: Moment | At | None = None,
         overwrite: bool = False,
     ) -> ExportResult:
         """Write a branch, or a moment of it, for others; a load of it gives an equal graph.
@@ -412,28 +387,32 @@ class Graph:
         stream of bytes. A file is there whole or not at all. `types` names the types to write; all
         if left out.
         """
-        return self._at(branch, snapshot).export(
+        return self._reads(branch, snapshot).export(
             target, types=types, format=format, overwrite=overwrite
         )
+
+    def schema(self, branch: str = MAIN, *, snapshot: Moment | At | None = None) -> Schema:
+        """The schema: its text, and its types as the languages see them."""
+        return self._reads(branch, snapshot).schema()
 
     # History -------------------------------------------------------------------------------------
 
     def branches(self) -> list[str]:
         """The names of all branches, main first."""
-        branches = self._store.branches.list()
-        self._store.state(branches[0])  # main is listed even where the graph is gone
+        branches = self.engine.store.branches.list()
+        self.engine.store.state(branches[0])  # main is listed even where the graph is gone
         return [branch.name for branch in branches]
 
     def branch_create(self, name: str, from_: str = MAIN) -> None:
         """Make a branch at the head of another: instant, whatever the size of the graph."""
         self._check_writable()
-        self._store.create_branch(BranchName(name), from_=BranchName(from_))
+        self.engine.store.create_branch(BranchName(name), from_=BranchName(from_))
 
     def branch_delete(self, name: str) -> None:
         """Remove a branch that no other was made from: gone at once, whole."""
         self._check_writable()
-        self._store.delete_branch(BranchName(name))
-        drop_orphans(self._store)
+        self.engine.store.delete_branch(BranchName(name))
+        drop_orphans(self.engine.store)
 
     def branch_merge(
         self, source: str, into: str = MAIN, *, actor: str | None = None
@@ -441,97 +420,67 @@ class Graph:
         """Bring what `source` changed into `into`, as one commit."""
         self._check_writable()
         return merge(
-            self._store,
+            self.engine.store,
             source=BranchName(source),
             target=BranchName(into),
             actor=actor,
-            faults=self._faults,
+            faults=self.engine.faults,
         )
 
     def commits(self, branch: str = MAIN, *, limit: int | None = None) -> list[CommitInfo]:
         """The commits of a branch, newest first."""
-        return [CommitInfo.of(c) for c in self._store.commits(BranchName(branch), limit=limit)]
+        return [
+            CommitInfo.of(c) for c in self.engine.store.commits(BranchName(branch), limit=limit)
+        ]
 
-    def commit(self, id_: CommitId | str) -> CommitInfo:
+    def commit(self, id: CommitId | str) -> CommitInfo:
         """One commit, of whichever branch."""
-        return CommitInfo.of(self._store.commit(CommitId(id_)))
+        return CommitInfo.of(self.engine.store.commit(CommitId(id)))
 
     def snapshot(self, branch: str = MAIN) -> At:
         """The head of a branch, held still: `graph.snapshot().query(…)`."""
-        return At(self._store.snapshot(BranchName(branch)), self._reader)
+        return At(self.engine, self.engine.store.snapshot(BranchName(branch)))
 
-    def at(self, moment: Moment | At | CommitInfo, branch: str = MAIN) -> At:
+    def at(self, moment: Moment | At, branch: str = MAIN) -> At:
         """The past, held still: `graph.at("2026-03-01").query(…)`.
 
         `moment` is a commit or its id, a manifest version (`graph_manifest_version` of a commit),
         or a time: the last commit of the branch at or before it counts. Text is an id or a time in
         ISO 8601.
         """
-        if isinstance(moment, At):
-            if moment.reader is self._reader:
-                return moment
-            moment = moment.graph_commit_id
-        elif isinstance(moment, CommitInfo):
-            moment = moment.graph_commit_id
-        commit = commit_at(self._store, moment, BranchName(branch))
-        return At(self._store.snapshot_at(commit), self._reader)
+        request = Read(branch=BranchName(branch), moment=moment_of(self.engine, moment))
+        return At(self.engine, snapshot_for(self.engine.store, request))
 
     # Upkeep --------------------------------------------------------------------------------------
 
     def optimize(self, branch: str = MAIN, *, actor: str | None = None) -> OptimizeResult:
         """Compact the branch's tables and bring their indexes up to date. No answer changes."""
         self._check_writable()
-        return optimize(self._store, branch=BranchName(branch), actor=actor, faults=self._faults)
+        return optimize(
+            self.engine.store, branch=BranchName(branch), actor=actor, faults=self.engine.faults
+        )
 
-    def stats(self, branch: str = MAIN) -> Statistics:
+    def stats(self, branch: str = MAIN, *, snapshot: Moment | At | None = None) -> Statistics:
         """Rows, files and index coverage of every table, without reading a row."""
-        return self.snapshot(branch).stats()
+        return self._reads(branch, snapshot).stats()
 
-    def indexes(self, branch: str = MAIN) -> list[IndexInfo]:
-        return self.snapshot(branch).indexes()
+    def indexes(
+        self, branch: str = MAIN, *, snapshot: Moment | At | None = None
+    ) -> list[IndexInfo]:
+        """Every index, and how many rows of its table it answers for."""
+        return self._reads(branch, snapshot).indexes()
 
     # Inside --------------------------------------------------------------------------------------
 
-    def _at(self, branch: str, moment: Moment | At | CommitInfo | None) -> At:
-        return self.snapshot(branch) if moment is None else self.at(moment, branch)
+    def _reads(self, branch: str, snapshot: Moment | At | None) -> Reads:
+        return Reads(self.engine, BranchName(branch), moment_of(self.engine, snapshot))
 
-    def _load_engine(self, engine: str | None, session: Any) -> str:
+    def _load_engine(self, engine: LoadEngine | None, session: Any) -> str:
         # Whoever passes a session means it to be used.
         if session is not None and engine in (None, "auto"):
             return "spark"
-        return self._settings.load_engine if engine is None else engine
-
-    def _session(self, given: Any) -> "Spark":
-        from omnigraph.pipeline.spark.session import Spark, SparkSettings
-
-        if given is not None:
-            return given if isinstance(given, Spark) else Spark.adopt(given)
-        if self._spark is None:
-            self._spark = Spark.open(
-                SparkSettings(
-                    master=self._settings.spark_master,
-                    remote=self._settings.spark_remote,
-                    log=self._settings.spark_log,
-                    options=self._settings.spark_options,
-                )
-            )
-        return self._spark
+        return self.engine.settings.load_engine if engine is None else engine
 
     def _check_writable(self) -> None:
-        if self._is_read_only:
+        if self.engine.gate.is_read_only:
             raise ReadOnly(self.uri)
-
-
-def _disk_cache(store: GraphStore, settings: Settings) -> DiskCache | None:
-    if settings.cache_directory is None:
-        return None
-    return DiskCache(settings.cache_directory / store.graph_id)
-
-
-def _durability(name: str) -> Durability:
-    try:
-        return Durability(name)
-    except ValueError:
-        raise ArgumentInvalid(
-            argument="durability", value=name, rule="it is fsync or relaxed"
-        ) from None

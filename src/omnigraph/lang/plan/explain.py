@@ -5,7 +5,8 @@ Blocks are indented under the operator that asks them.
 
 import datetime
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from omnigraph.base.types import Scalar, Value
 from omnigraph.lang.plan.ir import (
@@ -62,7 +63,14 @@ from omnigraph.lang.plan.ir import (
     ValueJoin,
 )
 
-__all__ = ["describe", "explain", "show_expression", "show_predicate"]
+__all__ = [
+    "PlanLine",
+    "describe",
+    "explain",
+    "plan_lines",
+    "show_expression",
+    "show_predicate",
+]
 
 INDENT = "    "
 
@@ -70,17 +78,36 @@ INDENT = "    "
 MOST_SHOWN = 4
 
 
-def explain(query: CompiledQuery, notes: Mapping[int, str] | None = None) -> str:
-    """The plan, and beside an operator what `notes` says of it, by the operator's identity."""
+@dataclass(frozen=True, slots=True)
+class PlanLine:
+    """One line of a plan. `op` is None where the line is no operator, as `or` between blocks."""
+
+    depth: int
+    text: str
+    op: Op | None
+
+    @property
+    def indented(self) -> str:
+        return INDENT * self.depth + self.text
+
+
+def explain(query: CompiledQuery) -> str:
+    """The plan as text."""
+    return "\n".join(line.indented for line in plan_lines(query))
+
+
+def plan_lines(query: CompiledQuery) -> tuple[PlanLine, ...]:
+    """The plan line by line, for readers that say more about an operator than its text."""
     match query:
         case ReadQuery(plan=plan):
-            lines = list(_lines(plan))
-            width = max((len(text) for text, _ in lines), default=0)
-            beside = [(notes or {}).get(id(op), "") for _, op in lines]
-            pairs = zip(lines, beside, strict=True)
-            return "\n".join(f"{t:{width}}  {note}" if note else t for (t, _), note in pairs)
+            return tuple(_plan_line(text, op) for text, op in _lines(plan))
         case MutationQuery(statements=statements):
-            return "\n".join(_statement(s) for s in statements)
+            return tuple(PlanLine(0, _statement(s), None) for s in statements)
+
+
+def _plan_line(indented: str, op: Op | None) -> PlanLine:
+    text = indented.lstrip(" ")
+    return PlanLine((len(indented) - len(text)) // len(INDENT), text, op)
 
 
 def describe(op: Op) -> str:

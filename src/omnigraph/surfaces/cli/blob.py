@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from omnigraph.base.choices import EntityKind
 from omnigraph.base.words import amount
 from omnigraph.surfaces.cli.options import (
     JsonOption,
@@ -22,7 +23,7 @@ from omnigraph.surfaces.wire import blob_json
 if TYPE_CHECKING:
     from omnigraph.engine.blob import Blob
 
-KindArgument = Annotated[str, typer.Argument(help="node or edge.")]
+KindArgument = Annotated[EntityKind, typer.Argument(help="node or edge.")]
 TypeArgument = Annotated[str, typer.Argument(help="The type.")]
 IdArgument = Annotated[str, typer.Argument(help="The id of the entity.")]
 PropertyArgument = Annotated[str, typer.Argument(help="The Blob property.")]

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from omnigraph.base.choices import LoadEngine, LoadModeName, OnError, SourceFormat
 from omnigraph.base.ids import MAIN, CommitId
 from omnigraph.base.words import amount
 from omnigraph.surfaces.cli.load_report import say_loaded
@@ -80,7 +81,7 @@ def load(
             "- is standard input.",
         ),
     ],
-    mode: Annotated[str, typer.Option("--mode", help="append, merge or overwrite.")],
+    mode: Annotated[LoadModeName, typer.Option("--mode", help="append, merge or overwrite.")],
     branch: BranchOption = MAIN,
     from_: Annotated[
         str | None, typer.Option("--from", help="Make the branch from this one first.")
@@ -94,14 +95,14 @@ def load(
         typer.Option("--resume", help="Go on with the load of this name, whose process died."),
     ] = None,
     format_: Annotated[
-        str | None,
+        SourceFormat | None,
         typer.Option("--format", help="What the files are: jsonl, csv or parquet."),
     ] = None,
     mapping: Annotated[
         str | None, typer.Option("--mapping", help="A YAML file: which columns feed what.")
     ] = None,
     on_error: Annotated[
-        str,
+        OnError,
         typer.Option(
             "--on-error", help="fail, or quarantine: load the good rows, set the bad ones aside."
         ),
@@ -117,7 +118,7 @@ def load(
         bool, typer.Option("--dry-run", help="Check everything, publish nothing.")
     ] = False,
     engine: Annotated[
-        str | None,
+        LoadEngine | None,
         typer.Option(
             "--engine",
             help="auto, spark, or local: here, without Java. OMNIGRAPH_LOAD_ENGINE is the default.",

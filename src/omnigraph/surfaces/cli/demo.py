@@ -61,7 +61,8 @@ class _Tour:
 
         self._say("A schema becomes an empty graph", "init --schema schema.pg packages.omni")
         with Graph.init(self._folder / "packages.omni", self._folder / "schema.pg") as graph:
-            _note(f"{len(graph.catalog.nodes)} node types, {len(graph.catalog.edges)} edge types")
+            catalog = graph.schema().catalog
+            _note(f"{len(catalog.nodes)} node types, {len(catalog.edges)} edge types")
             self._load(graph)
             self._load_with_bad_rows(graph)
             self._ask(graph)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from omnigraph.base.choices import ExportFormat
 from omnigraph.base.words import amount
 from omnigraph.surfaces.cli.options import (
     JsonOption,
@@ -34,7 +35,7 @@ def export(
     types: Annotated[
         list[str] | None, typer.Option("--type", help="Only this type; repeatable.")
     ] = None,
-    style: Annotated[str, typer.Option("--format", help="jsonl or parquet.")] = "jsonl",
+    style: Annotated[ExportFormat, typer.Option("--format", help="jsonl or parquet.")] = "jsonl",
     branch: ReadBranchOption = None,
     snapshot: SnapshotOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,

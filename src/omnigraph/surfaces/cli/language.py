@@ -4,16 +4,17 @@ They read files and, where asked, a graph's schema; none of them changes a graph
 """
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from omnigraph.base.errors import ArgumentInvalid, Diagnostic
+from omnigraph.base.choices import DiagramFormat
+from omnigraph.base.errors import Diagnostic
 from omnigraph.base.ids import MAIN
 from omnigraph.base.span import SourceText
 from omnigraph.base.words import amount
+from omnigraph.engine import language
 from omnigraph.engine.text import QUERY, SCHEMA, read_source
 from omnigraph.surfaces.cli.options import (
     ExpressionOption,
@@ -26,6 +27,7 @@ from omnigraph.surfaces.cli.options import (
     query_source,
 )
 from omnigraph.surfaces.cli.output import print_json, print_table, print_text, say
+from omnigraph.surfaces.wire import explanation_json
 
 if TYPE_CHECKING:
     from omnigraph.lang.schema.catalog import Catalog
@@ -36,6 +38,8 @@ SchemaFileOption = Annotated[
 OptionalStoreOption = Annotated[
     str | None, typer.Option("--store", "--uri", help="A graph whose schema to use.")
 ]
+
+ONE_SCHEMA = "give a schema file or a graph with --store"
 
 
 def register(app: typer.Typer) -> None:
@@ -60,14 +64,10 @@ def lint(
 
     Example: omnigraph lint --schema people.pg people.gq
     """
-    from omnigraph.lang.query.lint.lint import LintReport, lint_source
-    from omnigraph.lang.schema.check.lint import lint_schema
-
     catalog = _catalog(schema, store)
-    reports = [lint_source(read_source(file, QUERY), catalog) for file in files]
+    reports = language.lint([read_source(file, QUERY) for file in files], catalog)
     if schema is not None:
-        source = read_source(schema, SCHEMA)
-        reports.insert(0, LintReport(source, lint_schema(source), ()))
+        reports.insert(0, language.lint_schema(read_source(schema, SCHEMA)))
     errors = sum(not d.is_warning for report in reports for d in report.all_findings)
     if as_json:
         print_json({"files": [report.to_json() for report in reports]})
@@ -121,22 +121,20 @@ def explain(
 
     Example: omnigraph explain friends_of --query people.gq --schema people.pg
     """
-    from omnigraph.lang.plan.compile import compile_query
-    from omnigraph.lang.plan.explain import explain as plan_text
-
     source, given = query_source(file, expression), parameters(params, params_file)
-    query = compile_query(source, _catalog(schema, store, branch=branch), name)
     if store is not None:
+        if schema is not None:
+            raise typer.BadParameter(ONE_SCHEMA)
         graph = open_graph(store, read_only=True)
         plan = graph.explain(source, name, given, branch=branch, analyze=analyze)
     elif analyze or given:
         raise typer.BadParameter("a query runs on a graph: name it with --store")
     else:
-        plan = plan_text(query)
+        plan = language.explain_text(source, _catalog(schema, store), name)
     if as_json:
-        print_json({"query_name": query.name, "plan": plan})
+        print_json(explanation_json(plan))
     else:
-        print_text(plan)
+        print_text(str(plan))
 
 
 def schema_plan(
@@ -152,13 +150,11 @@ def schema_plan(
 
     Example: omnigraph schema plan old.pg new.pg
     """
-    from omnigraph.lang.schema.check.check import compile_schema
-    from omnigraph.lang.schema.migrate.plan import plan_migration
-    from omnigraph.lang.schema.migrate.steps import Facts
-
-    before = compile_schema(read_source(accepted, SCHEMA))
-    after = compile_schema(read_source(desired, SCHEMA), before)
-    plan = plan_migration(before, after, Facts(), allow_data_loss=allow_data_loss)
+    plan = language.plan_schema(
+        read_source(accepted, SCHEMA),
+        read_source(desired, SCHEMA),
+        allow_data_loss=allow_data_loss,
+    )
     if as_json:
         print_json({**plan.to_json(), "applied": False})
         raise typer.Exit(0 if plan.is_supported else 1)
@@ -175,18 +171,11 @@ def schema_plan(
     raise typer.Exit(0 if plan.is_supported else 1)
 
 
-class DiagramFormat(StrEnum):
-    MERMAID = "mermaid"
-    SVG = "svg"
-
-
 def schema_diagram(
     schema: Annotated[Path | None, typer.Argument(help="A .pg schema.", metavar="FILE")] = None,
     *,
     store: OptionalStoreOption = None,
-    style: Annotated[
-        DiagramFormat, typer.Option("--format", help="mermaid or svg.")
-    ] = DiagramFormat.MERMAID,
+    style: Annotated[DiagramFormat, typer.Option("--format", help="mermaid or svg.")] = "mermaid",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A file, instead of standard output.")
     ] = None,
@@ -195,15 +184,7 @@ def schema_diagram(
 
     Example: omnigraph schema diagram people.pg --format svg -o people.svg
     """
-    catalog = _catalog(schema, store)
-    if style is DiagramFormat.SVG:
-        from omnigraph.lang.schema.picture.drawing import schema_svg
-
-        picture = schema_svg(catalog)
-    else:
-        from omnigraph.lang.schema.picture.diagram import schema_mermaid
-
-        picture = schema_mermaid(catalog)
+    picture = language.draw(_catalog(schema, store), style)
     if output is None:
         sys.stdout.write(picture)
     else:
@@ -211,31 +192,19 @@ def schema_diagram(
         say(f"wrote {output}")
 
 
-def _catalog(schema: Path | None, store: str | None, *, branch: str = MAIN) -> "Catalog":
+def _catalog(schema: Path | None, store: str | None) -> "Catalog":
     """The catalog of exactly one of a `.pg` file and a graph."""
     if (schema is None) == (store is None):
-        raise typer.BadParameter("give a schema file or a graph with --store")
+        raise typer.BadParameter(ONE_SCHEMA)
     if schema is not None:
-        from omnigraph.lang.schema.check.check import compile_schema
-
-        return compile_schema(read_source(schema, SCHEMA))
+        return language.catalog_of(read_source(schema, SCHEMA))
     assert store is not None
-    return open_graph(store, read_only=True).snapshot(branch).catalog
+    return open_graph(store, read_only=True).schema().catalog
 
 
 def _would_change(file: Path, *, is_dry: bool) -> bool:
-    if file.suffix == SCHEMA:
-        from omnigraph.lang.schema.text.format import format_schema
-
-        source = read_source(file, SCHEMA)
-        formatted = format_schema(source)
-    elif file.suffix == QUERY:
-        from omnigraph.lang.query.text.format import format_source
-
-        source = read_source(file, QUERY)
-        formatted = format_source(source)
-    else:
-        raise ArgumentInvalid(argument="file", value=str(file), rule="fmt takes .pg and .gq files")
+    source = read_source(file, language.language_of(file.name))
+    formatted = language.format_text(source)
     if formatted == source.text:
         return False
     if not is_dry:

@@ -1,0 +1,48 @@
+"""Arguments that are one of a few words: the words, for type checkers and for the check at run
+time.
+
+Each alias is written here and nowhere else, so that Python, the command line and HTTP offer the
+same words.
+"""
+
+from typing import Any, Literal, get_args
+
+from omnigraph.base.errors import ArgumentInvalid
+
+__all__ = [
+    "DiagramFormat",
+    "DurabilityName",
+    "EntityKind",
+    "ExportFormat",
+    "LoadEngine",
+    "LoadModeName",
+    "OnError",
+    "OutputMode",
+    "SourceFormat",
+    "check_choice",
+    "words_of",
+]
+
+LoadModeName = Literal["append", "merge", "overwrite"]
+OnError = Literal["fail", "quarantine"]
+LoadEngine = Literal["auto", "spark", "local"]
+SourceFormat = Literal["jsonl", "csv", "parquet"]
+ExportFormat = Literal["jsonl", "parquet"]
+DurabilityName = Literal["fsync", "relaxed"]
+OutputMode = Literal["append", "complete", "update"]
+DiagramFormat = Literal["mermaid", "svg"]
+EntityKind = Literal["node", "edge"]
+
+
+def words_of(choices: Any) -> tuple[str, ...]:
+    """The words of an alias."""
+    words: tuple[str, ...] = get_args(choices)
+    return words
+
+
+def check_choice(argument: str, value: object, choices: Any) -> None:
+    """Refuse a value that is not one of the words of an alias, and say which there are."""
+    words = words_of(choices)
+    if value not in words:
+        listed = f"{', '.join(words[:-1])} or {words[-1]}"
+        raise ArgumentInvalid(argument=argument, value=str(value), rule=f"it is {listed}")

@@ -1,0 +1,129 @@
+"""`Engine`: everything that a use case needs beside its request, wired once when a graph is opened.
+
+    engine = Engine.open("people.omni")
+    ask(engine, Ask.of("query n() { … }"))
+
+`Graph.init` and `Graph.open` make it for callers. Tests make it themselves where they hold the
+clock still or let a write die: `Graph(Engine.open(uri, clock=…, faults=…))`.
+"""
+
+from dataclasses import dataclass
+
+from omnigraph.base.choices import DurabilityName, check_choice
+from omnigraph.base.clock import Clock, SystemClock
+from omnigraph.base.failpoints import NEVER, Faults
+from omnigraph.base.span import SourceText
+from omnigraph.check.sets.in_memory import SqlSession
+from omnigraph.engine.gate import Gate
+from omnigraph.engine.plans import PlanCache
+from omnigraph.engine.settings import Settings
+from omnigraph.engine.spark import SparkOnDemand
+from omnigraph.read.tables.cache import RuntimeCache
+from omnigraph.read.tables.disk import DiskCache
+from omnigraph.store.durability import Durability
+from omnigraph.store.graph_store import GraphStore
+from omnigraph.write.recover import recover_all
+
+__all__ = ["Engine"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Engine:
+    store: GraphStore
+    settings: Settings
+    plans: PlanCache
+    cache: RuntimeCache
+    sql: SqlSession
+    spark: SparkOnDemand
+    gate: Gate
+    faults: Faults
+    actor: str | None
+    """Who acts where a call does not say it."""
+
+    @classmethod
+    def over(
+        cls,
+        store: GraphStore,
+        settings: Settings,
+        *,
+        is_read_only: bool = False,
+        actor: str | None = None,
+        faults: Faults = NEVER,
+    ) -> "Engine":
+        """An engine over a store that is open, with caches that hold nothing yet."""
+        directory = settings.cache_directory
+        disk = DiskCache(directory / store.graph_id) if directory is not None else None
+        return cls(
+            store=store,
+            settings=settings,
+            plans=PlanCache(),
+            cache=RuntimeCache(disk=disk),
+            sql=SqlSession(),
+            spark=SparkOnDemand(settings),
+            gate=Gate(str(store.root), is_read_only=is_read_only),
+            faults=faults,
+            actor=actor,
+        )
+
+    @classmethod
+    def init(
+        cls,
+        uri: str,
+        schema: SourceText,
+        *,
+        durability: DurabilityName = "fsync",
+        settings: Settings | None = None,
+        actor: str | None = None,
+        clock: Clock | None = None,
+        faults: Faults = NEVER,
+    ) -> "Engine":
+        """Make a graph in an empty place."""
+        # Reading alone does without the schema language.
+        from omnigraph.lang.schema.check.check import compile_schema
+
+        settings = settings or Settings.from_environment()
+        store = GraphStore.init(
+            uri,
+            compile_schema(schema),
+            source=schema.text,
+            actor=actor,
+            clock=clock or SystemClock(),
+            durability=_durability(durability),
+            access=settings.bucket_access,
+        )
+        return cls.over(store, settings, actor=actor, faults=faults)
+
+    @classmethod
+    def open(
+        cls,
+        uri: str,
+        *,
+        read_only: bool = False,
+        durability: DurabilityName = "fsync",
+        settings: Settings | None = None,
+        actor: str | None = None,
+        clock: Clock | None = None,
+        faults: Faults = NEVER,
+    ) -> "Engine":
+        """Open a graph; unless `read_only`, finish or undo first what a crash left."""
+        settings = settings or Settings.from_environment()
+        store = GraphStore.open(
+            uri,
+            clock=clock or SystemClock(),
+            durability=_durability(durability),
+            access=settings.bucket_access,
+        )
+        if not read_only:
+            store.require_fences()
+            store.settle_in()
+            store.bring_up_to_date()
+            recover_all(store)
+        return cls.over(store, settings, is_read_only=read_only, actor=actor, faults=faults)
+
+    def close(self) -> None:
+        self.spark.close()
+
+
+def _durability(name: DurabilityName) -> Durability:
+    check_choice("durability", name, DurabilityName)
+    return Durability(name)

@@ -1,0 +1,102 @@
+"""`Explanation`: the plan of a query as a value, step by step. Printed, it is a table of lines."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from omnigraph.base.ids import CommitId
+from omnigraph.base.words import amount
+from omnigraph.lang.plan.explain import PlanLine, plan_lines
+from omnigraph.lang.plan.ir import CompiledQuery
+from omnigraph.read.profile import Measured
+
+__all__ = ["Explanation", "PlanStep", "explanation_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """One line of a plan: an operator, or a statement of a mutation."""
+
+    depth: int
+    """How many operators the step stands under; those above ask it."""
+    operator: str
+    text: str
+    """The whole line, operator included."""
+    rows_expected: float | None = None
+    """A guess from the sizes of the tables; None where there is none."""
+    rows: int | None = None
+    """Rows that came, if the query was run; so are the three below."""
+    rows_of_pattern: int | None = None
+    """More than `rows` where equal rows were counted instead of made."""
+    bytes: int | None = None
+    ms: float | None = None
+    """Milliseconds, without the steps below."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation:
+    """A plan. `graph_commit_id` is None where it was made for a schema, without a graph."""
+
+    query_name: str
+    graph_commit_id: CommitId | None
+    is_analyzed: bool
+    """The query was run: the steps say how many rows came in what time."""
+    steps: tuple[PlanStep, ...]
+
+    def __str__(self) -> str:
+        lines = ["    " * step.depth + step.text for step in self.steps]
+        width = max((len(line) for line in lines), default=0)
+        notes = [self._note(step) for step in self.steps]
+        pairs = zip(lines, notes, strict=True)
+        return "\n".join(f"{line:{width}}  {note}" if note else line for line, note in pairs)
+
+    def __repr__(self) -> str:
+        return f"<Explanation of {self.query_name}: {amount(len(self.steps), 'step')}>"
+
+    def _note(self, step: PlanStep) -> str:
+        if step.rows is None:
+            has_guess = step.rows_expected is not None and not self.is_analyzed
+            return f"~{_short(step.rows_expected or 0.0)} rows" if has_guess else ""
+        is_counted = step.rows_of_pattern != step.rows
+        paths = f" for {step.rows_of_pattern:,}" if is_counted else ""
+        size = f"{_short(step.bytes) if step.bytes else '0':>6}B"
+        found = f"{step.ms:9.3f} ms  {size}  {step.rows:,} rows{paths}"
+        return f"~{_short(step.rows_expected or 0.0):>6} rows  {found}"
+
+
+def explanation_of(
+    query: CompiledQuery,
+    commit: CommitId | None = None,
+    *,
+    expected: Mapping[int, float] | None = None,
+    measured: Mapping[int, Measured] | None = None,
+) -> Explanation:
+    """The plan, with the rows to expect and what was measured, by the identity of operators."""
+    steps = tuple(_step(line, expected or {}, measured or {}) for line in plan_lines(query))
+    return Explanation(query.name, commit, is_analyzed=measured is not None, steps=steps)
+
+
+def _step(
+    line: PlanLine, expected: Mapping[int, float], measured: Mapping[int, Measured]
+) -> PlanStep:
+    operator = line.text.split(maxsplit=1)[0]
+    guess, found = expected.get(id(line.op)), measured.get(id(line.op))
+    if found is None:
+        return PlanStep(line.depth, operator, line.text, guess)
+    return PlanStep(
+        line.depth,
+        operator,
+        line.text,
+        guess,
+        rows=found.rows,
+        rows_of_pattern=found.stands_for,
+        bytes=found.nbytes,
+        ms=found.seconds * 1000,
+    )
+
+
+def _short(number: float) -> str:
+    """Guesses have no more than two digits that mean anything."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= size:
+            return f"{number / size:{'.2g' if number < 100 * size else '.0f'}}{unit}"
+    return f"{number:.0f}" if number >= 1 else "<1"

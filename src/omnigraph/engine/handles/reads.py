@@ -1,0 +1,104 @@
+"""`Reads`: the questions that every handle answers, each of one place: a branch or a moment of it.
+
+A method builds its request and calls the use case; it does nothing else.
+"""
+
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from omnigraph.base.choices import EntityKind, ExportFormat
+from omnigraph.base.ids import BranchName
+from omnigraph.engine.blob import Blob, find_blob
+from omnigraph.engine.engine import Engine
+from omnigraph.engine.explanation import Explanation
+from omnigraph.engine.export import export
+from omnigraph.engine.query import ask, explain
+from omnigraph.engine.requests import (
+    Ask,
+    BlobRead,
+    Explain,
+    Export,
+    Moment,
+    SchemaRead,
+    StatsRead,
+    Target,
+)
+from omnigraph.engine.results import ExportResult, IndexInfo, QueryResult
+from omnigraph.engine.schema import Schema, schema
+from omnigraph.engine.stats import indexes, stats
+from omnigraph.engine.text import Text
+from omnigraph.store.snapshot import Snapshot
+from omnigraph.store.statistics import Statistics
+
+__all__ = ["Reads"]
+
+
+class Reads:
+    """Reads of one branch: at its head, or at a moment."""
+
+    def __init__(
+        self, engine: Engine, branch: BranchName, moment: Moment | Snapshot | None = None
+    ) -> None:
+        self.engine = engine
+        """For this package's own use."""
+        self._branch = branch
+        self._moment = moment
+
+    def query(
+        self,
+        source: Text,
+        name: str | Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout_s: float | None = None,
+        memory_bytes: int | None = None,
+        cancel: threading.Event | None = None,
+    ) -> QueryResult:
+        """Run one read query of `source`; see `Graph.query`."""
+        limits = {"timeout_s": timeout_s, "memory_bytes": memory_bytes, "cancel": cancel}
+        return ask(self.engine, Ask.of(source, name, params, **limits, **self._place()))
+
+    def explain(
+        self,
+        source: Text,
+        name: str | Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        analyze: bool = False,
+    ) -> Explanation:
+        """The plan of a query; see `Graph.explain`."""
+        request = Explain.of(source, name, params, analyze=analyze, **self._place())
+        return explain(self.engine, request)
+
+    def blob(self, kind: EntityKind, type: str, id: str, prop: str) -> Blob:
+        """The bytes of a Blob property; see `Graph.blob`."""
+        request = BlobRead(kind=kind, type_name=type, entity_id=id, property=prop, **self._place())
+        return find_blob(self.engine, request)
+
+    def export(
+        self,
+        target: Target,
+        *,
+        types: Iterable[str] | None = None,
+        format: ExportFormat = "jsonl",
+        overwrite: bool = False,
+    ) -> ExportResult:
+        """Write the graph for others; see `Graph.export`."""
+        request = Export.of(target, types, format=format, overwrite=overwrite, **self._place())
+        return export(self.engine, request)
+
+    def schema(self) -> Schema:
+        """The schema: its text, and its types as the languages see them."""
+        return schema(self.engine, SchemaRead(**self._place()))
+
+    def stats(self) -> Statistics:
+        """Rows, files and index coverage of every table, without reading a row."""
+        return stats(self.engine, StatsRead(**self._place()))
+
+    def indexes(self) -> list[IndexInfo]:
+        """Every index, and how many rows of its table it answers for."""
+        return indexes(self.engine, StatsRead(**self._place()))
+
+    def _place(self) -> dict[str, Any]:
+        return {"branch": self._branch, "moment": self._moment, "actor": self.engine.actor}

@@ -1,0 +1,105 @@
+"""The languages by themselves: check, format, plan and draw texts. No graph is needed or changed.
+
+Every door calls these, so that a finding reads the same on the command line, over HTTP and in an
+editor. Each function imports its part of the languages when it is called: start-up stays quick.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from omnigraph.base.choices import DiagramFormat
+from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.span import SourceText
+from omnigraph.engine.text import QUERY, SCHEMA
+
+if TYPE_CHECKING:
+    from omnigraph.engine.explanation import Explanation
+    from omnigraph.lang.query.lint.lint import LintReport
+    from omnigraph.lang.schema.catalog import Catalog
+    from omnigraph.lang.schema.migrate.steps import MigrationPlan
+
+__all__ = [
+    "catalog_of",
+    "draw",
+    "explain_text",
+    "format_text",
+    "language_of",
+    "lint",
+    "lint_schema",
+    "plan_schema",
+]
+
+
+def catalog_of(schema: SourceText) -> "Catalog":
+    """The types that a schema declares; raises all its mistakes at once."""
+    from omnigraph.lang.schema.check.check import compile_schema
+
+    return compile_schema(schema)
+
+
+def lint(sources: Iterable[SourceText], catalog: "Catalog") -> list["LintReport"]:
+    """What is wrong, or probably a mistake, in texts of queries."""
+    from omnigraph.lang.query.lint.lint import lint_source
+
+    return [lint_source(source, catalog) for source in sources]
+
+
+def lint_schema(schema: SourceText) -> "LintReport":
+    """What is probably a mistake in a schema."""
+    from omnigraph.lang.query.lint.lint import LintReport
+    from omnigraph.lang.schema.check import lint
+
+    return LintReport(schema, lint.lint_schema(schema), ())
+
+
+def format_text(source: SourceText) -> str:
+    """A schema or queries in the canonical form, comments kept; the name's ending says which."""
+    if language_of(source.name) == SCHEMA:
+        from omnigraph.lang.schema.text.format import format_schema
+
+        return format_schema(source)
+    from omnigraph.lang.query.text.format import format_source
+
+    return format_source(source)
+
+
+def language_of(file: str) -> str:
+    """The language that the ending of a file's name says."""
+    for language in (SCHEMA, QUERY):
+        if file.endswith(language):
+            return language
+    raise ArgumentInvalid(argument="file", value=file, rule="fmt takes .pg and .gq files")
+
+
+def plan_schema(
+    accepted: SourceText, desired: SourceText, *, allow_data_loss: bool = False
+) -> "MigrationPlan":
+    """The steps from one schema to another, as if every type had rows."""
+    from omnigraph.lang.schema.check.check import compile_schema
+    from omnigraph.lang.schema.migrate.plan import plan_migration
+    from omnigraph.lang.schema.migrate.steps import Facts
+
+    before = compile_schema(accepted)
+    after = compile_schema(desired, before)
+    return plan_migration(before, after, Facts(), allow_data_loss=allow_data_loss)
+
+
+def draw(catalog: "Catalog", style: DiagramFormat) -> str:
+    """A schema as a picture: Mermaid text, or SVG."""
+    match style:
+        case "mermaid":
+            from omnigraph.lang.schema.picture.diagram import schema_mermaid
+
+            return schema_mermaid(catalog)
+        case "svg":
+            from omnigraph.lang.schema.picture.drawing import schema_svg
+
+            return schema_svg(catalog)
+
+
+def explain_text(source: SourceText, catalog: "Catalog", name: str | None = None) -> "Explanation":
+    """The plan of a query as it is written; a graph may run it in another order."""
+    from omnigraph.engine.explanation import explanation_of
+    from omnigraph.lang.plan.compile import compile_query
+
+    return explanation_of(compile_query(source, catalog, name))

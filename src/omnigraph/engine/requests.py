@@ -1,0 +1,126 @@
+"""Requests: what a caller wants, as one frozen value. Every door builds them, every use case takes
+one.
+
+A request is checked where it is made, as far as it can be without the graph: texts are read, and
+words are among those that there are.
+"""
+
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, ClassVar, Self
+
+from omnigraph.base.choices import EntityKind, ExportFormat, check_choice
+from omnigraph.base.ids import MAIN, BranchName, CommitId
+from omnigraph.base.span import SourceText
+from omnigraph.engine.gate import Action
+from omnigraph.engine.results import CommitInfo
+from omnigraph.engine.text import QUERY, Text, as_source, named
+from omnigraph.pipeline.export.files import Sink
+from omnigraph.store.snapshot import Snapshot
+
+__all__ = [
+    "Ask",
+    "BlobRead",
+    "Explain",
+    "Export",
+    "Moment",
+    "Read",
+    "SchemaRead",
+    "StatsRead",
+    "Target",
+]
+
+Moment = CommitId | str | int | date | CommitInfo
+"""A commit or its id, a manifest version, or a time; text is an id or a time in ISO 8601."""
+
+Target = str | os.PathLike[str] | Sink
+"""A path, or anything with a `write` that takes bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """What every read says: of which branch, at which moment, and for whom."""
+
+    action: ClassVar[Action] = Action.READ
+
+    branch: BranchName = MAIN
+    moment: Moment | Snapshot | None = None
+    """None is the head of the branch; a snapshot was held before and is read as it is."""
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfQuery(Read):
+    source: SourceText
+    name: str | None = None
+    """Which query of the source; None where it holds one."""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        source: Text,
+        name: str | Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> Self:
+        """The request as a caller says it: a path for a text, parameters in the name's place."""
+        name, params = named(name, params)
+        return cls(source=as_source(source, QUERY), name=name, params=params, **more)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask(_OfQuery):
+    timeout_s: float | None = None
+    memory_bytes: int | None = None
+    """None: what the settings say."""
+    cancel: threading.Event | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explain(_OfQuery):
+    analyze: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlobRead(Read):
+    kind: EntityKind
+    type_name: str
+    entity_id: str
+    property: str
+
+    def __post_init__(self) -> None:
+        check_choice("kind", self.kind, EntityKind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export(Read):
+    action: ClassVar[Action] = Action.EXPORT
+
+    target: Target
+    types: frozenset[str] | None = None
+    """None: all of them."""
+    format: ExportFormat = "jsonl"
+    overwrite: bool = False
+
+    @classmethod
+    def of(cls, target: Target, types: Iterable[str] | None = None, **more: Any) -> Self:
+        """The request as a caller says it: one type may stand for a list of one."""
+        wanted = [types] if isinstance(types, str) else types
+        return cls(target=target, types=None if wanted is None else frozenset(wanted), **more)
+
+    def __post_init__(self) -> None:
+        check_choice("format", self.format, ExportFormat)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaRead(Read):
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatsRead(Read):
+    """Sizes of tables, and what their indexes cover."""

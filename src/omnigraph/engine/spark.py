@@ -1,0 +1,41 @@
+"""The Spark session of an engine: started when it is first needed, stopped with the handle."""
+
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.engine.settings import Settings
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.spark.session import Spark
+
+__all__ = ["SparkOnDemand"]
+
+
+class SparkOnDemand:
+    """Nothing of Spark is imported before a session is asked for."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._own: Spark | None = None
+
+    def session(self, given: Any = None) -> "Spark":
+        """The caller's own session if one is given, else the one session of this engine."""
+        from omnigraph.pipeline.spark.session import Spark, SparkSettings
+
+        if given is not None:
+            return given if isinstance(given, Spark) else Spark.adopt(given)
+        if self._own is None:
+            self._own = Spark.open(
+                SparkSettings(
+                    master=self._settings.spark_master,
+                    remote=self._settings.spark_remote,
+                    log=self._settings.spark_log,
+                    options=self._settings.spark_options,
+                )
+            )
+        return self._own
+
+    def close(self) -> None:
+        """Stop the session that was started here; a session that was given goes on."""
+        if self._own is not None:
+            self._own.close()
+            self._own = None
