@@ -147,7 +147,7 @@ def test_to_open_a_graph_where_it_was_left_takes_one_small_read_more(tmp_path: P
     put(store, changes(people=people(ada=1)))
     for number in range(3):
         store.create_branch(BranchName(f"side{number}"))
-        assert cost(tmp_path, lambda store: store.settle_in()) == {"get": 1}
+        assert cost(tmp_path, lambda store: store.bring_here()) == {"get": 1}
 
 
 def test_making_a_branch_costs_the_same_for_a_graph_of_any_size(tmp_path: Path) -> None:

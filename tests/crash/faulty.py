@@ -10,7 +10,7 @@ from omnigraph.store.graph_store import FENCE_TIMEOUT_S, GraphStore
 from omnigraph.store.lease import LEASE_S
 from omnigraph.store.objects import Objects
 from omnigraph.store.storage import Storage
-from omnigraph.store.upgrade import LADDER, Ladder
+from omnigraph.store.upgrade import UPGRADES, Upgrades
 from tests.buckets import location_of
 
 
@@ -20,7 +20,7 @@ def store_of(
     objects: Objects | None = None,
     datasets: Datasets | None = None,
     clock: Clock | None = None,
-    ladder: Ladder = LADDER,
+    upgrades: Upgrades = UPGRADES,
     lease_s: float = LEASE_S,
     fence_timeout_s: float = FENCE_TIMEOUT_S,
 ) -> GraphStore:
@@ -33,4 +33,4 @@ def store_of(
         lease_s=lease_s,
     )
     storage = replace(usual, objects=objects or usual.objects, datasets=datasets or usual.datasets)
-    return GraphStore(storage, clock=clock, ladder=ladder, fence_timeout_s=fence_timeout_s)
+    return GraphStore(storage, clock=clock, upgrades=upgrades, fence_timeout_s=fence_timeout_s)

@@ -61,7 +61,7 @@ def die_moving_in(place: str, steps: int) -> None:
     """To be run in a process of its own, and be killed in it."""
     life = Life(steps, is_after=True, end=lambda: os.kill(os.getpid(), signal.SIGKILL))
     with mortal(life):
-        open_store(place).settle_in()
+        open_store(place).bring_here()
 
 
 def forked(place: str) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def test_moving_in_dead_at_any_step_and_begun_again_comes_to_the_same_end(
         here = copied(source, f"{place}/{steps}")
         try:
             with mortal(Life(steps, is_after=is_after)):
-                open_store(here).settle_in()
+                open_store(here).bring_here()
             was_killed = False
         except Crash:
             was_killed = True
@@ -113,7 +113,7 @@ def test_moving_in_dead_at_any_step_and_begun_again_comes_to_the_same_end(
         store = open_store(here)
         assert contents(store) == expected[MAIN]
         let_leases_end(store)
-        store.settle_in()
+        store.bring_here()
         assert held(store) == expected
         assert store.datasets.bring_forks_here() == 0
         assert store._recorded_address() == here
@@ -136,7 +136,7 @@ def test_a_process_killed_while_it_moves_in_leaves_the_rest_to_the_next(
     assert_whole(here, source)
     store = open_store(here)
     assert store._recorded_address() is None
-    store.settle_in()
+    store.bring_here()
     assert held(store) == expected
     put(store, changes(people=people(zoe=1)), branch=SUB)
     assert held(open_store(source)) == expected
@@ -172,7 +172,7 @@ def settle_elsewhere(there: str, here: str, scenario: str, point: Failpoint) -> 
         expected.write(expected.graph(there), CrashAt(point))
     store = open_store(moved(there, here))
     let_leases_end(store)
-    store.settle_in()
+    store.bring_here()
     recover_all(store)
     assert_settled(store, expected, point)
     assert_writable(store, expected.branch)

@@ -98,7 +98,7 @@ WAYS: dict[Callable[[str], GraphStore], tuple[object, RecoveryAction]] = {
 
 def copied(store: GraphStore, place: str) -> None:
     """The same graph, at home in another place."""
-    open_store(places.copied(str(store.root), place)).settle_in()
+    open_store(places.copied(str(store.root), place)).bring_here()
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ class World:
             file.path
             for entity in self.snapshot.catalog.entities
             for version in range(1, self.snapshot.tables[entity.table_key].ref.version + 1)
-            for piece in self._version(entity, version).pieces
+            for piece in self._version(entity, version).fragments
             for file in piece.files
         }
         tables = [Path(file) for file in self.files() if {"nodes", "edges"} & {*Path(file).parts}]

@@ -138,7 +138,7 @@ def test_a_clean_up_does_not_touch_a_dataset_with_a_fork_that_an_alias_made(
     with pytest.raises(GraphMoved):
         put(store, changes(people=people(ann=1)))
     again = open_store(tmp_path / "g")
-    again.settle_in()
+    again.bring_here()
     clean_up(again)
     assert again.datasets.open(fork).row_count == 2
 
@@ -147,7 +147,7 @@ def test_of_two_aliases_only_the_one_that_opened_last_writes(tmp_path: Path) -> 
     first = make_store(tmp_path / "g")
     expected = forked(first)
     second = alias_of(tmp_path / "g", tmp_path / "alias")
-    second.settle_in()
+    second.bring_here()
     assert contents(second, WORK) == expected
     put(second, changes(people=people(eve=4)), branch=WORK)
     for branch in (MAIN, WORK):
@@ -157,7 +157,7 @@ def test_of_two_aliases_only_the_one_that_opened_last_writes(tmp_path: Path) -> 
     with pytest.raises(GraphMoved):
         first.create_branch(BranchName("new"))
     again = open_store(tmp_path / "g")
-    again.settle_in()
+    again.bring_here()
     put(again, changes(people=people(eve=6)), branch=WORK)
     assert contents(again, WORK)[0] == {"ada": 1, "bob": 2, "eve": 6}
     with pytest.raises(GraphMoved):
@@ -175,8 +175,8 @@ def test_a_graph_is_brought_here_only_when_no_writer_is_inside(tmp_path: Path) -
     )
     for name in (BRANCH_NAMES, MAIN, store.branches.resolve(WORK).incarnation):
         with store.fences.hold(name, timeout_s=0), pytest.raises(BranchBusy):
-            hasty.settle_in()
-    hasty.settle_in()
+            hasty.bring_here()
+    hasty.bring_here()
     contents(hasty, WORK)
 
 
@@ -197,9 +197,9 @@ def test_a_moved_graph_that_can_not_be_written_says_so(tmp_path: Path) -> None:
     expected = forked(make_store(tmp_path / "g"))
     copied(str(tmp_path / "g"), str(tmp_path / "copy"))
     with pytest.raises(GraphMoved, match="Read-only file system"):
-        unwritable(tmp_path / "copy").settle_in()
+        unwritable(tmp_path / "copy").bring_here()
     store = open_store(tmp_path / "copy")
-    store.settle_in()
+    store.bring_here()
     assert contents(store, WORK) == expected
 
 
@@ -207,7 +207,7 @@ def test_a_graph_without_a_record_that_can_not_be_written_is_read(tmp_path: Path
     expected = forked(make_store(tmp_path / "g"))
     (tmp_path / "g" / ADDRESS).unlink()
     store = unwritable(tmp_path / "g")
-    store.settle_in()
+    store.bring_here()
     assert contents(store, WORK) == expected
 
 
@@ -216,7 +216,7 @@ def test_a_record_that_can_not_be_read_is_no_record(tmp_path: Path, record: byte
     expected = forked(make_store(tmp_path / "g"))
     (tmp_path / "g" / ADDRESS).write_bytes(record)
     store = open_store(tmp_path / "g")
-    store.settle_in()
+    store.bring_here()
     assert contents(store, WORK) == expected
     put(store, changes(people=people(eve=4)), branch=WORK)
 
@@ -230,7 +230,7 @@ def test_many_who_open_a_moved_graph_at_once_find_it_whole(tmp_path: Path) -> No
     def open_to_write(_: int) -> object:
         start.wait()
         store = open_store(tmp_path / "moved")
-        store.settle_in()
+        store.bring_here()
         return contents(store, WORK)
 
     def open_to_read(_: int) -> object:

@@ -211,7 +211,7 @@ def test_notes_tell_whose_transaction_made_each_version(datasets: Datasets) -> N
     staged = datasets.stage(ref, Append(datasets.stage_rows(ref, people(ada=1))), {})
     landed = datasets.land(staged)
     datasets.land(datasets.stage(landed, Restore(ref.version), {}))
-    first, second = datasets.notes_after(ref)
+    first, second = datasets.origins_after(ref)
     assert (first.version, first.uuid, first.restores) == (2, staged.uuid, None)
     assert (second.version, second.restores) == (3, 1)
 
@@ -283,14 +283,14 @@ def test_version_numbers_compare_where_one_version_was_made_from_the_other(
 def test_a_fragment_is_known_by_its_files_on_whatever_line_it_is_read(datasets: Datasets) -> None:
     source = create(datasets, people(ada=1, bob=2, cid=3))
     fork = datasets.fork(source, "work.01")
-    (here,), (there,) = (datasets.open(ref).pieces for ref in (source, fork))
+    (here,), (there,) = (datasets.open(ref).fragments for ref in (source, fork))
     assert here == there
     none = table_schema(PERSON).empty_table()
     gone = [
         edit(datasets, source, none, gone=["ada"]),
         edit(datasets, fork, none, gone=["bob"]),
     ]
-    one, other = (datasets.open(ref).pieces[0] for ref in gone)
+    one, other = (datasets.open(ref).fragments[0] for ref in gone)
     # As many rows are left, of the same file: other ones.
     assert (one.files, one.rows) == (other.files, other.rows) == (here.files, 2)
     assert one.deletions != other.deletions

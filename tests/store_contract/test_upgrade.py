@@ -14,7 +14,7 @@ from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import MANIFEST
 from omnigraph.store.transactions import SetMetadata, Update
-from omnigraph.store.upgrade import STAMP, Ladder
+from omnigraph.store.upgrade import STAMP, Upgrades
 from tests.buckets import location_of
 from tests.crash.faulty import store_of
 from tests.store_contract.builders import (
@@ -52,12 +52,12 @@ def die_in_between(datasets: Datasets, branch: str | None) -> None:
     raise Crash("before the stamp")
 
 
-NEXT = Ladder((note_layout,))
+NEXT = Upgrades((note_layout,))
 
 
 def newer(place: Path) -> GraphStore:
     """The graph in the hands of the next omnigraph."""
-    return store_of(place, ladder=NEXT)
+    return store_of(place, upgrades=NEXT)
 
 
 def stamp(store: GraphStore, branch: str | None = None) -> bytes | None:
@@ -104,7 +104,7 @@ def test_opening_to_write_walks_main_forward_once(place: Path) -> None:
 
 
 def test_a_step_that_was_cut_off_is_made_again(place: Path) -> None:
-    cut_off = store_of(place, ladder=Ladder((die_in_between,)))
+    cut_off = store_of(place, upgrades=Upgrades((die_in_between,)))
     with pytest.raises(Crash):
         put(cut_off, changes(people=people(ada=2)))
     assert contents(open_store(place))[0] == {"ada": 1}

@@ -13,7 +13,7 @@ from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.read.changes.diff import changes_between
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.commits import CommitKind
-from omnigraph.store.datasets import SEGMENTS_PER_INDEX, WRITTEN_AT, Dataset, Datasets
+from omnigraph.store.datasets import MAX_INDEX_SEGMENTS, WRITTEN_AT, Dataset, Datasets
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
@@ -168,7 +168,7 @@ def test_what_is_written_later_is_covered_by_a_further_segment_until_there_are_t
     datasets: Datasets,
 ) -> None:
     ref = index(datasets, scattered(datasets, count=1))
-    for number in range(2 * SEGMENTS_PER_INDEX):
+    for number in range(2 * MAX_INDEX_SEGMENTS):
         rows = people(**{f"late{number}": number})
         update, _ = staged_edit(datasets, ref, rows)
         ref = datasets.land(datasets.stage(ref, update, {}))
@@ -177,7 +177,7 @@ def test_what_is_written_later_is_covered_by_a_further_segment_until_there_are_t
         ref = index(datasets, ref)
         assert datasets.open(ref).indexed_rows["id"] == datasets.open(ref).row_count
         segments = len(datasets.open(ref)._indexes()["id_btree"].segments)
-        assert segments <= SEGMENTS_PER_INDEX
+        assert segments <= MAX_INDEX_SEGMENTS
     assert datasets.stage_indexes(ref, ["id", "age"]) is None
 
 

@@ -115,7 +115,7 @@ class Engine:
         )
         if not read_only:
             store.require_fences()
-            store.settle_in()
+            store.bring_here()
             store.bring_up_to_date()
             recover_all(store)
         return cls.over(store, settings, is_read_only=read_only, actor=actor, faults=faults)

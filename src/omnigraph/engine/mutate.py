@@ -45,7 +45,7 @@ from omnigraph.read.where.where import Where
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
-from omnigraph.store.datasets import PLACE, ROW_ID
+from omnigraph.store.datasets import ROW_ID, ROW_LOCATOR
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import CommitNote, OnConflict, TableEdit, Target, Work, Writer
@@ -306,7 +306,7 @@ class MutationStaging:
             written = written.filter(differing(written, committed))
         changes = TableChanges(upserts=written, deletes=deletes)
         # Deletes are of rows that were found.
-        found = pa.concat_tables([t.select(PLACE) for t in self._found[entity.table_key]])
+        found = pa.concat_tables([t.select(ROW_LOCATOR) for t in self._found[entity.table_key]])
         there = _only(found, changes.ids)
         # Two statements may have found one row.
         _, first = np.unique(there[ROW_ID].to_numpy(), return_index=True)

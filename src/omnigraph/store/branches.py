@@ -37,8 +37,8 @@ INCARNATION = re.compile(rf"[{CROCKFORD}]{{{ULID_LETTERS}}}(-[0-9]+)?")
 # The longest file named after a branch (Lance's, while it writes the reference of a table's fork)
 # adds two ULIDs, a fencing number and a mark of its own, and writes a slash as %252F: within 255
 # bytes.
-LONGEST_NAME = 90
-LONGEST_FILE_NAME = 145
+MAX_NAME_CHARACTERS = 90
+MAX_FILE_NAME_BYTES = 145
 BYTES_PER_SLASH = len("%252F")
 
 
@@ -153,9 +153,9 @@ def _broken_rule(name: object) -> str | None:
     if not isinstance(name, str):
         return "it is text"
     segments = name.split("/")
-    if len(name) > LONGEST_NAME:
-        return f"at most {LONGEST_NAME} characters"
-    if len(name) + (BYTES_PER_SLASH - 1) * name.count("/") > LONGEST_FILE_NAME:
+    if len(name) > MAX_NAME_CHARACTERS:
+        return f"at most {MAX_NAME_CHARACTERS} characters"
+    if len(name) + (BYTES_PER_SLASH - 1) * name.count("/") > MAX_FILE_NAME_BYTES:
         return "it has too many slashes for its length"
     if not all(SEGMENT.fullmatch(segment) for segment in segments):
         return "letters, digits, '_', '-' and '.', in segments separated by single slashes"

@@ -45,7 +45,7 @@ from omnigraph.store.schemas import Schemas
 from omnigraph.store.snapshot import Snapshot, tables_at
 from omnigraph.store.storage import Storage
 from omnigraph.store.transactions import DatasetRef
-from omnigraph.store.upgrade import LADDER, Ladder
+from omnigraph.store.upgrade import UPGRADES, Upgrades
 from omnigraph.store.waiting import Queues, Turn
 
 __all__ = ["FencedBranch", "GraphStore"]
@@ -54,8 +54,8 @@ __all__ = ["FencedBranch", "GraphStore"]
 FENCE_TIMEOUT_S = 60.0
 
 # Parsed commits are kept for the next look at a history, and open tables for the next question.
-LIMIT_COMMITS = 16_384
-LIMIT_HEADS = 64
+MAX_KEPT_COMMITS = 16_384
+MAX_KEPT_SNAPSHOTS = 64
 
 # The fence over the names of branches. No branch can be called so.
 BRANCH_NAMES = "__branches"
@@ -85,21 +85,23 @@ class GraphStore:
         *,
         clock: Clock,
         fence_timeout_s: float = FENCE_TIMEOUT_S,
-        ladder: Ladder = LADDER,
+        upgrades: Upgrades = UPGRADES,
     ) -> None:
         self.root = storage.root
         self.objects = storage.objects
         self.datasets = storage.datasets
         self.clock = clock
-        self.manifest = Manifest(self.datasets, ladder)
+        self.manifest = Manifest(self.datasets, upgrades)
         self.branches = Branches(self.datasets, clock)
         self.schemas = Schemas(self.objects)
         self.audit = RecoveryAudit(self.datasets)
         self.fences = storage.fences
         self._queues = Queues()
         self._fence_timeout_s = fence_timeout_s
-        self._commits: Recent[CommitId, Commit] = Recent(LIMIT_COMMITS)
-        self._snapshots: Recent[BranchName, tuple[ManifestState, Snapshot]] = Recent(LIMIT_HEADS)
+        self._commits: Recent[CommitId, Commit] = Recent(MAX_KEPT_COMMITS)
+        self._snapshots: Recent[BranchName, tuple[ManifestState, Snapshot]] = Recent(
+            MAX_KEPT_SNAPSHOTS
+        )
 
     # Making and opening --------------------------------------------------------------------------
 
@@ -130,7 +132,7 @@ class GraphStore:
         except BaseException:
             storage.give_up(mark, is_new=is_new)
             raise
-        storage.settle(durability)
+        storage.sync_name(durability)
         return store
 
     @classmethod
@@ -160,7 +162,7 @@ class GraphStore:
         """Raise `StoreUnfit` where two writers could not be kept apart: ask before writing."""
         self.fences.require()
 
-    def settle_in(self) -> None:
+    def bring_here(self) -> None:
         """Bring the branches of a graph that was moved or copied to where it lies now.
 
         Ask before anything else that writes: a clean-up or a recovery at a new address could take
@@ -376,14 +378,14 @@ class GraphStore:
         if name == MAIN:
             raise ArgumentInvalid(argument="branch", value=name, rule="main can't be deleted")
         # The names' fence too, or one could be made from it meanwhile.
-        with self._fence_over_names(), self.fence(name) as held:
-            if only_if_unwritten and self._commit(held.state.recent[-1]).branch == name:
+        with self._fence_over_names(), self.fence(name) as fenced:
+            if only_if_unwritten and self._commit(fenced.state.recent[-1]).branch == name:
                 return False
-            paths = {entry.ref.path for entry in held.state.tables.values()}
-            self.branches.delete(held.branch)
-        self._forget(held.branch)
+            paths = {entry.ref.path for entry in fenced.state.tables.values()}
+            self.branches.delete(fenced.branch)
+        self._forget(fenced.branch)
         for path in sorted(paths):
-            self._reclaim_forks(path, held.branch)
+            self._reclaim_forks(path, fenced.branch)
         return True
 
     def _forget(self, branch: Branch) -> None:
@@ -420,8 +422,11 @@ class GraphStore:
         `turn` is the caller's own for the branch, if it has waited for one before.
         """
         if turn is None:
-            with self.turn(name, timeout_s=timeout_s) as turn, self.fence(name, turn=turn) as held:
-                yield held
+            with (
+                self.turn(name, timeout_s=timeout_s) as turn,
+                self.fence(name, turn=turn) as fenced,
+            ):
+                yield fenced
             return
         is_held = False
         while not is_held:

@@ -33,7 +33,7 @@ from omnigraph.store.datasets import (
 )
 from omnigraph.store.layout import MANIFEST
 from omnigraph.store.transactions import DatasetRef, Update
-from omnigraph.store.upgrade import LADDER, Ladder
+from omnigraph.store.upgrade import UPGRADES, Upgrades
 
 __all__ = [
     "CommitRow",
@@ -56,7 +56,7 @@ TRUSTED_NS = KEEP_VERSIONS_S * 10**9 // 2
 CLOCK_TICK_NS = 20_000_000
 
 # Branches whose newest state is kept: for the others it is read again.
-LIMIT_BRANCHES = 256
+MAX_KEPT_BRANCHES = 256
 
 COLUMNS = pa.schema(
     [
@@ -128,11 +128,11 @@ class ManifestMoved(Exception):
 class Manifest:
     """The manifest's branches, with what was last seen of each kept warm."""
 
-    def __init__(self, datasets: Datasets, ladder: Ladder = LADDER) -> None:
+    def __init__(self, datasets: Datasets, upgrades: Upgrades = UPGRADES) -> None:
         self._datasets = datasets
-        self._ladder = ladder
-        self._warm: Recent[str | None, _Warm] = Recent(LIMIT_BRANCHES)
-        self._cold: Recent[str | None, dict[int, tuple[CommitRow, ...]]] = Recent(LIMIT_BRANCHES)
+        self._upgrades = upgrades
+        self._warm: Recent[str | None, _Warm] = Recent(MAX_KEPT_BRANCHES)
+        self._cold: Recent[str | None, dict[int, tuple[CommitRow, ...]]] = Recent(MAX_KEPT_BRANCHES)
 
     @staticmethod
     def create(
@@ -140,20 +140,20 @@ class Manifest:
         name: BranchName,
         tables: Mapping[TableKey, TableEntry],
         commit: CommitRow,
-        ladder: Ladder = LADDER,
+        upgrades: Upgrades = UPGRADES,
     ) -> None:
-        schema = ladder.stamped(COLUMNS)
+        schema = upgrades.stamped(COLUMNS)
         datasets.create(
             MANIFEST, schema, _hot_rows(name, tables, [commit], fencing=0, version=1).cast(schema)
         )
 
     def newest(self, branch: str | None) -> ManifestState:
         """The branch's state now. Costs one look at a directory while nothing has changed."""
-        # Look first, read second: a publish in between makes the sighting too old, not the state.
-        sighting = _Sighting.of(self._datasets, branch)
+        # Look first, read second: a publish in between makes the stamp too old, not the state.
+        stamp = _FreshnessStamp.of(self._datasets, branch)
         warm = self._warm.get(branch)
-        if warm is not None and self._is_still_newest(warm, now=sighting):
-            self._warm.put(branch, replace(warm, seen=sighting))
+        if warm is not None and self._is_still_newest(warm, now=stamp):
+            self._warm.put(branch, replace(warm, seen=stamp))
             return warm.state
         if warm is None and branch is not None:
             self.newest(None)  # of main a handle may know enough to see that all was replaced
@@ -162,10 +162,10 @@ class Manifest:
         state = self._project(dataset)
         if warm is not None:
             state = self._descended(warm.state, state, dataset)
-        self._warm.put(branch, _Warm(state, sighting, sighting, fingerprint))
+        self._warm.put(branch, _Warm(state, stamp, stamp, fingerprint))
         return state
 
-    def _is_still_newest(self, warm: "_Warm", *, now: "_Sighting") -> bool:
+    def _is_still_newest(self, warm: "_Warm", *, now: "_FreshnessStamp") -> bool:
         if warm.seen.rules_out_change_until(now):
             return True
         # A version that came after it was read is too young to have been removed again.
@@ -256,7 +256,7 @@ class Manifest:
             wanted, version=landed.version, hot=newest, cold=tuple(known), strays=()
         )
         # Kept without a proof of freshness: someone may have published since.
-        published_now = _Sighting.now(folder=None)
+        published_now = _FreshnessStamp.now(folder=None)
         fingerprint = self._datasets.fingerprint(landed)
         self._warm.put(state.branch, _Warm(published, published_now, published_now, fingerprint))
         return published
@@ -265,12 +265,12 @@ class Manifest:
         """Walk the layout of the newest state forward. The caller holds the branch's fence."""
         if not state.is_behind:
             return state
-        self._ladder.climb(self._datasets, state.branch)
+        self._upgrades.apply(self._datasets, state.branch)
         return self.newest(state.branch)
 
     def _project(self, dataset: Dataset) -> ManifestState:
         """What a version says, by the rows of its hot fragment."""
-        is_behind = self._ladder.is_behind(dataset)
+        is_behind = self._upgrades.is_behind(dataset)
         try:
             *cold, hot = sorted(dataset.fragment_ids)
             rows = _read(dataset, hot)
@@ -282,7 +282,7 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sighting:
+class _FreshnessStamp:
     """How the folder of versions looked, if it can be seen, and when we looked."""
 
     folder: FolderState | None
@@ -291,19 +291,19 @@ class _Sighting:
     at_monotonic_ns: int
 
     @classmethod
-    def of(cls, datasets: Datasets, branch: str | None) -> "_Sighting":
+    def of(cls, datasets: Datasets, branch: str | None) -> "_FreshnessStamp":
         return cls.now(datasets.look_at_versions(MANIFEST, branch))
 
     @classmethod
-    def now(cls, folder: FolderState | None) -> "_Sighting":
+    def now(cls, folder: FolderState | None) -> "_FreshnessStamp":
         return cls(folder, time.time_ns(), time.monotonic_ns())
 
-    def rules_out_change_until(self, later: "_Sighting") -> bool:
+    def rules_out_change_until(self, later: "_FreshnessStamp") -> bool:
         if self.folder is None or self.folder != later.folder:
             return False
         return self.at_ns - self.folder.changed_ns > CLOCK_TICK_NS
 
-    def is_recent(self, now: "_Sighting") -> bool:
+    def is_recent(self, now: "_FreshnessStamp") -> bool:
         """Whether little time has passed since, by two clocks that err in different ways.
 
         The machine's time can be set back. The other clock stands still while a machine sleeps.
@@ -317,9 +317,9 @@ class _Warm:
     """What was last seen of a branch's manifest."""
 
     state: ManifestState
-    seen: _Sighting
+    seen: _FreshnessStamp
     """When it was last known to be the newest."""
-    read: _Sighting
+    read: _FreshnessStamp
     """When it was read or published."""
     fingerprint: str | None
     """Of its version's file; None in a bucket."""

@@ -100,7 +100,7 @@ class Storage:
             self.objects.forget_folder(place)
             self.objects.delete(place)
 
-    def settle(self, durability: Durability) -> None:
+    def sync_name(self, durability: Durability) -> None:
         """Make the name of a new root survive a power cut."""
         match self.root:
             case DiskLocation(path=path):

@@ -18,7 +18,7 @@ from omnigraph.store.datasets import Dataset, Datasets, LandingRefused
 from omnigraph.store.layout import MANIFEST
 from omnigraph.store.transactions import SetMetadata
 
-__all__ = ["LADDER", "Ladder", "Step"]
+__all__ = ["UPGRADES", "Step", "Upgrades"]
 
 STAMP = "omnigraph:internal_schema_version"
 FIRST_VERSION = 1
@@ -28,7 +28,7 @@ Step = Callable[[Datasets, str | None], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Ladder:
+class Upgrades:
     steps: tuple[Step, ...] = ()
     """The first leads from version 1 to version 2."""
 
@@ -47,7 +47,7 @@ class Ladder:
             raise SchemaVersionUnsupported(found=found, supported=self.newest)
         return found < self.newest
 
-    def climb(self, datasets: Datasets, branch: str | None) -> None:
+    def apply(self, datasets: Datasets, branch: str | None) -> None:
         """Walk a branch's manifest forward. The caller holds the branch's fence."""
         while self.is_behind(manifest := datasets.open_newest(MANIFEST, branch)):
             reached = _version(manifest) + 1
@@ -61,7 +61,7 @@ class Ladder:
                 raise _failed(f"it moved meanwhile: {refusal.reason}") from refusal
 
 
-LADDER = Ladder()
+UPGRADES = Upgrades()
 """What this omnigraph knows: version 1, the first."""
 
 

@@ -22,7 +22,7 @@ __all__ = ["Queues", "Turn", "this_process", "tries"]
 # A writer that has waited for so many pauses asks twice as often as one that has just come, and
 # one that has waited far longer asks at most so many times as often.
 PAUSES_TO_TWICE = 20
-MOST_OFTEN = 10
+MAX_TIMES_AS_OFTEN = 10
 
 
 def this_process() -> str:
@@ -42,7 +42,7 @@ def tries(timeout_s: float, *, pause_s: float) -> Iterator[None]:
         waited_s = time.monotonic() - began_s
         if waited_s >= timeout_s:
             return
-        how_often = min(1 + waited_s / (PAUSES_TO_TWICE * pause_s), MOST_OFTEN)
+        how_often = min(1 + waited_s / (PAUSES_TO_TWICE * pause_s), MAX_TIMES_AS_OFTEN)
         sleep_s = random.uniform(0.5, 1.5) * pause_s / how_often
         time.sleep(min(sleep_s, timeout_s - waited_s))
 

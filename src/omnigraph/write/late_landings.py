@@ -7,7 +7,7 @@ whoever holds the fence restores: a `Restore` lands over anything, also over a c
 """
 
 from omnigraph.base.errors import RecoveryRequired, StorageFailed
-from omnigraph.store.datasets import LandingRefused, VersionNote
+from omnigraph.store.datasets import LandingRefused, VersionOrigin
 from omnigraph.store.graph_store import FencedBranch, GraphStore
 from omnigraph.store.transactions import DatasetRef, Restore
 
@@ -26,7 +26,7 @@ def trace(held: FencedBranch, operation_id: str, table_key: str) -> dict[str, st
     }
 
 
-def is_stray(store: GraphStore, held: FencedBranch, note: VersionNote) -> bool:
+def is_stray(store: GraphStore, held: FencedBranch, note: VersionOrigin) -> bool:
     """Whether a version was made by a writer that can't publish it any more."""
     if note.operation_id is None:
         return False
@@ -46,8 +46,8 @@ def newest_like(
     ):
         return ref
     newest = store.datasets.newest_version(ref.path, ref.branch)
-    since: list[VersionNote] = []
-    for note in store.datasets.notes_after(ref):
+    since: list[VersionOrigin] = []
+    for note in store.datasets.origins_after(ref):
         since = [] if note.restores == ref.version else [*since, note]
     if newest < ref.version or not all(is_stray(store, held, note) for note in since):
         # To go on would build on rows that no commit names, and publish them with ours.
@@ -69,7 +69,7 @@ def restored(
     Whatever was staged before it can land no more.
     """
     for _ in range(TRIES):
-        notes = store.datasets.notes_after(since)
+        notes = store.datasets.origins_after(since)
         if notes and notes[-1].restores == ref.version:
             return DatasetRef(since.path, since.branch, notes[-1].version)
         newest = DatasetRef(since.path, since.branch, notes[-1].version if notes else since.version)

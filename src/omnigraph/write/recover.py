@@ -35,7 +35,7 @@ from omnigraph.base.errors import BranchBusy, BranchMissing, FenceLost, HeadMove
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.store.audit import RecoveryAction, RecoveryRecord
 from omnigraph.store.commits import Commit, CommitKind, TableChange
-from omnigraph.store.datasets import LandingRefused, VersionNote
+from omnigraph.store.datasets import LandingRefused, VersionOrigin
 from omnigraph.store.graph_store import FencedBranch, GraphStore
 from omnigraph.store.layout import MANIFEST
 from omnigraph.store.manifest import ManifestState
@@ -147,9 +147,9 @@ class _Finder:
         base = table.transaction.base
         if self.store.datasets.newest_version(base.path, base.branch) < base.version:
             return Outcome.INVARIANT_VIOLATION
-        return self._classify(self.store.datasets.notes_after(base), table)
+        return self._classify(self.store.datasets.origins_after(base), table)
 
-    def _classify(self, notes: Sequence[VersionNote], table: SidecarTable) -> Outcome:
+    def _classify(self, notes: Sequence[VersionOrigin], table: SidecarTable) -> Outcome:
         """What the versions after the one it was staged on tell about a transaction."""
         match list(notes):
             case []:
@@ -166,7 +166,7 @@ class _Finder:
             case _:
                 return Outcome.UNEXPECTED_MULTISTEP
 
-    def _is_explained(self, note: VersionNote, table: SidecarTable) -> bool:
+    def _is_explained(self, note: VersionOrigin, table: SidecarTable) -> bool:
         """Whether a version is this transaction's, a restoration, or of one that has lost too."""
         return (
             note.uuid == table.transaction.uuid

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
-from omnigraph.store.datasets import PLACE
+from omnigraph.store.datasets import ROW_LOCATOR
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import CreateIndex, DatasetRef, Rewrite
 
@@ -55,7 +55,7 @@ class TableEdit:
 
     changes: TableChanges
     there: pa.Table
-    """The places (`datasets.PLACE`) of those of the changed ids that the table holds."""
+    """The places (`datasets.ROW_LOCATOR`) of those of the changed ids that the table holds."""
     base: DatasetRef
     """The version that the places are about."""
 
@@ -180,7 +180,7 @@ class Replay(Writer[Work]):
         for entity in snapshot.catalog.entities:
             if (changes := self.changes.tables.get(entity.table_key)) is not None:
                 dataset = snapshot.dataset(entity)
-                there = dataset.rows_of(changes.ids).select(PLACE)
+                there = dataset.rows_of(changes.ids).select(ROW_LOCATOR)
                 tables[entity.table_key] = TableEdit(changes, there, base=dataset.ref)
         return Work(tables, self.changes.reads, self.on_conflict)
 

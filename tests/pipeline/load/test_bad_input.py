@@ -86,7 +86,7 @@ def test_an_empty_input_has_no_rows(tmp_path: Path, form: str) -> None:
 def test_a_packed_line_without_end_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "LINE_BYTES", 1_000)
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1_000)
     monkeypatch.setattr(lines, "BLOCK_BYTES", 1_000)
     with pytest.raises(LimitExceeded, match=r"in\.jsonl\.gz"):
         conform_all(LINE_FORMS["gzip"](tmp_path, b"x" * 3_000_000))

@@ -193,7 +193,7 @@ def test_many_rows_that_came_with_the_call_wait_in_storage_and_do_not_travel_wit
     planned = plan_pieces(
         {"Person": MANY} if kind == "a table" else rows, catalog=catalog, parallelism=2
     )
-    stored = planned.stored(store, folder="__staging/rows")
+    stored = planned.spilled(store, folder="__staging/rows")
     assert len(pickle.dumps(stored.tasks)) < 2_000 < planned.size == stored.size
     conformed = [
         [c.rows[0].batch.column("email") for piece in task for c in conform(piece, catalog)]

@@ -141,9 +141,9 @@ def test_a_record_or_header_without_end_is_refused_before_it_fills_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(delimited, "LINE_BYTES", 100)
+        patch.setattr(delimited, "MAX_LINE_BYTES", 100)
         with pytest.raises(LimitExceeded, match=r"Cell\.csv"):
             read(b'a,b\n1,"' + b"x\n" * 200, cut=50)
-    monkeypatch.setattr(delimited, "HEADER_BYTES", 100)
+    monkeypatch.setattr(delimited, "MAX_HEADER_BYTES", 100)
     with pytest.raises(LimitExceeded, match="header"):
         read(b"a," + b"b" * 200)

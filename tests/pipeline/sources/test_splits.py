@@ -232,7 +232,7 @@ def test_a_file_that_vanished_or_can_not_be_read_is_a_typed_error(tmp_path: Path
 def test_a_line_without_end_is_refused_before_it_fills_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "LINE_BYTES", 100)
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 100)
     path = tmp_path / "in.jsonl"
     path.write_bytes(b"x" * 500)
     with pytest.raises(LimitExceeded, match=r"in\.jsonl"):

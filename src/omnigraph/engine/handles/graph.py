@@ -60,7 +60,7 @@ from omnigraph.store.statistics import Statistics
 from omnigraph.write.sidecar import drop_orphans
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.sources.mapping import GivenMapping
+    from omnigraph.pipeline.sources.mapping import MappingArgument
     from omnigraph.pipeline.streaming import Stream
 
 __all__ = ["Graph"]
@@ -156,7 +156,7 @@ class Graph:
         mode: LoadModeName,
         branch: str = MAIN,
         from_: str | None = None,
-        mapping: "GivenMapping" = None,
+        mapping: "MappingArgument" = None,
         format: SourceFormat | None = None,
         on_error: OnError = "fail",
         quarantine: str | os.PathLike[str] | None = None,
@@ -249,7 +249,7 @@ class Graph:
         mode: LoadModeName,
         checkpoint: str | os.PathLike[str],
         branch: str = MAIN,
-        mapping: "GivenMapping" = None,
+        mapping: "MappingArgument" = None,
         on_error: OnError = "fail",
         quarantine: str | os.PathLike[str] | None = None,
         max_errors: int | None = None,

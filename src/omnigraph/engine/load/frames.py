@@ -13,7 +13,7 @@ from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import STAGING
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.sources.mapping import GivenMapping
+    from omnigraph.pipeline.sources.mapping import MappingArgument
     from omnigraph.pipeline.spark.session import Spark
 
 __all__ = ["readable", "scratch_folders"]
@@ -46,13 +46,13 @@ def readable(
     *,
     branch: BranchName,
     from_: BranchName | None,
-    mapping: "GivenMapping",
+    mapping: "MappingArgument",
     spark: Any,
     start: Callable[[Any], "Spark"],
     new_folder: Callable[[], str],
 ) -> tuple[object, Any]:
     """The source as tasks can read it, and the session to read it with: a frame's own, if any."""
-    from omnigraph.pipeline.sources import check_frame, land_frames, spark_frames
+    from omnigraph.pipeline.sources import check_frame, spark_frames, write_frames
 
     frames = spark_frames(source)
     if not frames:
@@ -65,7 +65,7 @@ def readable(
     catalog = _catalog(store, branch, from_)
     for name, frame in frames.items():
         check_frame(name, started.schema_of(frame), catalog=catalog, mapping=mapping)
-    return land_frames(started, frames, location=store.root / new_folder()), session
+    return write_frames(started, frames, location=store.root / new_folder()), session
 
 
 def _catalog(store: GraphStore, branch: BranchName, from_: BranchName | None) -> Catalog:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.load.resolve import SettledLoad
     from omnigraph.pipeline.runner import Runner
     from omnigraph.pipeline.sources import PlannedInput
-    from omnigraph.pipeline.sources.mapping import GivenMapping
+    from omnigraph.pipeline.sources.mapping import MappingArgument
     from omnigraph.pipeline.staging.quarantine import Quarantine
     from omnigraph.pipeline.staging.record import Recording
 
@@ -40,7 +40,7 @@ class Request:
     """What to load, how, and where to."""
 
     source: object
-    mapping: "GivenMapping"
+    mapping: "MappingArgument"
     format: str | None
     mode: str
     branch: BranchName
@@ -233,7 +233,7 @@ class Preparation(Writer[Work]):
                 parallelism = runner.parallelism
                 planned = planned.dealt(parallelism)
             if runner.engine == "spark" and planned.is_in_memory and not self._is_little(planned):
-                planned = planned.stored(store, folder=request.new_folder())
+                planned = planned.spilled(store, folder=request.new_folder())
         # A single task is done or it is not. A load with a name may have to be found again.
         is_recorded = len(planned.tasks) > 1 or request.load_id is not None
         if self._recording is None and is_recorded and not request.is_dry_run:

@@ -15,7 +15,7 @@ from omnigraph.engine.results import LoadResult
 from omnigraph.store.graph_store import GraphStore
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.sources.mapping import GivenMapping
+    from omnigraph.pipeline.sources.mapping import MappingArgument
     from omnigraph.pipeline.streaming import Stream
 
 __all__ = ["stream"]
@@ -29,7 +29,7 @@ def stream(
     mode: str,
     checkpoint: str | os.PathLike[str],
     branch: BranchName,
-    mapping: "GivenMapping",
+    mapping: "MappingArgument",
     bad_rows: BadRows,
     trigger: Mapping[str, Any],
     output_mode: str,

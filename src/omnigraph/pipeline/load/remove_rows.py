@@ -23,7 +23,7 @@ from omnigraph.pipeline.load.row_origin import row_numbers, whereabouts
 from omnigraph.pipeline.rows.conform import RejectedRow
 from omnigraph.pipeline.rows.row_text import rows_as_text
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.sources import Piece, place_in
+from omnigraph.pipeline.sources import Piece, position_in
 from omnigraph.pipeline.staging.quarantine import Quarantine, rejected_rows
 from omnigraph.pipeline.staging.stage import StagedFile, write_rows
 from omnigraph.store.arrow import table_schema
@@ -205,7 +205,7 @@ def _write_faults(catalog: Catalog, quarantine: Quarantine, faults: _PieceFaults
     rows_of = row_numbers(piece, catalog)
     numbers = [int(rows_of[f.violations[0].entity.table_key][f.row]) for f in group]
     order = np.argsort(numbers)
-    place, texts = place_in(piece), rows_as_text(piece, numbers)
+    place, texts = position_in(piece), rows_as_text(piece, numbers)
     violations = Violations()
     with rejected_rows(quarantine) as part:
         assert part is not None

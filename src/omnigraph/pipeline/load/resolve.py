@@ -27,7 +27,7 @@ from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.staging.stage import Keeping
 from omnigraph.read.changes.diff import differing
 from omnigraph.store.changes import TableChanges
-from omnigraph.store.datasets import PLACE
+from omnigraph.store.datasets import ROW_LOCATOR
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import OnConflict, StagedFiles, TableEdit, Work
 
@@ -145,7 +145,7 @@ def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
         found = dataset.rows_of(rows[ID].combine_chunks(), rows.column_names[1:])
         differs = differing(rows, found.select(rows.column_names))
         changes = TableChanges(rows.filter(differs))
-        there = found.filter(pc.is_in(found[ID], value_set=changes.ids)).select(PLACE)
+        there = found.filter(pc.is_in(found[ID], value_set=changes.ids)).select(ROW_LOCATOR)
         edits[key] = TableEdit(changes, there, base=dataset.ref)
         counts[key] = RowCounts(
             inserted=changes.upserts.num_rows - there.num_rows,

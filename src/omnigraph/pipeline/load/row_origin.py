@@ -15,7 +15,7 @@ from omnigraph.base.ids import TableKey
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.load.load import LoadedTable, StagedLoad
 from omnigraph.pipeline.rows.conform import conform_piece
-from omnigraph.pipeline.sources import Piece, Place, place_in
+from omnigraph.pipeline.sources import Piece, Position, position_in
 from omnigraph.pipeline.staging.stage import in_input_order
 
 __all__ = ["Locator", "row_numbers", "whereabouts"]
@@ -25,7 +25,7 @@ class Locator:
     def __init__(self, load: StagedLoad) -> None:
         self._load = load
         self._numbers: dict[int, dict[TableKey, np.ndarray]] = {}
-        self._places: dict[int, Place] = {}
+        self._places: dict[int, Position] = {}
 
     def place(self, entity: EntityType, place: int) -> tuple[str, int]:
         """The file and line of a row, by its place among the incoming rows of its type."""
@@ -34,7 +34,7 @@ class Locator:
         if number not in self._numbers:
             piece = self._load.pieces[number]
             self._numbers[number] = row_numbers(piece, self._load.catalog)
-            self._places[number] = place_in(piece)
+            self._places[number] = position_in(piece)
         return self._places[number](int(self._numbers[number][key][row]))
 
 

@@ -20,7 +20,7 @@ from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.rows.parse_lines import parse_lines
 from omnigraph.pipeline.rows.parse_table import Cells, parse_batch, parse_cells
 from omnigraph.pipeline.rows.parsed import Parsed
-from omnigraph.pipeline.sources import Piece, Place, place_in
+from omnigraph.pipeline.sources import Piece, Position, position_in
 from omnigraph.pipeline.sources.columnar import table_batches
 from omnigraph.pipeline.sources.delimited import record_blocks
 from omnigraph.pipeline.sources.lines import line_blocks
@@ -95,7 +95,7 @@ class Conformed:
 
 def conform_piece(piece: Piece, *, catalog: Catalog, now_ms: int) -> Iterator[Conformed]:
     """The piece's rows, block by block in order."""
-    place = place_in(piece)
+    place = position_in(piece)
     for first, parsed in _parsed(piece, catalog):
         yield _conform(parsed, first=first, place=place, catalog=catalog, now_ms=now_ms)
 
@@ -115,7 +115,7 @@ def _parsed(piece: Piece, catalog: Catalog) -> Iterator[tuple[int, Parsed]]:
 
 
 def _conform(
-    parsed: Parsed, *, first: int, place: Place, catalog: Catalog, now_ms: int
+    parsed: Parsed, *, first: int, place: Position, catalog: Catalog, now_ms: int
 ) -> Conformed:
     reasons = _Reasons(parsed, first, place)
     typed = []
@@ -133,7 +133,7 @@ def _conform(
 class _Reasons:
     """What is wrong with the rows of a block: a short report at once, all of it on demand."""
 
-    def __init__(self, parsed: Parsed, first: int, place: Place) -> None:
+    def __init__(self, parsed: Parsed, first: int, place: Position) -> None:
         self._parsed = parsed
         self._first = first
         self._place = place
@@ -170,7 +170,7 @@ class _Reasons:
             for number, found in sorted(reasons.items())
         )
 
-    def _place_of_rows(self, numbers: np.ndarray) -> Place:
+    def _place_of_rows(self, numbers: np.ndarray) -> Position:
         return lambda row: self._place(self._first + int(numbers[row]))
 
     def _placed(self, violation: Violation, number: int) -> Violation:

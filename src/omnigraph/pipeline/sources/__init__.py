@@ -2,17 +2,17 @@
 
 from omnigraph.pipeline.sources.pieces import Piece
 from omnigraph.pipeline.sources.plan import PlannedInput, check_frame, plan_pieces
-from omnigraph.pipeline.sources.positions import Place, place_in
-from omnigraph.pipeline.sources.spark_frames import LandedFrames, land_frames, spark_frames
+from omnigraph.pipeline.sources.positions import Position, position_in
+from omnigraph.pipeline.sources.spark_frames import WrittenFrames, spark_frames, write_frames
 
 __all__ = [
-    "LandedFrames",
     "Piece",
-    "Place",
     "PlannedInput",
+    "Position",
+    "WrittenFrames",
     "check_frame",
-    "land_frames",
-    "place_in",
     "plan_pieces",
+    "position_in",
     "spark_frames",
+    "write_frames",
 ]

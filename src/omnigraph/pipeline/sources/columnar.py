@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from omnigraph.base.errors import FileMissing, SourceInvalid
 from omnigraph.pipeline.sources.feed import Feed
-from omnigraph.pipeline.sources.opening import Reads, opened
+from omnigraph.pipeline.sources.opening import FilePart, opened
 from omnigraph.pipeline.sources.pieces import InlineTable, LanceRows, RowGroups, ScratchRows
 from omnigraph.pipeline.sources.spilled import data_in
 from omnigraph.store.datasets import fragment_batches, open_at
@@ -41,16 +41,16 @@ def table_batches(
         first += batch.num_rows
 
 
-def parquet_schema(source: Reads) -> pa.Schema:
+def parquet_schema(source: FilePart) -> pa.Schema:
     with _parquet(source) as parquet:
         return parquet.schema_arrow
 
 
-def lance_schema(source: Reads) -> pa.Schema:
+def lance_schema(source: FilePart) -> pa.Schema:
     return open_at(source.location).schema
 
 
-def parquet_pieces(source: Reads, feed: Feed, *, cut_bytes: int) -> Iterator[RowGroups]:
+def parquet_pieces(source: FilePart, feed: Feed, *, cut_bytes: int) -> Iterator[RowGroups]:
     file, location = source.file, source.location
     with _parquet(source) as parquet:
         metadata = parquet.metadata
@@ -60,10 +60,10 @@ def parquet_pieces(source: Reads, feed: Feed, *, cut_bytes: int) -> Iterator[Row
         yield RowGroups(file, location, size, first_row, which, feed)
 
 
-def lance_pieces(source: Reads, feed: Feed, *, cut_bytes: int) -> Iterator[LanceRows]:
+def lance_pieces(source: FilePart, feed: Feed, *, cut_bytes: int) -> Iterator[LanceRows]:
     file, location = source.file, source.location
     dataset = open_at(location)
-    fragments = dataset.pieces
+    fragments = dataset.fragments
     per_row = dataset.files.bytes / max(1, dataset.row_count)
     sizes = [(int(fragment.rows * per_row), fragment.rows) for fragment in fragments]
     for size, first_row, which in _gathered(sizes, cut_bytes):
@@ -119,7 +119,7 @@ def _gathered(
 
 
 @contextlib.contextmanager
-def _parquet(source: Reads) -> Iterator[pq.ParquetFile]:
+def _parquet(source: FilePart) -> Iterator[pq.ParquetFile]:
     with _reading(source.file):
         if isinstance(source.location, DiskLocation):
             with pq.ParquetFile(source.location.path) as parquet:

@@ -19,12 +19,12 @@ import pyarrow.csv as pa_csv
 
 from omnigraph.base.errors import LimitExceeded, SourceInvalid
 from omnigraph.pipeline.sources.feed import Feed
-from omnigraph.pipeline.sources.lines import BYTE_ORDER_MARK, LINE_BYTES
+from omnigraph.pipeline.sources.lines import BYTE_ORDER_MARK, MAX_LINE_BYTES
 from omnigraph.pipeline.sources.opening import (
     AHEAD_BYTES,
     CHUNK_BYTES,
-    Reads,
-    ReadsAll,
+    FilePart,
+    WholeFile,
     is_packed,
     opened,
     unpacked_chunks,
@@ -36,7 +36,7 @@ __all__ = ["Records", "csv_pieces", "read_header", "record_blocks"]
 NEWLINE, RETURN, QUOTE = 10, 13, 34
 
 # A header is found in the first bytes of a file.
-HEADER_BYTES = CHUNK_BYTES
+MAX_HEADER_BYTES = CHUNK_BYTES
 
 # Of a compressed file. Arrow parses a block at once, at a few times its size.
 RECORDS_BYTES = 8 << 20
@@ -129,7 +129,7 @@ class Records:
         return table
 
 
-def read_header(piece: ReadsAll) -> tuple[TextTable | None, int]:
+def read_header(piece: WholeFile) -> tuple[TextTable | None, int]:
     """The columns that the first record names, and how many bytes it takes; None if none is."""
     head = _head(piece)
     body = head.removeprefix(BYTE_ORDER_MARK)
@@ -141,8 +141,8 @@ def read_header(piece: ReadsAll) -> tuple[TextTable | None, int]:
     record = int(named[0])
     _refuse_lone_returns(records, record, piece.file)
     taken = len(head) - len(body) + int(records.ends[record])
-    if taken > HEADER_BYTES:
-        raise LimitExceeded(what=f"the header of {piece.file}, in bytes,", limit=HEADER_BYTES)
+    if taken > MAX_HEADER_BYTES:
+        raise LimitExceeded(what=f"the header of {piece.file}, in bytes,", limit=MAX_HEADER_BYTES)
     if records.is_stray()[record]:
         raise SourceInvalid(file=piece.file, reason="its header has a quote out of place")
     names = _fields(records.raw(record), delimiter, piece.file)
@@ -150,7 +150,7 @@ def read_header(piece: ReadsAll) -> tuple[TextTable | None, int]:
 
 
 def csv_pieces(
-    source: ReadsAll, layout: TextTable, feed: Feed, *, header_bytes: int, cut_bytes: int
+    source: WholeFile, layout: TextTable, feed: Feed, *, header_bytes: int, cut_bytes: int
 ) -> Iterator[CsvRange | CsvFile]:
     """The file's records, in ranges of about `cut_bytes`."""
     file, location, size = source.file, source.location, source.size
@@ -212,8 +212,8 @@ def _blocks(
         if border := _last_border(waiting, delimiter):
             yield waiting[:border]
             waiting = waiting[border:]
-        if len(waiting) > LINE_BYTES:
-            raise LimitExceeded(what=f"a record of {file}, in bytes,", limit=LINE_BYTES)
+        if len(waiting) > MAX_LINE_BYTES:
+            raise LimitExceeded(what=f"a record of {file}, in bytes,", limit=MAX_LINE_BYTES)
     if waiting:
         yield waiting
 
@@ -256,12 +256,12 @@ def _records(data: bytes, delimiter: str, *, first: int, first_line: int) -> Rec
 def _structural(code: np.ndarray, delimiter: str) -> tuple[np.ndarray, np.ndarray]:
     """The quotes that open and close fields in turn, and those that stand where none may."""
     quotes = np.flatnonzero(code == QUOTE)
-    if _take_turns(code, quotes, delimiter):
+    if _alternate(code, quotes, delimiter):
         return quotes, quotes[:0]
     return _one_by_one(code, quotes, delimiter)
 
 
-def _take_turns(code: np.ndarray, quotes: np.ndarray, delimiter: str) -> bool:
+def _alternate(code: np.ndarray, quotes: np.ndarray, delimiter: str) -> bool:
     """Whether quotes open and close fields in turn. Two in a row are a quote in a quoted field."""
     opening, closing = quotes[0::2], quotes[1::2]
     before = np.where(opening > 0, code[opening - 1], NEWLINE)
@@ -301,20 +301,20 @@ def _one_by_one(
 # Bytes --------------------------------------------------------------------------------------------
 
 
-def _head(piece: ReadsAll) -> bytes:
+def _head(piece: WholeFile) -> bytes:
     """The first bytes of a file, unpacked: one more than a header may take."""
     if not is_packed(piece.location.name):
         with opened(piece) as file:
-            return file.read(HEADER_BYTES + 1)
+            return file.read(MAX_HEADER_BYTES + 1)
     head = b""
     for chunk in unpacked_chunks(piece):
         head += chunk
-        if len(head) > HEADER_BYTES:
+        if len(head) > MAX_HEADER_BYTES:
             break
-    return head[: HEADER_BYTES + 1]
+    return head[: MAX_HEADER_BYTES + 1]
 
 
-def _chunks(piece: Reads, start: int, end: int, *, step: int = CHUNK_BYTES) -> Iterator[bytes]:
+def _chunks(piece: FilePart, start: int, end: int, *, step: int = CHUNK_BYTES) -> Iterator[bytes]:
     with opened(piece, ahead_bytes=min(AHEAD_BYTES, max(1, end - start))) as file:
         file.seek(start)
         while start < end and (chunk := file.read(min(step, end - start))):

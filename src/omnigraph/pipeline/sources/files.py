@@ -131,7 +131,7 @@ def _files_of(source: str, form: Form | None) -> Iterator[InputFile]:
     if is_directory:
         yield from _files_in(path, form)
     elif is_there:
-        yield InputFile(source, _readable(path, form))
+        yield InputFile(source, _form_of_file(path, form))
     # `Path.glob` takes no absolute pattern.
     elif glob.has_magic(source) and (found := glob.glob(source, recursive=True)):  # noqa: PTH207
         for name in sorted(found):
@@ -150,7 +150,7 @@ def _files_in(directory: Path, form: Form | None) -> Iterator[InputFile]:
         if path.is_dir():
             wanted.append(InputFile(str(path), Form.LANCE))
         elif form or form_of(path) or suffix_of(path) in OTHER_DATA_SUFFIXES:
-            wanted.append(InputFile(str(path), _readable(path, form)))
+            wanted.append(InputFile(str(path), _form_of_file(path, form)))
     if not wanted:
         raise FileMissing(path=_as_text(str(directory / "*.{jsonl,csv,parquet}")))
     yield from wanted
@@ -180,7 +180,7 @@ def _is_lance(directory: Path) -> bool:
     return (directory / LANCE_VERSIONS).is_dir()
 
 
-def _readable(path: Path, form: Form | None) -> Form:
+def _form_of_file(path: Path, form: Form | None) -> Form:
     """The form of a file that is there."""
     found = form or form_of(path)
     if found is None:

@@ -16,7 +16,7 @@ from omnigraph.pipeline.sources.spilled import data_in
 __all__ = [
     "BLOCK_BYTES",
     "BYTE_ORDER_MARK",
-    "LINE_BYTES",
+    "MAX_LINE_BYTES",
     "line_blocks",
     "lines_before",
     "read_range",
@@ -26,7 +26,7 @@ __all__ = [
 BLOCK_BYTES = 16 << 20
 
 # One row. Longer than this, a file is not lines of JSON at all, and reading on would fill memory.
-LINE_BYTES = 64 << 20
+MAX_LINE_BYTES = 64 << 20
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -86,8 +86,8 @@ def _first_line(file: BinaryIO, piece: LineRange) -> int:
 
 
 def _rest_of_line(file: BinaryIO, piece: LineRange) -> bytes:
-    rest = file.readline(LINE_BYTES)
-    if len(rest) == LINE_BYTES and not rest.endswith(b"\n"):
+    rest = file.readline(MAX_LINE_BYTES)
+    if len(rest) == MAX_LINE_BYTES and not rest.endswith(b"\n"):
         raise _too_long(piece.file)
     return rest
 
@@ -102,11 +102,11 @@ def _blocks_of_lines(chunks: Iterator[bytes], file: str) -> Iterator[bytes]:
             waiting, size, chunk = [], 0, chunk[end:]
         waiting.append(chunk)
         size += len(chunk)
-        if size > BLOCK_BYTES + LINE_BYTES:
+        if size > BLOCK_BYTES + MAX_LINE_BYTES:
             raise _too_long(file)
     if size:
         yield b"".join(waiting)
 
 
 def _too_long(file: str) -> LimitExceeded:
-    return LimitExceeded(what=f"a line of {file}, in bytes,", limit=LINE_BYTES)
+    return LimitExceeded(what=f"a line of {file}, in bytes,", limit=MAX_LINE_BYTES)

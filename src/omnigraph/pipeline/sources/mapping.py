@@ -22,9 +22,9 @@ from omnigraph.check.rows.input_types import expectation, fits_json
 from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.sources.feed import Feed
 
-__all__ = ["GivenMapping", "Rule", "feed_for", "read_mapping"]
+__all__ = ["MappingArgument", "Rule", "feed_for", "read_mapping"]
 
-GivenMapping = Mapping[str, Any] | str | os.PathLike[str] | None
+MappingArgument = Mapping[str, Any] | str | os.PathLike[str] | None
 """Rules by pattern, one rule for every table, the path of a YAML file with either, or nothing."""
 
 NODE_WORDS = ("node", "id", "properties", "constants", "ignore")
@@ -51,7 +51,7 @@ class Rule:
     ignore: tuple[str, ...] = ()
 
 
-def read_mapping(given: GivenMapping, catalog: Catalog) -> tuple[Rule, ...]:
+def read_mapping(given: MappingArgument, catalog: Catalog) -> tuple[Rule, ...]:
     """The rules, checked against the schema."""
     if given is None:
         return ()

@@ -22,9 +22,9 @@ __all__ = [
     "AHEAD_BYTES",
     "CHUNK_BYTES",
     "PACKED_SUFFIXES",
-    "Readable",
-    "Reads",
-    "ReadsAll",
+    "ByteStream",
+    "FilePart",
+    "WholeFile",
     "is_packed",
     "opened",
     "state_of",
@@ -39,7 +39,7 @@ CHUNK_BYTES = 1 << 20
 AHEAD_BYTES = 8 << 20
 
 
-class Reads(Protocol):
+class FilePart(Protocol):
     """A piece that lies in a file."""
 
     @property
@@ -48,14 +48,14 @@ class Reads(Protocol):
     def location(self) -> Location: ...
 
 
-class ReadsAll(Reads, Protocol):
+class WholeFile(FilePart, Protocol):
     """A whole file."""
 
     @property
     def size(self) -> int: ...
 
 
-class Readable(Protocol):
+class ByteStream(Protocol):
     def read(self, size: int = -1, /) -> bytes: ...
 
 
@@ -69,7 +69,7 @@ def is_packed(path: str) -> bool:
 
 
 @contextlib.contextmanager
-def opened(piece: Reads, *, ahead_bytes: int = CHUNK_BYTES) -> Iterator[BinaryIO]:
+def opened(piece: FilePart, *, ahead_bytes: int = CHUNK_BYTES) -> Iterator[BinaryIO]:
     """The file as it lies there. A bucket is asked for `ahead_bytes` at once, 0: for what is read.
 
     A question takes a bucket as long as some megabytes do.
@@ -84,7 +84,7 @@ def opened(piece: Reads, *, ahead_bytes: int = CHUNK_BYTES) -> Iterator[BinaryIO
             yield reading
 
 
-def state_of(piece: Reads) -> str:
+def state_of(piece: FilePart) -> str:
     """Another one for a file that has changed."""
     with reading_file(piece.file):
         match piece.location:
@@ -97,7 +97,7 @@ def state_of(piece: Reads) -> str:
                 return f"{found.size} {found.tag}"
 
 
-def unpacked_chunks(piece: ReadsAll) -> Iterator[bytes]:
+def unpacked_chunks(piece: WholeFile) -> Iterator[bytes]:
     """What a compressed file holds, in order."""
     with opened(piece, ahead_bytes=AHEAD_BYTES) as file:
         # An archive of nothing has bytes; the codecs take a file without any for one.
@@ -115,7 +115,7 @@ def unpacked_chunks(piece: ReadsAll) -> Iterator[bytes]:
             yield chunk
 
 
-def _damaged(piece: Reads, reason: str) -> SourceInvalid:
+def _damaged(piece: FilePart, reason: str) -> SourceInvalid:
     return SourceInvalid(
         file=piece.file,
         reason=f"it is damaged or cut short ({reason})",
@@ -123,10 +123,10 @@ def _damaged(piece: Reads, reason: str) -> SourceInvalid:
     )
 
 
-def _unpacking(file: BinaryIO, suffix: str) -> Readable:
+def _unpacking(file: BinaryIO, suffix: str) -> ByteStream:
     match suffix:
         case ".gz":
-            unpacking: Readable = gzip.open(file, "rb")  # noqa: SIM115 (`file` is closed by its owner)
+            unpacking: ByteStream = gzip.open(file, "rb")  # noqa: SIM115 (`file` is closed by its owner)
         case ".zst":
             unpacking = pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd")
         case _:

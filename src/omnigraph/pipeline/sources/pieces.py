@@ -1,8 +1,9 @@
 """What a load reads, cut into pieces that tasks read on their own.
 
 A piece says where its rows are, never how they are judged, and travels to workers by pickle. Its
-rows are numbered from 0 within it; `reading.place_in` turns a number into a place that a person can
-look up. Lines name their type themselves; a piece of a table carries the `Feed` that does.
+rows are numbered from 0 within it; `positions.position_in` turns a number into a line or row that a
+person can look up. Lines name their type themselves; a piece of a table carries the `Feed` that
+does.
 """
 
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ __all__ = [
     "Piece",
     "RowGroups",
     "ScratchRows",
-    "Stored",
+    "SpilledData",
     "TextTable",
     "join",
 ]
@@ -53,7 +54,7 @@ class LinesFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class SpilledData:
     """Bytes that came with the call, in an object that tasks read: see `stored`."""
 
     location: Location
@@ -70,7 +71,7 @@ class InlineLines:
 
     file: str
     first_row: int
-    data: bytes | Stored = field(repr=False)
+    data: bytes | SpilledData = field(repr=False)
 
     @property
     def size(self) -> int:
@@ -145,7 +146,7 @@ class InlineTable:
 
     file: str
     first_row: int
-    data: bytes | Stored = field(repr=False)
+    data: bytes | SpilledData = field(repr=False)
     feed: Feed
 
     @property

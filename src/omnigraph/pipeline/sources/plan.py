@@ -35,7 +35,7 @@ from omnigraph.pipeline.sources.in_memory import (
     lines_of_rows,
 )
 from omnigraph.pipeline.sources.lines import BLOCK_BYTES
-from omnigraph.pipeline.sources.mapping import GivenMapping, Rule, feed_for, read_mapping
+from omnigraph.pipeline.sources.mapping import MappingArgument, Rule, feed_for, read_mapping
 from omnigraph.pipeline.sources.opening import is_packed
 from omnigraph.pipeline.sources.pieces import (
     InlineLines,
@@ -46,8 +46,8 @@ from omnigraph.pipeline.sources.pieces import (
     ScratchRows,
     join,
 )
-from omnigraph.pipeline.sources.spark_frames import FRAME, LandedFrames
-from omnigraph.pipeline.sources.spilled import store_pieces
+from omnigraph.pipeline.sources.spark_frames import FRAME, WrittenFrames
+from omnigraph.pipeline.sources.spilled import spill_pieces
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.location import BucketAccess, is_bucket_address
 
@@ -73,16 +73,16 @@ class PlannedInput:
         tasks = [_joined(task) for task in pack(self.cut, task_bytes=task_bytes)]
         return replace(self, tasks=tasks)
 
-    def stored(self, store: GraphStore, *, folder: str) -> "PlannedInput":
+    def spilled(self, store: GraphStore, *, folder: str) -> "PlannedInput":
         """The same, with rows that came with the call in a folder of the graph."""
-        return replace(self, tasks=store_pieces(store, self.tasks, folder=folder), cut=())
+        return replace(self, tasks=spill_pieces(store, self.tasks, folder=folder), cut=())
 
 
 def plan_pieces(
     source: object,
     *,
     catalog: Catalog,
-    mapping: GivenMapping = None,
+    mapping: MappingArgument = None,
     format: str | None = None,
     parallelism: int,
     access: BucketAccess | None = None,
@@ -97,8 +97,8 @@ def plan_pieces(
     form, tables = Form.named(format), _Tables(catalog, read_mapping(mapping, catalog))
     paths, source = _paths(source)
     pieces: list[Piece]
-    if isinstance(source, LandedFrames):
-        pieces = list(_pieces_of_landed(source, tables))
+    if isinstance(source, WrittenFrames):
+        pieces = list(_pieces_of_written(source, tables))
     elif paths is not None:
         files = _find_inputs(paths, form, access or BucketAccess())
         pieces = list(_pieces_of_files(files, tables, limits))
@@ -110,7 +110,7 @@ def plan_pieces(
     planned = PlannedInput(
         tasks=[],
         size=sum(piece.size for piece in pieces),
-        is_in_memory=paths is None and not isinstance(source, LandedFrames),
+        is_in_memory=paths is None and not isinstance(source, WrittenFrames),
         cut=tuple(pieces),
         limits=limits,
     )
@@ -118,11 +118,11 @@ def plan_pieces(
 
 
 def check_frame(
-    name: str, schema: pa.Schema, *, catalog: Catalog, mapping: GivenMapping = None
+    name: str, schema: pa.Schema, *, catalog: Catalog, mapping: MappingArgument = None
 ) -> None:
     """Raise what would be wrong with a frame of this name and these columns, whatever its rows."""
     tables = _Tables(catalog, read_mapping(mapping, catalog))
-    _feed_of_landed(name, schema, tables)
+    _feed_of_frame(name, schema, tables)
 
 
 def pack(pieces: Iterable[Piece], *, task_bytes: int) -> list[tuple[Piece, ...]]:
@@ -298,18 +298,18 @@ def _pieces_in_memory(source: Any, tables: _Tables) -> Iterator[InlineLines | In
         raise ArgumentInvalid(argument="source", value=type(source).__name__, rule=rule)
 
 
-def _pieces_of_landed(landed: LandedFrames, tables: _Tables) -> Iterator[ScratchRows]:
-    for frame in landed.frames:
-        feed = _feed_of_landed(frame.name, frame.schema, tables)
+def _pieces_of_written(written: WrittenFrames, tables: _Tables) -> Iterator[ScratchRows]:
+    for frame in written.frames:
+        feed = _feed_of_frame(frame.name, frame.schema, tables)
         first_row = 0
         for file in frame.files:
             yield ScratchRows(
-                frame.name, landed.location, file.fragment, file.size, first_row, feed
+                frame.name, written.location, file.fragment, file.size, first_row, feed
             )
             first_row += file.rows
 
 
-def _feed_of_landed(name: str, schema: pa.Schema, tables: _Tables) -> Feed:
+def _feed_of_frame(name: str, schema: pa.Schema, tables: _Tables) -> Feed:
     if name == FRAME:
         tables.require_rules()
     return tables.typed(name, schema, names=(name,))

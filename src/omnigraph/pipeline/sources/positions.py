@@ -20,12 +20,12 @@ from omnigraph.pipeline.sources.pieces import (
     ScratchRows,
 )
 
-__all__ = ["Place", "place_in"]
+__all__ = ["Position", "position_in"]
 
-Place = Callable[[int], tuple[str, int]]
+Position = Callable[[int], tuple[str, int]]
 
 
-def place_in(piece: Piece) -> Place:
+def position_in(piece: Piece) -> Position:
     """The file and the line (of lines and CSV) or row (of tables), from 1, of a row's number.
 
     It costs nothing until it is asked; then some pieces are read once more.

@@ -20,7 +20,7 @@ from omnigraph.store.location import Location
 if TYPE_CHECKING:
     from omnigraph.pipeline.spark.session import Spark
 
-__all__ = ["FRAME", "LandedFrame", "LandedFrames", "land_frames", "spark_frames"]
+__all__ = ["FRAME", "WrittenFrame", "WrittenFrames", "spark_frames", "write_frames"]
 
 FRAME = "frame"
 """What a frame is called that came without a name."""
@@ -30,24 +30,24 @@ FILE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class LandedFile:
+class FrameFile:
     fragment: str
     size: int
     rows: int
 
 
 @dataclass(frozen=True)
-class LandedFrame:
+class WrittenFrame:
     name: str
     schema: pa.Schema
-    files: tuple[LandedFile, ...]
+    files: tuple[FrameFile, ...]
     """In the order of the frame's partitions."""
 
 
 @dataclass(frozen=True)
-class LandedFrames:
+class WrittenFrames:
     location: Location
-    frames: tuple[LandedFrame, ...]
+    frames: tuple[WrittenFrame, ...]
 
 
 def spark_frames(source: object) -> dict[str, Any]:
@@ -66,13 +66,13 @@ def spark_frames(source: object) -> dict[str, Any]:
     return dict(source)
 
 
-def land_frames(spark: "Spark", frames: Mapping[str, Any], *, location: Location) -> LandedFrames:
+def write_frames(spark: "Spark", frames: Mapping[str, Any], *, location: Location) -> WrittenFrames:
     """Have each frame's own tasks write its rows to files there."""
-    landed = [
-        LandedFrame(name, spark.schema_of(frame), _land(spark, frame, location))
+    written = [
+        WrittenFrame(name, spark.schema_of(frame), _files_of(spark, frame, location))
         for name, frame in frames.items()
     ]
-    return LandedFrames(location, tuple(landed))
+    return WrittenFrames(location, tuple(written))
 
 
 def _is_spark_frame(source: object) -> bool:
@@ -87,17 +87,17 @@ def _is_sparks(source: object) -> bool:
     return type(source).__module__.startswith("pyspark.")
 
 
-def _land(spark: "Spark", frame: Any, location: Location) -> tuple[LandedFile, ...]:
+def _files_of(spark: "Spark", frame: Any, location: Location) -> tuple[FrameFile, ...]:
     write = partial(_write, location)
     return tuple(
         file for files in spark.run_frame(frame, write, doing="reading a frame") for file in files
     )
 
 
-def _write(location: Location, batches: Iterator[pa.RecordBatch]) -> list[LandedFile]:
+def _write(location: Location, batches: Iterator[pa.RecordBatch]) -> list[FrameFile]:
     """Inside a task of the frame: its partition as files."""
     return [
-        LandedFile(
+        FrameFile(
             write_scratch(location, iter(group), group[0].schema),
             size=sum(batch.nbytes for batch in group),
             rows=sum(batch.num_rows for batch in group),

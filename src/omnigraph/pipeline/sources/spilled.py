@@ -9,14 +9,14 @@ import hashlib
 from dataclasses import replace
 
 from omnigraph.base.errors import StorageFailed
-from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, Piece, Stored
+from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, Piece, SpilledData
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 
-__all__ = ["data_in", "digest_of", "store_pieces"]
+__all__ = ["data_in", "digest_of", "spill_pieces"]
 
 
-def store_pieces(
+def spill_pieces(
     store: GraphStore, tasks: list[tuple[Piece, ...]], *, folder: str
 ) -> list[tuple[Piece, ...]]:
     """The same tasks, with the rows that they hold in objects of a folder of the graph."""
@@ -24,20 +24,20 @@ def store_pieces(
     objects = store.root.objects(Durability.RELAXED)
     count = 0
 
-    def stored(piece: Piece) -> Piece:
+    def spilled(piece: Piece) -> Piece:
         nonlocal count
-        if not isinstance(piece, InlineLines | InlineTable) or isinstance(piece.data, Stored):
+        if not isinstance(piece, InlineLines | InlineTable) or isinstance(piece.data, SpilledData):
             return piece
         name, count = f"{folder}/{count}", count + 1
         objects.put(name, piece.data)
-        there = Stored(store.root / name, len(piece.data), digest_of(piece.data))
+        there = SpilledData(store.root / name, len(piece.data), digest_of(piece.data))
         return replace(piece, data=there)
 
-    return [tuple(stored(piece) for piece in task) for task in tasks]
+    return [tuple(spilled(piece) for piece in task) for task in tasks]
 
 
-def data_in(data: bytes | Stored) -> bytes:
-    if not isinstance(data, Stored):
+def data_in(data: bytes | SpilledData) -> bytes:
+    if not isinstance(data, SpilledData):
         return data
     found = data.location.parent.objects(Durability.RELAXED).get(data.location.name)
     if found is None:
@@ -46,5 +46,5 @@ def data_in(data: bytes | Stored) -> bytes:
     return found
 
 
-def digest_of(data: bytes | Stored) -> str:
-    return data.digest if isinstance(data, Stored) else hashlib.sha256(data).hexdigest()
+def digest_of(data: bytes | SpilledData) -> str:
+    return data.digest if isinstance(data, SpilledData) else hashlib.sha256(data).hexdigest()

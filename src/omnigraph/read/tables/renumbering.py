@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnigraph.read.topology.csr import Ordinals
-from omnigraph.store.datasets import Dataset, Piece, offsets_of
+from omnigraph.store.datasets import Dataset, Fragment, offsets_of
 
 __all__ = ["Renumbering", "renumbering_between"]
 
@@ -52,7 +52,7 @@ class Renumbering:
         return numbers
 
 
-Addresses = Callable[[Dataset, Piece], NDArray[np.uint64]]
+Addresses = Callable[[Dataset, Fragment], NDArray[np.uint64]]
 
 
 def renumbering_between(old: Dataset, new: Dataset, *, addresses: Addresses) -> Renumbering | None:
@@ -61,7 +61,7 @@ def renumbering_between(old: Dataset, new: Dataset, *, addresses: Addresses) -> 
     `addresses` gives those of the rows of a fragment. "Old" is what was read first: it may be
     the later version, or one of another branch.
     """
-    before, after = old.pieces, new.pieces
+    before, after = old.fragments, new.fragments
     known = {piece.files: number for number, piece in enumerate(before)}
     shared = [known.get(piece.files) for piece in after]
     left = [number for number in shared if number is not None]

@@ -38,7 +38,7 @@ from omnigraph.read.topology.ids import LIMIT_SHORT_OFFSETS_BYTES, IdIndex
 from omnigraph.read.topology.pairs import PairIndex
 from omnigraph.read.values.encoded import Encoded
 from omnigraph.read.values.ordering import Codes
-from omnigraph.store.datasets import Dataset, DatasetRef, Piece
+from omnigraph.store.datasets import Dataset, DatasetRef, Fragment
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["StoredTables"]
@@ -528,7 +528,7 @@ class StoredTables:
 
     def _contents(self, ref: DatasetRef) -> str:
         """What a version holds, physically: numbers are used again, names of files are not."""
-        pieces = repr(self._snapshot.other_version(ref).pieces)
+        pieces = repr(self._snapshot.other_version(ref).fragments)
         return hashlib.sha256(pieces.encode()).hexdigest()
 
     def _moves_since(
@@ -554,7 +554,7 @@ class StoredTables:
 
         return self._cache.get(("moves", since, now), find, family=("moves", now.path)).moves
 
-    def _addresses(self, dataset: Dataset, piece: Piece) -> NDArray[np.uint64]:
+    def _addresses(self, dataset: Dataset, piece: Fragment) -> NDArray[np.uint64]:
         """The addresses of the rows of a fragment, as far as their offsets go."""
         if not piece.has_deletions:
             return np.arange(piece.rows, dtype=np.uint64)

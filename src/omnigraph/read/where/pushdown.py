@@ -32,7 +32,7 @@ from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.read.values.predicates import constant_of
 from omnigraph.read.values.rows import column_of
 from omnigraph.store.arrow import arrow_type, table_schema
-from omnigraph.store.datasets import VALUES_IN_PREDICATE
+from omnigraph.store.datasets import MAX_PREDICATE_VALUES
 
 __all__ = ["pushed"]
 
@@ -102,7 +102,7 @@ def _membership(
     fitted = [_fitted(value, type_) for value in values]
     if not values:
         return NOTHING
-    if len(values) > VALUES_IN_PREDICATE or any(value is None for value in fitted):
+    if len(values) > MAX_PREDICATE_VALUES or any(value is None for value in fitted):
         return None
     return pc.field(column).isin(pa.array([v.as_py() for v in fitted if v is not None], type_))
 

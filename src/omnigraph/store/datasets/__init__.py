@@ -5,7 +5,7 @@ Four things a newcomer would get wrong:
 - `max_retries=0` is not a compare-and-swap. Lance rebases one append onto another in silence, so
   `land` checks that the new version is exactly the next one and carries our uuid.
 - Lance lands one transaction twice if it is committed twice. `land` refuses any base that is not
-  the newest version, and recovery looks for the uuid first (`notes_after`).
+  the newest version, and recovery looks for the uuid first (`origins_after`).
 - `Restore` lands over anything, also over a commit that it never saw.
 - A dataset's handle remembers a wrong `uri` after `checkout_version`: paths are made here, from the
   root, and never taken from a handle.
@@ -18,7 +18,7 @@ from omnigraph.store.datasets.addresses import (
     offsets_of,
 )
 from omnigraph.store.datasets.collection import (
-    SEGMENTS_PER_INDEX,
+    MAX_INDEX_SEGMENTS,
     Datasets,
     EditCounts,
     FolderState,
@@ -31,16 +31,16 @@ from omnigraph.store.datasets.files import (
     write_fragments,
     write_scratch,
 )
-from omnigraph.store.datasets.lance_values import LandingRefused, VersionNote, with_row_ids
+from omnigraph.store.datasets.lance_values import LandingRefused, VersionOrigin, with_row_ids
 from omnigraph.store.datasets.reading import (
-    PLACE,
+    MAX_PREDICATE_VALUES,
     ROW_ID,
-    VALUES_IN_PREDICATE,
+    ROW_LOCATOR,
     WRITTEN_AT,
     BlobCell,
     Dataset,
     Files,
-    Piece,
+    Fragment,
     RowSet,
     StoredFile,
     open_at,
@@ -49,11 +49,11 @@ from omnigraph.store.datasets.reading import (
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
-    "PLACE",
+    "MAX_INDEX_SEGMENTS",
+    "MAX_PREDICATE_VALUES",
     "ROW_ADDRESS",
     "ROW_ID",
-    "SEGMENTS_PER_INDEX",
-    "VALUES_IN_PREDICATE",
+    "ROW_LOCATOR",
     "WRITTEN_AT",
     "BlobCell",
     "Dataset",
@@ -62,11 +62,11 @@ __all__ = [
     "EditCounts",
     "Files",
     "FolderState",
+    "Fragment",
     "LandingRefused",
-    "Piece",
     "RowSet",
     "StoredFile",
-    "VersionNote",
+    "VersionOrigin",
     "discard_fragments",
     "fragment_batches",
     "fragment_of",

@@ -38,13 +38,13 @@ from omnigraph.store.datasets.files import (
 from omnigraph.store.datasets.lance_values import (
     STORAGE_VERSION,
     LandingRefused,
-    VersionNote,
+    VersionOrigin,
     failures,
     group_of,
     lance_operation,
     new_session,
-    note_of,
     open_handle,
+    origin_of,
     segment_of,
     segment_text,
     storage_failed,
@@ -66,16 +66,16 @@ from omnigraph.store.transactions import (
     Update,
 )
 
-__all__ = ["SEGMENTS_PER_INDEX", "Datasets", "EditCounts", "FolderState"]
+__all__ = ["MAX_INDEX_SEGMENTS", "Datasets", "EditCounts", "FolderState"]
 
 # What Lance makes of a version file full of zeros, without an error. Versions count from 1.
 NO_VERSION = 0
 
 # Every look-up asks every segment of an index; past this many they are written anew as one.
-SEGMENTS_PER_INDEX = 4
+MAX_INDEX_SEGMENTS = 4
 
 # Lines that are written in turn; one that was let go is opened again.
-LIMIT_LANDED = 128
+MAX_LANDED_HANDLES = 128
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class Datasets:
         self._whole: dict[str, frozenset[str]] = {}
         """The references of each dataset that are known to be whole: none is written again."""
         self._session = new_session()
-        self._landed: Recent[tuple[str, str | None], LanceDataset] = Recent(LIMIT_LANDED)
+        self._landed: Recent[tuple[str, str | None], LanceDataset] = Recent(MAX_LANDED_HANDLES)
         """The version of each line that we landed last, open."""
 
     def location(self, path: str, branch: str | None) -> Location:
@@ -396,7 +396,7 @@ class Datasets:
         if not missing:
             return None
         replaced = [segment for segment in segments if not segment.fragment_ids]
-        if len(segments) - len(replaced) >= SEGMENTS_PER_INDEX:
+        if len(segments) - len(replaced) >= MAX_INDEX_SEGMENTS:
             missing, replaced = list(dataset.fragment_ids), segments
         with failures("index", f"{dataset.ref.path} by {column}"):
             fresh = dataset._handle.create_index_uncommitted(
@@ -459,7 +459,7 @@ class Datasets:
             raise LandingRefused(base.path, str(error)) from error
         if (
             landed.version != base.version + 1
-            or note_of(landed, landed.version).uuid != staged.uuid
+            or origin_of(landed, landed.version).uuid != staged.uuid
         ):
             raise LandingRefused(base.path, "someone else moved it at the same time")
         self._objects.sync([version_file(base.path, base.branch, landed.version)])
@@ -480,11 +480,11 @@ class Datasets:
 
     # Looking back --------------------------------------------------------------------------------
 
-    def notes_after(self, ref: DatasetRef) -> list[VersionNote]:
+    def origins_after(self, ref: DatasetRef) -> list[VersionOrigin]:
         """What made each version after `ref`, oldest first."""
         newest = self.open_newest(ref.path, ref.branch)
         versions = range(ref.version + 1, newest.ref.version + 1)
-        return [note_of(newest._handle, version) for version in versions]
+        return [origin_of(newest._handle, version) for version in versions]
 
     def drop_torn(self, path: str, branch: str | None, version: int) -> bool:
         """Remove the file of a version whose bytes prove that they are not all there.

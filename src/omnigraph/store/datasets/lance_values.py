@@ -103,7 +103,7 @@ def open_handle(
 
 
 @dataclass(frozen=True, slots=True)
-class VersionNote:
+class VersionOrigin:
     """What made a version: enough to tell our landing from anyone else's."""
 
     version: int
@@ -115,17 +115,17 @@ class VersionNote:
     """The number of the fence that its writer held."""
 
 
-def note_of(handle: LanceDataset, version: int) -> VersionNote:
+def origin_of(handle: LanceDataset, version: int) -> VersionOrigin:
     try:
         with failures("look back at", f"version {version} of {handle.uri}"):
             transaction = handle.read_transaction(version)
     except TypeError:
         # Lance can't build the value of a compaction that moved an index; it is none of ours.
-        return VersionNote(version)
+        return VersionOrigin(version)
     if transaction is None:
-        return VersionNote(version)
+        return VersionOrigin(version)
     operation, properties = transaction.operation, transaction.transaction_properties or {}
-    return VersionNote(
+    return VersionOrigin(
         version,
         uuid=transaction.uuid,
         restores=operation.version if isinstance(operation, LanceOperation.Restore) else None,

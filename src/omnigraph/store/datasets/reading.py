@@ -23,15 +23,15 @@ from omnigraph.store.location import Location
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
-    "PLACE",
+    "MAX_PREDICATE_VALUES",
     "ROW_ADDRESS",
     "ROW_ID",
-    "VALUES_IN_PREDICATE",
+    "ROW_LOCATOR",
     "WRITTEN_AT",
     "BlobCell",
     "Dataset",
     "Files",
-    "Piece",
+    "Fragment",
     "RowSet",
     "StoredFile",
     "open_at",
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 # Past this many values a list in a predicate costs more than reading the column.
-VALUES_IN_PREDICATE = 10_000
+MAX_PREDICATE_VALUES = 10_000
 
 # An IN list reaches an index where there is one; past this many ids one pass over the column is
 # cheaper than the list.
@@ -51,14 +51,14 @@ TAKEN_ONE_BY_ONE = 32
 
 # Rows are about so much larger in memory than in a file, and never more of them come at once.
 UNPACKED = 4
-LIMIT_BATCH_ROWS = 16_384
+MAX_BATCH_ROWS = 16_384
 # More would only wait in memory: whoever takes batches is slower than the disk.
 BATCHES_AHEAD = 2
 
 ROW_ID = "_rowid"
 
 # Which row it is, for good, and where it lies in one version of the table.
-PLACE = ("id", ROW_ID, ROW_ADDRESS)
+ROW_LOCATOR = ("id", ROW_ID, ROW_ADDRESS)
 
 WRITTEN_AT = "_row_last_updated_at_version"
 """The version of the row's own line that wrote it. On another line the number means nothing."""
@@ -91,7 +91,7 @@ class StoredFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Fragment:
     """A fragment of a version. Pieces with the same files and deletions hold the same rows."""
 
     id: int
@@ -178,7 +178,7 @@ class Dataset:
         }
 
     @property
-    def pieces(self) -> tuple[Piece, ...]:
+    def fragments(self) -> tuple[Fragment, ...]:
         """The fragments in the order in which a scan reads them."""
         with failures("read fragments of", self.ref.path):
             fragments = [fragment.metadata for fragment in self._handle.get_fragments()]
@@ -186,7 +186,7 @@ class Dataset:
         # Lance numbers the lines that a version reads from, in each version anew.
         lines: dict[int | None, str | None] = {None: self.ref.branch}
         lines |= {number: base.name for number, base in bases.items()}
-        return tuple(_piece(fragment, lines) for fragment in fragments)
+        return tuple(_fragment_of(fragment, lines) for fragment in fragments)
 
     def rows_beside(self, other: "Dataset") -> pa.Table:
         """`id`, `_rowid` and the writing version of rows that `other` has not in the same place.
@@ -194,10 +194,10 @@ class Dataset:
         Any other row lies in both versions at one place of one file, and so is the same in both.
         The two may be versions of any two lines.
         """
-        theirs = {piece.files: piece for piece in other.pieces}
+        theirs = {piece.files: piece for piece in other.fragments}
         columns = ["id", WRITTEN_AT]
         own, some = [], [np.empty(0, dtype=np.uint64)]
-        for piece in self.pieces:
+        for piece in self.fragments:
             twin = theirs.get(piece.files)
             if twin is None:
                 own.append(piece.id)
@@ -293,7 +293,7 @@ class Dataset:
         """How many rows take about so many bytes in memory, going by the size of the files."""
         rows = max(1, self.row_count)
         in_memory = self.files.bytes * UNPACKED // rows + 1
-        return min(max(1, limit_bytes // in_memory), LIMIT_BATCH_ROWS)
+        return min(max(1, limit_bytes // in_memory), MAX_BATCH_ROWS)
 
     def _with_bytes(self, rows: pa.RecordBatch, blobs: Sequence[str]) -> pa.RecordBatch:
         """The rows with the bytes of their blobs instead of descriptions of them."""
@@ -402,17 +402,17 @@ class Dataset:
             # Lance and Arrow tell 0 from -0; NumPy compares numbers.
             found = self.scan(wanted, with_row_id=True, with_row_address=True)
             return found.filter(pa.array(np.isin(found[column].to_numpy(), values.to_numpy())))
-        if len(values) > VALUES_IN_PREDICATE:
+        if len(values) > MAX_PREDICATE_VALUES:
             found = self.scan(wanted, with_row_id=True, with_row_address=True)
             return found.filter(pc.is_in(found[column], value_set=values))
         among = _among(column, values)
         return self._read(wanted, filter=among, with_row_id=True, with_row_address=True)
 
 
-def _piece(fragment: FragmentMetadata, lines: Mapping[int | None, str | None]) -> Piece:
+def _fragment_of(fragment: FragmentMetadata, lines: Mapping[int | None, str | None]) -> Fragment:
     over = [overlay.data_file for overlay in fragment.overlays]
     deletions = fragment.deletion_file
-    return Piece(
+    return Fragment(
         id=fragment.id,
         files=tuple(
             StoredFile(lines[file.base_id], file.path, tuple(file.fields))

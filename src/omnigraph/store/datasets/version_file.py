@@ -34,7 +34,7 @@ VERSION, INDEXES_OFFSET, BASES, TRANSACTION_OFFSET = 3, 6, 18, 23
 BASE_ID, BASE_NAME, BASE_PATH = 1, 2, 4
 
 VARINT, EIGHT_BYTES, DELIMITED, FOUR_BYTES = 0, 1, 2, 5
-LONGEST_VARINT = 10
+MAX_VARINT_BYTES = 10
 
 
 class MalformedVersionFile(ValueError):
@@ -201,7 +201,7 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
     if at < len(message) and message[at] < 0x80:
         return message[at], at + 1  # as nearly all are
     value = 0
-    for position, byte in enumerate(message[at : at + LONGEST_VARINT]):
+    for position, byte in enumerate(message[at : at + MAX_VARINT_BYTES]):
         value |= (byte & 0x7F) << (7 * position)
         if byte < 0x80:
             return value, at + position + 1
