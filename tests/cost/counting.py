@@ -22,7 +22,7 @@ INSIDE = {"_handle"}
 # Tables are staged and landed by several threads.
 COUNTING = threading.Lock()
 # These ask nothing of storage.
-PURE = {"uri", "stage"}
+PURE = {"location", "stage"}
 
 
 class CountedObjects(DiskObjects):
