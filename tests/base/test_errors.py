@@ -11,7 +11,7 @@ import pytest
 from omnigraph.base import errors
 from omnigraph.base.errors import Diagnostic, LanguageError, OmnigraphError
 from omnigraph.base.span import SourceText, Span
-from omnigraph.base.violations import EXAMPLES_PER_KIND, Violation, Violations
+from omnigraph.base.violations import MAX_EXAMPLES_PER_KIND, Violation, Violations
 from omnigraph.surfaces.wire import exit_code, http_status
 
 BRANCHES = tuple(OmnigraphError.__subclasses__())
@@ -122,4 +122,4 @@ def test_a_report_counts_all_and_shows_the_first_of_each_kind() -> None:
     for part in reversed(parts):
         report.merge(part)
     assert report.total == 90
-    assert [v.line for v in report.examples] == list(range(EXAMPLES_PER_KIND))
+    assert [v.line for v in report.examples] == list(range(MAX_EXAMPLES_PER_KIND))

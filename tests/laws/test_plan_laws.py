@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.lang.plan import ir
-from omnigraph.lang.plan.optimise import RULES, Rule, optimise
-from omnigraph.lang.plan.stats import Estimator, Statistics
+from omnigraph.lang.plan.optimise import RULES, RewriteRule, optimise
+from omnigraph.lang.plan.stats import Estimator, PlannerStatistics
 from omnigraph.read.run import run
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.cold_lookups import TraversalMode
@@ -24,7 +24,7 @@ TYPES = [entity.name for entity in CATALOG.entities]
 
 # Of any graph and not of the one that is asked: a wrong guess must not change an answer.
 statistics = st.builds(
-    Statistics,
+    PlannerStatistics,
     rows=st.fixed_dictionaries({name: st.sampled_from([0, 1, 40, 10_000]) for name in TYPES}),
     distinct=st.just({}),
 )
@@ -33,7 +33,7 @@ statistics = st.builds(
 @given(graphs(), queries(), statistics)
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
 def test_an_optimised_plan_gives_the_rows_of_the_plain_one(
-    graph: PlainGraph, query: RandomQuery, guess: Statistics
+    graph: PlainGraph, query: RandomQuery, guess: PlannerStatistics
 ) -> None:
     read = optimise(ir.ReadQuery("random", (), query.plan, (), ()), CATALOG, guess)
     assert isinstance(read, ir.ReadQuery)
@@ -47,7 +47,7 @@ def test_an_optimised_plan_gives_the_rows_of_the_plain_one(
 @given(graphs(), queries(), statistics)
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
 def test_every_rule_by_itself_keeps_the_rows(
-    rule: Rule, graph: PlainGraph, query: RandomQuery, guess: Statistics
+    rule: RewriteRule, graph: PlainGraph, query: RandomQuery, guess: PlannerStatistics
 ) -> None:
     plan = rule(query.plan, Estimator(CATALOG, guess))
     with tempfile.TemporaryDirectory() as root:

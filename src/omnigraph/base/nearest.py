@@ -2,10 +2,15 @@
 
 from collections.abc import Iterable
 
-__all__ = ["nearest", "suggestion"]
+from omnigraph.base.words import clipped
+
+__all__ = ["did_you_mean", "name_hint", "nearest", "suggestion"]
 
 # A name is compared with at most so many others: a suggestion is worth milliseconds, not seconds.
 MAX_COMPARED = 1000
+
+# As many names as fit on a line.
+MAX_LISTED_NAMES = 8
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -22,10 +27,26 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return best if slips <= allowed and best != name else None
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """To be put behind a message: ` (did you mean …?)`, or nothing."""
+def did_you_mean(name: str, known: Iterable[str], *, sigil: str = "") -> str | None:
+    """A hint that names the closest of `known`, with `sigil` before it; None if none is close."""
     near = nearest(name, known)
-    return f" (did you mean {near}?)" if near else ""
+    return f"did you mean {sigil}{clipped(near)}?" if near else None
+
+
+def name_hint(name: str, known: Iterable[str]) -> str | None:
+    """A hint that names the closest of `known`, or else all of them, if they are few."""
+    names = sorted(set(known))
+    # Of one or two letters, any other is one slip away.
+    if len(name.lstrip("$")) > 2 and (hint := did_you_mean(name, names)):
+        return hint
+    shown = ", ".join(map(clipped, names))
+    return f"known here: {shown}" if 0 < len(names) <= MAX_LISTED_NAMES else None
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """A hint to be put behind a message: ` (did you mean …?)`, or nothing."""
+    hint = did_you_mean(name, known)
+    return f" ({hint})" if hint else ""
 
 
 def _slips(a: str, b: str, most: int) -> int:

@@ -9,10 +9,10 @@ from typing import Any
 
 from omnigraph.base.words import amount
 
-__all__ = ["EXAMPLES_PER_KIND", "UNREADABLE", "Violation", "Violations"]
+__all__ = ["MAX_EXAMPLES_PER_KIND", "UNREADABLE", "Violation", "Violations"]
 
 # Enough to see the pattern, few enough to read; the counts tell the rest.
-EXAMPLES_PER_KIND = 20
+MAX_EXAMPLES_PER_KIND = 20
 
 UNREADABLE = ("json", "envelope", "csv")
 
@@ -57,7 +57,7 @@ class Violation:
 
 @dataclass
 class Violations:
-    """All violations counted by kind, type and property; the first `EXAMPLES_PER_KIND` kept."""
+    """All violations counted by kind, type and property; the first `MAX_EXAMPLES_PER_KIND` kept."""
 
     counts: dict[tuple[str, str | None, str | None], int] = field(default_factory=dict)
     examples: list[Violation] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Violations:
         """Count `violation` `count` times and keep it as an example if there is room."""
         key = (violation.kind, violation.type_name, violation.property_name)
         self.counts[key] = self.counts.get(key, 0) + count
-        if sum(v.kind == violation.kind for v in self.examples) < EXAMPLES_PER_KIND:
+        if sum(v.kind == violation.kind for v in self.examples) < MAX_EXAMPLES_PER_KIND:
             self.examples.append(violation)
 
     def merge(self, other: "Violations") -> None:
@@ -88,7 +88,7 @@ class Violations:
         per_kind: dict[str, int] = {}
         for violation in kept:
             per_kind[violation.kind] = per_kind.get(violation.kind, 0) + 1
-            if per_kind[violation.kind] <= EXAMPLES_PER_KIND:
+            if per_kind[violation.kind] <= MAX_EXAMPLES_PER_KIND:
                 self.examples.append(violation)
 
     def __bool__(self) -> bool:

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 
 from omnigraph.base.ids import TypeName
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
-from omnigraph.lang.plan.stats import Statistics
+from omnigraph.lang.plan.stats import PlannerStatistics
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.tables import tables_of
 from omnigraph.read.values.ordering import encode
 from omnigraph.read.view import View
-from omnigraph.store.statistics import Statistics as StorageStatistics
-from omnigraph.store.statistics import TableStatistics, gather
+from omnigraph.store.statistics import Statistics, TableStatistics, gather
 
 __all__ = ["statistics_of", "storage_statistics"]
 
@@ -26,7 +25,7 @@ SAMPLE_ROWS = 1_000
 
 def statistics_of(
     view: View, cache: RuntimeCache, types: Iterable[TypeName], properties: Sequence[str]
-) -> Statistics:
+) -> PlannerStatistics:
     """The sizes of these types, and about how many values their properties of these names have.
 
     They speak of visible rows alone: plans, their expected rows and their times tell no more.
@@ -40,10 +39,10 @@ def statistics_of(
         for name in properties
         if rows[entity.name] and _is_worth_a_look(entity, name)
     }
-    return Statistics(rows, distinct)
+    return PlannerStatistics(rows, distinct)
 
 
-def storage_statistics(view: View, cache: RuntimeCache) -> StorageStatistics:
+def storage_statistics(view: View, cache: RuntimeCache) -> Statistics:
     """Sizes, files and index coverage of every table.
 
     Of a type that the view restricts only the visible rows are counted and all else is 0: files,
@@ -57,7 +56,7 @@ def storage_statistics(view: View, cache: RuntimeCache) -> StorageStatistics:
         if view.restriction(entity) is not None:
             count = _row_count(view, cache, entity)
             shown[entity.table_key] = TableStatistics(count, 0, 0, 0, {})
-    return StorageStatistics(gathered.commit, shown)
+    return Statistics(gathered.commit, shown)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.ir import ReadQuery
 from omnigraph.lang.plan.optimise import optimise
 from omnigraph.lang.plan.parameters import bind_parameters
-from omnigraph.lang.plan.stats import Statistics
+from omnigraph.lang.plan.stats import PlannerStatistics
 from omnigraph.read.context import Budget
 from omnigraph.read.run import run
 from omnigraph.read.tables.cache import RuntimeCache
@@ -129,7 +129,7 @@ class Town:
         query = compile_query(SourceText(text), self.snapshot.catalog)
         if optimised:
             rows = {e.name: 1000 for e in self.snapshot.catalog.entities}
-            query = optimise(query, self.snapshot.catalog, Statistics(rows))
+            query = optimise(query, self.snapshot.catalog, PlannerStatistics(rows))
         assert isinstance(query, ReadQuery)
         parameters = bind_parameters(query, given)
         table = run(query, self.view, parameters, cache=self.cache, now_ms=NOW_MS, budget=budget)

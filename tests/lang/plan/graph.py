@@ -5,7 +5,7 @@ from omnigraph.base.span import SourceText
 from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.explain import explain
 from omnigraph.lang.plan.optimise import optimise
-from omnigraph.lang.plan.stats import Statistics
+from omnigraph.lang.plan.stats import PlannerStatistics
 from omnigraph.lang.schema.check.check import compile_schema
 
 CATALOG = compile_schema(
@@ -28,11 +28,15 @@ ROWS = {
     "Likes": 300_000,
     "Lives": 100_000,
 }
-LARGE = Statistics({TypeName(name): count for name, count in ROWS.items()})
+LARGE = PlannerStatistics({TypeName(name): count for name, count in ROWS.items()})
 
 
 def plan_of(
-    match: str, answer: str = "{ count($p) as n }", *, known: Statistics = LARGE, given: str = ""
+    match: str,
+    answer: str = "{ count($p) as n }",
+    *,
+    known: PlannerStatistics = LARGE,
+    given: str = "",
 ) -> list[str]:
     """The lines of the plan for a graph of this size."""
     text = f"query q({given}) {{ match {{ {match} }} return {answer} }}"

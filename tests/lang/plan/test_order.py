@@ -3,11 +3,13 @@
 import pytest
 
 from omnigraph.base.ids import TypeName
-from omnigraph.lang.plan.stats import Statistics
+from omnigraph.lang.plan.stats import PlannerStatistics
 from tests.lang.plan.graph import LARGE, plan_of
 
 
-def steps(match: str, answer: str = "{ count($p) as n }", known: Statistics = LARGE) -> list[str]:
+def steps(
+    match: str, answer: str = "{ count($p) as n }", known: PlannerStatistics = LARGE
+) -> list[str]:
     """The plan's operators up to the answer, without their types."""
     lines = plan_of(match, answer, known=known)
     return [line.split(":")[0] for line in lines if not line.startswith(("Aggregate", "Project"))]
@@ -41,14 +43,14 @@ def test_a_plan_begins_where_there_is_least_to_read(rule: str, match: str, plan:
 def test_what_was_counted_beats_a_guess() -> None:
     match = '$p: Person { gender: "x" }  $p follows $q  $q.age = 3'
     counted = {(TypeName("Person"), "gender"): 50_000, (TypeName("Person"), "age"): 80}
-    assert steps(match, known=Statistics(LARGE.rows, counted))[0] == "NodeScan p"
+    assert steps(match, known=PlannerStatistics(LARGE.rows, counted))[0] == "NodeScan p"
     turned = {(TypeName("Person"), "gender"): 2, (TypeName("Person"), "age"): 50_000}
-    assert steps(match, known=Statistics(LARGE.rows, turned))[0] == "NodeScan q"
+    assert steps(match, known=PlannerStatistics(LARGE.rows, turned))[0] == "NodeScan q"
 
 
 def test_graphs_of_about_one_size_share_a_plan() -> None:
-    grown = Statistics({name: count + 1 for name, count in LARGE.rows.items()})
-    doubled = Statistics({name: 2 * count for name, count in LARGE.rows.items()})
+    grown = PlannerStatistics({name: count + 1 for name, count in LARGE.rows.items()})
+    doubled = PlannerStatistics({name: 2 * count for name, count in LARGE.rows.items()})
     assert LARGE.magnitudes() == grown.magnitudes()
     assert LARGE.magnitudes() != doubled.magnitudes()
 

@@ -14,7 +14,7 @@ from omnigraph.base.errors import OmnigraphError
 from omnigraph.base.span import SourceText
 from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.explain import explain
-from omnigraph.lang.query.findings import LONGEST
+from omnigraph.lang.query.findings import MAX_MESSAGE_CHARACTERS
 from omnigraph.lang.query.lint.lint import lint_source
 from omnigraph.lang.query.text.format import format_source
 from omnigraph.lang.schema.check.check import compile_schema
@@ -71,7 +71,7 @@ def survives(text: str) -> None:
     except OmnigraphError as error:
         assert 0 < len(error.render()) < 100_000
     for finding in lint_source(source, CATALOG).all_findings:
-        assert 0 < len(finding.message) <= LONGEST
+        assert 0 < len(finding.message) <= MAX_MESSAGE_CHARACTERS
         assert finding.span.line >= 1
         assert finding.span.column >= 1
     with contextlib.suppress(OmnigraphError):

@@ -64,8 +64,8 @@ def test_a_load_is_judged_the_same_whichever_clues_are_used(
 
 def judged(world: World, source: str, mode: str, *, few: int, ids: int) -> object:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(check, "FEW_CLAIMS", few)
-        patch.setattr(check, "IDS_IN_A_WORKER", ids)
+        patch.setattr(check, "MAX_CLAIMS_AT_ONCE", few)
+        patch.setattr(check, "MAX_WORKER_IDS", ids)
         try:
             world.settle(source, mode=mode).load.discard_files()
         except (ConstraintViolated, KeyTaken) as error:
@@ -76,7 +76,7 @@ def judged(world: World, source: str, mode: str, *, few: int, ids: int) -> objec
 def test_when_too_much_is_repeated_every_claim_is_sent(
     world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(check, "MOST_REPEATED", 2)
+    monkeypatch.setattr(check, "MAX_REPEATED_CLAIMS", 2)
     rows = [node("Person", name=f"p{n % 10}") for n in range(20)]
     source = write(tmp_path / "in.jsonl", *rows)
     found = judged(world, source, "append", few=NONE, ids=NONE)

@@ -224,7 +224,7 @@ def test_any_merges_leave_what_a_dictionary_would_hold(
     world: World, monkeypatch: pytest.MonkeyPatch, ids_in_a_worker: int
 ) -> None:
     world.limits = replace(world.limits, min_task_bytes=2_000)
-    monkeypatch.setattr(matching, "IDS_IN_A_WORKER", ids_in_a_worker)
+    monkeypatch.setattr(matching, "MAX_WORKER_IDS", ids_in_a_worker)
     chance = random.Random(7)
     world.load(YORK)
     model: dict[str, str | None] = {}

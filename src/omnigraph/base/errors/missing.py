@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from omnigraph.base.errors.tree import MissingError
 from omnigraph.base.ids import BranchName
-from omnigraph.base.nearest import nearest
+from omnigraph.base.nearest import did_you_mean
 
 __all__ = [
     "BlobMissing",
@@ -152,8 +152,8 @@ class NameMissing(MissingError):
 
     @property
     def hint(self) -> str | None:
-        if near := nearest(self.name, self.known):
-            return f"did you mean {near}?"
+        if hint := did_you_mean(self.name, self.known):
+            return hint
         return f"there are {', '.join(self.known[:12])}" if self.known else None
 
 

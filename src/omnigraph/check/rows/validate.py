@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.types import INTEGER_RANGES, EnumOf, Scalar, Value
-from omnigraph.base.violations import EXAMPLES_PER_KIND, Violation, Violations
+from omnigraph.base.violations import MAX_EXAMPLES_PER_KIND, Violation, Violations
+from omnigraph.base.words import clipped
 from omnigraph.check.rows.coerce import Coerced, coerce
 from omnigraph.check.rows.input_types import expectation
-from omnigraph.check.rows.wording import clipped, worded
+from omnigraph.check.rows.wording import worded
 from omnigraph.lang.schema.catalog import (
     DST,
     ID,
@@ -100,8 +101,8 @@ class Checked:
         """All of them as a report; `place` tells the file and line of a row that came."""
         report = Violations()
         for found in self.row_violations:
-            unnamed = max(0, len(found.rows) - EXAMPLES_PER_KIND)
-            for row in found.rows[:EXAMPLES_PER_KIND].tolist():
+            unnamed = max(0, len(found.rows) - MAX_EXAMPLES_PER_KIND)
+            for row in found.rows[:MAX_EXAMPLES_PER_KIND].tolist():
                 violation = self._violation(found, row)
                 if place is not None:
                     file, line = place(row)

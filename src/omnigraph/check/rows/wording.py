@@ -7,10 +7,7 @@ UTF-8. Such values are exactly those that are complained about, so wording one m
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["clipped", "worded"]
-
-# Of a long value, a message shows this many characters.
-SHOWN_CHARACTERS = 60
+__all__ = ["worded"]
 
 
 def worded(scalar: pa.Scalar) -> object:
@@ -21,10 +18,6 @@ def worded(scalar: pa.Scalar) -> object:
     except (OverflowError, ValueError, KeyError):
         return _as_text(scalar)
     return value
-
-
-def clipped(text: str) -> str:
-    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 
 def _as_text(scalar: pa.Scalar) -> object:

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.base.ids import TableKey
-from omnigraph.base.violations import EXAMPLES_PER_KIND
-from omnigraph.check.sets.rules import CLAIMS, ENDS, Claim, Degree, End, Reading, Rule
+from omnigraph.base.violations import MAX_EXAMPLES_PER_KIND
+from omnigraph.check.sets.rules import CLAIMS, ENDS, Claim, Degree, End, Reading, SetRule
 from omnigraph.check.sets.violations import SetViolation, violation_of
 from omnigraph.lang.schema.catalog import EntityType, NodeType
 
@@ -129,7 +129,9 @@ def first_violations(readings: Sequence[Reading], query: Query) -> list[SetViola
     return [
         violation_of(rules[row["rule"]], row)
         for statement in _broken(_questions(readings), query)
-        for row in query(FIRST_OF_EACH_RULE.format(statement=statement, examples=EXAMPLES_PER_KIND))
+        for row in query(
+            FIRST_OF_EACH_RULE.format(statement=statement, examples=MAX_EXAMPLES_PER_KIND)
+        )
     ]
 
 
@@ -158,7 +160,7 @@ def rows_at_fault(
 # Which terms break a rule -------------------------------------------------------------------------
 
 
-def _rules(readings: Sequence[Reading]) -> dict[int, Rule]:
+def _rules(readings: Sequence[Reading]) -> dict[int, SetRule]:
     return {reading.rule.number: reading.rule for reading in readings}
 
 
@@ -194,7 +196,7 @@ def _broken(questions: Sequence[str], query: Query) -> list[str]:
 class _Step:
     """Rules of which rows at fault are taken out at once, and the statement that finds these."""
 
-    rules: Mapping[int, Rule]
+    rules: Mapping[int, SetRule]
     statement: str
 
     @property
@@ -203,11 +205,11 @@ class _Step:
         return Counter(_checked_type(rule).table_key for rule in self.rules.values())
 
 
-def _checked_type(rule: Rule) -> EntityType:
+def _checked_type(rule: SetRule) -> EntityType:
     return rule.entity if isinstance(rule, Claim) else rule.edge
 
 
-def _steps(rules: Sequence[Rule]) -> Iterator[_Step]:
+def _steps(rules: Sequence[SetRule]) -> Iterator[_Step]:
     """Rows that a claim takes out leave edges loose; edges that go leave sources short."""
     claims = [rule for rule in rules if isinstance(rule, Claim)]
     of_nodes = [rule for rule in claims if isinstance(rule.entity, NodeType)]
@@ -234,5 +236,5 @@ def _claim_steps(claims: Sequence[Claim]) -> Iterator[_Step]:
             yield _Step(_by_number(group), LATER_CLAIMS.format(broken=CLASHES, rules=numbers))
 
 
-def _by_number(rules: Sequence[Rule]) -> dict[int, Rule]:
+def _by_number(rules: Sequence[SetRule]) -> dict[int, SetRule]:
     return {rule.number: rule for rule in rules}

@@ -33,7 +33,7 @@ __all__ = [
     "End",
     "Part",
     "Reading",
-    "Rule",
+    "SetRule",
     "TableEffect",
     "TypeNames",
     "plan_readings",
@@ -79,7 +79,7 @@ class Degree:
     most: int | None
 
 
-Rule = Claim | End | Degree
+SetRule = Claim | End | Degree
 
 
 class Part(Enum):
@@ -94,7 +94,7 @@ class Reading:
     """A part of a table that a relation takes in, on behalf of a rule."""
 
     relation: str
-    rule: Rule
+    rule: SetRule
     entity: EntityType
     part: Part
 
@@ -154,7 +154,7 @@ def tables_read(catalog: Catalog, effects: Mapping[TableKey, TableEffect]) -> fr
     return frozenset(r.entity.table_key for r in readings if r.part is Part.KEPT)
 
 
-def _rules(catalog: Catalog, rejected: TypeNames) -> Iterator[Rule]:
+def _rules(catalog: Catalog, rejected: TypeNames) -> Iterator[SetRule]:
     number = itertools.count()
     for entity in catalog.entities:
         yield Claim(next(number), entity, ())

@@ -6,7 +6,7 @@ from typing import Any
 
 from omnigraph.base.violations import Violation, Violations
 from omnigraph.base.words import amount
-from omnigraph.check.sets.rules import Claim, Degree, End, Rule
+from omnigraph.check.sets.rules import Claim, Degree, End, SetRule
 from omnigraph.lang.schema.catalog import SRC, EntityType
 from omnigraph.store.identity import shown_id
 
@@ -48,7 +48,7 @@ def report(
     return violations
 
 
-def violation_of(rule: Rule, row: Mapping[str, Any]) -> SetViolation:
+def violation_of(rule: SetRule, row: Mapping[str, Any]) -> SetViolation:
     """The violation that a row of an answer of `questions` tells of."""
     term, place = row["term"], row["place"]
     found, total = int(row["found"]), int(row["total"])

@@ -9,7 +9,7 @@ from omnigraph.lang.plan.ir import CompiledQuery
 from omnigraph.lang.plan.lower import lower
 from omnigraph.lang.query.check.check import check
 from omnigraph.lang.query.text import ast
-from omnigraph.lang.query.text.parser import MOST_ERRORS, Reading, read
+from omnigraph.lang.query.text.parser import MAX_ERRORS, Reading, read
 from omnigraph.lang.schema.catalog import Catalog
 
 __all__ = ["compile_query"]
@@ -30,7 +30,7 @@ def _find(reading: Reading, source: SourceText, name: str | None) -> ast.Query:
     known = {q.header.name.text: q for q in queries}
     meant = [b for b in broken if name in (None, b.name) or (b.name is None and name not in known)]
     if meant:
-        raise ParseFailed(source, tuple(b.finding for b in meant[:MOST_ERRORS]))
+        raise ParseFailed(source, tuple(b.finding for b in meant[:MAX_ERRORS]))
     if not queries and not broken:
         nothing = Diagnostic("Q000", "the text holds no query", Span(1, 1))
         raise ParseFailed(source, (nothing,))

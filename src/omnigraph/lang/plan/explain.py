@@ -75,7 +75,7 @@ __all__ = [
 INDENT = "    "
 
 # Of a vector, the first few numbers tell it from another.
-MOST_SHOWN = 4
+MAX_SHOWN_ITEMS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +274,8 @@ def _value(value: Value) -> str:
         case str():
             return json.dumps(value, ensure_ascii=False)
         case tuple():
-            shown = [_value(v) for v in value[:MOST_SHOWN]]
-            return f"[{', '.join(shown)}{', …' if len(value) > MOST_SHOWN else ''}]"
+            shown = [_value(v) for v in value[:MAX_SHOWN_ITEMS]]
+            return f"[{', '.join(shown)}{', …' if len(value) > MAX_SHOWN_ITEMS else ''}]"
         case bytes():
             return f"{len(value)} bytes"
         case datetime.date():

@@ -11,17 +11,19 @@ from omnigraph.lang.plan.ir import CompiledQuery, MutationQuery, Project, ReadQu
 from omnigraph.lang.plan.rules.exist import reduce_to_existence
 from omnigraph.lang.plan.rules.fold import fold_constants
 from omnigraph.lang.plan.rules.order import order_joins
-from omnigraph.lang.plan.stats import Estimator, Statistics
+from omnigraph.lang.plan.stats import Estimator, PlannerStatistics
 from omnigraph.lang.schema.catalog import Catalog
 
-__all__ = ["RULES", "Rule", "optimise"]
+__all__ = ["RULES", "RewriteRule", "optimise"]
 
-Rule = Callable[[Project, Estimator], Project]
+RewriteRule = Callable[[Project, Estimator], Project]
 
-RULES: tuple[Rule, ...] = (fold_constants, order_joins, reduce_to_existence)
+RULES: tuple[RewriteRule, ...] = (fold_constants, order_joins, reduce_to_existence)
 
 
-def optimise(query: CompiledQuery, catalog: Catalog, statistics: Statistics) -> CompiledQuery:
+def optimise(
+    query: CompiledQuery, catalog: Catalog, statistics: PlannerStatistics
+) -> CompiledQuery:
     match query:
         case ReadQuery(plan=plan):
             estimator = Estimator(catalog, statistics)

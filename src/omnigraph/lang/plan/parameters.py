@@ -7,7 +7,7 @@ query does not declare is an error, since it is nearly always a slip.
 from collections.abc import Mapping
 
 from omnigraph.base.errors import ParameterInvalid
-from omnigraph.base.nearest import nearest
+from omnigraph.base.nearest import did_you_mean
 from omnigraph.base.types import Value
 from omnigraph.lang.plan.ir import CompiledQuery, Parameter
 from omnigraph.lang.query.values import Unfit, convert
@@ -48,10 +48,7 @@ def _value(query: CompiledQuery, parameter: Parameter, given: Mapping[str, objec
 
 def _unknown(query: CompiledQuery, name: str) -> ParameterInvalid:
     known = [p.name for p in query.parameters]
-    near = nearest(str(name), known)
-    if near:
-        advice = f"did you mean {near}?"
-    else:
-        advice = f"it takes {', '.join(known)}" if known else "it takes none"
+    taken = f"it takes {', '.join(known)}" if known else "it takes none"
+    advice = did_you_mean(str(name), known) or taken
     sentence = f"{query.name} has no parameter ${name}"
     return ParameterInvalid("P003", query.name, str(name), sentence, advice)

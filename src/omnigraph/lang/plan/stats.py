@@ -26,7 +26,7 @@ from omnigraph.lang.plan.ir import (
 from omnigraph.lang.query.check.uses import used_in
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 
-__all__ = ["SHARE_OF_BLOCK", "Estimator", "Statistics", "Types"]
+__all__ = ["SHARE_OF_BLOCK", "Estimator", "PlannerStatistics", "Types"]
 
 Types = Mapping[VariableName, tuple[TypeName, ...]]
 """The types that each variable ranges over."""
@@ -41,7 +41,7 @@ OPTIONS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
+class PlannerStatistics:
     rows: Mapping[TypeName, int] = field(default_factory=dict)
     """Of node and edge types; a type that is missing counts as empty."""
     distinct: Mapping[tuple[TypeName, str], int] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Estimator:
     """How many rows to expect. Every answer is a guess and at least a little above zero."""
 
     catalog: Catalog
-    statistics: Statistics
+    statistics: PlannerStatistics
 
     def size(self, types: Iterable[TypeName]) -> float:
         return float(sum(self.statistics.rows.get(name, 0) for name in types)) or 1.0

@@ -12,14 +12,10 @@ __all__ = [
     "SCHEMA_WARNINGS",
     "SYNTAX",
     "TYPE_WORDS",
-    "clipped",
 ]
 
 # Beyond this many, a reader wants the first ones fixed, not the rest listed.
 MAX_FINDINGS = 100
-
-# Long enough for any name a person chose, short enough for a line of a terminal.
-SHOWN_CHARACTERS = 40
 
 TYPE_WORDS = (
     "String, Bool, I32, I64, U32, U64, F32, F64, Date, DateTime, Blob, Vector(n), enum(…) and [ … ]"
@@ -80,9 +76,3 @@ SCHEMA_CODES: Final[dict[str, str]] = {
 SCHEMA_WARNINGS: Final[dict[str, str]] = {
     "L101": "An annotation that means nothing is spelt almost like one that does.",
 }
-
-
-def clipped(text: str) -> str:
-    """A piece of the user's text as a message can show it: short, on one line, printable."""
-    shown = text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
-    return "".join(c if c.isprintable() else "·" for c in shown)

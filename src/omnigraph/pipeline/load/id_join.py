@@ -15,7 +15,7 @@ from omnigraph.lang.schema.catalog import ID
 from omnigraph.pipeline.load.load import LoadedTable
 from omnigraph.pipeline.load.sets_in_files import (
     CHECKS_PER_CORE,
-    IDS_IN_A_WORKER,
+    MAX_WORKER_IDS,
     CommittedRows,
     StagedRows,
     ids_at,
@@ -54,7 +54,7 @@ def show_present(
     """
     hands = min(len(rows), CHECKS_PER_CORE * runner.parallelism)
     dealt = [tuple(rows[hand::hands]) for hand in range(hands)]
-    is_known_to_all = sum(source.row_count for source in incoming) <= IDS_IN_A_WORKER
+    is_known_to_all = sum(source.row_count for source in incoming) <= MAX_WORKER_IDS
     ids = tuple(incoming) if is_known_to_all else None
     most = sum(source.row_count for source in rows)
     runner.show_as(name, dealt, partial(_present, ids), PRESENT, most=most)

@@ -52,7 +52,7 @@ from omnigraph.store.snapshot import Snapshot
 
 __all__ = [
     "CHECKS_PER_CORE",
-    "IDS_IN_A_WORKER",
+    "MAX_WORKER_IDS",
     "CommittedRows",
     "IncomingFiles",
     "KeySource",
@@ -63,19 +63,19 @@ __all__ = [
 ]
 
 # Keys of this many rows are in a worker's memory at a time.
-ROWS_AT_A_TIME = 1_000_000
+MAX_TASK_ROWS = 1_000_000
 
 # A few tasks for each core even out those that take longer.
 CHECKS_PER_CORE = 2
 
 # A set of so many ids takes a few hundred megabytes in each worker.
-IDS_IN_A_WORKER = 4_000_000
+MAX_WORKER_IDS = 4_000_000
 
 # So few claims are asked about at once; from here on it pays to look at their hashes first.
-FEW_CLAIMS = 200_000
+MAX_CLAIMS_AT_ONCE = 200_000
 
 # Where more claims than these come twice, the load is wrong as a whole: every claim is sent.
-MOST_REPEATED = 1_000_000
+MAX_REPEATED_CLAIMS = 1_000_000
 
 HASHES = pa.schema([("bucket", pa.int32()), ("hashes", pa.binary())])
 
@@ -136,7 +136,7 @@ def committed_rows(
     fragments, rows = dataset.fragment_ids, dataset.row_count
     if not rows:
         return []
-    pieces = min(len(fragments), math.ceil(rows / ROWS_AT_A_TIME))
+    pieces = min(len(fragments), math.ceil(rows / MAX_TASK_ROWS))
     return [
         CommittedRows(
             root, options, dataset.ref, fragments[piece::pieces], math.ceil(rows / pieces), without
@@ -289,7 +289,7 @@ def _few_ids(ids: Sequence[Wanted]) -> dict[int, tuple[KeySource, ...]]:
         # Every rule about ends at this type asks for the same ids: one of them is enough.
         rule = next(r.rule for r, _ in ids if r.entity.id == kind)
         places = tuple(source for r, source in ids if r.rule == rule)
-        if sum(source.row_count for source in places) <= IDS_IN_A_WORKER:
+        if sum(source.row_count for source in places) <= MAX_WORKER_IDS:
             found[kind] = places
     return found
 
@@ -297,9 +297,9 @@ def _few_ids(ids: Sequence[Wanted]) -> dict[int, tuple[KeySource, ...]]:
 def _repeated_claims(runner: Runner, claims: Sequence[Wanted]) -> NDArray[np.uint64] | None:
     """Hashes that come more than once: only claims with such a hash can clash."""
     rows = sum(source.row_count for _, source in claims)
-    if rows <= FEW_CLAIMS:
+    if rows <= MAX_CLAIMS_AT_ONCE:
         return None
-    buckets = max(runner.parallelism, math.ceil(rows / ROWS_AT_A_TIME))
+    buckets = max(runner.parallelism, math.ceil(rows / MAX_TASK_ROWS))
     tasks = _balanced(claims, max_tasks=CHECKS_PER_CORE * runner.parallelism)
     view = f"hashes_{uuid.uuid4().hex}"
     probe = hashed(pa.array([PROBE]), rule=0)[0]
@@ -317,7 +317,7 @@ def _repeated_claims(runner: Runner, claims: Sequence[Wanted]) -> NDArray[np.uin
     finally:
         runner.forget(view)
     repeated = np.concatenate([np.empty(0, np.uint64), *found])
-    return repeated if len(repeated) <= MOST_REPEATED else None
+    return repeated if len(repeated) <= MAX_REPEATED_CLAIMS else None
 
 
 def hashed(terms: pa.Array | pa.ChunkedArray, *, rule: int) -> NDArray[np.uint64]:
@@ -391,4 +391,4 @@ def _repeated(bucket: int, rows: pa.Table) -> NDArray[np.uint64]:
     runs = [np.frombuffer(run.as_buffer(), np.uint64) for run in rows["hashes"]]
     hashes = np.sort(np.concatenate(runs))
     # One more than anyone will look at tells that there are too many.
-    return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])[: MOST_REPEATED + 1]
+    return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])[: MAX_REPEATED_CLAIMS + 1]

@@ -12,8 +12,8 @@ from typing import Any
 from omnigraph.base.nearest import suggestion
 from omnigraph.base.types import INTEGER_RANGES, Scalar
 from omnigraph.base.violations import Violation
+from omnigraph.base.words import clipped
 from omnigraph.check.rows.input_types import expectation, fits_json
-from omnigraph.check.rows.wording import clipped
 from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
 
 __all__ = ["EDGE_MEMBERS", "NODE_MEMBERS", "Row", "decode"]

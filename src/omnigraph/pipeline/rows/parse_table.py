@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from omnigraph.base.types import EnumOf, Scalar
 from omnigraph.base.violations import Violation
+from omnigraph.base.words import clipped
 from omnigraph.check.rows.coerce import Coerced, coerce
 from omnigraph.check.rows.input_types import arriving_array, as_plain, plain_type
 from omnigraph.check.rows.validate import Rows, key_of
-from omnigraph.check.rows.wording import clipped, worded
+from omnigraph.check.rows.wording import worded
 from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.rows.parsed import Parsed, ParsedRows, ViolationsByRow
 from omnigraph.pipeline.sources.delimited import Records

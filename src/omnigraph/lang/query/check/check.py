@@ -1,8 +1,10 @@
 """From a query's tree to its typed form, with every type error of the query at once."""
 
 from omnigraph.base.errors import TypeCheckFailed
+from omnigraph.base.nearest import name_hint
 from omnigraph.base.span import SourceText
 from omnigraph.base.types import Scalar
+from omnigraph.lang.query.check.ambiguous_words import resolve_words
 from omnigraph.lang.query.check.expressions import Expressions
 from omnigraph.lang.query.check.mutations import check_mutation
 from omnigraph.lang.query.check.patterns import check_pattern, ranked_by_top
@@ -10,8 +12,7 @@ from omnigraph.lang.query.check.projection import check_projection
 from omnigraph.lang.query.check.regions import survey
 from omnigraph.lang.query.check.touches import read_by, written_by
 from omnigraph.lang.query.check.typed import Parameter, TypedMutation, TypedQuery, TypedRead
-from omnigraph.lang.query.check.words import settle_words
-from omnigraph.lang.query.findings import Findings, did_you_mean
+from omnigraph.lang.query.findings import Findings
 from omnigraph.lang.query.text import ast
 from omnigraph.lang.schema.catalog import Catalog
 
@@ -35,13 +36,13 @@ def check(query: ast.Query, catalog: Catalog, source: SourceText) -> TypedQuery:
 def _read(
     query: ast.Read, catalog: Catalog, parameters: dict[str, Parameter | None], findings: Findings
 ) -> TypedRead:
-    settled = settle_words(query, catalog)
-    region = survey(settled.match, catalog, frozenset(parameters), findings)
+    resolved = resolve_words(query, catalog)
+    region = survey(resolved.match, catalog, frozenset(parameters), findings)
     expressions = Expressions(
-        catalog, parameters, findings, settled.match, ranked_by_top(settled.match)
+        catalog, parameters, findings, resolved.match, ranked_by_top(resolved.match)
     )
     pattern = check_pattern(region, expressions)
-    projection = check_projection(settled, region, expressions)
+    projection = check_projection(resolved, region, expressions)
     return TypedRead(
         name=query.header.name.text,
         parameters=tuple(p for p in parameters.values() if p),
@@ -89,7 +90,7 @@ def _parameters(header: ast.Header, findings: Findings) -> dict[str, Parameter |
         elif type_ is None:
             known = [*(s.value for s in Scalar), "Vector"]
             message = f"no type is called {declared.type.text}"
-            hint = did_you_mean(declared.type.text, known)
+            hint = name_hint(declared.type.text, known)
             findings.add("T28", message, declared.type.span, hint)
             parameters[name] = None
         else:

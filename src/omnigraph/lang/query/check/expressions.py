@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from omnigraph.base.ids import VariableName
+from omnigraph.base.nearest import name_hint
 from omnigraph.base.types import Scalar
+from omnigraph.base.words import listed
 from omnigraph.lang.query.check.compare import (
     Operand,
     compare,
@@ -34,9 +36,9 @@ from omnigraph.lang.query.check.typed import (
     TextMatch,
     TextMatchKind,
 )
-from omnigraph.lang.query.findings import Findings, did_you_mean, listed
+from omnigraph.lang.query.findings import Findings
 from omnigraph.lang.query.text import ast
-from omnigraph.lang.query.text.tokens import dated_literal
+from omnigraph.lang.query.text.tokens import is_dated
 from omnigraph.lang.schema.catalog import ID, Catalog, EntityType
 
 __all__ = ["AGGREGATES", "FORMS", "RANKINGS", "TEXT_MATCHES", "Expressions", "whole_number"]
@@ -111,7 +113,7 @@ class Expressions:
             self.findings.add("T6", message, variable.span)
         else:
             names = [f"${n}" for n in (*region.known, *self.parameters) if not n.startswith("_")]
-            hint = did_you_mean(f"${variable.name}", names)
+            hint = name_hint(f"${variable.name}", names)
             message = f"${variable.name} is neither bound nor a parameter"
             self.findings.add("T6", message, variable.span, hint)
         return None
@@ -158,7 +160,7 @@ class Expressions:
             return
         everywhere = set.intersection(*(set(o.by_name) for o in owners)) | {ID}
         message = f"{listed(lacking, 'and')} has no property {name.text}"
-        self.findings.add("T6", message, name.span, did_you_mean(name.text, everywhere))
+        self.findings.add("T6", message, name.span, name_hint(name.text, everywhere))
 
     def readable(self, operand: Operand) -> Operand | None:
         if operand.type is not Scalar.BLOB:
@@ -199,7 +201,7 @@ class Expressions:
                 message = f"{name} is a filter and stands by itself in match"
                 self.findings.add("T29", message, call.function.span)
             case name, _:
-                hint = did_you_mean(name, FUNCTIONS)
+                hint = name_hint(name, FUNCTIONS)
                 self.findings.add("T29", f"no function is called {name}", call.function.span, hint)
         return None
 
@@ -234,7 +236,7 @@ class Expressions:
             case ast.Call() if predicate.function.text in TEXT_MATCHES:
                 return self.text_match(predicate, region)
             case ast.Call():
-                if dated_literal(predicate) or self.call(predicate, region):
+                if is_dated(predicate) or self.call(predicate, region):
                     message = f"{ast.text_of(predicate)} is a value, not a condition"
                     self.findings.add("T29", message, predicate.span, "compare it with something")
                 return None

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from omnigraph.base.ids import TypeName
+from omnigraph.base.words import listed
 from omnigraph.lang.query.check.typed import Direction, EdgeStep
-from omnigraph.lang.query.findings import Findings, listed
+from omnigraph.lang.query.findings import Findings
 from omnigraph.lang.query.text import ast
 from omnigraph.lang.schema.catalog import EdgeType
 

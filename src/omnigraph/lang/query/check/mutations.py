@@ -8,7 +8,9 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from omnigraph.base.nearest import name_hint
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
+from omnigraph.base.words import listed
 from omnigraph.lang.query.check.compare import (
     Operand,
     compare,
@@ -36,7 +38,7 @@ from omnigraph.lang.query.check.typed import (
     Statement,
     Update,
 )
-from omnigraph.lang.query.findings import Findings, did_you_mean, listed
+from omnigraph.lang.query.findings import Findings
 from omnigraph.lang.query.text import ast
 from omnigraph.lang.query.values import Unfit, convert
 from omnigraph.lang.schema.catalog import (
@@ -112,7 +114,7 @@ class _Mutations:
             return None
         known = [*self.catalog.node_by_name, *self.catalog.edge_by_name]
         message = f"no type is called {word.text}"
-        self.findings.add("T10", message, word.span, did_you_mean(word.text, known))
+        self.findings.add("T10", message, word.span, name_hint(word.text, known))
         return None
 
     # Insert -------------------------------------------------------------------------------------
@@ -238,7 +240,7 @@ class _Mutations:
         elif isinstance(entity, EdgeType) and word.text in (SRC, DST):
             hint = f"write {FROM} and {TO}"
         else:
-            hint = did_you_mean(word.text, entity.by_name)
+            hint = name_hint(word.text, entity.by_name)
         message = f"{entity.name} has no property {word.text}"
         self.findings.add("T11", message, word.span, hint)
         return None
@@ -308,7 +310,7 @@ class _Mutations:
                 shown = ast.text_of(expression)
                 names = [f"${n}" for n in self.parameters]
                 message = f"{shown} is not a parameter of this query"
-                self.findings.add("T14", message, expression.span, did_you_mean(shown, names))
+                self.findings.add("T14", message, expression.span, name_hint(shown, names))
             case ast.Call(function=ast.Word(text="now"), arguments=()):
                 return Operand(
                     Now(), Scalar.DATETIME, is_nullable=False, span=expression.span, shown="now()"

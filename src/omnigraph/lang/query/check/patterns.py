@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from omnigraph.base.ids import VariableName
+from omnigraph.base.nearest import name_hint
 from omnigraph.base.types import ListOf, Scalar
 from omnigraph.lang.query.check.compare import Kind, Operand, fit, kind_of
 from omnigraph.lang.query.check.expressions import Expressions, whole_number
@@ -33,7 +34,7 @@ from omnigraph.lang.query.check.typed import (
     Without,
 )
 from omnigraph.lang.query.check.uses import used_by
-from omnigraph.lang.query.findings import Findings, did_you_mean
+from omnigraph.lang.query.findings import Findings
 from omnigraph.lang.query.text import ast
 from omnigraph.lang.schema.catalog import ID
 
@@ -153,7 +154,7 @@ class _Patterns:
         if lacking and not is_identity:
             everywhere = set.intersection(*(set(o.by_name) for o in owners))
             message = f"{lacking[0]} has no property {name.text}"
-            self.findings.add("T2", message, name.span, did_you_mean(name.text, everywhere))
+            self.findings.add("T2", message, name.span, name_hint(name.text, everywhere))
             return None
         variable = ast.Variable(known.name, name.span, is_fresh=known.is_fresh)
         found = self.expressions.property_of(ast.Property(variable, name), region)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from omnigraph.base.nearest import name_hint
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.query.check.compare import Kind, Operand, kind_of
 from omnigraph.lang.query.check.expressions import AGGREGATES, RANKINGS, Expressions
@@ -22,7 +23,7 @@ from omnigraph.lang.query.check.typed import (
     Rrf,
     SortKey,
 )
-from omnigraph.lang.query.findings import Findings, did_you_mean
+from omnigraph.lang.query.findings import Findings
 from omnigraph.lang.query.text import ast
 
 __all__ = ["Projection", "check_projection"]
@@ -118,7 +119,7 @@ class _Projections:
         else:
             message = f"no column is called {word.text}"
             known = [a for a in aliases if a]
-            hint = did_you_mean(word.text, known) or "name a column with as, or write $x.property"
+            hint = name_hint(word.text, known) or "name a column with as, or write $x.property"
             if word.text in self.region.known:
                 hint = f"write ${word.text}"
         self.findings.add("T6", message, word.span, hint)

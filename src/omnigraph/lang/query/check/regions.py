@@ -8,17 +8,18 @@ what every block of an `or` binds, then the ends of traversals, then what `optio
 from dataclasses import dataclass, field
 
 from omnigraph.base.ids import TypeName
+from omnigraph.base.nearest import name_hint
 from omnigraph.lang.query.check.infer import Join, Known, Member, OneOf, Types, Walk, Within, solve
 from omnigraph.lang.query.check.mentions import bound_in, edges_in
 from omnigraph.lang.query.check.typed import Direction
-from omnigraph.lang.query.findings import Findings, did_you_mean
+from omnigraph.lang.query.findings import Findings
 from omnigraph.lang.query.text import ast
 from omnigraph.lang.schema.catalog import Catalog
 
-__all__ = ["MOST_HOPS", "Region", "survey"]
+__all__ = ["MAX_HOPS", "Region", "survey"]
 
 # Deeper than any path people ask for; it bounds what one traversal can cost.
-MOST_HOPS = 1000
+MAX_HOPS = 1000
 
 
 @dataclass(eq=False)
@@ -189,7 +190,7 @@ class _Surveyor:
             self.findings.add("T1", f"{word.text} is an edge, not a node type", word.span, hint)
             return None
         known = [*self.catalog.node_by_name, *self.catalog.interface_by_name]
-        hint_or_none = did_you_mean(word.text, known)
+        hint_or_none = name_hint(word.text, known)
         self.findings.add("T1", f"no node type is called {word.text}", word.span, hint_or_none)
         return None
 
@@ -216,7 +217,7 @@ class _Surveyor:
             if edge is None:
                 known = [e.query_name for e in self.catalog.edges]
                 message = f"no edge is called {word.text}"
-                self.findings.add("T4", message, word.span, did_you_mean(word.text, known))
+                self.findings.add("T4", message, word.span, name_hint(word.text, known))
                 failures += 1
                 continue
             if edge.name in members:
@@ -252,8 +253,8 @@ class _Surveyor:
         elif hops.most < hops.least:
             message = f"the bounds are the wrong way round: {hops.least} is more than {hops.most}"
             self.findings.add("T15", message, hops.span)
-        elif hops.most > MOST_HOPS:
-            message = f"at most {MOST_HOPS:,} hops can be asked for"
+        elif hops.most > MAX_HOPS:
+            message = f"at most {MAX_HOPS:,} hops can be asked for"
             self.findings.add("T15", message, hops.span)
         else:
             return hops.least, hops.most

@@ -12,6 +12,7 @@ from typing import Any
 from omnigraph.base.errors import Diagnostic, ParseFailed, TypeCheckFailed
 from omnigraph.base.ids import VariableName
 from omnigraph.base.span import SourceText, Span
+from omnigraph.base.words import clipped
 from omnigraph.lang.query.check.check import check
 from omnigraph.lang.query.check.expressions import RANKINGS
 from omnigraph.lang.query.check.mentions import bound_in, edges_in, mentioned_by
@@ -25,11 +26,11 @@ from omnigraph.lang.query.check.typed import (
     Without,
 )
 from omnigraph.lang.query.check.uses import used_by
-from omnigraph.lang.query.findings import clipped
+from omnigraph.lang.query.findings import MAX_MESSAGE_CHARACTERS
 from omnigraph.lang.query.lint.descriptors import Operation, describe
 from omnigraph.lang.query.lint.unindexed import unindexed
 from omnigraph.lang.query.text import ast
-from omnigraph.lang.query.text.parser import MOST_ERRORS, read
+from omnigraph.lang.query.text.parser import MAX_ERRORS, read
 from omnigraph.lang.schema.catalog import Catalog
 
 __all__ = ["LintReport", "LintedQuery", "lint_source"]
@@ -88,7 +89,7 @@ def lint_source(
         reading = read(source)
     except ParseFailed as error:
         return LintReport(source, error.diagnostics, ())
-    broken = [b.finding for b in reading.broken[:MOST_ERRORS]]
+    broken = [b.finding for b in reading.broken[:MAX_ERRORS]]
     queries = tuple(_query(q, source, catalog, row_counts or {}) for q in reading.file.queries)
     # An update that can't be read may be the one that sets a property.
     unset = () if broken else _never_updated(reading.file, catalog)
@@ -200,7 +201,7 @@ def _islands(pattern: Pattern) -> Iterator[set[VariableName]]:
 
 
 def _warning(code: str, message: str, span: Span, hint: str | None = None) -> Diagnostic:
-    return Diagnostic(code, clipped(message), span, hint, is_warning=True)
+    return Diagnostic(code, clipped(message, MAX_MESSAGE_CHARACTERS), span, hint, is_warning=True)
 
 
 def _status(findings: tuple[Diagnostic, ...]) -> str:

@@ -21,10 +21,10 @@ from omnigraph.lang.query.check.typed import (
 from omnigraph.lang.query.text import ast
 from omnigraph.lang.schema.catalog import Catalog, EntityType, Index, Unique
 
-__all__ = ["LARGE_ROWS", "unindexed"]
+__all__ = ["MIN_LARGE_ROWS", "unindexed"]
 
 # Below this a scan takes milliseconds and an index is not worth its upkeep.
-LARGE_ROWS = 100_000
+MIN_LARGE_ROWS = 100_000
 
 
 def unindexed(
@@ -33,7 +33,7 @@ def unindexed(
     for word, entity in _filtered(query, typed, catalog):
         rows = row_counts.get(entity.name, 0)
         if (
-            rows >= LARGE_ROWS
+            rows >= MIN_LARGE_ROWS
             and word.text in entity.by_name
             and not _is_indexed(entity, word.text)
         ):

@@ -16,10 +16,10 @@ from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.query.text import ast
 from omnigraph.lang.query.text.tokens import Refused, dated_literal, read_token, refuse
 
-__all__ = ["MOST_CLAUSES", "Builder"]
+__all__ = ["MAX_CLAUSES", "Builder"]
 
 # Plans are trees as deep as a pattern has clauses, and plain recursion walks them.
-MOST_CLAUSES = 200
+MAX_CLAUSES = 200
 
 SCALARS = {s.value: s for s in Scalar}
 
@@ -385,8 +385,8 @@ def _not_negative(keyword: ast.Word, number: ast.Literal) -> ast.Literal:
 
 
 def _of_bearable_size(block: ast.Block) -> ast.Block:
-    if _size(block) > MOST_CLAUSES:
-        message = f"the pattern has more than {MOST_CLAUSES} clauses and property matches"
+    if _size(block) > MAX_CLAUSES:
+        message = f"the pattern has more than {MAX_CLAUSES} clauses and property matches"
         raise Refused(Diagnostic("Q001", message, block.span, "split it into several queries"))
     return block
 

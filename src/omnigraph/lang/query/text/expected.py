@@ -10,8 +10,9 @@ from collections.abc import Collection
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
 from omnigraph.base.errors import Diagnostic
-from omnigraph.base.nearest import nearest
+from omnigraph.base.nearest import did_you_mean
 from omnigraph.base.span import Span
+from omnigraph.base.words import clipped
 
 __all__ = ["describe"]
 
@@ -173,8 +174,7 @@ def _hint(text: str, before: str, accepted: Collection[str]) -> str | None:
     keywords = [t.lower() for t in accepted if t not in WORDS]
     if text.casefold() in keywords:
         return f"keywords are written in lower case: {text.casefold()}"
-    near = nearest(text, keywords)
-    return f"did you mean {near}?" if near else None
+    return did_you_mean(text, keywords)
 
 
 def _previous(piece: str, position: int) -> tuple[str, int] | None:
@@ -187,7 +187,7 @@ def _previous(piece: str, position: int) -> tuple[str, int] | None:
 
 
 def _shown(text: str) -> str:
-    short = text if len(text) <= 40 else f"{text[:39]}…"
+    short = clipped(text)
     return short if re.match(r'[A-Za-z0-9_$"]', short) else f"'{short}'"
 
 

@@ -15,7 +15,7 @@ from omnigraph.lang.query.text.parser import parse
 __all__ = ["format_source", "format_tree"]
 
 INDENT = "    "
-WIDTH = 100
+MAX_LINE_CHARACTERS = 100
 
 
 def format_source(source: SourceText) -> str:
@@ -65,7 +65,7 @@ class _Printer:
         name = f"query {header.name.text}"
         place = _place(header.span)
         start = f"{name}({', '.join(parameters)})"
-        if len(start) + len(" {") <= WIDTH:
+        if len(start) + len(" {") <= MAX_LINE_CHARACTERS:
             head = [Line(start, place, 0, is_apart=not is_first)]
         else:
             head = [Line(f"{name}(", place, 0, is_apart=not is_first)]
@@ -107,7 +107,7 @@ class _Printer:
         place, last = _place(items[0][1]), _place(items[-1][1])
         flat = f"{head}{{ {', '.join(text for text, _ in items)} }}{tail}"
         has_comment = any(place < c.place < last for c in self.comments)
-        if len(flat) + depth * len(INDENT) <= WIDTH and not has_comment:
+        if len(flat) + depth * len(INDENT) <= MAX_LINE_CHARACTERS and not has_comment:
             yield Line(flat, place, depth)
             return
         yield Line(f"{head}{{", place, depth)
@@ -148,7 +148,7 @@ class _Printer:
     ) -> Iterator[Line]:
         flat = head + " ".join(f"{{ {_flat_block(b)} }}" for b in blocks) + tail
         is_short = all(len(b.clauses) == 1 for b in blocks)
-        fits = len(flat) + depth * len(INDENT) <= WIDTH
+        fits = len(flat) + depth * len(INDENT) <= MAX_LINE_CHARACTERS
         if is_short and fits and not any(self.has_comment(b) for b in blocks):
             yield Line(flat, place, depth)
             return

@@ -17,7 +17,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 
 from omnigraph.base.errors import Diagnostic, ParseFailed
 from omnigraph.base.span import SourceText, Span
-from omnigraph.lang.query.findings import clipped
+from omnigraph.base.words import clipped
 from omnigraph.lang.query.text import ast
 from omnigraph.lang.query.text.build import Builder
 from omnigraph.lang.query.text.comments import without_comments
@@ -25,16 +25,16 @@ from omnigraph.lang.query.text.expected import describe
 from omnigraph.lang.query.text.tables import make_parser
 from omnigraph.lang.query.text.tokens import Refused
 
-__all__ = ["MOST_ERRORS", "Broken", "Reading", "parse", "read"]
+__all__ = ["MAX_ERRORS", "Broken", "Reading", "parse", "read"]
 
 # Far more than people nest; the checker and the planner recurse into blocks.
-MOST_NESTED = 40
+MAX_NESTED_BLOCKS = 40
 
 # Reading goes at a few megabytes a second, and a file this long was not written by hand.
-MOST_CHARACTERS = 4_000_000
+MAX_TEXT_CHARACTERS = 4_000_000
 
 # After so many, the rest rarely tells more.
-MOST_ERRORS = 20
+MAX_ERRORS = 20
 
 # Strings and comments are matched so that their insides are skipped; each also matches when it is
 # never closed, or a text full of opening quotes would be scanned once per quote. The name of a
@@ -69,7 +69,7 @@ def parse(source: SourceText) -> ast.File:
     """The tree of the file; raises ParseFailed with all that is wrong."""
     reading = read(source)
     if reading.broken:
-        raise ParseFailed(source, tuple(b.finding for b in reading.broken[:MOST_ERRORS]))
+        raise ParseFailed(source, tuple(b.finding for b in reading.broken[:MAX_ERRORS]))
     return reading.file
 
 
@@ -78,8 +78,8 @@ def read(source: SourceText) -> Reading:
 
     Of two queries with one name, the second is broken.
     """
-    if len(source.text) > MOST_CHARACTERS:
-        message = f"the text is longer than {MOST_CHARACTERS:,} characters"
+    if len(source.text) > MAX_TEXT_CHARACTERS:
+        message = f"the text is longer than {MAX_TEXT_CHARACTERS:,} characters"
         raise ParseFailed(source, (Diagnostic("Q001", message, Span(1, 1)),))
     try:
         pieces: list[ast.File | Broken] = [_tree(source.text)]
@@ -97,7 +97,7 @@ def read(source: SourceText) -> Reading:
             first = queries.setdefault(name.text, query)
             if first is not query:
                 line = first.header.name.span.line
-                message = clipped(f"in line {line}, another query is called {name.text}")
+                message = f"in line {line}, another query is called {clipped(name.text)}"
                 advice = "give one of them another name"
                 broken.append(Broken(name.text, Diagnostic("Q002", message, name.span, advice)))
     return Reading(ast.File(tuple(queries.values())), tuple(broken))
@@ -192,8 +192,8 @@ def _refuse_what_is_too_deep(text: str, first_line: int) -> None:
                 depth -= 1
             case _:
                 pass
-        if depth > MOST_NESTED:
-            message = f"blocks are nested more than {MOST_NESTED} deep"
+        if depth > MAX_NESTED_BLOCKS:
+            message = f"blocks are nested more than {MAX_NESTED_BLOCKS} deep"
             position = found.start()
             column = position - text.rfind("\n", 0, position)
             line = text.count("\n", 0, position) + first_line

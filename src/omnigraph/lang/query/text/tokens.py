@@ -14,10 +14,10 @@ from omnigraph.base.types import Scalar
 from omnigraph.lang.query.text import ast
 from omnigraph.lang.query.values import Unfit, convert
 
-__all__ = ["Refused", "dated_literal", "read_token", "refuse"]
+__all__ = ["Refused", "dated_literal", "is_dated", "read_token", "refuse"]
 
 # No type holds a number of 40 digits, and reading a very long one takes very long.
-MOST_DIGITS = 40
+MAX_DIGITS = 40
 
 
 class Refused(Exception):
@@ -47,6 +47,15 @@ def read_token(name: str) -> Callable[[Token], object]:
             return _constant
         case _:
             return _word
+
+
+def is_dated(call: ast.Call) -> bool:
+    """True if the call is written as a literal date or time, be it one or not."""
+    match call:
+        case ast.Call(ast.Word(text="date" | "datetime"), (ast.Literal(value=str()),), False):
+            return True
+        case _:
+            return False
 
 
 def dated_literal(call: ast.Call) -> ast.Literal | None:
@@ -85,7 +94,7 @@ def _variable(token: Token) -> ast.Variable:
 
 
 def _integer(token: Token) -> ast.Literal:
-    if len(token) > MOST_DIGITS:
+    if len(token) > MAX_DIGITS:
         refuse("the number is too long", _span(token))
     return ast.Literal(int(token), _span(token))
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Literal as OneOf
 
 from omnigraph.base.types import Value
+from omnigraph.base.words import clipped
 from omnigraph.lang.schema.check.findings import Findings
-from omnigraph.lang.schema.codes import clipped
 from omnigraph.lang.schema.text.ast import Annotation, Argument, Bounds, Literal, Name, Option
 
 __all__ = [

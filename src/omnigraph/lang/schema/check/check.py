@@ -7,6 +7,7 @@ still known by its name, so it causes no second error where it is used.
 from collections.abc import Iterable, Mapping
 
 from omnigraph.base.span import SourceText
+from omnigraph.base.words import clipped
 from omnigraph.lang.schema.catalog import Cardinality, Catalog
 from omnigraph.lang.schema.check.annotations import (
     CONSTRAINTS,
@@ -28,7 +29,6 @@ from omnigraph.lang.schema.check.properties import (
     with_inherited,
 )
 from omnigraph.lang.schema.check.resolve import BUILT_IN_TYPES
-from omnigraph.lang.schema.codes import clipped
 from omnigraph.lang.schema.text.ast import (
     Annotation,
     Body,

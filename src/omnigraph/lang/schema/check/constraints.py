@@ -7,6 +7,7 @@ constraint given twice is one constraint, so that a node may repeat what its int
 from collections.abc import Iterable, Mapping
 
 from omnigraph.base.types import INTEGER_RANGES, ListOf, Scalar, ValueType, VectorOf
+from omnigraph.base.words import clipped
 from omnigraph.lang.schema.catalog import (
     DST,
     SRC,
@@ -21,7 +22,6 @@ from omnigraph.lang.schema.check.annotations import argument_error
 from omnigraph.lang.schema.check.draft import DraftProperty
 from omnigraph.lang.schema.check.findings import Findings
 from omnigraph.lang.schema.check.patterns import pattern_error
-from omnigraph.lang.schema.codes import clipped
 from omnigraph.lang.schema.text.ast import Annotation, Bounds, Extent, Literal, Name
 from omnigraph.lang.schema.text.written import value_text
 

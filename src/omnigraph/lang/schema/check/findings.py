@@ -3,18 +3,15 @@
 from collections.abc import Iterable
 
 from omnigraph.base.errors import Diagnostic, SchemaInvalid
-from omnigraph.base.nearest import nearest
+from omnigraph.base.nearest import name_hint
 from omnigraph.base.span import SourceText
-from omnigraph.lang.schema.codes import MAX_FINDINGS, SCHEMA_CODES, clipped
+from omnigraph.lang.schema.codes import MAX_FINDINGS, SCHEMA_CODES
 from omnigraph.lang.schema.text.ast import Extent
 
 __all__ = ["Findings"]
 
 # A slip that comes more often is one slip, and looking for its like takes time.
 MAX_SUGGESTIONS = 25
-
-# As many names as fit on a line.
-MAX_LISTED = 8
 
 
 class Findings:
@@ -32,12 +29,7 @@ class Findings:
         """The close name, else all names where they are few; nothing once nobody reads on."""
         if len(self._found) >= MAX_SUGGESTIONS:
             return None
-        names = sorted(known)
-        close = nearest(name, names)
-        if close:
-            return f"did you mean {clipped(close)}?"
-        listed = ", ".join(clipped(n) for n in names)
-        return f"known here: {listed}" if 0 < len(names) <= MAX_LISTED else None
+        return name_hint(name, known)
 
     def raise_any(self) -> None:
         if self._found:

@@ -13,7 +13,8 @@ from itertools import count
 from typing import Protocol, TypeVar
 
 from omnigraph.base.ids import PropertyId, TypeId, TypeName
-from omnigraph.base.nearest import nearest
+from omnigraph.base.nearest import did_you_mean
+from omnigraph.base.words import clipped
 from omnigraph.lang.schema.catalog import (
     DST,
     ID,
@@ -27,7 +28,6 @@ from omnigraph.lang.schema.catalog import (
 )
 from omnigraph.lang.schema.check.draft import DraftEdge, DraftInterface, DraftNode, DraftProperty
 from omnigraph.lang.schema.check.findings import Findings
-from omnigraph.lang.schema.codes import clipped
 from omnigraph.lang.schema.text.ast import Name
 
 __all__ = ["VIRTUAL_COLUMNS", "accept"]
@@ -237,7 +237,6 @@ def _suspect_slip(source: Name, dropped: Iterable[str], findings: Findings) -> N
 
     Otherwise a misspelt name would drop one type and add another, and lose the rows.
     """
-    close = nearest(source.text, dropped)
-    if close:
+    if hint := did_you_mean(source.text, dropped):
         message = f"the accepted schema has no {clipped(source.text)}"
-        findings.add("S103", source.at, message, f"did you mean {clipped(close)}?")
+        findings.add("S103", source.at, message, hint)

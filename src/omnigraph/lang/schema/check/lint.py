@@ -7,7 +7,7 @@ would guard nothing, and silently: here it is told.
 from collections.abc import Iterator
 
 from omnigraph.base.errors import Diagnostic
-from omnigraph.base.nearest import nearest
+from omnigraph.base.nearest import did_you_mean
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.check.annotations import BELONGS
 from omnigraph.lang.schema.text.ast import Annotation, PropertyDeclaration, SchemaFile
@@ -26,10 +26,9 @@ def lint_schema(source: SourceText) -> tuple[Diagnostic, ...]:
 def _misspelt(file: SchemaFile) -> Iterator[Diagnostic]:
     for annotation in _annotations(file):
         name = annotation.name.text
-        near = nearest(name, BELONGS) if name not in BELONGS else None
-        if near:
+        hint = did_you_mean(name, BELONGS, sigil="@") if name not in BELONGS else None
+        if hint:
             message = f"@{name} means nothing to the language and is kept as a note"
-            hint = f"did you mean @{near}?"
             yield Diagnostic("L101", message, annotation.at.span, hint, is_warning=True)
 
 

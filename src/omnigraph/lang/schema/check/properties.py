@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from omnigraph.base.types import Scalar, Value, ValueType, VectorOf
+from omnigraph.base.words import clipped
 from omnigraph.lang.schema.catalog import DST, SRC, Embed
 from omnigraph.lang.schema.check.annotations import (
     argument_error,
@@ -16,7 +17,6 @@ from omnigraph.lang.schema.check.draft import DraftInterface, DraftProperty
 from omnigraph.lang.schema.check.findings import Findings
 from omnigraph.lang.schema.check.identity import VIRTUAL_COLUMNS
 from omnigraph.lang.schema.check.resolve import default_value, value_type
-from omnigraph.lang.schema.codes import clipped
 from omnigraph.lang.schema.text.ast import (
     Annotation,
     Body,

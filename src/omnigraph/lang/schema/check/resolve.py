@@ -4,7 +4,7 @@ import datetime
 import re
 import sys
 
-from omnigraph.base.nearest import nearest
+from omnigraph.base.nearest import did_you_mean
 from omnigraph.base.types import (
     INTEGER_RANGES,
     EnumOf,
@@ -14,8 +14,9 @@ from omnigraph.base.types import (
     ValueType,
     VectorOf,
 )
+from omnigraph.base.words import clipped
 from omnigraph.lang.schema.check.findings import Findings
-from omnigraph.lang.schema.codes import TYPE_WORDS, clipped
+from omnigraph.lang.schema.codes import TYPE_WORDS
 from omnigraph.lang.schema.text.ast import (
     EnumExpression,
     ListExpression,
@@ -121,8 +122,9 @@ def default_value(written: Literal | Name, type_: ValueType) -> Value:
 def _scalar(name: Name, findings: Findings) -> Scalar | None:
     scalar = SCALARS.get(name.text)
     if scalar is None:
-        near = OTHER_WORDS.get(name.text.casefold()) or nearest(name.text, WRITTEN_TYPES)
-        hint = f"did you mean {near}?" if near else f"types are {TYPE_WORDS}"
+        other = OTHER_WORDS.get(name.text.casefold())
+        meant = f"did you mean {other}?" if other else did_you_mean(name.text, WRITTEN_TYPES)
+        hint = meant or f"types are {TYPE_WORDS}"
         findings.add("S010", name.at, f"unknown type {clipped(name.text)}", hint)
     return scalar
 

@@ -10,8 +10,9 @@ from typing import Final
 from lark import Token
 
 from omnigraph.base.errors import Diagnostic
-from omnigraph.base.nearest import nearest
-from omnigraph.lang.schema.codes import SYNTAX, TYPE_WORDS, clipped
+from omnigraph.base.nearest import did_you_mean
+from omnigraph.base.words import clipped
+from omnigraph.lang.schema.codes import SYNTAX, TYPE_WORDS
 from omnigraph.lang.schema.text.scan import extent_of
 
 __all__ = ["END", "Situation", "explain", "meant_kind"]
@@ -143,8 +144,7 @@ def _expected(situation: Situation) -> tuple[str, str | None]:
 
 
 def _meant(found: Token) -> str | None:
-    word = nearest(found, ("node", "edge", "interface"))
-    return f"did you mean {word}?" if word else None
+    return did_you_mean(found, ("node", "edge", "interface"))
 
 
 def _previous_kind(situation: Situation) -> str:

@@ -27,7 +27,7 @@ from omnigraph.lang.schema.text.written import annotation_text, type_lines
 __all__ = ["format_schema", "format_tree"]
 
 INDENT = "    "
-LINE_CHARACTERS = 100
+MAX_LINE_CHARACTERS = 100
 
 
 def format_schema(source: SourceText) -> str:
@@ -176,20 +176,20 @@ def _head(declaration: Declaration, brace: str) -> tuple[str, ...]:
         case EdgeDeclaration(name=name, source=source, target=target):
             start = f"edge {name.text}: {source.text} -> {target.text}"
     line = " ".join(part for part in (start, *parts, brace) if part)
-    if len(line) <= LINE_CHARACTERS or not parts:
+    if len(line) <= MAX_LINE_CHARACTERS or not parts:
         return (line,)
     return (start, *(f"{INDENT}{part}" for part in parts), *((brace,) if brace else ()))
 
 
 def _property(member: PropertyDeclaration, ending: str) -> tuple[str, ...]:
     first, *rest = type_lines(
-        member.type, LINE_CHARACTERS - len(INDENT) - len(member.name.text) - 3
+        member.type, MAX_LINE_CHARACTERS - len(INDENT) - len(member.name.text) - 3
     )
     lines = [f"{member.name.text}: {first}", *rest]
     lines[-1] += "?" * member.is_nullable
     parts = [annotation_text(a) for a in member.annotations]
     line = " ".join((lines[-1], *parts))
-    if len(INDENT) + len(line) <= LINE_CHARACTERS:
+    if len(INDENT) + len(line) <= MAX_LINE_CHARACTERS:
         lines[-1] = line
     else:
         lines += [f"{INDENT}{part}" for part in parts]

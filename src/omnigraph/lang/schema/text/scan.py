@@ -12,7 +12,8 @@ from lark import Token
 
 from omnigraph.base.errors import Diagnostic
 from omnigraph.base.span import SourceText
-from omnigraph.lang.schema.codes import SYNTAX, clipped
+from omnigraph.base.words import clipped
+from omnigraph.lang.schema.codes import SYNTAX
 from omnigraph.lang.schema.text.ast import Comment, Extent
 
 __all__ = ["KEYWORDS", "Scanned", "extent_of", "scan", "unquoted"]

@@ -13,22 +13,22 @@ from omnigraph.lang.query.check.mentions import bound_in
 from omnigraph.lang.query.text import ast
 from omnigraph.lang.schema.catalog import Catalog
 
-__all__ = ["settle_words"]
+__all__ = ["resolve_words"]
 
 
-def settle_words(query: ast.Read, catalog: Catalog) -> ast.Read:
+def resolve_words(query: ast.Read, catalog: Catalog) -> ast.Read:
     taken = {v.name for v in bound_in(query.match)}
     fresh = (name for i in itertools.count(1) if (name := f"_{i}") not in taken)
-    settler = _Settler(
+    resolver = _Resolver(
         catalog=catalog,
         parameters=frozenset(p.variable.name for p in query.header.parameters),
         fresh=fresh,
     )
-    return dataclasses.replace(query, match=settler.block(query.match))
+    return dataclasses.replace(query, match=resolver.block(query.match))
 
 
 @dataclasses.dataclass(frozen=True)
-class _Settler:
+class _Resolver:
     catalog: Catalog
     parameters: frozenset[str]
     fresh: Iterator[str]
