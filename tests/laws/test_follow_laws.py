@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.base.ids import MAIN
-from omnigraph.read.tables import chunked_column, disk
+from omnigraph.read.tables import adjacencies, chunked_column, disk
+from omnigraph.read.tables import disk_copies as tables
 from omnigraph.read.tables import renumbering as moves
-from omnigraph.read.tables import stored as tables
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.disk import DiskCache
 from omnigraph.store.graph_store import GraphStore
@@ -39,7 +39,7 @@ QUESTIONS = [
 @pytest.fixture(autouse=True)
 def _follows_all(monkeypatch: pytest.MonkeyPatch) -> None:
     # On graphs this small nothing is worth following, and everything must be.
-    monkeypatch.setattr(tables, "WORTH_FOLLOWING", 0)
+    monkeypatch.setattr(adjacencies, "WORTH_FOLLOWING", 0)
     monkeypatch.setattr(moves, "WORTH_KEEPING", 1000)
     monkeypatch.setattr(chunked_column, "WORTH_THE_WHOLE", 0)
 

@@ -19,7 +19,7 @@ from omnigraph import Graph
 from omnigraph.base.errors import MissingError, OmnigraphError
 from omnigraph.engine.settings import Settings
 from omnigraph.read.tables import disk
-from omnigraph.read.tables import stored as tables
+from omnigraph.read.tables import disk_copies as tables
 from tests import processes
 from tests.model.questions import CONTENTS, OTHERS, Question
 from tests.model.steps import MAIN, Model, ModelCommit, Tidy

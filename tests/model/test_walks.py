@@ -14,7 +14,7 @@ import pytest
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.settings import Settings
 from omnigraph.read.tables import disk
-from omnigraph.read.tables import stored as tables
+from omnigraph.read.tables import disk_copies as tables
 from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.write import upkeep
 from tests import processes

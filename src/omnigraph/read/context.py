@@ -9,7 +9,7 @@ from omnigraph.base.errors import LimitExceeded, QueryCancelled
 from omnigraph.base.types import Value
 from omnigraph.read.frame import Frame
 from omnigraph.read.profile import Profile
-from omnigraph.read.tables.tables import Tables
+from omnigraph.read.tables.tables import Adjacencies, Columns
 
 __all__ = ["LIMIT_QUERY_BYTES", "Budget", "Context"]
 
@@ -65,7 +65,8 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    tables: Tables
+    columns: Columns
+    adjacencies: Adjacencies
     parameters: Mapping[str, Value]
     now_ms: int
     budget: Budget

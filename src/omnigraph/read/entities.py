@@ -14,30 +14,35 @@ from omnigraph.base.types import Scalar, VectorOf
 from omnigraph.lang.schema.catalog import ID, Property
 from omnigraph.read.frame import Binding
 from omnigraph.read.space import NULL, Part, Space
-from omnigraph.read.tables.tables import Tables
+from omnigraph.read.tables.tables import Columns
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.store.arrow import arrow_type
 
 __all__ = ["entities", "identities", "properties"]
 
 
-def properties(binding: Binding, name: str, kind: pa.DataType, tables: Tables) -> pa.Array:
+def properties(binding: Binding, name: str, kind: pa.DataType, columns: Columns) -> pa.Array:
     """The property `name` on every row, null where the row binds nothing."""
+    parts = binding.space.parts
+    if len(parts) == 1 and (found := parts[0].entity.by_name.get(name)) is not None:
+        return _of_one_table(binding, found.column, kind, columns)
 
     def read(part: Part, rows: Ordinals | None) -> pa.Array:
         found = part.entity.by_name.get(name)
         if found is None:
             return pa.nulls(part.size if rows is None else len(rows), kind)
-        return _read(part, found.column, rows, tables)
+        return columns.values(part.entity, found.column, rows)
 
-    return _gather(binding, read, kind)
-
-
-def identities(binding: Binding, tables: Tables) -> pa.Array:
-    return _gather(binding, lambda part, rows: _read(part, ID, rows, tables), pa.string())
+    return _gathered(binding, read, kind)
 
 
-def entities(binding: Binding, tables: Tables) -> pa.Array:
+def identities(binding: Binding, columns: Columns) -> pa.Array:
+    if len(binding.space.parts) == 1:
+        return _of_one_table(binding, ID, pa.string(), columns)
+    return _gathered(binding, lambda part, rows: columns.values(part.entity, ID, rows), pa.string())
+
+
+def entities(binding: Binding, columns: Columns) -> pa.Array:
     """Structs of `id` and the properties by name, without Blob and Vector.
 
     `id` is what `$x.id` means: the property of that name where the types declare one, and
@@ -46,14 +51,14 @@ def entities(binding: Binding, tables: Tables) -> pa.Array:
     shown = _shown(binding.space)
     own_id = shown.pop(ID, None)
     if own_id is not None and all(ID in part.entity.by_name for part in binding.space.parts):
-        columns = {ID: properties(binding, ID, own_id, tables)}
+        fields = {ID: properties(binding, ID, own_id, columns)}
     else:
-        columns = {ID: identities(binding, tables)}
-    columns |= {name: properties(binding, name, kind, tables) for name, kind in shown.items()}
+        fields = {ID: identities(binding, columns)}
+    fields |= {name: properties(binding, name, kind, columns) for name, kind in shown.items()}
     bound = binding.bound()
     return pa.StructArray.from_arrays(
-        list(columns.values()),
-        names=list(columns),
+        list(fields.values()),
+        names=list(fields),
         mask=None if bound is None else pa.array(~bound),
     )
 
@@ -77,33 +82,30 @@ def _is_shown(property_: Property) -> bool:
     return property_.type is not Scalar.BLOB and not isinstance(property_.type, VectorOf)
 
 
-def _read(part: Part, column: str, rows: Ordinals | None, tables: Tables) -> pa.Array:
-    if rows is None:
-        return tables.column(part.entity, column)
-    return tables.values(part.entity, column, rows)
+def _of_one_table(binding: Binding, column: str, kind: pa.DataType, columns: Columns) -> pa.Array:
+    rows = binding.ordinals
+    if rows is not None and not len(rows):
+        return pa.array([], kind)
+    return _as_kind(columns.values(binding.space.parts[0].entity, column, rows), kind)
 
 
-def _gather(
+def _gathered(
     binding: Binding, read: Callable[[Part, Ordinals | None], pa.Array], kind: pa.DataType
 ) -> pa.Array:
     """`read` gives the values of a part, at some of its rows or all of them."""
     parts = binding.space.parts
-    if binding.ordinals is not None and not len(binding.ordinals):
-        return pa.array([], kind)
-    if len(parts) == 1:
-        return _as_kind(read(parts[0], binding.ordinals), kind)
     if binding.ordinals is None:
         return pa.concat_arrays([_as_kind(read(part, None), kind) for part in parts])
-    pieces, place, filled = [], np.full(len(binding.ordinals), NULL, dtype=np.int64), 0
+    pieces, position, filled = [], np.full(len(binding.ordinals), NULL, dtype=np.int64), 0
     for part, positions, rows in binding.space.split(binding.ordinals):
         if len(rows):
             pieces.append(_as_kind(read(part, rows), kind))
-            place[positions] = np.arange(filled, filled + len(rows))
+            position[positions] = np.arange(filled, filled + len(rows))
             filled += len(rows)
     if not pieces:
-        return pa.nulls(len(place), kind)
-    missing = place == NULL
-    index = pa.array(place, mask=missing) if missing.any() else pa.array(place)
+        return pa.nulls(len(position), kind)
+    missing = position == NULL
+    index = pa.array(position, mask=missing) if missing.any() else pa.array(position)
     return pa.concat_arrays(pieces).take(index)
 
 

@@ -49,11 +49,11 @@ def evaluate(expression: Expression, frame: Frame, context: Context) -> Values:
         case Literal() | Parameter() | Now():
             return constant_of(expression, context.parameters, context.now_ms)
         case PropertyOf(variable=variable, name=name, type=type_):
-            return properties(frame.bindings[variable], name, arrow_type(type_), context.tables)
+            return properties(frame.bindings[variable], name, arrow_type(type_), context.columns)
         case IdentityOf(variable=variable):
-            return identities(frame.bindings[variable], context.tables)
+            return identities(frame.bindings[variable], context.columns)
         case EntityOf(variable=variable):
-            return entities(frame.bindings[variable], context.tables)
+            return entities(frame.bindings[variable], context.columns)
         case ColumnOf(name=name):
             made = frame.made[name]
             return made if isinstance(made, pa.Array) else evaluate(made, frame, context)
@@ -107,7 +107,7 @@ def _by_value(predicate: Predicate, frame: Frame, context: Context) -> Mask | No
     parts = binding.space.parts
     if len(parts) > 1 or binding.is_optional or field.name not in parts[0].entity.by_name:
         return None
-    known = context.tables.known_values(parts[0].entity, field.name)
+    known = context.columns.known_values(parts[0].entity, field.name)
     if known is None or known.codes.size * ROWS_PER_VALUE > frame.count:
         return None
 

@@ -18,8 +18,12 @@ from omnigraph.base.ids import VariableName
 from omnigraph.lang.plan.ir import Expression
 from omnigraph.read.space import NULL, Space
 from omnigraph.read.topology.csr import Ordinals
+from omnigraph.read.values.ordering import Codes
 
 __all__ = ["Binding", "Frame"]
+
+CODE_OF_FIRST_ROW = -NULL
+"""Codes begin at 0, and that one is for NULL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,17 @@ class Binding:
     @property
     def rows(self) -> Ordinals:
         return np.arange(self.space.size) if self.ordinals is None else self.ordinals
+
+    @property
+    def codes(self) -> Codes:
+        """A code for each row, equal where the same entity is bound: 0 is NULL, and the others
+        are their row numbers and 1.
+        """
+        return Codes(self.rows + CODE_OF_FIRST_ROW, self.space.size + CODE_OF_FIRST_ROW)
+
+    def with_codes(self, codes: Ordinals) -> "Binding":
+        """The entities that have these codes."""
+        return Binding(self.space, codes - CODE_OF_FIRST_ROW, self.is_optional)
 
     def take(self, index: Ordinals) -> "Binding":
         ordinals = index if self.ordinals is None else self.ordinals[index]

@@ -81,8 +81,8 @@ def run(
 
     `profile` is told what every operator did.
     """
-    tables = tables_of(view, cache, mode)
-    context = Context(tables, parameters, now_ms, budget or Budget(), profile)
+    columns, adjacencies = tables_of(view, cache, mode)
+    context = Context(columns, adjacencies, parameters, now_ms, budget or Budget(), profile)
     plan = query.plan
     wanted = Demand(variables_of_columns(plan.columns))
     if profile is None:

@@ -81,15 +81,15 @@ def _is_worth_a_look(entity: EntityType, name: str) -> bool:
 def _row_count(view: View, cache: RuntimeCache, entity: EntityType) -> int:
     if view.restriction(entity) is None:
         return view.snapshot.tables[entity.table_key].row_count
-    return tables_of(view, cache).row_count(entity)
+    return tables_of(view, cache).columns.row_count(entity)
 
 
 def _values(view: View, cache: RuntimeCache, entity: EntityType, column: str) -> int:
     path = view.snapshot.tables[entity.table_key].ref.path
 
     def count() -> _Count:
-        tables = tables_of(view, cache)
-        total, sample = tables.row_count(entity), tables.sample(entity, column, SAMPLE_ROWS)
+        columns = tables_of(view, cache).columns
+        total, sample = columns.row_count(entity), columns.sample(entity, column, SAMPLE_ROWS)
         seen = encode(sample).size
         # Values that nearly all differ go on differing; a few that repeat are all there are.
         is_scarce = 2 * seen < len(sample) or len(sample) == total

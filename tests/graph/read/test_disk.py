@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from omnigraph.read.tables import disk
-from omnigraph.read.tables import stored as tables
+from omnigraph.read.tables import disk_copies as tables
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.disk import DiskCache, Kept
 from omnigraph.read.topology import build

@@ -16,7 +16,7 @@ from omnigraph.engine.requests import BlobRead, Explain
 from omnigraph.lang.plan.ir import Compare, CompareOp, IdentityOf, Literal, Parameter, PropertyOf
 from omnigraph.lang.query.check.typed import ROW
 from omnigraph.read.tables.cache import RuntimeCache
-from omnigraph.read.tables.stored import StoredTables
+from omnigraph.read.tables.columns import StoredColumns
 from omnigraph.read.tables.tables import tables_of
 from omnigraph.read.view import Condition, View
 from omnigraph.read.where.where import Where
@@ -124,7 +124,7 @@ def test_a_plan_expects_as_many_rows_as_are_shown(town: Town, tmp_path: Path) ->
 
 
 def test_a_view_of_everything_reads_the_stored_tables_themselves(town: Town) -> None:
-    assert isinstance(tables_of(View(town.snapshot), town.cache), StoredTables)
+    assert isinstance(tables_of(View(town.snapshot), town.cache).columns, StoredColumns)
 
 
 def test_a_condition_says_the_same_at_any_time(town: Town) -> None:

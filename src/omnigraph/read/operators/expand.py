@@ -18,6 +18,7 @@ from omnigraph.read.demand import Demand
 from omnigraph.read.frame import Binding, Frame
 from omnigraph.read.operators.count_paths import flow_into_targets, weigh
 from omnigraph.read.space import NULL, Space
+from omnigraph.read.tables.adjacencies import Route
 from omnigraph.read.topology.csr import Adjacency, Ordinals, Ranges, Stored
 from omnigraph.read.topology.pairs import WORTH_HASHING
 from omnigraph.read.topology.reach import reach, reach_counts
@@ -31,8 +32,7 @@ class _Hop:
     graph: Adjacency
     heads: Ordinals | None
     """The row of the adjacency that each row of the frame begins at; None: 0, 1, 2, …"""
-    targets: Space
-    edges: Space | None
+    route: Route
 
 
 def expand(frame: Frame, op: Expand, demand: Demand, context: Context) -> Frame:
@@ -64,9 +64,9 @@ def expand(frame: Frame, op: Expand, demand: Demand, context: Context) -> Frame:
 def _nowhere(frame: Frame, op: Expand, context: Context) -> Frame:
     """From no rows to no rows, without a look at an edge."""
     if not op.is_target_bound:
-        frame = frame.bind(op.target, Binding.none(context.tables.nodes(op.target_types)))
+        frame = frame.bind(op.target, Binding.none(context.columns.nodes(op.target_types)))
     if op.edge_variable is not None:
-        edges = context.tables.edges(step.edge for step in op.steps)
+        edges = context.columns.edges(step.edge for step in op.steps)
         frame = frame.bind(op.edge_variable, Binding.none(edges))
     return frame
 
@@ -92,13 +92,13 @@ def _whole_table(frame: Frame, op: Expand, context: Context) -> _Table | None:
     if step.direction is Direction.BOTH:
         return None
     is_reversed = step.direction is Direction.IN
-    edge, targets = context.tables.edge(step.edge), context.tables.nodes(op.target_types)
+    edge, targets = context.columns.edge(step.edge), context.columns.nodes(op.target_types)
     ends = (edge.source, edge.target)
     here, there = ends[::-1] if is_reversed else ends
     start, stop = origin.space.part_named(here), targets.part_named(there)
     if start is None or stop is None:
         return None
-    edges = context.tables.edges([step.edge])
+    edges = context.columns.edges([step.edge])
     return _Table(edges, start.start, targets, stop.start, is_reversed)
 
 
@@ -110,7 +110,7 @@ def _every_edge(frame: Frame, op: Expand, table: _Table, demand: Demand, context
     made = Frame(count, {op.edge_variable: Binding(table.edges, None)})
     if not wanted:
         return made
-    ends = context.tables.ends(op.steps[0].edge)
+    ends = context.adjacencies.ends(op.steps[0].edge)
     both = (ends.sources, ends.targets)
     origins, targets = both[::-1] if table.is_reversed else both
     if op.origin in wanted:
@@ -133,7 +133,7 @@ def _flow(frame: Frame, op: Expand, hop: _Hop, context: Context) -> Frame:
     targets, weights = flow_into_targets(
         hop.graph, hop.heads, frame.weights, step=_described(op, context)
     )
-    return Frame(len(targets), {op.target: Binding(hop.targets, targets)}, weights)
+    return Frame(len(targets), {op.target: Binding(hop.route.target, targets)}, weights)
 
 
 def _rows(
@@ -150,12 +150,12 @@ def _rows(
     positions = slice(None) if is_everything else ranges.positions()
     if op.target in demand.live and not op.is_target_bound:
         targets = hop.graph.neighbours[positions].astype(np.int64)
-        made = made.bind(op.target, Binding(hop.targets, targets))
+        made = made.bind(op.target, Binding(hop.route.target, targets))
     if op.edge_variable is not None and op.edge_variable in demand.live:
-        assert hop.edges is not None
+        assert hop.route.edges is not None
         assert hop.graph.edges is not None
         edges = hop.graph.edges[positions].astype(np.int64)
-        made = made.bind(op.edge_variable, Binding(hop.edges, edges))
+        made = made.bind(op.edge_variable, Binding(hop.route.edges, edges))
     return made
 
 
@@ -167,8 +167,7 @@ def _closed(frame: Frame, op: Expand, hop: _Hop, context: Context) -> tuple[Fram
         ranges = hop.graph.ranges_between(heads, target.rows)
         rows = np.flatnonzero(ranges.counts)
         return frame.take(rows), Ranges(ranges.lows[rows], ranges.counts[rows])
-    origin = frame.bindings[op.origin]
-    pairs = context.tables.pairs(hop.graph, op.steps, origin=origin.space, target=target.space)
+    pairs = context.adjacencies.pairs(hop.graph, hop.route)
     rows, ranges = pairs.matches(heads, target.rows)
     return frame.take(rows), ranges
 
@@ -178,17 +177,16 @@ def _hop(frame: Frame, op: Expand, context: Context) -> _Hop:
     if op.is_target_bound:
         targets = frame.bindings[op.target].space
     else:
-        targets = context.tables.nodes(op.target_types)
+        targets = context.columns.nodes(op.target_types)
     if op.most_hops > 1:
         reached, heads = _reached(origin, targets, op, context)
-        return _Hop(reached, heads, targets, None)
+        return _Hop(reached, heads, Route(op.steps, origin.space, targets))
     edges = None
     if op.edge_variable is not None:
-        edges = context.tables.edges(step.edge for step in op.steps)
-    graph = context.tables.adjacency(
-        op.steps, origin=origin.space, target=targets, edges=edges, nodes=origin.ordinals
-    )
-    return _Hop(graph, origin.ordinals, targets, edges)
+        edges = context.columns.edges(step.edge for step in op.steps)
+    route = Route(op.steps, origin.space, targets, edges)
+    graph = context.adjacencies.adjacency(route, nodes=origin.ordinals)
+    return _Hop(graph, origin.ordinals, route)
 
 
 def _reached(
@@ -214,7 +212,7 @@ def _reached(
 
 def _reach_counts(origin: Binding, op: Expand, context: Context) -> Ordinals:
     """How many targets each row reaches within the bounds, without a list of them."""
-    walk, targets = _walk(origin, op, context), context.tables.nodes(op.target_types)
+    walk, targets = _walk(origin, op, context), context.columns.nodes(op.target_types)
 
     def admit(pairs: int) -> None:
         context.budget.admit(rows=pairs, columns=2, step=_described(op, context))
@@ -252,11 +250,8 @@ def _walk(origin: Binding, op: Expand, context: Context) -> _Walk:
     else:
         origins, heads = distinct(origin.rows, origin.space.size)
     starts = origin.space.translate(origins, space)
-    graph = context.tables.adjacency(
-        op.steps,
-        origin=space,
-        target=space,
-        edges=None,
+    graph = context.adjacencies.adjacency(
+        Route(op.steps, space, space),
         nodes=None if origin.is_whole else starts,
         hops=op.most_hops,
     )
@@ -267,9 +262,9 @@ def _walked(origin: Binding, op: Expand, context: Context) -> Space:
     """All node types that a walk over the steps can be at, on the way too."""
     types = [part.entity.name for part in origin.space.parts]
     for step in op.steps:
-        edge = context.tables.edge(step.edge)
+        edge = context.columns.edge(step.edge)
         types += [edge.source, edge.target]
-    return context.tables.nodes(types)
+    return context.columns.nodes(types)
 
 
 def _with_bound_ends(frame: Frame, op: Expand) -> Frame:
@@ -288,6 +283,6 @@ def _with_bound(frame: Frame, variable: VariableName) -> Frame:
 
 
 def _described(op: Expand, context: Context) -> str:
-    edges = "|".join(context.tables.edge(step.edge).query_name for step in op.steps)
+    edges = "|".join(context.columns.edge(step.edge).query_name for step in op.steps)
     hops = "" if op.most_hops == 1 else f"{{{op.least_hops},{op.most_hops}}}"
     return f"${op.origin} {edges}{hops} ${op.target}"

@@ -38,7 +38,7 @@ def _by_id(frame: Frame, predicate: Predicate, context: Context) -> Ordinals | N
         ids = ids_named(part.entity, [asked])
         if ids is None:
             return None
-        rows = context.tables.find(part.entity, ids)
+        rows = context.columns.find(part.entity, ids)
         rows = rows[rows >= 0]
         found.append((rows if len(rows) < 2 else np.unique(rows)) + part.start)
     return found[0] if len(found) == 1 else np.concatenate(found)

@@ -23,8 +23,7 @@ from omnigraph.lang.plan.ir import (
 from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.read.context import Context
 from omnigraph.read.expressions import column
-from omnigraph.read.frame import Binding, Frame
-from omnigraph.read.space import NULL
+from omnigraph.read.frame import Frame
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.read.values.ordering import Codes, encode, first_rows_of, loosely_combined
 
@@ -45,8 +44,7 @@ class Groups:
     def representatives(self, frame: Frame, present: Ordinals, columns: Sequence[Column]) -> Frame:
         """A row for each of the numbers that occur, with the columns they are grouped by."""
         if self.entities is not None:
-            own = frame.bindings[self.entities]
-            binding = Binding(own.space, present + NULL, own.is_optional)
+            binding = frame.bindings[self.entities].with_codes(present)
             kept = Frame(len(present), {self.entities: binding})
         else:
             kept = frame.take(first_rows_of(self.codes, present))
@@ -61,7 +59,7 @@ def group_rows(columns: Sequence[Column], frame: Frame, context: Context) -> Gro
         for expression in expressions
         if (variable := _tells_apart(expression, frame)) is not None
     }
-    codes = [_entity_codes(frame.bindings[variable]) for variable in told]
+    codes = [frame.bindings[variable].codes for variable in told]
     codes += [
         codes_of(expression, frame, context)
         for expression in expressions
@@ -84,12 +82,12 @@ def distinct_rows(columns: Sequence[Column], frame: Frame, context: Context) -> 
 def codes_of(expression: Expression, frame: Frame, context: Context) -> Codes:
     """Equal numbers for equal values of one expression."""
     if isinstance(expression, EntityOf):
-        return _entity_codes(frame.bindings[expression.variable])
+        return frame.bindings[expression.variable].codes
     if isinstance(expression, PropertyOf):
         binding = frame.bindings[expression.variable]
         is_one_table = len(binding.space.parts) == 1 and not binding.is_optional
         if is_one_table and frame.count * WORTH_ENCODING >= binding.space.size:
-            codes = context.tables.codes(binding.space.parts[0].entity, expression.name)
+            codes = context.columns.codes(binding.space.parts[0].entity, expression.name)
             if binding.ordinals is None:
                 return codes
             return Codes(codes.numbers[binding.ordinals], codes.size)
@@ -97,10 +95,6 @@ def codes_of(expression: Expression, frame: Frame, context: Context) -> Codes:
 
 
 _OF_VARIABLE = (EntityOf, IdentityOf, PropertyOf)
-
-
-def _entity_codes(binding: Binding) -> Codes:
-    return Codes(binding.rows - NULL, binding.space.size - NULL)
 
 
 def _tells_apart(expression: Expression, frame: Frame) -> VariableName | None:

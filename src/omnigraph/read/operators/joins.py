@@ -35,7 +35,7 @@ class Begun:
 def begin(frame: Frame, variables: frozenset[VariableName]) -> Begun:
     """One row per distinct combination of the variables."""
     bindings = {v: b for v, b in frame.bindings.items() if v in variables}
-    codes = combined([_codes(binding) for binding in bindings.values()], frame.count)
+    codes = combined([binding.codes for binding in bindings.values()], frame.count)
     first = first_rows(codes)
     started = Frame(
         count=len(first),
@@ -102,16 +102,12 @@ def union(frame: Frame, blocks: Sequence[Frame], variables: Sequence[VariableNam
     """Each row with each distinct combination of the variables that any block gives it."""
     outer = np.concatenate([_outer(block) for block in blocks])
     bindings = {v: _one_below_other([block.bindings[v] for block in blocks]) for v in variables}
-    codes = [Codes(outer, frame.count), *(_codes(binding) for binding in bindings.values())]
+    codes = [Codes(outer, frame.count), *(binding.codes for binding in bindings.values())]
     first = first_rows(combined(codes, len(outer)))
     joined = frame.take(outer[first])
     for variable, binding in bindings.items():
         joined = joined.bind(variable, binding.take(first))
     return joined
-
-
-def _codes(binding: Binding) -> Codes:
-    return Codes(binding.rows - NULL, binding.space.size - NULL)
 
 
 def _outer(block: Frame) -> Ordinals:

@@ -12,7 +12,7 @@ __all__ = ["scan"]
 
 
 def scan(frame: Frame, op: NodeScan, demand: Demand, context: Context) -> Frame:
-    space = context.tables.nodes(op.types)
+    space = context.columns.nodes(op.types)
     step = f"${op.variable}: {'|'.join(op.types)}"
     if demand.allows_weights and op.variable not in demand.live:
         return weigh(frame, np.full(frame.count, space.size), step=step)

@@ -16,7 +16,6 @@ from omnigraph.read.context import Context
 from omnigraph.read.entities import identities
 from omnigraph.read.expressions import column
 from omnigraph.read.frame import Binding, Frame
-from omnigraph.read.space import NULL
 from omnigraph.read.values.compare import Mask
 from omnigraph.read.values.ordering import ranks, sort_values
 
@@ -94,5 +93,5 @@ def _values(key: SortKey, frame: Frame, context: Context) -> NDArray[Any]:
 
 def _entity_ranks(binding: Binding, context: Context) -> NDArray[np.int64]:
     """Entities go by their ids; equal ids of different types by the order of the types."""
-    by_id = ranks(identities(binding, context.tables))
-    return by_id * (binding.space.size - NULL) + binding.rows - NULL
+    rows = binding.codes
+    return ranks(identities(binding, context.columns)) * rows.size + rows.numbers

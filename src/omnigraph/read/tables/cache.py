@@ -9,7 +9,7 @@ fall out without anybody telling.
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
-from typing import NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from omnigraph.base.recent import Recent
 from omnigraph.read.tables.disk import DiskCache
@@ -32,6 +32,7 @@ class Weighed(Protocol):
     def nbytes(self) -> int: ...
 
 
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T", bound=Weighed)
 
 
@@ -84,24 +85,23 @@ class RuntimeCache:
             self._keep(key, built, family)
         return built
 
-    def follow(
-        self,
-        key: Hashable,
-        family: Hashable,
-        build: Callable[[tuple[Hashable, T] | None], T],
-    ) -> T:
+    def follow(self, key: K, family: Hashable, build: Callable[[tuple[K, T] | None], T]) -> T:
         """As `get`, where the entry may be made from another of its family.
 
         `build` is given the member that was used last, with its key, if there is one.
         """
+        return self.get(key, lambda: build(self._last_of(family)), family=family)
 
-        def made() -> T:
-            with self._lock:
-                last = next(reversed(self._families.get(family, {})), None)
-                earlier = None if last is None else cast(T, self._entries[last].value)
-            return build(None if earlier is None else (last, earlier))
+    def _last_of(self, family: Hashable) -> tuple[Any, Any] | None:
+        """One family has keys of one type and entries of one type."""
+        with self._lock:
+            last = next(reversed(self._families.get(family, {})), None)
+            return None if last is None else (last, self._entries[last].value)
 
-        return self.get(key, made, family=family)
+    def used(self, key: Hashable) -> Weighed | None:
+        """The entry of this key if there is one, used once more."""
+        with self._lock:
+            return self._used(key) if key in self._entries else None
 
     def peek(self, key: Hashable) -> Weighed | None:
         """The entry of this key if there is one. Looking does not count as use."""

@@ -21,11 +21,27 @@ __all__ = [
     "AdjacencyKey",
     "Before",
     "EndsKey",
-    "Moved",
     "Numbers",
+    "VersionKey",
     "edges_before",
     "laid_out",
 ]
+
+
+class VersionKey(NamedTuple):
+    """One thing that is made from one version of a table, or from a column of it."""
+
+    kind: str
+    ref: DatasetRef
+    column: str = ""
+
+    @property
+    def family(self) -> Hashable:
+        return self.kind, self.ref.path, self.column
+
+    @property
+    def disk_family(self) -> str:
+        return f"{self.kind} {self.ref.path}"
 
 
 class EndsKey(NamedTuple):
@@ -65,6 +81,10 @@ class AdjacencyKey(NamedTuple):
         )
         return ("adjacency", paths, self.directions, self.has_edges)
 
+    @property
+    def disk_family(self) -> str:
+        return str(self.family)
+
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
@@ -80,10 +100,10 @@ class Before(NamedTuple):
     numbers: Ordinals | None
 
 
-def edges_before(edges: Space, moves: Mapping[TableKey, Renumbering]) -> Before:
+def edges_before(edges: Space, since: Mapping[TableKey, Renumbering]) -> Before:
     """As for nodes; an edge that was changed is one that went and one that came."""
-    own = [moves[part.entity.table_key] for part in edges.parts]
-    return laid_out(edges, [Numbers(move.old_count, move.renumbered()) for move in own])
+    own = [since[part.entity.table_key] for part in edges.parts]
+    return laid_out(edges, [Numbers(table.old_count, table.renumbered()) for table in own])
 
 
 def laid_out(space: Space, tables: Sequence[Numbers]) -> Before:
@@ -100,13 +120,3 @@ def laid_out(space: Space, tables: Sequence[Numbers]) -> Before:
         numbers = np.arange(n.count) if n.numbers is None else n.numbers
         parts.append(np.where(numbers >= 0, numbers + part.start, -1))
     return Before(np.concatenate(parts))
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    moves: Renumbering | None
-
-    @property
-    def nbytes(self) -> int:
-        kept = None if self.moves is None else self.moves.kept
-        return 64 if kept is None else kept.nbytes

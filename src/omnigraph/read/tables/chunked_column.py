@@ -6,7 +6,6 @@ it, so the parts are laid end to end only for one that does, and once.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -75,6 +74,8 @@ class ChunkedColumn:
 
     def __init__(self, parts: Sequence[_Part]) -> None:
         self._parts = tuple(parts)
+        self._whole: pa.Array | None = None
+        """All values in one array, once anybody has asked for them."""
 
     @classmethod
     def of(cls, values: pa.Array) -> "ChunkedColumn":
@@ -93,16 +94,19 @@ class ChunkedColumn:
     def count(self) -> int:
         return sum(part.count for part in self._parts)
 
-    @cached_property
+    @property
     def whole(self) -> pa.Array:
-        found = [p.values if p.rows is None else p.take(np.arange(p.count)) for p in self._parts]
-        return found[0] if len(found) == 1 else pa.concat_arrays(found)
+        if self._whole is None:
+            parts = self._parts
+            found = [p.values if p.rows is None else p.take(np.arange(p.count)) for p in parts]
+            self._whole = found[0] if len(found) == 1 else pa.concat_arrays(found)
+        return self._whole
 
     def followed_by(self, fresh: pa.Array) -> "ChunkedColumn":
         """With more values behind."""
         parts = self._lean()
         fresh = fresh.cast(parts[0].values.type)
-        if self._is_whole and (grown := parts[0].grown(fresh)) is not None:
+        if self._whole is not None and (grown := parts[0].grown(fresh)) is not None:
             return ChunkedColumn([grown])
         return ChunkedColumn([*parts, _Part(fresh, None)])
 
@@ -120,16 +124,16 @@ class ChunkedColumn:
         is_one = len(self._parts) == 1 and self._parts[0].rows is None
         if len(rows) == 1 and rows[0] >= 0:
             return self._one(int(rows[0]))
-        if is_one or self._is_whole or len(rows) * WORTH_THE_WHOLE > self.count:
+        if is_one or self._whole is not None or len(rows) * WORTH_THE_WHOLE > self.count:
             return self.whole.take(_index(rows))
         found, start, filled = [], 0, 0
-        place = np.full(len(rows), -1, dtype=np.int64)
+        position = np.full(len(rows), -1, dtype=np.int64)
         for part in self._parts:
             own = np.flatnonzero((rows >= start) & (rows < start + part.count))
             found.append(part.take(rows[own] - start))
-            place[own] = np.arange(filled, filled + len(own))
+            position[own] = np.arange(filled, filled + len(own))
             filled, start = filled + len(own), start + part.count
-        return pa.concat_arrays(found).take(_index(place))
+        return pa.concat_arrays(found).take(_index(position))
 
     def _one(self, row: int) -> pa.Array:
         """A slice is had for a tenth of what a `take` costs, and a copy of it holds no more."""
@@ -140,13 +144,9 @@ class ChunkedColumn:
             row -= part.count
         raise IndexError("there is no such row")
 
-    @property
-    def _is_whole(self) -> bool:
-        return "whole" in self.__dict__
-
     def _lean(self) -> tuple[_Part, ...]:
         """Parts to go on from: one, if the whole is there or there would be too many."""
-        if self._is_whole or len(self._parts) >= LIMIT_PARTS:
+        if self._whole is not None or len(self._parts) >= LIMIT_PARTS:
             room = self._parts[0].room if len(self._parts) == 1 else None
             return (_Part(self.whole, None, room),)
         return self._parts

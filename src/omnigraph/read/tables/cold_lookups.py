@@ -139,13 +139,13 @@ def positions_in_scan(dataset: Dataset, addresses: NDArray[np.uint64]) -> Ordina
     """The position of each row in a scan, by its address."""
     found = np.empty(len(addresses), dtype=np.int64)
     fragments, start = fragments_of(addresses), 0
-    for piece in dataset.fragments:
-        (own,) = np.nonzero(fragments == piece.id)
-        if len(own) and piece.has_deletions:
-            found[own] = start + np.searchsorted(dataset.addresses(piece.id), addresses[own])
+    for fragment in dataset.fragments:
+        (own,) = np.nonzero(fragments == fragment.id)
+        if len(own) and fragment.has_deletions:
+            found[own] = start + np.searchsorted(dataset.addresses(fragment.id), addresses[own])
         elif len(own):
             found[own] = start + offsets_of(addresses[own])
-        start += piece.rows
+        start += fragment.rows
     return found
 
 

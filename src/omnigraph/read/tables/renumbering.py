@@ -26,7 +26,7 @@ class Renumbering:
     old_count: int
     kept: Ordinals | None
     """The old numbers of the rows that are left, in their new order; None: all of them."""
-    new_pieces: tuple[int, ...]
+    new_fragments: tuple[int, ...]
     """The fragments of the new rows."""
     new_count: int
 
@@ -62,24 +62,26 @@ def renumbering_between(old: Dataset, new: Dataset, *, addresses: Addresses) -> 
     the later version, or one of another branch.
     """
     before, after = old.fragments, new.fragments
-    known = {piece.files: number for number, piece in enumerate(before)}
-    shared = [known.get(piece.files) for piece in after]
+    known = {fragment.files: number for number, fragment in enumerate(before)}
+    shared = [known.get(fragment.files) for fragment in after]
     left = [number for number in shared if number is not None]
     # New rows come last and old fragments keep their order, or rows can't be followed by counting.
     if left != sorted(left) or shared != left + [None] * (len(shared) - len(left)):
         return None
-    total = sum(piece.rows for piece in before)
+    total = sum(fragment.rows for fragment in before)
     if WORTH_KEEPING * sum(before[number].rows for number in left) < total:
         return None
     same = list(zip((before[number] for number in left), after, strict=False))
     kept = None
-    if len(left) < len(before) or any(was.deletions != piece.deletions for was, piece in same):
-        starts = np.cumsum([0, *(piece.rows for piece in before)])
+    if len(left) < len(before) or any(
+        was.deletions != fragment.deletions for was, fragment in same
+    ):
+        starts = np.cumsum([0, *(fragment.rows for fragment in before)])
         runs = [np.empty(0, dtype=np.int64)]
-        for number, (was, piece) in zip(left, same, strict=True):
+        for number, (was, fragment) in zip(left, same, strict=True):
             run = np.arange(starts[number], starts[number + 1])
-            if was.deletions != piece.deletions:
-                survivors = _survivors(addresses(old, was), addresses(new, piece))
+            if was.deletions != fragment.deletions:
+                survivors = _survivors(addresses(old, was), addresses(new, fragment))
                 if survivors is None:
                     return None
                 run = run[survivors]
@@ -89,8 +91,8 @@ def renumbering_between(old: Dataset, new: Dataset, *, addresses: Addresses) -> 
     return Renumbering(
         old_count=total,
         kept=kept,
-        new_pieces=tuple(piece.id for piece in fresh),
-        new_count=sum(piece.rows for piece in fresh),
+        new_fragments=tuple(fragment.id for fragment in fresh),
+        new_count=sum(fragment.rows for fragment in fresh),
     )
 
 

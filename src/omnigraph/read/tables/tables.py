@@ -1,22 +1,25 @@
-"""What a query may ask of the tables of its view.
+"""What a query may ask of the tables of its view: columns, and who is next to whom.
 
-Rows are numbers: a row's number is its place among the rows that the view shows, in the order of a
-full scan. All answers for one view agree on the numbers.
+Rows are numbers: a row's number is its position among the rows that the view shows, in the order of
+a full scan. All answers for one view agree on the numbers.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
 from omnigraph.base.ids import TypeName
-from omnigraph.lang.plan.ir import EdgeStep
 from omnigraph.lang.schema.catalog import EdgeType, EntityType
 from omnigraph.read.space import Space
+from omnigraph.read.tables.adjacencies import Route, StoredAdjacencies
 from omnigraph.read.tables.cache import RuntimeCache
-from omnigraph.read.tables.cold_lookups import TraversalMode
-from omnigraph.read.tables.stored import StoredTables
-from omnigraph.read.tables.visible import VisibleTables
+from omnigraph.read.tables.cold_lookups import ColdLookups, TraversalMode
+from omnigraph.read.tables.columns import StoredColumns
+from omnigraph.read.tables.disk_copies import DiskCopies
+from omnigraph.read.tables.versions import Versions
+from omnigraph.read.tables.visible import VisibleAdjacencies, VisibleColumns
+from omnigraph.read.tables.visible_rows import Visibility
 from omnigraph.read.topology.build import Ends
 from omnigraph.read.topology.csr import Adjacency, Ordinals
 from omnigraph.read.topology.pairs import PairIndex
@@ -24,10 +27,10 @@ from omnigraph.read.values.encoded import Encoded
 from omnigraph.read.values.ordering import Codes
 from omnigraph.read.view import View
 
-__all__ = ["Tables", "tables_of"]
+__all__ = ["Adjacencies", "Columns", "Tables", "tables_of"]
 
 
-class Tables(Protocol):
+class Columns(Protocol):
     def nodes(self, types: Iterable[TypeName]) -> Space:
         """The rows of these node types, numbered through in the order of the types' names."""
 
@@ -41,11 +44,8 @@ class Tables(Protocol):
     def find(self, entity: EntityType, ids: pa.Array) -> Ordinals:
         """The row of each id, or -1."""
 
-    def column(self, entity: EntityType, column: str) -> pa.Array:
-        """A whole column, by its physical name."""
-
-    def values(self, entity: EntityType, column: str, rows: Ordinals) -> pa.Array:
-        """A column at these rows; NULL gives null."""
+    def values(self, entity: EntityType, column: str, rows: Ordinals | None) -> pa.Array:
+        """A column, by its physical name, at these rows or all; NULL gives null."""
 
     def sample(self, entity: EntityType, column: str, limit_rows: int) -> pa.Array:
         """The first values of a column."""
@@ -56,31 +56,33 @@ class Tables(Protocol):
     def known_values(self, entity: EntityType, name: str) -> Encoded | None:
         """A property as numbers and their values, where somebody has told the values apart."""
 
+
+class Adjacencies(Protocol):
     def ends(self, name: TypeName) -> Ends:
         """Both ends of each edge of a type, as rows of the node tables, in the table's order."""
 
-    def adjacency(
-        self,
-        steps: Sequence[EdgeStep],
-        *,
-        origin: Space,
-        target: Space,
-        edges: Space | None,
-        nodes: Ordinals | None = None,
-        hops: int = 1,
-    ) -> Adjacency:
-        """Who is one step away, by any of the steps that lead from one space into the other.
+    def adjacency(self, route: Route, *, nodes: Ordinals | None = None, hops: int = 1) -> Adjacency:
+        """Who is one step away.
 
-        Without `edges` it is a set; with it, edges are kept apart and numbered in that space.
         `nodes` are where a walk of so many hops begins: nothing else need be in it.
         """
 
-    def pairs(
-        self, graph: Adjacency, steps: Sequence[EdgeStep], *, origin: Space, target: Space
-    ) -> PairIndex:
-        """The pairs of an adjacency that `adjacency` gave for these steps, hashed."""
+    def pairs(self, graph: Adjacency, route: Route) -> PairIndex:
+        """The pairs of an adjacency that `adjacency` gave for the route, hashed."""
+
+
+class Tables(NamedTuple):
+    columns: Columns
+    adjacencies: Adjacencies
 
 
 def tables_of(view: View, cache: RuntimeCache, mode: TraversalMode = TraversalMode.AUTO) -> Tables:
-    stored = StoredTables(view.snapshot, cache, mode)
-    return VisibleTables(view, stored, cache) if view.visible else stored
+    versions = Versions(view.snapshot, cache)
+    copies, lookups = DiskCopies(versions, cache.disk), ColdLookups(view.snapshot, cache, mode)
+    columns = StoredColumns(versions, cache, copies, lookups)
+    adjacencies = StoredAdjacencies(versions, cache, copies, lookups, columns)
+    if not view.visible:
+        return Tables(columns, adjacencies)
+    visibility = Visibility(view, cache, columns, adjacencies)
+    shown = VisibleColumns(columns, visibility)
+    return Tables(shown, VisibleAdjacencies(adjacencies, shown, visibility, cache))

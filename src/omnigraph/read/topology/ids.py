@@ -8,8 +8,6 @@ before a row is reported.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,10 +41,12 @@ class _Hashed(NamedTuple):
     seed: int
 
 
-@dataclass(frozen=True)
 class IdIndex:
-    ids: pa.Array
-    """Texts without nulls or repeats; the position is the row number."""
+    def __init__(self, ids: pa.Array, hashed: _Hashed | None = None) -> None:
+        self.ids = ids
+        """Texts without nulls or repeats; the position is the row number."""
+        self._known = hashed
+        """None: nobody has looked up a few of the ids yet."""
 
     @property
     def nbytes(self) -> int:
@@ -101,10 +101,8 @@ class IdIndex:
         ids = pa.LargeStringArray.from_buffers(
             len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(texts)
         )
-        index = cls(ids)
         hashed = _Hashed(arrays["hashes"], arrays["rows"], int(arrays["seed"][0]))
-        index.__dict__["_hashed"] = hashed
-        return index
+        return cls(ids, hashed)
 
     def followed(self, kept: Ordinals | None, fresh: pa.Array | None) -> "IdIndex":
         """The index of a later version: the rows of this one that are left, then fresh ones."""
@@ -112,10 +110,9 @@ class IdIndex:
         if fresh is not None and left.nbytes + fresh.nbytes > LIMIT_SHORT_OFFSETS_BYTES:
             left = left.cast(pa.large_string())
         ids = left if fresh is None else pa.concat_arrays([left, fresh.cast(left.type)])
-        later, known = IdIndex(ids), self.__dict__.get("_hashed")
-        if known is None:
-            return later
-        hashes, rows, seed = known
+        if self._known is None:
+            return IdIndex(ids)
+        hashes, rows, seed = self._known
         if kept is not None:
             numbers = np.full(len(self.ids), -1, dtype=np.int64)
             numbers[kept] = np.arange(len(kept))
@@ -127,12 +124,16 @@ class IdIndex:
             at = np.searchsorted(hashes, new[order])
             hashes = np.insert(hashes, at, new[order])
             rows = np.insert(rows, at, order + len(left))
-        if not np.any(hashes[1:] == hashes[:-1]):
-            later.__dict__["_hashed"] = _Hashed(hashes, rows, seed)
-        return later
+        is_told_apart = not np.any(hashes[1:] == hashes[:-1])
+        return IdIndex(ids, _Hashed(hashes, rows, seed) if is_told_apart else None)
 
-    @cached_property
+    @property
     def _hashed(self) -> _Hashed:
+        if self._known is None:
+            self._known = self._hash_all()
+        return self._known
+
+    def _hash_all(self) -> _Hashed:
         # Two ids with one hash are next to impossible by chance; another seed parts them.
         for seed in range(64):
             hashes = _hash(self.ids, seed)

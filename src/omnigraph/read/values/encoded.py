@@ -4,7 +4,6 @@ To tell the values of a column apart takes longer than to group by them. A commi
 values and takes a few away: only those are looked up among the values that are known.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,19 +41,16 @@ class Encoded:
         own = self.codes.nbytes if self.room is None else 0
         return own + (0 if self.values is None else int(self.values.nbytes))
 
-    def followed(
-        self, kept: Ordinals | None, fresh: Callable[[], pa.Array | None]
-    ) -> "Encoded | None":
+    def followed(self, kept: Ordinals | None, fresh: pa.Array | None) -> "Encoded":
         """Of a later version: the rows of this one that are left, then fresh ones.
 
-        None where it has to be made anew.
+        Values that can't be looked up are told apart anew: then `values` is None.
         """
-        if self.values is None:
-            return None
-        left, came = self, fresh()
+        assert self.values is not None, "values of the type can't be looked up"
+        left = self
         if kept is not None:
             left = Encoded(Codes(self.codes.numbers[kept], self.codes.size), self.values)
-        return left if came is None else left._followed_by(self.values, comparable(came))
+        return left if fresh is None else left._followed_by(self.values, comparable(fresh))
 
     def _followed_by(self, values: pa.Array, fresh: pa.Array) -> "Encoded":
         fresh = fresh.cast(values.type)

@@ -1,0 +1,117 @@
+"""The tables of one snapshot, and how their rows lie in versions that were read before.
+
+A row's number is its position in a full scan of the table at the snapshot's version. Lance scans
+one version in one order, so columns read at different times line up.
+
+An earlier version goes with its branch, or in a clean-up, at any moment and by any process. Then
+nothing can be made from it, and what was asked for is read anew.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from omnigraph.base.errors import GraphMoved, StorageError
+from omnigraph.lang.schema.catalog import Catalog, EntityType
+from omnigraph.read.tables.cache import RuntimeCache
+from omnigraph.read.tables.renumbering import Renumbering, renumbering_between
+from omnigraph.read.topology.csr import Ordinals
+from omnigraph.read.topology.ids import LIMIT_SHORT_OFFSETS_BYTES
+from omnigraph.store.datasets import Dataset, DatasetRef, Fragment
+from omnigraph.store.snapshot import Snapshot
+
+__all__ = ["UNREADABLE", "Versions", "one_array"]
+
+# What an earlier version may answer, whose files are another branch's.
+UNREADABLE = (StorageError, GraphMoved)
+
+
+class Versions:
+    def __init__(self, snapshot: Snapshot, cache: RuntimeCache) -> None:
+        self._snapshot = snapshot
+        self._cache = cache
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._snapshot.catalog
+
+    def ref(self, entity: EntityType) -> DatasetRef:
+        return self._snapshot.tables[entity.table_key].ref
+
+    def row_count(self, entity: EntityType) -> int:
+        return self._snapshot.tables[entity.table_key].row_count
+
+    def dataset(self, entity: EntityType) -> Dataset:
+        return self._snapshot.dataset(entity)
+
+    def scan(
+        self, entity: EntityType, columns: Sequence[str], since: Renumbering | None = None
+    ) -> list[pa.Array]:
+        """Whole columns, or their values in rows that are new since an earlier version."""
+        fragments = None if since is None else since.new_fragments
+        count = self.row_count(entity) if since is None else since.new_count
+        table = self._snapshot.dataset(entity).scan(columns, fragment_ids=fragments)
+        assert table.num_rows == count
+        return [one_array(table[name]) for name in columns]
+
+    def since(self, entity: EntityType, ref: DatasetRef) -> Renumbering | None:
+        """The numbers that rows of an earlier version have now; None: rows can't be followed."""
+        now = self.ref(entity)
+        return self._cache.get(
+            ("renumbering", ref, now),
+            lambda: _Found(self._compared(entity, ref)),
+            family=("renumbering", now.path),
+        ).renumbering
+
+    def _compared(self, entity: EntityType, ref: DatasetRef) -> Renumbering | None:
+        try:
+            old, new = self._snapshot.other_version(ref), self._snapshot.dataset(entity)
+            return renumbering_between(old, new, addresses=self._addresses)
+        except UNREADABLE:
+            return None
+
+    def _addresses(self, dataset: Dataset, fragment: Fragment) -> NDArray[np.uint64]:
+        """The addresses of the rows of a fragment, as far as their offsets go."""
+        if not fragment.has_deletions:
+            return np.arange(fragment.rows, dtype=np.uint64)
+        key = ("addresses", fragment.files, fragment.deletions)
+        family = ("addresses", fragment.files)
+        return self._cache.get(key, lambda: dataset.addresses(fragment.id), family=family)
+
+    def rows_before(
+        self, ref: DatasetRef, rows: Ordinals, columns: Sequence[str]
+    ) -> list[pa.Array] | None:
+        """Columns of some rows of an earlier version; None: it is not there any more."""
+        try:
+            table = self._snapshot.other_version(ref).take(rows, columns)
+        except UNREADABLE:
+            return None
+        return [one_array(table[name]) for name in columns]
+
+    def contents(self, ref: DatasetRef) -> str:
+        """A digest of a version's files: numbers of versions are used again, names of files not."""
+        fragments = repr(self._snapshot.other_version(ref).fragments)
+        return hashlib.sha256(fragments.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A renumbering, or that there is none: both are worth remembering."""
+
+    renumbering: Renumbering | None
+
+    @property
+    def nbytes(self) -> int:
+        kept = None if self.renumbering is None else self.renumbering.kept
+        return 64 if kept is None else kept.nbytes
+
+
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    # 32-bit offsets reach over 2 GiB of text.
+    if pa.types.is_string(column.type) and column.nbytes > LIMIT_SHORT_OFFSETS_BYTES:
+        column = column.cast(pa.large_string())
+    return column.combine_chunks()
