@@ -157,7 +157,8 @@ def _inherited_by_nobody(file: FileIO) -> Iterator[None]:
         _open.discard(file)
         if os.getpid() == owner:
             # To close the file would not do while a child that is being made has it open too.
-            with suppress(OSError):
+            # After an interrupt it may be closed, and with it the lock gone, before we are asked.
+            with suppress(OSError, ValueError):
                 fcntl.flock(file, fcntl.LOCK_UN)
 
 

@@ -19,7 +19,6 @@ from omnigraph import Graph
 from omnigraph.base.choices import LoadModeName
 from omnigraph.base.errors import (
     ArgumentInvalid,
-    BranchExists,
     ConstraintViolated,
     LoadUnderWay,
     SourceInvalid,
@@ -105,7 +104,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-PARSE = "parse"
+START, PARSE = "start", "parse"
 FOLDER, RECORD = f"{STAGING}/x", f"{STAGING}/x.0.json"
 
 
@@ -119,10 +118,11 @@ class KillAt:
 
 
 def load_and_die(uri: str, source: str, how: str, **options: Any) -> None:
-    """In a process of its own: killed in the middle of the input, or at a step of the write."""
+    """In a process of its own: killed when it starts, in the middle of the input, or at a step of
+    the write."""
 
     def progress(phase: str, done: int, total: int) -> None:
-        if how == phase == PARSE and done > total / 2:
+        if how == phase == START or (how == phase == PARSE and done > total / 2):
             os.kill(os.getpid(), signal.SIGKILL)
 
     graph = opened(uri, faults=KillAt(how))
@@ -401,9 +401,21 @@ def test_a_branch_made_for_a_load_that_died_is_taken_by_its_repetition(place: Pl
     place.killed(PARSE, branch="draft", from_="main")
     result = place.load(branch="draft", from_="main")
     assert (result.resumed_tasks, result.total_entities) == (0, len(ROWS))
-    other = {"branch": "draft", "from_": "main", "load_id": "y"}
-    with pytest.raises(BranchExists):
-        place.load(**other)
+
+
+@pytest.mark.parametrize("phase", [START, PARSE])
+def test_a_load_that_died_on_a_branch_of_its_own_can_be_made_again(
+    place: Place, phase: str
+) -> None:
+    place.killed(phase, branch="draft", from_="main")
+    assert place.load(branch="draft", from_="main").total_entities == len(ROWS)
+
+
+def test_a_load_goes_to_the_branch_that_is_there_already(place: Place) -> None:
+    place.load(branch="draft", from_="main")
+    again = place.load(branch="draft", from_="main", load_id="y", mode="merge")
+    assert (again.is_repeat, again.branch) == (False, "draft")
+    assert place.graph.branches() == ["main", "draft"]
 
 
 def test_a_small_load_with_a_name_may_die_on_a_branch_of_its_own(

@@ -180,9 +180,10 @@ class Graph:
 
         `mode` is `append` (an id that is already there is an error), `merge` (a row replaces the
         one with its id, whole, or is new) or `overwrite` (replaces all rows of the types present in
-        the input). `from_` makes the branch first. A `load_id` that the branch has seen makes the
-        load a repetition, which does nothing: so a load may be tried again after any failure. With
-        `resume` the load of this `load_id`, whose process died, goes on with what it had staged.
+        the input). `from_` makes the branch first if it is missing. A `load_id` that the branch has
+        seen makes the load a repetition, which does nothing: so a load may be tried again after any
+        failure. With `resume` the load of this `load_id`, whose process died, goes on with what it
+        had staged.
 
         One bad row fails the load, unless `on_error` is `quarantine`: then bad rows, at most
         `max_errors`, go to the directory `quarantine` with reasons, and the others are loaded. A

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from omnigraph.base.errors import (
     ArgumentInvalid,
     BranchBusy,
+    BranchExists,
     BranchMissing,
     OmnigraphError,
     ReadSetMoved,
@@ -58,7 +59,7 @@ def load(
     if (before := loaded_before(store, request)) is not None:
         return _finished(store, request, before, base_branch=None)
     tell = progress or _silent
-    with _made_for_this(store, request):
+    with _on_its_branch(store, request):
         preparation = Preparation(store, request, mode=mode, start_spark=start_spark, tell=tell)
         began = time.monotonic()
         try:
@@ -103,9 +104,11 @@ def rehearse(
     mode = _checked_mode(request)
     if (before := loaded_before(store, request)) is not None:
         return _repetition(request, before, base_branch=None, quarantine=None)
-    if request.from_ is not None:
+    base = request.branch
+    if request.from_ is not None and not _is_there(store, request.branch):
         store.branches.check_new(request.branch)
-    snapshot = store.snapshot(request.from_ or request.branch)
+        base = request.from_
+    snapshot = store.snapshot(base)
     preparation = Preparation(
         store, request, mode=mode, start_spark=start_spark, tell=progress or _silent
     )
@@ -169,34 +172,31 @@ def _repetition(
 
 
 @contextmanager
-def _made_for_this(store: GraphStore, request: Request) -> Iterator[None]:
-    """Make the branch first where asked to, and take it away again if the load fails."""
+def _on_its_branch(store: GraphStore, request: Request) -> Iterator[None]:
+    """Make the branch first if it is missing, and take it away again if the load fails."""
     branch = request.branch
-    if request.from_ is None or _was_made_for_this(store, request):
+    if request.from_ is None or _is_there(store, branch):
+        # An earlier try may have made it and died, even before it could leave a record.
         store.branches.resolve(branch)
         yield
         return
-    store.create_branch(branch, from_=request.from_)
     try:
+        store.create_branch(branch, from_=request.from_)
         yield
+    except (BranchExists, BranchMissing):
+        raise  # it is another's, or it is gone
     except (Exception, KeyboardInterrupt):
         try:
             # What was published there stays, whoever wrote it, and so does the branch.
-            store.delete_branch(branch, only_if_unwritten=True)
+            with suppress(BranchMissing):
+                store.delete_branch(branch, only_if_unwritten=True)
         except OmnigraphError as failure:
             log.warning("the branch %s stays: %s", branch, failure)
         raise
 
 
-def _was_made_for_this(store: GraphStore, request: Request) -> bool:
-    """Whether an earlier try, of which there is a record, has made the branch."""
-    from omnigraph.pipeline.staging.ownership import find_record
-
-    if request.load_id is None:
-        return False
-    record = find_record(store.objects, request.load_id)
-    is_same = record is not None and record.branch == request.branch
-    return is_same and request.branch in {one.name for one in store.branches.list()}
+def _is_there(store: GraphStore, branch: BranchName) -> bool:
+    return branch in {one.name for one in store.branches.list()}
 
 
 def _silent(phase: str, done: int, total: int) -> None:
