@@ -16,7 +16,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph, OmnigraphError
-from omnigraph.base.errors import ArgumentInvalid, CommitMissing
+from omnigraph.base.errors import ArgumentInvalid, CommitMissing, LimitExceeded
 from omnigraph.engine.handles.at import At
 
 SCHEMA = """
@@ -143,6 +143,31 @@ def test_a_name_or_parameters_of_another_kind_are_refused_with_the_right_way(
 
 
 # The past -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"timeout_s": -1},
+        {"timeout_s": float("nan")},
+        {"timeout_s": "1"},
+        {"memory_bytes": -1},
+        {"memory_bytes": float("nan")},
+        {"memory_bytes": True},
+        {"cancel": True},
+    ],
+    ids=str,
+)
+def test_a_limit_that_is_none_is_refused_by_its_name(graph: Graph, limit: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentInvalid, match=next(iter(limit))):
+        graph.query(AGE, {"email": "ada@x"}, **limit)
+
+
+@pytest.mark.parametrize("limit", [{"timeout_s": 0}, {"memory_bytes": 0}], ids=str)
+def test_a_limit_of_nothing_lets_nothing_through(graph: Graph, limit: dict[str, Any]) -> None:
+    pairs = "query q() { match { $a: Person  $b: Person } return { $a.email, $b.age } }"
+    with pytest.raises(LimitExceeded):
+        graph.query(pairs, **limit)
 
 
 def test_the_past_is_asked_by_itself_or_named_in_a_question(graph: Graph, tmp_path: Path) -> None:

@@ -84,5 +84,7 @@ def _expected(engine: Engine, query: ReadQuery, view: View) -> dict[int, float]:
 
 
 def _budget(engine: Engine, request: Ask) -> Budget:
-    memory_bytes = request.memory_bytes or engine.settings.query_memory_bytes
+    memory_bytes = request.memory_bytes
+    if memory_bytes is None:
+        memory_bytes = engine.settings.query_memory_bytes
     return Budget(memory_bytes, request.timeout_s, request.cancel)

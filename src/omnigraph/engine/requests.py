@@ -13,6 +13,7 @@ from datetime import date
 from typing import Any, ClassVar, Self
 
 from omnigraph.base.choices import EntityKind, ExportFormat, check_choice
+from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.base.span import SourceText
 from omnigraph.engine.gate import Action
@@ -79,6 +80,13 @@ class Ask(_OfQuery):
     """None: what the settings say."""
     cancel: threading.Event | None = None
 
+    def __post_init__(self) -> None:
+        _check_limit("timeout_s", self.timeout_s)
+        _check_limit("memory_bytes", self.memory_bytes)
+        if self.cancel is not None and not hasattr(self.cancel, "is_set"):
+            rule = "pass a threading.Event, and set it to end the query"
+            raise ArgumentInvalid(argument="cancel", value=str(self.cancel), rule=rule)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explain(_OfQuery):
@@ -124,3 +132,13 @@ class SchemaRead(Read):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatsRead(Read):
     """Sizes of tables, and what their indexes cover."""
+
+
+def _check_limit(argument: str, value: object) -> None:
+    """Refuse a limit that no amount could reach or keep: a negative one, NaN, no number."""
+    if value is None:
+        return
+    is_amount = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+    if not is_amount:  # NaN is none either
+        rule = "pass a number that is not negative, or None for the usual limit"
+        raise ArgumentInvalid(argument=argument, value=str(value), rule=rule)

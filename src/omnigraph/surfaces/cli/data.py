@@ -84,7 +84,8 @@ def load(
     mode: Annotated[LoadModeName, typer.Option("--mode", help="append, merge or overwrite.")],
     branch: BranchOption = MAIN,
     from_: Annotated[
-        str | None, typer.Option("--from", help="Make the branch from this one first, if it is missing.")
+        str | None,
+        typer.Option("--from", help="Make the branch from this one first, if it is missing."),
     ] = None,
     load_id: Annotated[
         str | None,
