@@ -162,7 +162,7 @@ REFUSED: dict[str, tuple[Callable[[World], Any], dict[str, Any], type[OmnigraphE
         ArgumentInvalid,
         "one streaming frame",
     ),
-    "no name": (lambda w: w.frame, {}, SourceInvalid, "which type its rows are is not said"),
+    "no name": (lambda w: w.frame, {}, SourceInvalid, "the type of its rows is unknown"),
     "no such type": (lambda w: {"People": w.frame}, {}, SourceInvalid, "People"),
     "no such column": (
         lambda w: {"Person": w.frame.withColumnRenamed("age", "years")},

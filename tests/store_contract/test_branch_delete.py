@@ -153,7 +153,7 @@ def test_files_that_can_not_be_removed_are_in_nobodys_way(
     place = Path(str(store.root))
     stuck = store_of(place, datasets=StuckDatasets(store.root, Durability.RELAXED))
     stuck.delete_branch(WORK)
-    assert "team/work stay" in caplog.text
+    assert "deleted branch team/work" in caplog.text
     assert len(forks(store)) == 2
     store.create_branch(WORK)
     put(store, changes(people=people(ada=7), knows=knows("eve-ada")), branch=WORK)

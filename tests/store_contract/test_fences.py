@@ -322,7 +322,7 @@ def test_a_file_system_without_locks_is_refused(
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with pytest.raises(StoreUnfit, match="does not lock files"):
+    with pytest.raises(StoreUnfit, match="can't lock files"):
         FileFences(tmp_path).require()
     with pytest.raises(StoreUnfit, match="No locks available"):
         try_hold(FileFences(tmp_path))

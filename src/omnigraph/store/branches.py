@@ -78,7 +78,9 @@ class Branches:
         if name == MAIN:
             return Branch(MAIN, None)
         if not isinstance(name, str):
-            raise ArgumentInvalid(argument="branch", value=repr(name), rule="it is text")
+            raise ArgumentInvalid(
+                argument="branch", value=repr(name), rule="a branch name must be text"
+            )
         known = self._resolved.get(name)
         if known is not None and self.is_alive(known):
             return known
@@ -151,18 +153,18 @@ def check_branch_name(name: str) -> None:
 
 def _broken_rule(name: object) -> str | None:
     if not isinstance(name, str):
-        return "it is text"
+        return "a branch name must be text"
     segments = name.split("/")
     if len(name) > MAX_NAME_CHARACTERS:
-        return f"at most {MAX_NAME_CHARACTERS} characters"
+        return f"a branch name may have at most {MAX_NAME_CHARACTERS} characters"
     if len(name) + (BYTES_PER_SLASH - 1) * name.count("/") > MAX_FILE_NAME_BYTES:
-        return "it has too many slashes for its length"
+        return "the name has too many slashes for its length: shorten it"
     if not all(SEGMENT.fullmatch(segment) for segment in segments):
-        return "letters, digits, '_', '-' and '.', in segments separated by single slashes"
+        return "use letters, digits, '_', '-' and '.', in segments separated by single slashes"
     if any(segment.startswith("__") for segment in segments):
-        return "names that begin with '__' are the system's"
+        return "names that begin with '__' are reserved"
     if any(".." in segment or segment.endswith((".", ".lock")) for segment in segments):
-        return "a segment holds no '..' and ends neither in '.' nor in '.lock'"
+        return "a segment may not contain '..' nor end in '.' or '.lock'"
     return None
 
 

@@ -154,6 +154,6 @@ def _said(error: Exception) -> str:
     """What a store answered, without the page of detail around it."""
     text = str(error)
     if METADATA_SERVICE in text:
-        return "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        return "no credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     answer = re.search(r"<Message>(.*?)</Message>", text, re.DOTALL)
     return answer[1] if answer is not None else text.split("\n", maxsplit=1)[0]

@@ -225,5 +225,5 @@ def _failures(path: Path) -> Iterator[None]:
         except OSError as error:
             if error.errno not in NO_LOCKS:
                 raise
-            unfit = f"its file system does not lock files ({reason_of(error)})"
+            unfit = f"its file system can't lock files ({reason_of(error)})"
             raise StoreUnfit(place=str(path), reason=unfit) from error

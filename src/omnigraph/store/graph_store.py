@@ -154,7 +154,7 @@ class GraphStore:
         except StorageFailed as failure:
             if any(store.objects.walk(MANIFEST)):
                 raise
-            reason = "its making did not finish: remove it and make it again"
+            reason = "creating the graph did not finish: delete the directory and run init again"
             raise StorageFailed(doing="open", path=uri, reason=reason) from failure
         return store
 
@@ -191,7 +191,7 @@ class GraphStore:
             # Last: until it is there, everything is looked at again.
             self._record_address(str(self.root))
         if rewritten:
-            log.info("%s was moved here: rewrote %s version files", self.root, rewritten)
+            log.info("the graph was moved to %s: rewrote %s version files", self.root, rewritten)
 
     def _record_address(self, address: str | None) -> None:
         self.objects.put(ADDRESS, json.dumps({"address": address}).encode())
@@ -376,7 +376,9 @@ class GraphStore:
         With `only_if_unwritten` a branch that has a commit of its own stays, and it is False.
         """
         if name == MAIN:
-            raise ArgumentInvalid(argument="branch", value=name, rule="main can't be deleted")
+            raise ArgumentInvalid(
+                argument="branch", value=name, rule="the branch main can't be deleted"
+            )
         # The names' fence too, or one could be made from it meanwhile.
         with self._fence_over_names(), self.fence(name) as fenced:
             if only_if_unwritten and self._commit(fenced.state.recent[-1]).branch == name:
@@ -400,7 +402,7 @@ class GraphStore:
                 if branch.owns(DatasetRef(path, fork, 0)):
                     self.datasets.delete_fork(path, fork)
         except StorageFailed as failure:
-            log.warning("files of the deleted branch %s stay: %s", branch.name, failure)
+            log.warning("could not delete files of the deleted branch %s: %s", branch.name, failure)
 
     # Waiting for others -----------------------------------------------------------------------
 

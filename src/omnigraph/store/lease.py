@@ -85,7 +85,9 @@ class LeaseFences:
         else:
             return
         self._objects.delete(PROBE)
-        raise StoreUnfit(self._place, f"it ignores {ignored}, so two writers would both win")
+        raise StoreUnfit(
+            self._place, f"it ignores {ignored}, so concurrent writers would overwrite each other"
+        )
 
     @contextmanager
     def hold(
@@ -184,7 +186,9 @@ class Lease:
             try:
                 self._objects.swap(_place(self._name), free.to_bytes(), expected=self._tag)
             except StorageFailed as failure:
-                log.warning("the lease of %s stays until it ends: %s", self._name, failure)
+                log.warning(
+                    "could not give back the lease of %s, it will expire: %s", self._name, failure
+                )
 
     def remove(self) -> None:
         """Leave nothing of the lease, unless it is another's by now."""
@@ -194,14 +198,16 @@ class Lease:
         except FenceLost:
             pass
         except StorageFailed as failure:
-            log.warning("the lease of %s stays until it ends: %s", self._name, failure)
+            log.warning(
+                "could not give back the lease of %s, it will expire: %s", self._name, failure
+            )
 
     def _as_it_stands(self) -> tuple[LeaseRecord, str]:
         """After a put was refused: our own, if one before it landed and its answer was lost."""
         found = _read(self._objects, self._name)
         if found is not None and found[0].owner == self._record.owner:
             return found
-        self._lost_to = found[0].holder if found is not None else "someone who removed the lease"
+        self._lost_to = found[0].holder if found is not None else "a process that deleted the lease"
         raise FenceLost(branch=self._name, holder=self._lost_to)
 
 
@@ -217,7 +223,7 @@ def _renewed(lease: Lease, *, every_s: float) -> Iterator[None]:
             except FenceLost:
                 return  # whoever holds it is told when it asks
             except StorageFailed as failure:
-                log.warning("a lease could not be renewed: %s", failure)
+                log.warning("could not renew a lease: %s", failure)
 
     thread = threading.Thread(target=renew, name="omnigraph-lease", daemon=True)
     thread.start()

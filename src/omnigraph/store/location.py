@@ -137,7 +137,7 @@ class BucketAccess:
             return None
         parts = urlsplit(self.endpoint)
         if parts.scheme == "http" and not self.allows_http:
-            rule = "http shows the data to the network: set AWS_ALLOW_HTTP=true if it may"
+            rule = "http sends the data unencrypted: use https, or set AWS_ALLOW_HTTP=true"
             raise ArgumentInvalid(argument="endpoint", value=self.endpoint, rule=rule)
         if self.is_path_style is False:
             return parts._replace(netloc=f"{bucket}.{parts.netloc}").geturl()
@@ -149,17 +149,19 @@ def graph_location(uri: str, access: BucketAccess | None = None) -> Location:
     parts = urlsplit(uri)
     match parts.scheme:
         case "http" | "https":
-            raise _refused(uri, "it is a server to talk to, not a place to store")
+            raise _refused(
+                uri, "http:// is a server, not storage: give a path or s3://bucket/prefix"
+            )
         case "s3":
             return _graph_in_bucket(uri, access or BucketAccess())
         case "file":
             if parts.netloc not in ("", "localhost"):
-                raise _refused(uri, "a file:// address names no host")
+                raise _refused(uri, "file:// takes no host name: write file:///path")
             return _graph_on_disk(uri, Path(unquote(parts.path)))
         case scheme if scheme and "://" in uri:
             raise _refused(uri, f"{scheme}:// is not supported: give a path, or s3://bucket/prefix")
         case _ if not uri:
-            raise _refused(uri, "an empty path names no place")
+            raise _refused(uri, "the path is empty")
         case _:
             return _graph_on_disk(uri, Path(uri))
 
@@ -171,7 +173,7 @@ def source_location(uri: str, access: BucketAccess) -> BucketLocation:
     """
     bucket, key = _bucket_and_key(uri, argument="source")
     if "//" in key or key.startswith("/"):
-        rule = "between two slashes of an s3:// address there is a name"
+        rule = 'the key contains an empty segment ("//")'
         raise _refused(uri, rule, argument="source")
     return BucketLocation(bucket, key.rstrip("/"), access.options(bucket))
 
@@ -196,10 +198,10 @@ def _graph_on_disk(uri: str, path: Path) -> DiskLocation:
     try:
         resolved = path.expanduser().resolve()
     except (OSError, RuntimeError, ValueError) as error:
-        raise _refused(uri, f"it names no place: {error}") from error
+        raise _refused(uri, f"the path can't be resolved: {error}") from error
     if "?" in str(resolved):
         # Lance would put branches into another directory, whose name ends there.
-        raise _refused(uri, "the path of a graph holds no question mark")
+        raise _refused(uri, "the path contains a question mark")
     return DiskLocation(resolved)
 
 
@@ -207,14 +209,19 @@ def _graph_in_bucket(uri: str, access: BucketAccess) -> BucketLocation:
     bucket, key = _bucket_and_key(uri, argument="graph")
     prefix = key.rstrip("/")
     if prefix and not all(SEGMENT.fullmatch(segment) for segment in prefix.split("/")):
-        raise _refused(uri, "a prefix is made of letters, digits and !_.*'()-, between slashes")
+        raise _refused(
+            uri,
+            "a prefix may contain only letters, digits and !_.*'()-, separated by single slashes",
+        )
     return BucketLocation(bucket, prefix, access.options(bucket))
 
 
 def _bucket_and_key(uri: str, *, argument: str) -> tuple[str, str]:
     bucket, _, key = uri.partition("://")[2].partition("/")
     if not BUCKET.fullmatch(bucket):
-        raise _refused(uri, "an s3:// address begins with the name of a bucket", argument)
+        raise _refused(
+            uri, "the name of the bucket is missing or invalid: write s3://bucket/prefix", argument
+        )
     return bucket, key
 
 

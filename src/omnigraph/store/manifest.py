@@ -277,7 +277,7 @@ class Manifest:
             state = _project(dataset.ref, rows.to_pylist(), hot=hot, cold=cold, is_behind=is_behind)
             return state if _made_for(rows) == state.version else _without_strays(dataset, state)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            reason = f"its rows are not those of a manifest: {error}"
+            reason = f"a row of the manifest can't be parsed: {error}"
             raise StorageFailed(doing="read", path=MANIFEST, reason=reason) from error
 
 

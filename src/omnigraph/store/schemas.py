@@ -31,7 +31,7 @@ class Schemas:
         if name not in self._catalogs:
             catalog = catalog_from_json(self._read(name)["catalog"])
             if schema_hash(catalog) != name:
-                raise _unreadable(name, "its contents are not what its name says")
+                raise _unreadable(name, "its contents do not match the hash in its name")
             self._catalogs[name] = catalog
         return self._catalogs[name]
 
@@ -41,7 +41,7 @@ class Schemas:
 
     def _read(self, name: str) -> dict[str, Any]:
         if (data := self._objects.get(_place(name))) is None:
-            raise _unreadable(name, "it is missing")
+            raise _unreadable(name, "the file is missing")
         try:
             value: dict[str, Any] = json.loads(data)
         except ValueError as error:

@@ -58,7 +58,9 @@ class Upgrades:
             try:
                 datasets.land(datasets.stage(base, stamp, {"upgrade": str(reached)}))
             except LandingRefused as refusal:
-                raise _failed(f"it moved meanwhile: {refusal.reason}") from refusal
+                raise _failed(
+                    f"another process changed it meanwhile: {refusal.reason}"
+                ) from refusal
 
 
 UPGRADES = Upgrades()
@@ -70,8 +72,8 @@ def _version(manifest: Dataset) -> int:
     try:
         return int(stamp or b"")
     except ValueError as error:
-        raise _failed(f"its stamp is {stamp!r}") from error
+        raise _failed(f"its version stamp is {stamp!r}, not a number") from error
 
 
 def _failed(reason: str) -> StorageFailed:
-    return StorageFailed(doing="tell the layout of", path=MANIFEST, reason=reason)
+    return StorageFailed(doing="read the layout version of", path=MANIFEST, reason=reason)

@@ -341,5 +341,5 @@ def test_of_spark_only_frames_with_columns_are_loaded(graph: Graph, spark: Spark
         with pytest.raises(ArgumentInvalid, match=r"SparkSession|Person"):
             graph.load(source, mode="append")
     for empty in (spark.session.range(4).select(), pa.table({})):
-        with pytest.raises(SourceInvalid, match="it has no columns"):
+        with pytest.raises(SourceInvalid, match="the table has no columns"):
             graph.load({"Person": empty}, mode="append", spark=spark)

@@ -125,9 +125,9 @@ def test_bytes_that_are_not_utf8_spoil_only_their_record() -> None:
     [
         (b"a,a\n", "two columns have this name"),
         (b"a,\xff\n", "not UTF-8"),
-        (b'a,"b\n', "quote out of place"),
-        (b"a,b\r1,2\r", "lines end in a carriage return alone"),
-        (b'"a",b\r1,"x\ny"\r' * 100_000, "lines end in a carriage return alone"),
+        (b'a,"b\n', "misplaced quote"),
+        (b"a,b\r1,2\r", "lines end in a carriage return without"),
+        (b'"a",b\r1,"x\ny"\r' * 100_000, "lines end in a carriage return without"),
         (b"a,c\n", "no property of this name"),
         (b"a,B\n", "did you mean b"),
     ],

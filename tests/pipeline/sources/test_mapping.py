@@ -75,7 +75,7 @@ def test_a_star_ignores_nothing_that_is_taken_and_a_pattern_nothing_that_the_rul
     fed = feed(OBVIOUS, named)
     assert (fed.id, fed.properties) == ("src", (("text", "to"),))
     for word in ("src", "to"):
-        with pytest.raises(MappingInvalid, match=f"column {word} is listed under ignore"):
+        with pytest.raises(MappingInvalid, match=f"column {word} is ignored and used"):
             feed(OBVIOUS, named | {"ignore": [word, "*"]})
 
 
@@ -191,24 +191,24 @@ WRONG: list[tuple[str, Any, str]] = [
     ("an unknown type", {"node": "Persn"}, r"mapping: .*no node type Persn.*did you mean Person"),
     ("an edge as a node", {"node": "Knows"}, "no node type Knows"),
     ("an unknown edge", {"edge": "Knos"}, "did you mean Knows"),
-    ("neither", {"p": {"id": "a"}}, "mapping, p: a rule names either"),
-    ("both", {"p": {"node": "Person", "edge": "Knows"}}, "either"),
+    ("neither", {"p": {"id": "a"}}, "mapping, p: the rule does not name a type: add node"),
+    ("both", {"p": {"node": "Person", "edge": "Knows"}}, "both node and edge: keep one"),
     ("an unknown word", {"node": "Person", "propertys": {}}, "propertys.*did you mean properties"),
-    ("an end on a node", {"node": "Person", "from": "a"}, "from is no word"),
+    ("an end on a node", {"node": "Person", "from": "a"}, "from is not a word"),
     ("an unknown property", {"node": "Person", "properties": {"nam": "x"}}, "did you mean name"),
     ("a column that is no text", {"node": "Person", "properties": {"name": 1}}, "must be text"),
     ("an unknown column", {"node": "Person", "properties": {"email": "mial"}}, "mean mail"),
-    ("a number", 5, "mapping: it must hold rules.*int"),
-    ("bytes", b"a.yaml", "mapping: it must hold rules.*bytes"),
-    ("an empty pattern", {"": {"node": "Person"}}, "mapping, : .*this one is empty"),
-    ("a pattern of nothing", {"./": {"node": "Person"}}, "mapping, ./: .*this one is empty"),
-    ("half a character", {"node": "Person", "constants": {"nick": "\ud800"}}, "nick holds half"),
+    ("a number", 5, "mapping: a mapping must hold rules.*not 5"),
+    ("bytes", b"a.yaml", "mapping: a mapping must hold rules.*a.yaml"),
+    ("an empty pattern", {"": {"node": "Person"}}, "mapping, : .*is empty"),
+    ("a pattern of nothing", {"./": {"node": "Person"}}, "mapping, ./: .*is empty"),
+    ("half a character", {"node": "Person", "constants": {"nick": "\ud800"}}, "nick contains half"),
     ("an unknown id", {"node": "Person", "id": "key"}, "no column key"),
     ("a constant that fits not", {"node": "Person", "constants": {"age": "x"}}, "constants.age"),
     (
         "fed twice",
         {"node": "Person", "properties": {"age": "a"}, "constants": {"age": 1}},
-        "both a constant",
+        "stands under constants and under properties",
     ),
     (
         "too many columns",
@@ -225,8 +225,11 @@ WRONG: list[tuple[str, Any, str]] = [
         {"edge": "Knows", "from": ["a", "b"], "to": "c"},
         "from names 2 columns; the key of Person has 1",
     ),
-    ("a list of rules", {"p": ["x"]}, "a rule is a set of words"),
-    ("properties as a list", {"node": "Person", "properties": ["a"]}, "must be a set of names"),
+    ("node misspelt", {"p": {"nod": "Person"}}, r"p: nod is not a word.*did you mean node\?"),
+    ("edge misspelt", {"p": {"egde": "Knows", "from": "a"}}, r"egde.*did you mean edge\?"),
+    ("one rule, misspelt", {"nodee": "Person"}, r"nodee must be.*did you mean node\?"),
+    ("a list of rules", {"p": ["x"]}, "must be a set of words"),
+    ("properties as a list", {"node": "Person", "properties": ["a"]}, "must map names"),
 ]
 
 
@@ -239,10 +242,20 @@ def test_a_mapping_that_names_what_is_not_there_is_refused(mapping: Any, message
 
 
 FILES: list[tuple[str, str, type[OmnigraphError], str]] = [
-    ("no YAML", "a: [", MappingInvalid, r"m\.yaml:1:5: it is no YAML"),
-    ("no such day", "a: {node: Person, constants: {born: 2024-02-30}}", MappingInvalid, "no YAML"),
-    ("too deep", "[" * 5_000 + "]" * 5_000, MappingInvalid, "no YAML"),
-    ("a name twice", "a: {node: Person}\na: {node: City}", MappingInvalid, r"m\.yaml:2: a stands"),
+    ("no YAML", "a: [", MappingInvalid, r"m\.yaml:1:5: the file is not valid YAML"),
+    (
+        "no such day",
+        "a: {node: Person, constants: {born: 2024-02-30}}",
+        MappingInvalid,
+        "not valid YAML",
+    ),
+    ("too deep", "[" * 5_000 + "]" * 5_000, MappingInvalid, "not valid YAML"),
+    (
+        "a name twice",
+        "a: {node: Person}\na: {node: City}",
+        MappingInvalid,
+        r"m\.yaml:2: there are two rules for a",
+    ),
     ("text", "hello", MappingInvalid, "must hold rules"),
     ("an unknown type", "\n\nx.csv: {node: Nobody}", MappingInvalid, r"m\.yaml:3: the schema"),
 ]
@@ -273,7 +286,7 @@ def test_a_mapping_file_that_is_not_there_is_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "columns", "message"),
     [
-        ("people", ["email"], "not named like a type"),
+        ("people", ["email"], "no type of the schema has its name"),
         ("Knows", ["from"], "needs a column to or dst"),
         ("Person", ["emial"], "column emial.*did you mean email"),
         ("Person", ["email", "email"], "two columns"),

@@ -60,7 +60,7 @@ def test_a_cluster_appends_and_merges_in_a_bucket_and_tells_no_secret(
     merged = load(write(tmp_path / "more.jsonl", *people(MERGED, age=2)), "merge")
     assert (merged.inserted, merged.updated) == (50 + 50, 20)
 
-    with pytest.raises(SourceInvalid, match="cut short") as caught:
+    with pytest.raises(SourceInvalid, match="truncated") as caught:
         load(cut_short(tmp_path / "bad.jsonl.gz"), "append")
     assert ages(graph) == {f"p{n}": 2 if n in MERGED else 1 for n in range(150)}
     knows = graph.schema().catalog.edge_by_name["Knows"]

@@ -140,5 +140,5 @@ def _reading(file: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise FileMissing(path=file) from error
     except (OSError, pa.ArrowException) as error:
-        reason = f"it is no Parquet file, or damaged ({str(error).splitlines()[0]})"
+        reason = f"the file is not Parquet, or is damaged ({str(error).splitlines()[0]})"
         raise SourceInvalid(file=file, reason=reason) from error

@@ -144,7 +144,7 @@ def read_header(piece: WholeFile) -> tuple[TextTable | None, int]:
     if taken > MAX_HEADER_BYTES:
         raise LimitExceeded(what=f"the header of {piece.file}, in bytes,", limit=MAX_HEADER_BYTES)
     if records.is_stray()[record]:
-        raise SourceInvalid(file=piece.file, reason="its header has a quote out of place")
+        raise SourceInvalid(file=piece.file, reason="its header contains a misplaced quote")
     names = _fields(records.raw(record), delimiter, piece.file)
     return TextTable(names, delimiter), min(taken, len(head))
 
@@ -194,8 +194,8 @@ def _refuse_lone_returns(records: Records, header: int, file: str) -> None:
     if any(records.data[place] == RETURN for place in strays.tolist()):
         raise SourceInvalid(
             file=file,
-            reason="its lines end in a carriage return alone",
-            advice="give it line ends as Unix or Windows has them",
+            reason="its lines end in a carriage return without a newline",
+            advice="convert its line ends to \\n or \\r\\n",
         )
 
 

@@ -49,7 +49,7 @@ def check_types(feed: Feed, schema: pa.Schema, *, file: str, catalog: Catalog) -
             raise SourceInvalid(
                 file=file,
                 column=column,
-                reason=f"{arrives} can't be {what}",
+                reason=f"{arrives} can't hold {what}",
                 advice="cast the column, or map another one",
             )
 

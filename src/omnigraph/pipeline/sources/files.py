@@ -42,7 +42,9 @@ class Form(Enum):
         if name is None:
             return None
         if name not in ("jsonl", "csv", "parquet"):
-            raise ArgumentInvalid(argument="format", value=name, rule="it is jsonl, csv or parquet")
+            raise ArgumentInvalid(
+                argument="format", value=name, rule="format must be jsonl, csv or parquet"
+            )
         return cls(name)
 
 
@@ -65,7 +67,7 @@ OTHER_DATA_SUFFIXES = (
 
 READABLE = (
     "give .jsonl, .csv or .tsv (also as .gz or .zst), .parquet or a Lance dataset, "
-    "or say what the file is with format"
+    "or pass format if the name doesn't tell"
 )
 
 # What makes a directory a Lance dataset.
@@ -108,7 +110,9 @@ def find_files(sources: Sequence[str], *, form: Form | None = None) -> list[Inpu
         for file in _files_of(source, form):
             # Arrow and Lance take names as text only.
             if file.form in (Form.PARQUET, Form.LANCE) and not _is_text(str(file.location)):
-                raise unreadable(file.name, "give its path a name that is UTF-8")
+                raise unreadable(
+                    file.name, "rename the file or its directory so that the path is valid UTF-8"
+                )
             found.setdefault(file.table, file)
     return list(found.values())
 
@@ -123,7 +127,7 @@ def stem_of(file: str) -> str:
 
 def _files_of(source: str, form: Form | None) -> Iterator[InputFile]:
     if "://" in source:
-        instead = "copy the files to a disk or a bucket (s3://…)"
+        instead = "copy the files to a local disk or to a bucket (s3://…)"
         raise Unsupported(what=f"loading from {source}", instead=instead)
     path = Path(source)
     with reading_file(_as_text(source)):

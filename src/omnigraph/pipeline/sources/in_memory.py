@@ -45,7 +45,7 @@ def as_table(name: str, frame: Any) -> pa.Table:
     # An OSError is how Arrow tells what went wrong behind its stream interface.
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
         told = re.split(r"\n|\. Detail: ", str(error))[0]
-        reason = f"it is no table of plain columns ({told})"
+        reason = f"the frame can't be converted to an Arrow table ({told})"
         raise SourceInvalid(file=name, reason=reason) from error
 
 
@@ -77,11 +77,11 @@ def lines_of_file(name: str, file: Any) -> Iterator[InlineLines]:
         data = file.read()
     # Closed, not open for reading, or text that is in another encoding.
     except (OSError, ValueError) as error:
-        raise SourceInvalid(file=name, reason=f"it can't be read ({error})") from error
+        raise SourceInvalid(file=name, reason=f"the file object can't be read ({error})") from error
     if isinstance(data, str):
         data = _encoded([data])
     if not isinstance(data, bytes | bytearray | memoryview):
-        rule = f"an open file gives text or bytes, and this one a {type(data).__name__}"
+        rule = f"read() must return text or bytes, not {type(data).__name__}"
         raise ArgumentInvalid(argument="source", value=name, rule=rule)
     yield from inline_lines(name, bytes(data))
 
@@ -107,11 +107,11 @@ def _encoded(lines: list[str]) -> bytes:
 
 def _line(number: int, row: object) -> str:
     if not isinstance(row, Mapping):
-        raise _no_row(number, f"is a {type(row).__name__}, not a dict")
+        raise _no_row(number, f"a row must be a dict, not {type(row).__name__}")
     try:
         text = json.dumps(dict(row), default=json_value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise _no_row(number, f"can't be written as JSON: {error}") from error
+        raise _no_row(number, f"the row can't be written as JSON: {error}") from error
     return f"{text}\n"
 
 
@@ -128,11 +128,11 @@ def json_value(value: object) -> object:
             # Numbers and arrays of NumPy.
             if callable(as_list := getattr(value, "tolist", None)):
                 return as_list()
-    raise TypeError(f"a {type(value).__name__} has no place in a row")
+    raise TypeError(f"a value of type {type(value).__name__} can't be loaded")
 
 
-def _no_row(number: int, reason: str) -> ArgumentInvalid:
-    return ArgumentInvalid(argument="source", value=f"row {number + 1}", rule=f"it {reason}")
+def _no_row(number: int, rule: str) -> ArgumentInvalid:
+    return ArgumentInvalid(argument="source", value=f"row {number + 1}", rule=rule)
 
 
 def _is_pandas(source: object) -> bool:

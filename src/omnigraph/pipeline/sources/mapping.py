@@ -29,6 +29,7 @@ MappingArgument = Mapping[str, Any] | str | os.PathLike[str] | None
 
 NODE_WORDS = ("node", "id", "properties", "constants", "ignore")
 EDGE_WORDS = ("edge", "id", "from", "to", "properties", "constants", "ignore")
+ALL_WORDS = tuple(dict.fromkeys((*NODE_WORDS, *EDGE_WORDS)))
 
 # Columns that are an edge's ends where no rule says otherwise.
 SOURCE_COLUMNS, TARGET_COLUMNS = ("from", SRC), ("to", DST)
@@ -61,7 +62,7 @@ def read_mapping(given: MappingArgument, catalog: Catalog) -> tuple[Rule, ...]:
         place = str(given)
         content, lines = _read_yaml(Path(given))
     if not isinstance(content, Mapping):
-        reason = f"it must hold rules by the names of tables, and is a {type(content).__name__}"
+        reason = f"a mapping must hold rules by the names of tables, not {content!r}"
         raise MappingInvalid(place=place, reason=reason)
     if "node" in content or "edge" in content:
         return (_RuleText(place, content).rule("*", catalog),)
@@ -96,19 +97,16 @@ class _RuleText:
 
     def rule(self, pattern: str, catalog: Catalog) -> Rule:
         if not PurePath(pattern).parts:
-            raise self._wrong("a rule is for tables of a name or pattern, and this one is empty")
+            raise self._wrong("the name of a table, or a pattern for names, is empty")
         if not isinstance(self.content, Mapping):
-            raise self._wrong("a rule is a set of words such as node: Person")
-        is_edge = "edge" in self.content
-        if is_edge == ("node" in self.content):
-            raise self._wrong("a rule names either a node type or an edge type")
-        words = EDGE_WORDS if is_edge else NODE_WORDS
-        for word in self.content:
-            if word not in words:
-                raise self._wrong(
-                    f"{word} is no word of a rule{suggestion(str(word), words)}; "
-                    f"it may have {', '.join(words)}"
-                )
+            # One rule for every table, with its first word misspelt, looks like this.
+            near = suggestion(pattern, ALL_WORDS)
+            raise self._wrong(
+                f"the rule for tables named {pattern} must be a set of words "
+                f"such as node: Person, not {self.content!r}{near}"
+            )
+        is_edge = self._is_edge()
+        self._check_words(EDGE_WORDS if is_edge else NODE_WORDS)
         entity = self._entity("edge" if is_edge else "node", catalog)
         id_ = self.content.get("id")
         return Rule(
@@ -126,6 +124,24 @@ class _RuleText:
             constants=tuple(self._constants(entity)),
             ignore=tuple(self._text("ignore", item) for item in self._list("ignore")),
         )
+
+    def _is_edge(self) -> bool:
+        """True if the rule is for edges; a misspelt word may be why it says neither."""
+        is_edge, is_node = "edge" in self.content, "node" in self.content
+        if is_edge and is_node:
+            raise self._wrong("the rule has both node and edge: keep one of them")
+        if not is_edge and not is_node:
+            self._check_words(ALL_WORDS)
+            raise self._wrong("the rule does not name a type: add node: … or edge: …")
+        return is_edge
+
+    def _check_words(self, words: Sequence[str]) -> None:
+        for word in self.content:
+            if word not in words:
+                near = suggestion(str(word), words)
+                raise self._wrong(
+                    f"{word} is not a word of this rule{near}; the words are {', '.join(words)}"
+                )
 
     def _entity(self, word: str, catalog: Catalog) -> EntityType:
         name = self._text(word, self.content[word])
@@ -154,7 +170,9 @@ class _RuleText:
         for name, value in self._members("constants").items():
             self._check_property(entity, name)
             if name in self._members("properties"):
-                raise self._wrong(f"{name} is both a constant and fed by a column")
+                raise self._wrong(
+                    f"{name} stands under constants and under properties: keep one of them"
+                )
             # YAML reads a date as one; everywhere else it is text.
             plain = value.isoformat() if isinstance(value, datetime.date) else value
             type_ = entity.by_name[name].type
@@ -170,7 +188,7 @@ class _RuleText:
     def _members(self, word: str) -> dict[str, Any]:
         members = self.content.get(word) or {}
         if not isinstance(members, Mapping):
-            raise self._wrong(f"{word} must be a set of names, as in {word}: {{name: …}}")
+            raise self._wrong(f"{word} must map names, as in {word}: {{name: …}}")
         return {str(name): value for name, value in members.items()}
 
     def _list(self, word: str) -> list[Any]:
@@ -184,7 +202,9 @@ class _RuleText:
             text = json.dumps(value, ensure_ascii=False)
             text.encode()
         except UnicodeEncodeError as error:
-            raise self._wrong(f"{word} holds half of a surrogate pair") from error
+            raise self._wrong(
+                f"{word} contains half of a surrogate pair, which is not text"
+            ) from error
         return text
 
     def _text(self, word: str, value: object) -> str:
@@ -216,12 +236,12 @@ def _read_yaml(path: Path) -> tuple[object, dict[str, int]]:
         mark = getattr(error, "problem_mark", None)
         place = str(path) if mark is None else f"{path}:{mark.line + 1}:{mark.column + 1}"
         reason = getattr(error, "problem", None) or str(error)
-        raise MappingInvalid(place=place, reason=f"it is no YAML: {reason}") from error
+        raise MappingInvalid(place=place, reason=f"the file is not valid YAML: {reason}") from error
     lines: dict[str, int] = {}
     for key, _ in root.value if isinstance(root, yaml.MappingNode) else ():
         if str(key.value) in lines:
             place = f"{path}:{key.start_mark.line + 1}"
-            raise MappingInvalid(place=place, reason=f"{key.value} stands here twice")
+            raise MappingInvalid(place=place, reason=f"there are two rules for {key.value}")
         lines[str(key.value)] = key.start_mark.line + 1
     return content, lines
 
@@ -274,7 +294,7 @@ class _Columns:
                     place=rule.place, reason=f"{self.table} has no column {column}{near}"
                 )
             if column in rule.ignore:
-                reason = f"column {column} is listed under ignore, and another word takes it"
+                reason = f"column {column} is ignored and used by another word: keep one of them"
                 raise MappingInvalid(place=rule.place, reason=reason)
 
     def _is_left_out(self, column: str) -> bool:
@@ -315,8 +335,8 @@ def _type_of_table(table: str, names: Sequence[str], catalog: Catalog) -> Entity
     near = suggestion(names[0], (e.name for e in catalog.entities)) if names else ""
     raise SourceInvalid(
         file=table,
-        reason=f"it is not named like a type of the schema{near}, and no rule is for it",
-        advice="say in a mapping which type its rows are",
+        reason=f"no type of the schema has its name{near}, and no rule of a mapping matches it",
+        advice="add a rule that says which type its rows are, as in node: Person",
     )
 
 

@@ -102,7 +102,7 @@ def unpacked_chunks(piece: WholeFile) -> Iterator[bytes]:
     with opened(piece, ahead_bytes=AHEAD_BYTES) as file:
         # An archive of nothing has bytes; the codecs take a file without any for one.
         if piece.size == 0:
-            raise _damaged(piece, "it has no bytes")
+            raise _damaged(piece, "it is empty")
         stream = _unpacking(file, suffix_of(piece.location.name))
         while True:
             try:
@@ -118,8 +118,8 @@ def unpacked_chunks(piece: WholeFile) -> Iterator[bytes]:
 def _damaged(piece: FilePart, reason: str) -> SourceInvalid:
     return SourceInvalid(
         file=piece.file,
-        reason=f"it is damaged or cut short ({reason})",
-        advice="make or copy the file again; nothing was loaded",
+        reason=f"the file is damaged or truncated ({reason})",
+        advice="create or copy the file again; nothing was loaded",
     )
 
 

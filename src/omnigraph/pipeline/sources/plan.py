@@ -104,8 +104,9 @@ def plan_pieces(
         pieces = list(_pieces_of_files(files, tables, limits))
     else:
         if form not in (None, Form.JSONL):
-            instead = "give it as a file"
-            raise Unsupported(what=f"reading {form.value} that is no file", instead=instead)
+            instead = "write it to a file and pass the path"
+            what = f"format={form.value!r} for a source that is not a file"
+            raise Unsupported(what=what, instead=instead)
         pieces = list(_pieces_in_memory(source, tables))
     planned = PlannedInput(
         tasks=[],
@@ -171,14 +172,14 @@ class _Tables:
         if not self.rules:
             raise SourceInvalid(
                 file=FRAME,
-                reason="which type its rows are is not said",
-                advice='give it by its type, {"Person": frame}, or with a mapping',
+                reason="the type of its rows is unknown",
+                advice='pass it by its type, {"Person": frame}, or with a mapping',
             )
 
     def typed(self, table: str, schema: pa.Schema, names: Sequence[str]) -> Feed:
         # Without any, how many rows there are is not told either.
         if not schema.names:
-            raise SourceInvalid(file=table, reason="it has no columns")
+            raise SourceInvalid(file=table, reason="the table has no columns")
         feed = self.feed(table, schema.names, names)
         check_types(feed, schema, file=table, catalog=self.catalog)
         return feed
@@ -201,17 +202,16 @@ def _paths(source: object) -> tuple[list[str] | None, object]:
         paths = list(rest)
     else:
         return None, source
-    names = [os.fspath(_path(path)) for path in paths]
+    names = [os.fspath(_path(path, number)) for number, path in enumerate(paths, 1)]
     if names == [STDIN]:
         return None, sys.stdin.buffer
     return names, None
 
 
-def _path(path: object) -> str | os.PathLike[str]:
+def _path(path: object, number: int) -> str | os.PathLike[str]:
     if not isinstance(path, str | os.PathLike):
-        raise ArgumentInvalid(
-            argument="source", value=type(path).__name__, rule="the others are paths"
-        )
+        rule = f"item {number} must be a path like the first, not {type(path).__name__}"
+        raise ArgumentInvalid(argument="source", value=f"item {number}", rule=rule)
     return path
 
 
@@ -294,7 +294,7 @@ def _pieces_in_memory(source: Any, tables: _Tables) -> Iterator[InlineLines | In
     elif isinstance(source, Iterable):
         yield from lines_of_rows("rows", source)
     else:
-        rule = "it is a path, bytes, an open file, rows as dicts, or a frame"
+        rule = "pass a path, bytes, an open file, rows as dicts, or a frame"
         raise ArgumentInvalid(argument="source", value=type(source).__name__, rule=rule)
 
 
@@ -318,7 +318,7 @@ def _feed_of_frame(name: str, schema: pa.Schema, tables: _Tables) -> Feed:
 def _frames_by_name(frames: Mapping[object, Any], tables: _Tables) -> Iterator[InlineTable]:
     for name, frame in frames.items():
         if not isinstance(name, str) or not is_frame(frame):
-            rule = "a dict holds frames by the names of their types; put rows into a list"
+            rule = "a dict must map names of types to frames; put rows as dicts into a list"
             raise ArgumentInvalid(argument="source", value=str(name), rule=rule)
         yield from _frame_pieces(name, frame, tables)
 

@@ -55,13 +55,13 @@ def spark_frames(source: object) -> dict[str, Any]:
     if _is_spark_frame(source):
         return {FRAME: source}
     if _is_sparks(source):
-        rule = "of what Spark has, its frames are loaded (pandas on Spark gives one: to_spark())"
+        rule = "pass a Spark DataFrame (for pandas-on-Spark call .to_spark())"
         raise ArgumentInvalid(argument="source", value=type(source).__name__, rule=rule)
     if not isinstance(source, Mapping) or not any(map(_is_spark_frame, source.values())):
         return {}
     for name, frame in source.items():
         if not isinstance(name, str) or not _is_spark_frame(frame):
-            rule = "beside a Spark frame there are only Spark frames, by the names of their types"
+            rule = "a dict with a Spark frame may hold only Spark frames, by names of types"
             raise ArgumentInvalid(argument="source", value=str(name), rule=rule)
     return dict(source)
 

@@ -41,7 +41,7 @@ def data_in(data: bytes | SpilledData) -> bytes:
         return data
     found = data.location.parent.objects(Durability.RELAXED).get(data.location.name)
     if found is None:
-        reason = "the rows that came with the call are gone"
+        reason = "the temporary file with the rows of this load was deleted"
         raise StorageFailed(doing="read", path=str(data.location), reason=reason)
     return found
 

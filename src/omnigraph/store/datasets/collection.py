@@ -134,7 +134,7 @@ class Datasets:
             handle = self._handle(path, branch, whole)
         if handle.version == NO_VERSION:
             if (whole := self._newest_but_torn(path, branch)) is None:
-                reason = "Lance opens it as empty, and none of its versions is torn"
+                reason = "Lance finds no version in it, although its version files are intact"
                 raise StorageFailed(doing="open", path=path, reason=reason)
             handle = self._handle(path, branch, whole)
         return Dataset(DatasetRef(path, branch, handle.version), handle)
@@ -232,7 +232,9 @@ class Datasets:
     def _drop_torn_references(self, path: str) -> None:
         """Remove what Lance could not get past, and with it no file of any fork."""
         for reference in self._references(path)[1]:
-            log.warning("%s was torn by a power cut and is removed: no fork has it", reference)
+            log.warning(
+                "deleted %s: a power cut left it incomplete, and no fork uses it", reference
+            )
             self._objects.delete(reference)
 
     def continues(self, later: DatasetRef, earlier: DatasetRef) -> bool:
@@ -444,7 +446,9 @@ class Datasets:
         base = staged.base
         if not self.is_newest(base):
             newest = self.newest_version(base.path, base.branch)
-            raise LandingRefused(base.path, f"it is at version {newest}, not at {base.version}")
+            raise LandingRefused(
+                base.path, f"the dataset is at version {newest}, not at {base.version}"
+            )
         handle = self._handle(base.path, base.branch, base.version)
         try:
             with failures("land", base.path):
@@ -461,7 +465,7 @@ class Datasets:
             landed.version != base.version + 1
             or origin_of(landed, landed.version).uuid != staged.uuid
         ):
-            raise LandingRefused(base.path, "someone else moved it at the same time")
+            raise LandingRefused(base.path, "another writer changed the dataset at the same time")
         self._objects.sync([version_file(base.path, base.branch, landed.version)])
         self._landed.put((base.path, base.branch), landed)
         return DatasetRef(base.path, base.branch, landed.version)
@@ -498,7 +502,9 @@ class Datasets:
             return False
         if not self._is_torn(path, branch, version):
             return False
-        log.warning("%s was torn by a power cut and is removed: it was never acknowledged", file)
+        log.warning(
+            "deleted %s: a power cut left it incomplete, so it was never acknowledged", file
+        )
         self._objects.delete(file)
         # The next commit makes this version again with other contents.
         self._session = new_session()
@@ -510,7 +516,9 @@ class Datasets:
         if (base := self._bases.elsewhere(path, self.fork_names(path))) is not None:
             # Lance would not see that the fork needs files of this dataset, and delete them. The
             # record that all forks are at home is wrong: the next open looks at each of them.
-            log.warning("no clean-up of %s: a fork of it was made at %s", path, base.path)
+            log.warning(
+                "skipped the clean-up of %s: one of its forks points to %s", path, base.path
+            )
             self._objects.delete(ADDRESS)
             return
         self._drop_torn_references(path)
@@ -561,5 +569,9 @@ class Datasets:
         versions = [2**64 - 1 - int(file) for file in files[:2]]
         if len(versions) < 2 or not self._is_torn(path, branch, versions[0]):
             return None
-        log.warning("version %s of %s is torn: the one before is read", versions[0], path)
+        log.warning(
+            "version %s of %s is incomplete after a power cut: reading the version before",
+            versions[0],
+            path,
+        )
         return versions[1]
