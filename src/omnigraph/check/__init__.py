@@ -1,5 +1,6 @@
-"""What may be written: `rows/` looks at one row at a time, `sets/` at rows beside each other.
+"""The rules for rows that are written: `rows/` looks at one row, `sets/` at many together.
 
-Both know nothing of how rows arrive or where they go: a mutation, a load, and later a merge and a
-change of the schema ask the same rules.
+Neither knows how rows arrive or where they go: a mutation, a load, and later a merge and a change
+of the schema keep the same rules. A value that does not fit its type is a *misfit*, a row and the
+rule it breaks are a *violation*, and a row that is not loaded because of one is a *rejected row*.
 """

@@ -2,7 +2,7 @@
 
 A column arrives in one of three forms: as JSON has it (dates are ISO 8601 text, blobs `base64:…`,
 integers 64 bits wide); as text throughout, the way CSV has it (lists and vectors are JSON in a
-cell); or as another Arrow type that `arriving.plain_type` accepts. Anything else is a bug of the
+cell); or as another Arrow type that `input_types.plain_type` accepts. Anything else is a bug of the
 caller, who knows the property's type; a value that does not fit is the user's mistake and is never
 an exception here. What fits can be shown by every surface: text is UTF-8, and days and moments are
 of the years that Python and ISO 8601 have.
@@ -230,7 +230,7 @@ def _is_whole_ms(column: pa.Array) -> np.ndarray:
 
 
 def _counts(times: pa.Array) -> np.ndarray:
-    """What the timestamps count from 1970; 0 for null."""
+    """The ticks of the timestamps since 1970; 0 for null."""
     counts: np.ndarray = pc.fill_null(times.view(pa.int64()), 0).to_numpy()
     return counts
 

@@ -1,4 +1,4 @@
-"""What may arrive for a property of a type: as JSON, and as a column of a typed table.
+"""The values that may arrive for a property: as JSON, and as a column of a typed table.
 
 Nothing is converted here (see `coerce`). A kind of value that can't be right is refused for the
 whole column before a row is read; whether each value fits is then a question for the rows.
@@ -44,7 +44,7 @@ def arriving_type(type_: ValueType) -> pa.DataType:
 
 
 def expectation(type_: ValueType) -> str:
-    """What a value must look like, for a message."""
+    """The form that a value must have, for a message."""
     match type_:
         case Scalar.STRING | EnumOf():
             return "text"
@@ -103,7 +103,7 @@ def arriving_array(values: Sequence[Any], type_: ValueType) -> pa.Array:
 
 
 def plain_type(type_: ValueType, arrives: pa.DataType) -> pa.DataType | None:
-    """What to cast a typed column to before it is coerced; None where the type can't hold it."""
+    """The type to cast a column to before it is coerced; None if the property can't hold it."""
     plain = _plain(arrives)
     return plain if pa.types.is_null(plain) or _holds(type_, plain) else None
 

@@ -83,7 +83,7 @@ class RowViolations:
     property_name: str | None
     rows: np.ndarray
     describe: Callable[[int], str] = field(repr=False)
-    """What to say about one of the rows."""
+    """The sentence about one of the rows."""
 
 
 @dataclass(frozen=True)

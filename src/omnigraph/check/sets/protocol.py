@@ -1,4 +1,4 @@
-"""What every checker of sets of rows can tell about a write, wherever the rows are.
+"""One protocol for set checks, wherever the rows are.
 
 `in_memory.RowsInMemory` looks up the rows that a small write is about;
 `pipeline.load.sets_in_files.RowsInFiles` reads the keys of whole tables. Both ask the questions of

@@ -1,4 +1,4 @@
-"""The rules of a schema that need more than one row to judge, and the rows each rule must see.
+"""The rules of a schema that need more than one row, and the rows that each rule must see.
 
 A rule looks at keys and nothing else. `plan_readings` names the parts of tables whose keys decide
 about a write; `relations` turns their rows into keys, `questions` asks SQL which rules are broken.

@@ -67,7 +67,7 @@ def arrange(pattern: Pattern, catalog: Catalog) -> Op:
 
 
 def _stage(clauses: Sequence[Clause], best: Best) -> list[Clause]:
-    """What comes before a `top`: the clauses written before it and those about its variable."""
+    """The clauses before a `top`: those written before it and those about its variable."""
     position = next(i for i, c in enumerate(clauses) if c is best)
     return [
         c
@@ -103,7 +103,7 @@ class _Arrangement:
         return waiting
 
     def next(self, waiting: Sequence[Clause]) -> Clause | None:
-        """What narrows before what widens, and what goes on before what begins anew."""
+        """Narrowing clauses before widening ones; those that go on before those that begin anew."""
         ready = [c for c in waiting if self.bound.issuperset(_needs(c))]
         walks = [c for c in waiting if isinstance(c, Traverse)]
         closing = [w for w in walks if self.bound.issuperset((w.left, w.right))]

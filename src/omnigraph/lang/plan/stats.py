@@ -1,4 +1,4 @@
-"""What is known of a graph's size, as a plain value, and what a planner guesses from it.
+"""The size of a graph as far as it is known, as a plain value, and the guesses made from it.
 
 Nothing here is ever part of an answer: a wrong figure makes a query slower and nothing else.
 """
@@ -45,7 +45,7 @@ class PlannerStatistics:
     rows: Mapping[TypeName, int] = field(default_factory=dict)
     """Of node and edge types; a type that is missing counts as empty."""
     distinct: Mapping[tuple[TypeName, str], int] = field(default_factory=dict)
-    """How many values a property has, where somebody counted."""
+    """How many values a property has, where they were counted."""
 
     def magnitudes(self) -> tuple[tuple[str, int], ...]:
         """Equal for statistics that are nearly alike: a plan for one will do for the other."""

@@ -172,7 +172,7 @@ EntityType = NodeType | EdgeType
 
 @dataclass(frozen=True)
 class InterfaceType:
-    """What several node types share. It has no table, so its properties have id 0."""
+    """Properties that several node types share. It has no table, so its properties have id 0."""
 
     name: TypeName
     properties: tuple[Property, ...]

@@ -272,7 +272,7 @@ def _balanced(wanted: Sequence[Wanted], *, max_tasks: int) -> list[tuple[Wanted,
 
 @dataclass(frozen=True)
 class Clues:
-    """What tasks may know before they send keys around, so as to send only those that matter."""
+    """Facts for tasks that read keys, so that they send only keys that matter."""
 
     repeated: NDArray[np.uint64] | None
     """Hashes of claims of which there are at least two; None: send every claim."""

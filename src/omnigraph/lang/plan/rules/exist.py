@@ -1,7 +1,7 @@
-"""Variables that nobody looks at become tests: it is enough that they could be bound.
+"""Variables that are not used become tests: it is enough that they could be bound.
 
 Where equal rows count as one (below `distinct`, below aggregates that ignore repeats, inside
-`exists` and `not`), the clauses that hang together by variables nobody looks at only say that some
+`exists` and `not`), clauses that hang together by variables that are not used only say that some
 binding exists. As a SemiJoin they leave the rows as many as they were, where two such branches
 would otherwise multiply each other. It is not always less work: a branch may be the best place to
 begin. So each is tried, and kept if the plan as a whole is expected to be cheaper.
@@ -110,7 +110,7 @@ def _reduced(op: Op, live: Names, types: Types, estimator: Estimator) -> Op:
 
 
 def _without_idle_options(clauses: Sequence[Op], live: Names) -> Iterator[Op]:
-    """An `optional` whose variables nobody looks at gives each row at least once: as it was."""
+    """An `optional` whose variables are not used gives each row at least once: as it was."""
     for clause in clauses:
         if isinstance(clause, LeftJoin):
             others = (v for c in clauses if c is not clause for v in mentions(c))
@@ -120,7 +120,7 @@ def _without_idle_options(clauses: Sequence[Op], live: Names) -> Iterator[Op]:
 
 
 def _branches(leaf: Op, clauses: Sequence[Op], live: Names) -> list[Names]:
-    """Variables that hang together by clauses and that nobody looks at; those of the leaf stay."""
+    """Variables that hang together by clauses and are not used; those of the leaf stay."""
     stay = live.union(binds(leaf))
     branches: list[Names] = []
     for clause in clauses:

@@ -77,7 +77,7 @@ def order_pattern(op: Op, live: Names, estimator: Estimator, types: Types) -> "O
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What is asked of a pattern: these variables, and whether equal rows may come as one."""
+    """The demand on a pattern: these variables, and whether equal rows may come as one."""
 
     live: Names
     folds: bool = False
@@ -351,7 +351,7 @@ class _Walk:
         return _Step(variable, self.rows * found, work)
 
     def _own_tests(self, variable: VariableName) -> list[Filter]:
-        """What is asked of the variable alone, the most telling first."""
+        """The tests of the variable alone, the most selective first."""
         own = [c for c in self.waiting if isinstance(c, Filter) and set(needs(c)) == {variable}]
         return sorted(own, key=lambda c: self.estimator.share(c.predicate, self.types))
 

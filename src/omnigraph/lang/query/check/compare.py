@@ -1,4 +1,4 @@
-"""What can be compared with what, and what a literal becomes beside a property.
+"""Which values can be compared, and the type of a literal beside a property.
 
 Numbers compare with numbers of any type, text with text and enums, dates and times with their ISO
 8601 texts. A literal takes the type of the other side where nothing is lost; a fraction beside an

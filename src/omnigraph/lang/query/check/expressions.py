@@ -102,10 +102,10 @@ class Expressions:
                 return None
 
     def known(self, variable: ast.Variable, region: Region) -> Known | None:
-        """What a variable stands for; None, reported, if it is not bound here."""
+        """The node, edge or parameter of a variable; None, reported, if it is not bound here."""
         known = region.known.get(variable.name)
         if known is not None:
-            return known if known.is_settled and known.types else None
+            return known if known.is_typed and known.types else None
         if variable.is_anonymous:
             self.findings.add("T6", "$_ has no name to be used by", variable.span)
         elif any(v.name == variable.name for v in bound_in(self.pattern)):

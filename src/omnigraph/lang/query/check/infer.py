@@ -23,12 +23,12 @@ Types = frozenset[TypeName]
 
 @dataclass(eq=False)
 class Known:
-    """What is known of a variable so far. `is_settled` once a clause has said anything of it."""
+    """A variable as far as it is known; `is_typed` once a clause has said anything of it."""
 
     name: str
     types: Types
     is_edge: bool = False
-    is_settled: bool = False
+    is_typed: bool = False
     is_fresh: bool = False
 
     @property
@@ -37,7 +37,7 @@ class Known:
 
     @property
     def shown_types(self) -> str:
-        if not self.is_settled:
+        if not self.is_typed:
             return "anything"
         return listed(sorted(self.types)) if self.types else "no type that fits the rest"
 
@@ -74,7 +74,7 @@ class Within:
     is_view: bool
 
     def narrow(self, findings: Findings) -> bool:
-        self.inner.is_settled |= self.outer.is_settled
+        self.inner.is_typed |= self.outer.is_typed
         if self.inner.types <= self.outer.types:
             return False
         both = self.inner.types & self.outer.types
@@ -94,7 +94,7 @@ class OneOf:
 
     def narrow(self, findings: Findings) -> bool:
         types = frozenset[TypeName]().union(*(k.types for k in self.inner))
-        self.outer.is_settled |= all(k.is_settled for k in self.inner)
+        self.outer.is_typed |= all(k.is_typed for k in self.inner)
         if self.outer.types <= types:
             return False
         self.outer.types = self.outer.types & types or types
@@ -134,7 +134,7 @@ class Walk:
             self.is_failed = True
             return False
         self.left.types, self.right.types = lefts, rights
-        self.left.is_settled = self.right.is_settled = True
+        self.left.is_typed = self.right.is_typed = True
         return (lefts, rights, [m.allowed for m in self.members]) != before
 
     def _through(self, member: Member, direction: Direction) -> tuple[Types, Types] | None:
@@ -188,7 +188,7 @@ class Walk:
         known, variable = (
             (self.left, self.clause.left) if is_left else (self.right, self.clause.right)
         )
-        if known.is_settled:
+        if known.is_typed:
             message = f"{known.shown} is {known.shown_types}, and {joins}"
             findings.add("T5", message, variable.span)
         else:

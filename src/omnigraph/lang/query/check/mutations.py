@@ -374,7 +374,7 @@ class _Mutations:
 
 
 def _as_property(left: ast.Expression, entity: EntityType) -> ast.Expression:
-    """A constant of which there is a property is that property: nobody compares two constants."""
+    """A name that is also a property's is that property: a test of two constants makes no sense."""
     if isinstance(left, ast.Literal) and ast.text_of(left) in entity.by_name:
         return ast.Reference(ast.Word(ast.text_of(left), left.span))
     return left

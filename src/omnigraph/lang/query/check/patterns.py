@@ -91,7 +91,7 @@ class _Patterns:
     def binding(self, clause: ast.Binding, region: Region) -> Iterator[Clause]:
         name = VariableName(clause.variable.name)
         known = region.known.get(name)
-        if known is None or known.is_edge or not known.is_settled or not known.types:
+        if known is None or known.is_edge or not known.is_typed or not known.types:
             return
         if name in region.refused:
             return

@@ -35,9 +35,9 @@ class Region:
     """The regions of a clause's blocks, by the clause's position."""
     walks: dict[int, Walk] = field(default_factory=dict)
     shared: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    """What every block of an `or` binds, by the clause's position."""
+    """The variables that every block of an `or` binds, by the clause's position."""
     views: dict[str, Known] = field(default_factory=dict)
-    """Outer variables as the clauses here narrow them; nobody else sees that."""
+    """Outer variables as the clauses here narrow them; other regions don't see that."""
     refused: set[str] = field(default_factory=set)
     """Outer variables that a binding here wanted to narrow, which was reported."""
 
@@ -105,11 +105,11 @@ class _Surveyor:
             message = f"{variable.shown} is already bound, and an edge needs a name of its own"
             self.findings.add("T23", message, variable.span, "choose another name")
             return
-        known = Known(name, types, is_edge=True, is_settled=True, is_fresh=variable.is_fresh)
+        known = Known(name, types, is_edge=True, is_typed=True, is_fresh=variable.is_fresh)
         region.known[name] = region.own[name] = known
 
     def share(self, region: Region, position: int, clause: ast.Alternatives) -> None:
-        """What all blocks bind is bound for the surroundings, unless it already is."""
+        """Bind the variables of all blocks in the surroundings too, unless they are bound there."""
         common = set.intersection(*(_bound_by(block) for block in clause.blocks))
         names = [v for block in clause.blocks for v in bound_in(block) if v.name in common]
         shared = {v.name: v for v in reversed(names) if v.name not in region.known}
@@ -123,7 +123,7 @@ class _Surveyor:
                 self.bind(region, variable)
 
     def cell(self, region: Region, variable: ast.Variable) -> Known | None:
-        """What the clauses of the region know of a node variable; None if it is no node."""
+        """The types that the clauses of the region allow a node variable; None if it is no node."""
         known = region.known.get(variable.name)
         if known is None:
             return None
@@ -134,7 +134,7 @@ class _Surveyor:
         if variable.name in region.own:
             return known
         if variable.name not in region.views:
-            view = Known(known.name, known.types, is_settled=known.is_settled)
+            view = Known(known.name, known.types, is_typed=known.is_typed)
             region.views[variable.name] = view
             self.constraints.append(Within(view, known, is_view=True))
         return region.views[variable.name]
@@ -153,7 +153,7 @@ class _Surveyor:
             self.findings.add("T25", message, clause.type.span)
             return
         known.types &= types
-        known.is_settled = True
+        known.is_typed = True
 
     def refuse_type_tests(self) -> None:
         for clause, types, region in self.tests:

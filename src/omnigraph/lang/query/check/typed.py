@@ -1,4 +1,4 @@
-"""What a query means once every name is resolved and every type is known.
+"""A query with every name resolved and every type known.
 
 The checker turns the syntax tree into a `TypedQuery`; lowering picks an order and never looks at a
 name again. Expressions, predicates and statements are final here: the plan uses them as they are.
@@ -232,7 +232,7 @@ class EdgeStep:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """What a name in a pattern stands for: a node or an edge of one of the types, sorted."""
+    """A variable of a pattern: a node or an edge of one of the types, sorted."""
 
     name: VariableName
     types: tuple[TypeName, ...]

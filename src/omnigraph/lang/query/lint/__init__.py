@@ -1,1 +1,1 @@
-"""What a query file should be told beyond its errors."""
+"""Advice about a query file, beyond its errors."""

@@ -1,4 +1,4 @@
-"""What a query takes, gives, reads and writes, for tools: in JSON, with the wire's names of kinds.
+"""Descriptions of queries for tools: parameters, columns, reads and writes, in the wire's JSON.
 
 Clients know eleven kinds and never parse a type's text: `I32` is `int`, `I64` is `bigint`, an enum
 is a `string`, a node is an `object`.

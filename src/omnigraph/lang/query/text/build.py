@@ -51,7 +51,7 @@ class _Body:
 @v_args(inline=True)
 class Builder(Transformer[Token, object]):
     def __getattr__(self, name: str) -> Callable[[Token], object]:
-        """What a token becomes; tokens are the names in capitals."""
+        """The reader of a token; tokens are the names in capitals."""
         if name.isupper():
             return read_token(name)
         raise AttributeError(name)

@@ -1,4 +1,4 @@
-"""What the parser expected, in a reader's words: never the name of a rule or a token.
+"""Syntax errors in a reader's words: never the name of a rule or a token.
 
 "expected '{' after match, found $p" says what, where and instead of what; a hint is added where the
 text looks like another language's way of saying a thing.

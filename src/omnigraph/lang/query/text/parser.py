@@ -59,7 +59,7 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a file says: its queries, and why others are none. Both are in the order of the text."""
+    """The queries of a file, and those that can't be read. Both are in the order of the text."""
 
     file: ast.File
     broken: tuple[Broken, ...]
@@ -157,7 +157,7 @@ def _tree(text: str, first_line: int = 1) -> ast.File:
 
 
 def _refuse_subtraction(tree: ast.File, text: str, first_line: int) -> None:
-    """`$p.age -1` would be two columns, since commas may be left out: nobody means that."""
+    """Refuse `$p.age -1`: commas may be left out, so it would be two columns."""
     for query in tree.queries:
         if not isinstance(query, ast.Read):
             continue

@@ -35,7 +35,7 @@ def make_parser(builder: Builds) -> Lark:
 
 
 def tables_of(text: str) -> str:
-    """What belongs in `grammar.json` for this grammar."""
+    """The content of `grammar.json` for this grammar."""
     from lark.grammar import Rule
     from lark.lexer import TerminalDef
 

@@ -1,4 +1,4 @@
-"""What single tokens mean: names, numbers, texts, dates and constants, each with its place."""
+"""The meaning of single tokens: names, numbers, texts, dates and constants, each with its place."""
 
 import datetime
 import json
@@ -33,7 +33,7 @@ def refuse(message: str, span: Span) -> NoReturn:
 
 
 def read_token(name: str) -> Callable[[Token], object]:
-    """What becomes of the grammar's token `name`: a word, unless it has a value."""
+    """The reader of the grammar's token `name`: it makes a word, unless the token has a value."""
     match name:
         case "VARIABLE":
             return _variable

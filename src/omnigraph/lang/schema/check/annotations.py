@@ -1,4 +1,4 @@
-"""What stands after an `@`: which annotation may stand where, and what its arguments say.
+"""Annotations: which may stand where, and what their arguments say.
 
 Annotations that the language doesn't know are kept as metadata and are never an error.
 """

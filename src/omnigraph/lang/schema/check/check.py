@@ -50,7 +50,7 @@ def compile_schema(source: SourceText, accepted: Catalog | None = None) -> Catal
 
     Raises ParseFailed or SchemaInvalid, with all findings at once.
     """
-    # The parser's library takes a tenth of a second to import; who reads no schema needs none.
+    # The parser's library takes a tenth of a second to import: only where a schema is read.
     from omnigraph.lang.schema.text.parser import parse
 
     return check_schema(parse(source), accepted)

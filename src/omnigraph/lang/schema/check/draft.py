@@ -34,7 +34,7 @@ class DraftInterface:
     constraints: tuple[Constraint, ...]
     annotations: Mapping[str, tuple[Value, ...]]
     broken: frozenset[str]
-    """Names of properties whose type is wrong: known, so that nobody reports them as missing."""
+    """Names of properties whose type is wrong: known, so that they are not reported as missing."""
 
 
 @dataclass(frozen=True, slots=True)

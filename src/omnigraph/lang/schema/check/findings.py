@@ -1,4 +1,4 @@
-"""What the check found wrong, collected so that all of it can be told at once."""
+"""The errors of a check, collected so that all of them can be told at once."""
 
 from collections.abc import Iterable
 
@@ -26,7 +26,7 @@ class Findings:
         self._found.append(Diagnostic(code, message, at.span, hint))
 
     def suggest(self, name: str, known: Iterable[str]) -> str | None:
-        """The close name, else all names where they are few; nothing once nobody reads on."""
+        """A hint: the close name, else all names if they are few; None after many errors."""
         if len(self._found) >= MAX_SUGGESTIONS:
             return None
         return name_hint(name, known)

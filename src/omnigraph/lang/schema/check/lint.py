@@ -1,4 +1,4 @@
-"""What is probably a mistake in a schema that compiles.
+"""Probable mistakes in a schema that compiles.
 
 An annotation that the language doesn't know is kept and never an error, so a misspelt `@unique`
 would guard nothing, and silently: here it is told.

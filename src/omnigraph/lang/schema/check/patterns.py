@@ -58,7 +58,7 @@ ITEM = re.compile(
 
 
 def pattern_error(pattern: str) -> str | None:
-    """What RE2 would refuse, in a few words, or None."""
+    """The part of a pattern that RE2 would refuse, in a few words, or None."""
     return next(_errors(pattern), None)
 
 

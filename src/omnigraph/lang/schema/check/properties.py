@@ -38,7 +38,7 @@ MAX_NAME_CHARACTERS = 128
 class Properties:
     by_name: Mapping[str, DraftProperty]
     broken: frozenset[str]
-    """Names whose type is wrong: known, so that nobody reports them as missing."""
+    """Names whose type is wrong: known, so that they are not reported as missing."""
 
 
 def declared(body: Body | None, *, is_edge: bool, findings: Findings) -> Properties:

@@ -1,4 +1,4 @@
-"""What a migration is: its steps, what it is refused for, and every code either can carry.
+"""A migration as a value: its steps, the reasons to refuse it, and every code of either.
 
 The page docs/user/migrations.md shows the same table of codes.
 """
@@ -60,10 +60,10 @@ MIGRATION_CODES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the planner must know of the data; gathered by whoever holds it."""
+    """The facts about the data that the planner needs; the caller gathers them."""
 
     populated: frozenset[TypeId] | None = None
-    """Types that have rows; None where nobody looked: then every type is taken to have some."""
+    """Types that have rows; None if that is not known: then every type is taken to have some."""
     with_nulls: frozenset[PropertyId] = field(default_factory=frozenset)
     """Properties that hold a null in some row."""
 
@@ -82,12 +82,12 @@ class Step:
     message: str
     mode: DropMode | None = None
     code: str | None = None
-    """What a drop is; what a validated step is refused with; what a warning warns of."""
+    """The code of a drop, of the refusal of a validated step, or of a warning."""
     type_id: TypeId | None = None
     """None for an interface, which has no table."""
     property_id: PropertyId | None = None
     constraint: Constraint | Cardinality | None = None
-    """What is added or removed, in the names of the schema that has it."""
+    """The thing that is added or removed, in the names of the schema that has it."""
 
     @property
     def is_warning(self) -> bool:

@@ -1,4 +1,4 @@
-"""What to say when a token can't stand where it stands: in the user's words, with a way out.
+"""Messages about a token that can't stand where it stands: in the user's words, with a way out.
 
 The parser knows which kinds of token could have come; this module knows what a person calls them
 there. It never shows a name of the grammar.

@@ -177,7 +177,7 @@ class _TreeBuilder(Transformer[Token, tuple[Declaration, ...]]):
 
 
 class _Interfaces(tuple[Name, ...]):
-    """What follows `implements`."""
+    """The names that follow `implements`."""
 
 
 class _Separator:
