@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from omnigraph.base.failpoints import NEVER
 from omnigraph.base.ids import MAIN, BranchName, CommitId
+from omnigraph.engine.engine import Engine
 from omnigraph.engine.maintain import optimize
+from omnigraph.engine.requests import Optimize
+from omnigraph.engine.settings import Settings
 from omnigraph.store.commits import Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.manifest import COMMITS_PER_COLD_FRAGMENT
@@ -123,7 +125,7 @@ def test_upkeep_that_is_overtaken_does_again_only_what_has_moved(
         return fence(name, **options)
 
     monkeypatch.setattr(store, "fence", overtaken)
-    done = optimize(store, branch=MAIN, actor=None, faults=NEVER)
+    done = optimize(Engine.over(store, Settings()), Optimize())
     assert {*done.compacted} == {"node:Person", "edge:Knows"}
     assert calls["stage_compaction"] == 3
     assert contents(writer) == (

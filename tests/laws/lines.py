@@ -13,10 +13,12 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from omnigraph.base.errors import Unsupported
-from omnigraph.base.failpoints import NEVER
 from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.engine.engine import Engine
 from omnigraph.engine.maintain import optimize
 from omnigraph.engine.merge import merge
+from omnigraph.engine.requests import Merge, Optimize
+from omnigraph.engine.settings import Settings
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
@@ -153,6 +155,7 @@ class Lines:
         self.store = GraphStore.init(
             self.place, CATALOG, source=SCHEMA, durability=Durability.RELAXED
         )
+        self.engine = Engine.over(self.store, Settings())
         self.lines = {MAIN: Line(Plain().rows)}
         self.moments: list[Moment] = []
         self._made = 0
@@ -199,7 +202,7 @@ class Lines:
     def merge(self, source: BranchName, *, into: BranchName) -> None:
         theirs, ours = self.lines[source], self.lines[into]
         try:
-            result = merge(self.store, source=source, target=into, actor=None, faults=NEVER)
+            result = merge(self.engine, Merge(source=source, branch=into))
         except Unsupported:
             assert ours.origin not in theirs.past and theirs.origin not in ours.past
             return
@@ -214,7 +217,7 @@ class Lines:
         self._seen(into)
 
     def compact(self, branch: BranchName) -> None:
-        optimize(self.store, branch=branch, actor=None, faults=NEVER)
+        optimize(self.engine, Optimize(branch=branch))
         self._seen(branch)
 
     def delete(self, branch: BranchName) -> None:

@@ -7,27 +7,21 @@ source's forks, so the source can go at any time.
 import json
 
 from omnigraph.base.errors import Unsupported
-from omnigraph.base.failpoints import Faults
-from omnigraph.base.ids import BranchName
+from omnigraph.engine.engine import Engine
+from omnigraph.engine.requests import Merge
 from omnigraph.engine.results import CommitInfo, MergeResult
 from omnigraph.read.changes.diff import changes_between
 from omnigraph.store.commits import MERGED_LOAD_IDS, CommitKind
-from omnigraph.store.graph_store import GraphStore
 from omnigraph.write.work import CommitNote, Replay, Target
 from omnigraph.write.writer import write
 
 __all__ = ["merge"]
 
 
-def merge(
-    store: GraphStore,
-    *,
-    source: BranchName,
-    target: BranchName,
-    actor: str | None,
-    faults: Faults,
-) -> MergeResult:
-    """Bring `source` into `target`, no row of which may have changed since the source left it."""
+def merge(engine: Engine, request: Merge) -> MergeResult:
+    """Bring a branch into another, no row of which may have changed since the source left it."""
+    engine.gate.allow(request)
+    store, source, target = engine.store, request.source, request.branch
     theirs = store.snapshot(source)
     ours = store.snapshot(target)
     history = store.history()
@@ -50,12 +44,12 @@ def merge(
         to=Target(target, seen=ours),
         note=CommitNote(
             CommitKind.MERGE,
-            actor,
-            message=f"merge {source}",
+            request.actor,
+            message=request.message or f"merge {source}",
             merged_parent=theirs.commit.id,
             extra={MERGED_LOAD_IDS: json.dumps(load_ids)} if load_ids else {},
         ),
-        faults=faults,
+        faults=engine.faults,
     )
     assert written is not None and written.commit is not None, "a merge is a commit in any case"
     return MergeResult(source, target, "fast_forward", CommitInfo.of(written.commit))

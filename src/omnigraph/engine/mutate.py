@@ -6,21 +6,20 @@ at the end, after rows that equal what is already there are dropped, is the edit
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.errors import ArgumentInvalid, ConstraintViolated
-from omnigraph.base.failpoints import Faults
-from omnigraph.base.ids import BranchName, CommitId, TableKey
-from omnigraph.base.span import SourceText
+from omnigraph.base.ids import TableKey
 from omnigraph.base.types import Value
 from omnigraph.base.violations import Violations
 from omnigraph.check.rows.validate import Rows, check_rows
 from omnigraph.check.sets.in_memory import SqlSession, check_changes, tables_judged_by
+from omnigraph.engine.engine import Engine
 from omnigraph.engine.plans import PlanCache
+from omnigraph.engine.requests import Mutation
 from omnigraph.engine.results import CommitInfo, MutationResult
 from omnigraph.lang.plan.ir import (
     Assignment,
@@ -46,47 +45,34 @@ from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import ROW_ID, ROW_LOCATOR
-from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import CommitNote, OnConflict, TableEdit, Target, Work, Writer
 from omnigraph.write.writer import write
 
-__all__ = ["Edit", "Mutation", "MutationStaging", "mutate", "prepare_mutation"]
+__all__ = ["Edit", "MutationStaging", "MutationWriter", "mutate", "prepare_mutation"]
 
 
-def mutate(
-    store: GraphStore,
-    source: SourceText,
-    *,
-    name: str | None,
-    given: Mapping[str, Any],
-    branch: BranchName,
-    actor: str | None,
-    message: str | None,
-    if_commit: CommitId | None,
-    plans: PlanCache,
-    sql: SqlSession,
-    faults: Faults,
-) -> MutationResult:
+def mutate(engine: Engine, request: Mutation) -> MutationResult:
     """Run one mutation and publish it as one commit; nothing changed publishes nothing.
 
     A mutation is a function of the snapshot. Where another writer was quicker it is run again on
     what is there then, as if it had been asked for only now; but `now()` stays what it was.
     """
+    engine.gate.allow(request)
     written = write(
-        store,
-        Mutation(source, name, given, plans, sql, now_ms=store.clock.now_ms()),
-        to=Target(branch, if_commit=if_commit),
-        note=CommitNote(CommitKind.MUTATION, actor, message),
-        faults=faults,
+        engine.store,
+        MutationWriter(request, engine.plans, engine.sql, now_ms=engine.store.clock.now_ms()),
+        to=Target(request.branch, if_commit=request.if_commit),
+        note=CommitNote(CommitKind.MUTATION, request.actor, request.message),
+        faults=engine.faults,
     )
     assert written is not None, "a mutation is never there already"
     return MutationResult(
         query_name=written.work.query_name,
-        branch=branch,
+        branch=request.branch,
         affected_nodes=written.work.affected_nodes,
         affected_edges=written.work.affected_edges,
-        actor_id=actor,
+        actor_id=request.actor,
         commit=CommitInfo.of(written.commit) if written.commit is not None else None,
     )
 
@@ -101,12 +87,10 @@ class Edit(Work):
 
 
 @dataclass(frozen=True)
-class Mutation(Writer[Edit]):
-    """One query of a source with its parameters, run at any snapshot."""
+class MutationWriter(Writer[Edit]):
+    """The query of a request with its parameters, run at any snapshot."""
 
-    source: SourceText
-    name: str | None
-    given: Mapping[str, Any]
+    request: Mutation
     plans: PlanCache
     sql: SqlSession
     now_ms: int
@@ -115,11 +99,11 @@ class Mutation(Writer[Edit]):
 
     def prepare(self, snapshot: Snapshot) -> Edit:
         # Compiled each time: the schema may have moved.
-        query = self.plans.compile(self.source, self.name, snapshot)
+        query = self.plans.compile(self.request.source, self.request.name, snapshot)
         if not isinstance(query, MutationQuery):
             rule = "it only reads: use query"
             raise ArgumentInvalid(argument="query", value=query.name, rule=rule)
-        parameters = bind_parameters(query, self.given)
+        parameters = bind_parameters(query, self.request.params)
         return prepare_mutation(query, snapshot, parameters, now_ms=self.now_ms, sql=self.sql)
 
 

@@ -7,31 +7,54 @@ words are among those that there are.
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from omnigraph.base.choices import EntityKind, ExportFormat, check_choice
+from omnigraph.base.choices import (
+    EntityKind,
+    ExportFormat,
+    LoadEngine,
+    LoadModeName,
+    OnError,
+    OutputMode,
+    SourceFormat,
+    check_choice,
+)
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.base.span import SourceText
 from omnigraph.engine.gate import Action
-from omnigraph.engine.results import CommitInfo
+from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.engine.text import QUERY, Text, as_source, named
 from omnigraph.pipeline.export.files import Sink
 from omnigraph.store.snapshot import Snapshot
 
+if TYPE_CHECKING:
+    from omnigraph.pipeline.sources.mapping import MappingArgument
+
 __all__ = [
     "Ask",
     "BlobRead",
+    "BranchCreate",
+    "BranchDelete",
+    "BranchesRead",
+    "CommitRead",
+    "CommitsRead",
     "Explain",
     "Export",
+    "Load",
+    "Merge",
     "Moment",
+    "Mutation",
+    "Optimize",
     "Read",
     "SchemaRead",
     "StatsRead",
+    "StreamLoad",
     "Target",
+    "Write",
 ]
 
 Moment = CommitId | str | int | date | CommitInfo
@@ -39,6 +62,9 @@ Moment = CommitId | str | int | date | CommitInfo
 
 Target = str | os.PathLike[str] | Sink
 """A path, or anything with a `write` that takes bytes."""
+
+
+# Reads -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +79,11 @@ class Read:
     actor: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _OfQuery(Read):
+# Without slots: a class can take the slots of one base only.
+@dataclass(frozen=True, kw_only=True)
+class _OneQuery:
+    """One query of a text, with its parameters."""
+
     source: SourceText
     name: str | None = None
     """Which query of the source; None where it holds one."""
@@ -74,7 +103,7 @@ class _OfQuery(Read):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask(_OfQuery):
+class Ask(_OneQuery, Read):
     timeout_s: float | None = None
     memory_bytes: int | None = None
     """None: what the settings say."""
@@ -89,7 +118,7 @@ class Ask(_OfQuery):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explain(_OfQuery):
+class Explain(_OneQuery, Read):
     analyze: bool = False
 
 
@@ -132,6 +161,118 @@ class SchemaRead(Read):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatsRead(Read):
     """Sizes of tables, and what their indexes cover."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchesRead(Read):
+    """The names of all branches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitsRead(Read):
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitRead(Read):
+    id: CommitId
+
+
+# Writes ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """What every write says: to which branch, by whom, and why."""
+
+    action: ClassVar[Action] = Action.CHANGE
+
+    branch: BranchName = MAIN
+    actor: str | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutation(_OneQuery, Write):
+    if_commit: CommitId | None = None
+    """Only if the branch is at this commit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load(Write):
+    """What `Graph.load` says of each of these."""
+
+    source: object
+    mode: LoadModeName
+    from_: BranchName | None = None
+    mapping: "MappingArgument" = None
+    format: SourceFormat | None = None
+    on_error: OnError = "fail"
+    quarantine: str | os.PathLike[str] | None = None
+    max_errors: int | None = None
+    dry_run: bool = False
+    load_id: str | None = None
+    resume: bool = False
+    engine: LoadEngine | None = None
+    spark: Any = None
+
+    def __post_init__(self) -> None:
+        check_choice("mode", self.mode, LoadModeName)
+        check_choice("on_error", self.on_error, OnError)
+        if self.format is not None:
+            check_choice("format", self.format, SourceFormat)
+        if self.engine is not None:
+            check_choice("engine", self.engine, LoadEngine)
+        if self.engine == "local" and self.spark is not None:
+            rule = "a Spark session was passed as well: leave out one of the two"
+            raise ArgumentInvalid(argument="engine", value=self.engine, rule=rule)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamLoad(Write):
+    """What `Graph.stream` says of each of these."""
+
+    source: object
+    mode: LoadModeName
+    checkpoint: str | os.PathLike[str]
+    mapping: "MappingArgument" = None
+    on_error: OnError = "fail"
+    quarantine: str | os.PathLike[str] | None = None
+    max_errors: int | None = None
+    trigger: Mapping[str, Any] = field(default_factory=dict)
+    output_mode: OutputMode = "append"
+    on_batch: Callable[[LoadResult], None] | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("mode", self.mode, LoadModeName)
+        check_choice("on_error", self.on_error, OnError)
+        check_choice("output_mode", self.output_mode, OutputMode)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge(Write):
+    """`branch` takes the changes of `source`."""
+
+    action: ClassVar[Action] = Action.BRANCH_MERGE
+
+    source: BranchName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchCreate(Write):
+    action: ClassVar[Action] = Action.BRANCH_CREATE
+
+    from_: BranchName = MAIN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchDelete(Write):
+    action: ClassVar[Action] = Action.BRANCH_DELETE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Optimize(Write):
+    action: ClassVar[Action] = Action.ADMIN
 
 
 def _check_limit(argument: str, value: object) -> None:

@@ -5,16 +5,17 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
+from omnigraph.base.choices import LoadEngine, check_choice
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.machine import cache_directory, memory_bytes
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.store.location import BucketAccess
 
-__all__ = ["LOAD_ENGINES", "Settings"]
+__all__ = ["Settings"]
 
-LOAD_ENGINES = ("auto", "spark", "local")
 YES = ("1", "true", "yes", "on")
 
 
@@ -35,7 +36,7 @@ class Settings:
     query_memory_bytes: int = field(default_factory=lambda: memory_bytes() // 4)
     """What one query may take, unless it is told otherwise."""
 
-    load_engine: str = "auto"
+    load_engine: LoadEngine = "auto"
     load_limits: LoadLimits = field(default_factory=LoadLimits)
     traversal_mode: TraversalMode = TraversalMode.AUTO
     cache_directory: Path | None = None
@@ -72,11 +73,9 @@ def _spark_options(text: str) -> dict[str, str]:
     return options
 
 
-def _load_engine(name: str) -> str:
-    if name not in LOAD_ENGINES:
-        rule = f"it is one of {', '.join(LOAD_ENGINES)}"
-        raise ArgumentInvalid("OMNIGRAPH_LOAD_ENGINE", name, rule)
-    return name
+def _load_engine(name: str) -> LoadEngine:
+    check_choice("OMNIGRAPH_LOAD_ENGINE", name, LoadEngine)
+    return cast(LoadEngine, name)
 
 
 def _traversal_mode(name: str) -> TraversalMode:

@@ -30,7 +30,7 @@ def held(engine: Engine, request: Read) -> Iterator[View]:
 
     Files that can't be read are missing, if the commit went with its branch meanwhile.
     """
-    snapshot = snapshot_for(engine.store, request)
+    snapshot = snapshot_for(engine, request)
     try:
         yield engine.gate.view(snapshot, request)
     except StorageFailed as failure:
@@ -41,7 +41,10 @@ def held(engine: Engine, request: Read) -> Iterator[View]:
         raise
 
 
-def snapshot_for(store: GraphStore, request: Read) -> Snapshot:
+def snapshot_for(engine: Engine, request: Read) -> Snapshot:
+    """The snapshot that a request means: one held before, a head, or a moment."""
+    engine.gate.allow(request)
+    store = engine.store
     match request.moment:
         case Snapshot() as snapshot:
             return snapshot

@@ -26,38 +26,28 @@ from omnigraph.base.choices import (
     OutputMode,
     SourceFormat,
 )
-from omnigraph.base.errors import ArgumentInvalid, ReadOnly
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.base.progress import Progress
 from omnigraph.engine.blob import Blob
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.explanation import Explanation
 from omnigraph.engine.handles.at import At, moment_of
+from omnigraph.engine.handles.branch import Branch
+from omnigraph.engine.handles.history import History
 from omnigraph.engine.handles.reads import Reads
-from omnigraph.engine.load.bad_rows import BadRows
-from omnigraph.engine.load.frames import readable, scratch_folders
-from omnigraph.engine.load.load import load, rehearse
-from omnigraph.engine.load.preparation import Request
-from omnigraph.engine.load.stream import stream
-from omnigraph.engine.maintain import optimize
-from omnigraph.engine.merge import merge
-from omnigraph.engine.requests import Moment, Read, Target
+from omnigraph.engine.requests import Moment, Target
 from omnigraph.engine.results import (
-    CommitInfo,
     ExportResult,
     IndexInfo,
     LoadResult,
-    MergeResult,
     MutationResult,
     OptimizeResult,
     QueryResult,
 )
 from omnigraph.engine.schema import Schema
 from omnigraph.engine.settings import Settings
-from omnigraph.engine.text import QUERY, SCHEMA, Text, as_source, named
-from omnigraph.engine.travel import snapshot_for
+from omnigraph.engine.text import SCHEMA, Text, as_source
 from omnigraph.store.statistics import Statistics
-from omnigraph.write.sidecar import drop_orphans
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.sources.mapping import MappingArgument
@@ -66,12 +56,8 @@ if TYPE_CHECKING:
 __all__ = ["Graph"]
 
 
-class Graph:
+class Graph(History):
     """One graph. Make it with `Graph.init`, open it with `Graph.open`."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        """For this package's own use."""
 
     # Making, opening, closing --------------------------------------------------------------------
 
@@ -194,54 +180,24 @@ class Graph:
         `OMNIGRAPH_LOAD_ENGINE`, else `auto`. `spark` is a session of yours to use; without it the
         handle starts one and keeps it until closed.
         """
-        self._check_writable()
-        if engine == "local" and spark is not None:
-            rule = "a Spark session was passed as well: leave out one of the two"
-            raise ArgumentInvalid(argument="engine", value=engine, rule=rule)
-        base = BranchName(from_) if from_ is not None else None
-        with scratch_folders(self.engine.store) as new_folder:
-            readable_source, session = readable(
-                self.engine.store,
-                source,
-                branch=BranchName(branch),
-                from_=base,
-                mapping=mapping,
-                spark=spark,
-                start=self.engine.spark.session,
-                new_folder=new_folder,
-            )
-            request = Request(
-                readable_source,
-                mapping=mapping,
-                format=format,
-                mode=mode,
-                branch=BranchName(branch),
-                from_=base,
-                load_id=load_id,
-                resume=resume,
-                engine=self._load_engine(engine, session),
-                bad_rows=BadRows(on_error, quarantine, max_errors),
-                is_dry_run=dry_run,
-                access=self.engine.settings.bucket_access,
-                limits=self.engine.settings.load_limits,
-                new_folder=new_folder,
-            )
-            if dry_run:
-                return rehearse(
-                    self.engine.store,
-                    request,
-                    start_spark=lambda: self.engine.spark.session(session),
-                    progress=progress,
-                )
-            return load(
-                self.engine.store,
-                request,
-                actor=actor,
-                message=message,
-                start_spark=lambda: self.engine.spark.session(session),
-                progress=progress,
-                faults=self.engine.faults,
-            )
+        return Branch(self.engine, branch).load(
+            source,
+            mode=mode,
+            from_=from_,
+            mapping=mapping,
+            format=format,
+            on_error=on_error,
+            quarantine=quarantine,
+            max_errors=max_errors,
+            dry_run=dry_run,
+            load_id=load_id,
+            resume=resume,
+            engine=engine,
+            actor=actor,
+            message=message,
+            spark=spark,
+            progress=progress,
+        )
 
     def stream(
         self,
@@ -268,17 +224,15 @@ class Graph:
         and hold for each micro-batch; each has a directory of its own in `quarantine`. `trigger`
         and `output_mode` are Spark's. `on_batch` hears what became of each micro-batch.
         """
-        self._check_writable()
-        return stream(
-            self.engine.store,
+        return Branch(self.engine, branch).stream(
             source,
-            self.load,
             mode=mode,
             checkpoint=checkpoint,
-            branch=BranchName(branch),
             mapping=mapping,
-            bad_rows=BadRows(on_error, quarantine, max_errors),
-            trigger=trigger or {},
+            on_error=on_error,
+            quarantine=quarantine,
+            max_errors=max_errors,
+            trigger=trigger,
             output_mode=output_mode,
             actor=actor,
             message=message,
@@ -321,22 +275,8 @@ class Graph:
         if_commit: CommitId | str | None = None,
     ) -> MutationResult:
         """Run one mutation of `source`: all its statements become one commit, or nothing does."""
-        from omnigraph.engine.mutate import mutate
-
-        self._check_writable()
-        name, given = named(name, params)
-        return mutate(
-            self.engine.store,
-            as_source(source, QUERY),
-            name=name,
-            given=given,
-            branch=BranchName(branch),
-            actor=actor,
-            message=message,
-            if_commit=CommitId(if_commit) if if_commit is not None else None,
-            plans=self.engine.plans,
-            sql=self.engine.sql,
-            faults=self.engine.faults,
+        return Branch(self.engine, branch).mutate(
+            source, name, params, actor=actor, message=message, if_commit=if_commit
         )
 
     def explain(
@@ -396,70 +336,13 @@ class Graph:
         """The schema: its text, and its types as the languages see them."""
         return self._reads(branch, snapshot).schema()
 
-    # History -------------------------------------------------------------------------------------
-
-    def branches(self) -> list[str]:
-        """The names of all branches, main first."""
-        branches = self.engine.store.branches.list()
-        self.engine.store.state(branches[0])  # main is listed even where the graph is gone
-        return [branch.name for branch in branches]
-
-    def branch_create(self, name: str, from_: str = MAIN) -> None:
-        """Make a branch at the head of another: instant, whatever the size of the graph."""
-        self._check_writable()
-        self.engine.store.create_branch(BranchName(name), from_=BranchName(from_))
-
-    def branch_delete(self, name: str) -> None:
-        """Remove a branch that no other was made from: gone at once, whole."""
-        self._check_writable()
-        self.engine.store.delete_branch(BranchName(name))
-        drop_orphans(self.engine.store)
-
-    def branch_merge(
-        self, source: str, into: str = MAIN, *, actor: str | None = None
-    ) -> MergeResult:
-        """Bring what `source` changed into `into`, as one commit."""
-        self._check_writable()
-        return merge(
-            self.engine.store,
-            source=BranchName(source),
-            target=BranchName(into),
-            actor=actor,
-            faults=self.engine.faults,
-        )
-
-    def commits(self, branch: str = MAIN, *, limit: int | None = None) -> list[CommitInfo]:
-        """The commits of a branch, newest first."""
-        return [
-            CommitInfo.of(c) for c in self.engine.store.commits(BranchName(branch), limit=limit)
-        ]
-
-    def commit(self, id: CommitId | str) -> CommitInfo:
-        """One commit, of whichever branch."""
-        return CommitInfo.of(self.engine.store.commit(CommitId(id)))
-
-    def snapshot(self, branch: str = MAIN) -> At:
-        """The head of a branch, held still: `graph.snapshot().query(…)`."""
-        return At(self.engine, self.engine.store.snapshot(BranchName(branch)))
-
-    def at(self, moment: Moment | At, branch: str = MAIN) -> At:
-        """The past, held still: `graph.at("2026-03-01").query(…)`.
-
-        `moment` is a commit or its id, a manifest version (`graph_manifest_version` of a commit),
-        or a time: the last commit of the branch at or before it counts. Text is an id or a time in
-        ISO 8601.
-        """
-        request = Read(branch=BranchName(branch), moment=moment_of(self.engine, moment))
-        return At(self.engine, snapshot_for(self.engine.store, request))
-
     # Upkeep --------------------------------------------------------------------------------------
 
-    def optimize(self, branch: str = MAIN, *, actor: str | None = None) -> OptimizeResult:
+    def optimize(
+        self, branch: str = MAIN, *, actor: str | None = None, message: str | None = None
+    ) -> OptimizeResult:
         """Compact the branch's tables and bring their indexes up to date. No answer changes."""
-        self._check_writable()
-        return optimize(
-            self.engine.store, branch=BranchName(branch), actor=actor, faults=self.engine.faults
-        )
+        return Branch(self.engine, branch).optimize(actor=actor, message=message)
 
     def stats(self, branch: str = MAIN, *, snapshot: Moment | At | None = None) -> Statistics:
         """Rows, files and index coverage of every table, without reading a row."""
@@ -475,13 +358,3 @@ class Graph:
 
     def _reads(self, branch: str, snapshot: Moment | At | None) -> Reads:
         return Reads(self.engine, BranchName(branch), moment_of(self.engine, snapshot))
-
-    def _load_engine(self, engine: LoadEngine | None, session: Any) -> str:
-        # Whoever passes a session means it to be used.
-        if session is not None and engine in (None, "auto"):
-            return "spark"
-        return self.engine.settings.load_engine if engine is None else engine
-
-    def _check_writable(self) -> None:
-        if self.engine.gate.is_read_only:
-            raise ReadOnly(self.uri)

@@ -24,7 +24,6 @@ from omnigraph.base.ids import BranchName
 from omnigraph.base.progress import Progress
 from omnigraph.engine.load.preparation import Preparation, Request, loaded_before
 from omnigraph.engine.results import CommitInfo, LoadResult
-from omnigraph.engine.settings import LOAD_ENGINES
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.write.recover import recover_if_idle
@@ -123,9 +122,6 @@ def _checked_mode(request: Request) -> "LoadMode":
     from omnigraph.pipeline.load.load import LoadMode
     from omnigraph.pipeline.staging.ownership import check_load_id
 
-    if request.engine not in LOAD_ENGINES:
-        rule = f"it is {', '.join(LOAD_ENGINES[:-1])} or {LOAD_ENGINES[-1]}"
-        raise ArgumentInvalid(argument="engine", value=request.engine, rule=rule)
     if request.load_id is not None:
         check_load_id(request.load_id)
     if request.resume and (request.load_id is None or request.is_dry_run):

@@ -52,6 +52,7 @@ def init(
     *,
     store: UriOption = None,
     schema: Annotated[Path, typer.Option("--schema", help="The .pg schema.", metavar="FILE")],
+    actor: ActorOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -61,7 +62,7 @@ def init(
     """
     from omnigraph.engine.handles.graph import Graph
 
-    graph = Graph.init(one_uri(uri, store), schema)
+    graph = Graph.init(one_uri(uri, store), schema, actor=actor)
     head = graph.commits(limit=1)[0]
     if as_json:
         print_json({"uri": graph.uri, "graph_commit_id": head.graph_commit_id})

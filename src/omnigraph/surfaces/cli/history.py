@@ -9,6 +9,7 @@ from omnigraph.surfaces.cli.options import (
     ActorOption,
     BranchOption,
     JsonOption,
+    MessageOption,
     QuietOption,
     UriArgument,
     UriOption,
@@ -39,6 +40,8 @@ def create(
     *,
     store: UriOption = None,
     from_: Annotated[str, typer.Option("--from", help="The branch to start from.")] = MAIN,
+    actor: ActorOption = None,
+    message: MessageOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -47,7 +50,7 @@ def create(
     Example: omnigraph branch create review/1 --store g.omni
     """
     graph = open_graph(one_uri(uri, store))
-    graph.branch_create(name, from_=from_)
+    graph.branch_create(name, from_=from_, actor=actor, message=message)
     if as_json:
         print_json({"branch": name, "from": from_})
     elif not quiet:
@@ -75,6 +78,7 @@ def merge(
     store: UriOption = None,
     into: Annotated[str, typer.Option("--into", help="The branch that takes the changes.")] = MAIN,
     actor: ActorOption = None,
+    message: MessageOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -83,7 +87,7 @@ def merge(
     Example: omnigraph branch merge review/1 --into main --store g.omni
     """
     graph = open_graph(one_uri(uri, store))
-    result = graph.branch_merge(source, into=into, actor=actor)
+    result = graph.branch_merge(source, into=into, actor=actor, message=message)
     if as_json:
         print_json(merge_json(result))
     elif not quiet:
@@ -95,6 +99,8 @@ def delete(
     uri: UriArgument = None,
     *,
     store: UriOption = None,
+    actor: ActorOption = None,
+    message: MessageOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -103,7 +109,7 @@ def delete(
     Example: omnigraph branch delete review/1 --store g.omni
     """
     graph = open_graph(one_uri(uri, store))
-    graph.branch_delete(name)
+    graph.branch_delete(name, actor=actor, message=message)
     if as_json:
         print_json({"branch": name, "deleted": True})
     elif not quiet:

@@ -7,6 +7,7 @@ from omnigraph.surfaces.cli.options import (
     ActorOption,
     BranchOption,
     JsonOption,
+    MessageOption,
     QuietOption,
     UriArgument,
     UriOption,
@@ -28,6 +29,7 @@ def optimize(
     store: UriOption = None,
     branch: BranchOption = MAIN,
     actor: ActorOption = None,
+    message: MessageOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -36,7 +38,7 @@ def optimize(
     Example: omnigraph optimize --store g.omni
     """
     graph = open_graph(one_uri(uri, store))
-    result = graph.optimize(branch, actor=actor)
+    result = graph.optimize(branch, actor=actor, message=message)
     if as_json:
         print_json(optimize_json(result))
     elif not quiet:

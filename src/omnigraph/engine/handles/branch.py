@@ -1,0 +1,174 @@
+"""`Branch`: one branch of a graph, to read and to write.
+
+with graph.branch("agent/1") as branch:
+    branch.mutate("people.gq", "hire", {"name": "Ada"})
+    branch.query("people.gq", "staff")
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.base.choices import LoadEngine, LoadModeName, OnError, OutputMode, SourceFormat
+from omnigraph.base.ids import BranchName, CommitId
+from omnigraph.base.progress import Progress
+from omnigraph.engine.engine import Engine
+from omnigraph.engine.handles.at import At, moment_of
+from omnigraph.engine.handles.reads import Reads
+from omnigraph.engine.history import commits
+from omnigraph.engine.load.run import load
+from omnigraph.engine.load.stream import stream
+from omnigraph.engine.maintain import optimize
+from omnigraph.engine.requests import (
+    CommitsRead,
+    Load,
+    Moment,
+    Mutation,
+    Optimize,
+    Read,
+    StreamLoad,
+)
+from omnigraph.engine.results import CommitInfo, LoadResult, MutationResult, OptimizeResult
+from omnigraph.engine.text import Text
+from omnigraph.engine.travel import snapshot_for
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.sources.mapping import MappingArgument
+    from omnigraph.pipeline.streaming import Stream
+
+__all__ = ["Branch"]
+
+
+class Branch(Reads):
+    """A branch. `Graph.branch` makes it; each read sees the head of the branch at that time."""
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        super().__init__(engine, BranchName(name))
+
+    @property
+    def name(self) -> str:
+        return self._branch
+
+    def __repr__(self) -> str:
+        return f"<Branch {self.name} of {self.engine.gate.uri}>"
+
+    def __enter__(self) -> "Branch":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """The branch stays: it needs no closing."""
+
+    def mutate(
+        self,
+        source: Text,
+        name: str | Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: CommitId | str | None = None,
+    ) -> MutationResult:
+        """Run one mutation of `source` as one commit; see `Graph.mutate`."""
+        # Reading alone does without what writing takes to import.
+        from omnigraph.engine.mutate import mutate
+
+        why = self._why(actor, message)
+        return mutate(self.engine, Mutation.of(source, name, params, if_commit=if_commit, **why))
+
+    def load(
+        self,
+        source: object,
+        *,
+        mode: LoadModeName,
+        from_: str | None = None,
+        mapping: "MappingArgument" = None,
+        format: SourceFormat | None = None,
+        on_error: OnError = "fail",
+        quarantine: str | os.PathLike[str] | None = None,
+        max_errors: int | None = None,
+        dry_run: bool = False,
+        load_id: str | None = None,
+        resume: bool = False,
+        engine: LoadEngine | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        spark: Any = None,
+        progress: Progress | None = None,
+    ) -> LoadResult:
+        """Load files, frames or rows as one commit; see `Graph.load`."""
+        request = Load(
+            source=source,
+            mode=mode,
+            from_=BranchName(from_) if from_ is not None else None,
+            mapping=mapping,
+            format=format,
+            on_error=on_error,
+            quarantine=quarantine,
+            max_errors=max_errors,
+            dry_run=dry_run,
+            load_id=load_id,
+            resume=resume,
+            engine=engine,
+            spark=spark,
+            **self._why(actor, message),
+        )
+        return load(self.engine, request, progress)
+
+    def stream(
+        self,
+        source: object,
+        *,
+        mode: LoadModeName,
+        checkpoint: str | os.PathLike[str],
+        mapping: "MappingArgument" = None,
+        on_error: OnError = "fail",
+        quarantine: str | os.PathLike[str] | None = None,
+        max_errors: int | None = None,
+        trigger: Mapping[str, Any] | None = None,
+        output_mode: OutputMode = "append",
+        actor: str | None = None,
+        message: str | None = None,
+        on_batch: Callable[[LoadResult], None] | None = None,
+    ) -> "Stream":
+        """Begin to load a stream of Spark's; see `Graph.stream`."""
+        request = StreamLoad(
+            source=source,
+            mode=mode,
+            checkpoint=checkpoint,
+            mapping=mapping,
+            on_error=on_error,
+            quarantine=quarantine,
+            max_errors=max_errors,
+            trigger=trigger or {},
+            output_mode=output_mode,
+            on_batch=on_batch,
+            **self._why(actor, message),
+        )
+        return stream(self.engine, request)
+
+    def optimize(self, *, actor: str | None = None, message: str | None = None) -> OptimizeResult:
+        """Compact the tables and bring their indexes up to date. No answer changes."""
+        return optimize(self.engine, Optimize(**self._why(actor, message)))
+
+    def commits(self, *, limit: int | None = None) -> list[CommitInfo]:
+        """The commits of the branch, newest first."""
+        return commits(self.engine, CommitsRead(limit=limit, **self._place()))
+
+    def snapshot(self) -> At:
+        """The head of the branch, held still."""
+        return At(self.engine, snapshot_for(self.engine, Read(**self._place())))
+
+    def at(self, moment: Moment | At) -> At:
+        """The past of the branch, held still; see `Graph.at`."""
+        place = {**self._place(), "moment": moment_of(self.engine, moment)}
+        return At(self.engine, snapshot_for(self.engine, Read(**place)))
+
+    def _why(self, actor: str | None, message: str | None) -> dict[str, Any]:
+        who = self.engine.actor if actor is None else actor
+        return {"branch": self._branch, "actor": who, "message": message}

@@ -1,0 +1,106 @@
+"""`History`: the part of `Graph` that is about branches and commits."""
+
+from omnigraph.base.ids import MAIN, BranchName, CommitId
+from omnigraph.engine.engine import Engine
+from omnigraph.engine.handles.at import At
+from omnigraph.engine.handles.branch import Branch
+from omnigraph.engine.history import branch_create, branch_delete, branches, commit
+from omnigraph.engine.merge import merge
+from omnigraph.engine.requests import (
+    BranchCreate,
+    BranchDelete,
+    BranchesRead,
+    CommitRead,
+    Merge,
+    Moment,
+)
+from omnigraph.engine.results import CommitInfo, MergeResult
+
+__all__ = ["History"]
+
+
+class History:
+    """Branches and commits of one graph."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        """For this package's own use."""
+
+    def branch(self, name: str) -> Branch:
+        """A handle of one branch, which must be there: `graph.branch("agent/1").mutate(…)`."""
+        self.engine.store.branches.resolve(BranchName(name))
+        return Branch(self.engine, name)
+
+    def branches(self) -> list[str]:
+        """The names of all branches, main first."""
+        return branches(self.engine, BranchesRead(actor=self.engine.actor))
+
+    def branch_create(
+        self,
+        name: str,
+        from_: str = MAIN,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> None:
+        """Make a branch at the head of another: instant, whatever the size of the graph.
+
+        It makes no commit: `actor` and `message` go to the gate and to the log.
+        """
+        request = BranchCreate(
+            branch=BranchName(name),
+            from_=BranchName(from_),
+            actor=actor or self.engine.actor,
+            message=message,
+        )
+        branch_create(self.engine, request)
+
+    def branch_delete(
+        self, name: str, *, actor: str | None = None, message: str | None = None
+    ) -> None:
+        """Remove a branch that no other was made from: gone at once, whole.
+
+        It makes no commit: `actor` and `message` go to the gate and to the log.
+        """
+        request = BranchDelete(
+            branch=BranchName(name), actor=actor or self.engine.actor, message=message
+        )
+        branch_delete(self.engine, request)
+
+    def branch_merge(
+        self,
+        source: str,
+        into: str = MAIN,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> MergeResult:
+        """Bring what `source` changed into `into`, as one commit."""
+        request = Merge(
+            source=BranchName(source),
+            branch=BranchName(into),
+            actor=actor or self.engine.actor,
+            message=message,
+        )
+        return merge(self.engine, request)
+
+    def commits(self, branch: str = MAIN, *, limit: int | None = None) -> list[CommitInfo]:
+        """The commits of a branch, newest first."""
+        return Branch(self.engine, branch).commits(limit=limit)
+
+    def commit(self, id: CommitId | str) -> CommitInfo:
+        """One commit, of whichever branch."""
+        return commit(self.engine, CommitRead(id=CommitId(id), actor=self.engine.actor))
+
+    def snapshot(self, branch: str = MAIN) -> At:
+        """The head of a branch, held still: `graph.snapshot().query(…)`."""
+        return Branch(self.engine, branch).snapshot()
+
+    def at(self, moment: Moment | At, branch: str = MAIN) -> At:
+        """The past, held still: `graph.at("2026-03-01").query(…)`.
+
+        `moment` is a commit or its id, a manifest version (`graph_manifest_version` of a commit),
+        or a time: the last commit of the branch at or before it counts. Text is an id or a time in
+        ISO 8601.
+        """
+        return Branch(self.engine, branch).at(moment)
