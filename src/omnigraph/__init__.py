@@ -1,27 +1,44 @@
 """OmniGraph: a typed property graph over Lance, with branches, commits and Spark-sized loads.
 
-`Graph` is imported on first use, so that `import omnigraph` (and the command line's help) loads
-neither Arrow nor Lance.
+    from omnigraph import Graph
+    from omnigraph.errors import ConstraintViolated
+    from omnigraph.results import LoadResult
+
+`Graph`, `Settings` and `results` are imported on first use, so that `import omnigraph` (and the
+command line's help) loads neither Arrow nor Lance.
 """
 
 from typing import TYPE_CHECKING, Any
 
+from omnigraph import errors
 from omnigraph.base.errors import OmnigraphError
 
 if TYPE_CHECKING:
+    from omnigraph import results
     from omnigraph.engine.handles.graph import Graph
+    from omnigraph.engine.settings import Settings
 
-__all__ = ["Graph", "OmnigraphError", "__version__"]
+__all__ = ["Graph", "OmnigraphError", "Settings", "__version__", "errors", "results"]
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Graph":
-        from omnigraph.engine.handles.graph import Graph
+    match name:
+        case "Graph":
+            from omnigraph.engine.handles.graph import Graph
 
-        return Graph
-    raise AttributeError(f"module 'omnigraph' has no attribute {name!r}")
+            return Graph
+        case "Settings":
+            from omnigraph.engine.settings import Settings
+
+            return Settings
+        case "results":
+            from importlib import import_module
+
+            return import_module("omnigraph.results")
+        case _:
+            raise AttributeError(f"module 'omnigraph' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,93 @@
+"""Every type that a call takes or returns, for annotations: `from omnigraph.results import At`.
+
+The words that an argument may be (`LoadModeName`, `OnError`, …) are `Literal` types.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.base.choices import (
+    DiagramFormat,
+    DurabilityName,
+    EntityKind,
+    ExportFormat,
+    LoadEngine,
+    LoadModeName,
+    OnError,
+    OutputMode,
+    SourceFormat,
+)
+from omnigraph.base.ids import CommitId
+from omnigraph.base.progress import Progress
+from omnigraph.base.row_counts import RowCounts
+from omnigraph.base.violations import Violation, Violations
+from omnigraph.engine.blob import Blob
+from omnigraph.engine.explanation import Explanation, PlanStep
+from omnigraph.engine.handles.at import At
+from omnigraph.engine.handles.branch import Branch
+from omnigraph.engine.requests import Moment, Target
+from omnigraph.engine.results import (
+    CommitInfo,
+    ExportedFile,
+    ExportResult,
+    IndexInfo,
+    LoadResult,
+    MergeResult,
+    MutationResult,
+    OptimizeResult,
+    QueryResult,
+)
+from omnigraph.engine.schema import Schema
+from omnigraph.engine.text import Text
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.store.statistics import Statistics, TableStatistics
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.streaming import Stream
+
+__all__ = [
+    "At",
+    "Blob",
+    "Branch",
+    "Catalog",
+    "CommitId",
+    "CommitInfo",
+    "DiagramFormat",
+    "DurabilityName",
+    "EntityKind",
+    "Explanation",
+    "ExportFormat",
+    "ExportResult",
+    "ExportedFile",
+    "IndexInfo",
+    "LoadEngine",
+    "LoadModeName",
+    "LoadResult",
+    "MergeResult",
+    "Moment",
+    "MutationResult",
+    "OnError",
+    "OptimizeResult",
+    "OutputMode",
+    "PlanStep",
+    "Progress",
+    "QueryResult",
+    "RowCounts",
+    "Schema",
+    "SourceFormat",
+    "Statistics",
+    "Stream",
+    "TableStatistics",
+    "Target",
+    "Text",
+    "Violation",
+    "Violations",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # What a stream takes to import, only streams need.
+    if name == "Stream":
+        from omnigraph.pipeline.streaming import Stream
+
+        return Stream
+    raise AttributeError(f"module 'omnigraph.results' has no attribute {name!r}")
