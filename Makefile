@@ -1,6 +1,6 @@
 # `make` alone lists the targets. A target installs what it needs: nothing has to be run first.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint format bench deep fresh lock clean
+.PHONY: help setup demo test check lint format bench deep soak fresh lock clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -50,8 +50,11 @@ format: $(READY) ## rewrite the code in the house style
 bench: $(BENCH_READY) ## measure ourselves beside other systems, in .bench (ONLY=run ARGS="--size M")
 	for each in $(ONLY); do .bench/bin/python -m bench.$$each $(ARGS) || exit 1; done
 
-deep: $(READY) ## whole matrices and long random runs
+deep: $(READY) ## whole matrices, and more random runs than in a test
 	$(PYTEST) --deep --timeout 1800
+
+soak: $(READY) ## all that is deep, ten times as long: hours
+	$(PYTEST) --soak --timeout 14400
 
 fresh: ## demo and test in a clean clone with an empty home and no Java
 	PYTHON='$(PYTHON)' .ci/fresh

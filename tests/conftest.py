@@ -1,7 +1,8 @@
 """Options and Hypothesis profiles that all tests share.
 
-`--bless` writes what the golden cases got as what they expect. `--deep` looks at many more random
-examples, and at new ones each time; without it they are few and always the same.
+`--bless` writes what the golden cases got as what they expect. `--deep` runs whole matrices and
+looks at many more random examples, and at new ones each time; without it they are few and always
+the same. `--soak` does so for hours.
 """
 
 from collections.abc import Iterator
@@ -14,27 +15,32 @@ from omnigraph.pipeline.spark.session import Spark, SparkSettings
 pytest_plugins = ("tests.places",)
 
 settings.register_profile("quick", max_examples=25, derandomize=True, deadline=None)
-settings.register_profile(
-    "deep", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+for name, max_examples in (("deep", 200), ("soak", 2000)):
+    settings.register_profile(
+        name, max_examples=max_examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="rewrite what golden cases expect")
-    parser.addoption("--deep", action="store_true", help="many more random examples")
+    parser.addoption("--deep", action="store_true", help="whole matrices, more random examples")
+    parser.addoption("--soak", action="store_true", help="all that is deep, for hours")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    settings.load_profile("deep" if config.getoption("--deep") else "quick")
+    if config.getoption("--soak"):
+        config.option.deep = True
+        settings.load_profile("soak")
+    else:
+        settings.load_profile("deep" if config.getoption("--deep") else "quick")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without `--deep`, what is marked `deep` is no part of the run."""
-    if config.getoption("--deep"):
-        return
-    deep = [item for item in items if item.get_closest_marker("deep")]
-    config.hook.pytest_deselected(items=deep)
-    items[:] = [item for item in items if item not in deep]
+    """Tests marked `deep` or `soak` only run with the option of that name."""
+    left_out = [name for name in ("deep", "soak") if not config.getoption(f"--{name}")]
+    later = [item for item in items if any(map(item.get_closest_marker, left_out))]
+    config.hook.pytest_deselected(items=later)
+    items[:] = [item for item in items if item not in later]
 
 
 @pytest.fixture

@@ -221,7 +221,7 @@ def test_a_graph_agrees_with_a_dictionary_whatever_is_done_to_it(
 ) -> None:
     is_deep = request.config.getoption("--deep")
     profile = (
-        settings(max_examples=150, stateful_step_count=40)
+        settings(max_examples=60, stateful_step_count=40)
         if is_deep
         else settings(max_examples=12, stateful_step_count=12)
     )

@@ -1,6 +1,6 @@
 """Random walks over several branches: a graph and a plain model of it agree after every step.
 
-A walk that fails is told as a short program. `--deep` takes hundreds of walks.
+A walk that fails is told as a short program. `--deep` takes dozens of walks, `--soak` hundreds.
 """
 
 import os
@@ -34,17 +34,18 @@ from tests.model.world import (
     Where,
 )
 
-QUICK_WALKS, DEEP_WALKS = 6, 240
-QUICK_BUCKET_WALKS, DEEP_BUCKET_WALKS = 1, 24
+WALKS, BUCKET_WALKS = (6, 36, 240), (1, 6, 24)
+"""How many are taken in a quick run, in a deep one, and in a soak."""
 LIMIT_CUTTING_S = 60
 
 MODES = list(TraversalMode)
 
 
-def seeds(quick: int, deep: int) -> list[object]:
-    """The numbers of walks: a few always, the others with `--deep`."""
+def seeds(quick: int, deep: int, soak: int) -> list[object]:
+    """The numbers of walks: a few always, others with `--deep`, the rest with `--soak`."""
     later = (pytest.param(seed, marks=pytest.mark.deep) for seed in range(quick, deep))
-    return [*range(quick), *later]
+    last = (pytest.param(seed, marks=pytest.mark.soak) for seed in range(deep, soak))
+    return [*range(quick), *later, *last]
 
 
 @pytest.fixture(autouse=True)
@@ -116,7 +117,7 @@ def test_so_it_does_in_orders_that_led_astray(tmp_path: Path, order: str) -> Non
     assert failure is None, told(failure)
 
 
-@pytest.mark.parametrize("seed", seeds(QUICK_WALKS, DEEP_WALKS))
+@pytest.mark.parametrize("seed", seeds(*WALKS))
 def test_a_graph_agrees_with_a_plain_model_whatever_is_done(
     seed: int,
     tmp_path: Path,
@@ -145,7 +146,7 @@ def test_a_graph_agrees_with_a_plain_model_whatever_is_done(
     check(ground, seed, 60 if is_deep else 24)
 
 
-@pytest.mark.parametrize("seed", seeds(QUICK_BUCKET_WALKS, DEEP_BUCKET_WALKS))
+@pytest.mark.parametrize("seed", seeds(*BUCKET_WALKS))
 def test_so_it_does_in_a_bucket(
     seed: int,
     bucket: str,
