@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,11 +12,13 @@ import pyarrow as pa
 
 from omnigraph import Graph
 from omnigraph.base.failpoints import NEVER, Crash, Failpoint, Faults
-from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.base.ids import MAIN, BranchName, TypeId, TypeName
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.settings import Settings
+from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.store.bucket import BucketObjects
+from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import Datasets, write_fragments
 from omnigraph.store.durability import Durability
@@ -27,11 +29,12 @@ from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import DatasetRef, StagedTransaction
 from omnigraph.write.recover import recover_all
 from omnigraph.write.upkeep import SCATTERED_FRAGMENTS, Compaction, Indexing
-from omnigraph.write.work import CommitNote, OnConflict, StagedFiles, Target, Work
+from omnigraph.write.work import CommitNote, OnConflict, Replay, StagedFiles, Target, Work
 from omnigraph.write.writer import write
 from tests.buckets import location_of
 from tests.crash.faulty import store_of
 from tests.store_contract.builders import (
+    CATALOG,
     PERSON,
     Prepared,
     changes,
@@ -41,6 +44,7 @@ from tests.store_contract.builders import (
     open_store,
     people,
     put,
+    rows_of,
 )
 
 T = TypeVar("T")
@@ -182,6 +186,36 @@ def scatter(store: GraphStore, named: dict[str, int], faults: Faults = NEVER) ->
     return write(store, Prepared(prepare), to=Target(MAIN), note=note, faults=faults)
 
 
+def of_another_schema(
+    store: GraphStore, named: str, edit: ChangeSet, *, branch: str = MAIN, faults: Faults = NEVER
+) -> object:
+    """Make an edit, add a type of this name, and drop all others that were added so."""
+    added = place_type(named)
+    catalog = replace(CATALOG, nodes=(PERSON, added), next_id=CATALOG.next_id + 1)
+
+    def prepare(snapshot: Snapshot) -> Work:
+        return replace(
+            Replay(edit).prepare(snapshot),
+            schema_hash=store.schemas.put(catalog, f"with {named}"),
+            created=(added,),
+            dropped=frozenset(snapshot.tables) - {e.table_key for e in CATALOG.entities},
+        )
+
+    to, note = Target(BranchName(branch)), CommitNote(CommitKind.SCHEMA)
+    return write(store, Prepared(prepare), to=to, note=note, faults=faults)
+
+
+def add_type(store: GraphStore) -> None:
+    """Rows as before, and a type `City` with one row."""
+    of_another_schema(store, "City", changes())
+    city = rows_of(place_type("City"), [{"id": "york"}])
+    put(store, ChangeSet({place_type("City").table_key: TableChanges(city)}))
+
+
+def place_type(name: str) -> NodeType:
+    return NodeType(TypeId(CATALOG.next_id), TypeName(name), ())
+
+
 class InTheSecondWrite:
     """Lets one write pass and dies in the one that follows it at once."""
 
@@ -219,6 +253,12 @@ SCENARIOS = {
         lambda store, faults: graph_of(store, faults).branch_merge(READY),
         EDITED,
         prepare=make_ready,
+    ),
+    "another schema": Scenario(
+        CommitKind.SCHEMA,
+        lambda store, faults: of_another_schema(store, "Town", EDIT, faults=faults),
+        EDITED,
+        prepare=add_type,
     ),
     "a compaction": Scenario(CommitKind.OPTIMIZE, compact, OLD),
     "an index build": Scenario(CommitKind.INDEX, index, OLD),

@@ -32,6 +32,8 @@ def assert_settled(store: GraphStore, scenario: Scenario, point: Failpoint) -> N
     if scenario.kind in (CommitKind.OPTIMIZE, CommitKind.INDEX):  # no content could tell
         kinds = {commit.kind for commit in store.commits(BranchName(scenario.branch))}
         assert (scenario.kind in kinds) == (not is_old)
+    if scenario.kind is CommitKind.SCHEMA:
+        assert ("City" in type_names(store)) is is_old
     assert store.objects.list(RECOVERY) == []
     records = store.audit.records()
     assert len(records) == (point not in LEFT_NO_NOTE)
@@ -39,6 +41,13 @@ def assert_settled(store: GraphStore, scenario: Scenario, point: Failpoint) -> N
         forward, back = RecoveryAction.ROLLED_FORWARD, RecoveryAction.ROLLED_BACK
         assert record.action is (back if is_old else forward)
         assert (record.branch, record.kind) == (scenario.branch, scenario.kind.value)
+
+
+def type_names(store: GraphStore) -> set[str]:
+    """The types of the head's schema. Each has its table, and no other table is named."""
+    snapshot = store.snapshot()
+    assert {e.table_key for e in snapshot.catalog.entities} == {*snapshot.tables}
+    return {entity.name for entity in snapshot.catalog.entities}
 
 
 def assert_writable(store: GraphStore, branch: str) -> None:
@@ -67,6 +76,7 @@ MATRIX = [
     ("s3", "the first load of a branch", Failpoint.AFTER_LAND_1),
     ("s3", "a large load that merges", Failpoint.AFTER_LAND_1),
     ("s3", "a merge", Failpoint.AFTER_LAND_1),
+    ("s3", "another schema", Failpoint.AFTER_LAND_1),
     ("s3", "a compaction", Failpoint.AFTER_LAND_1),
     ("s3", "an index build", Failpoint.AFTER_ARM),
 ]

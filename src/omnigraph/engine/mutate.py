@@ -77,7 +77,7 @@ def mutate(engine: Engine, request: Mutation) -> MutationResult:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Edit(Work):
     """The work of a mutation, and how many distinct nodes and edges it changes."""
 

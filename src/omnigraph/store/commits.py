@@ -32,6 +32,8 @@ class CommitKind(Enum):
     """A compaction: the same rows in fewer files."""
     INDEX = "index"
     """Indexes that answer for more rows than before."""
+    SCHEMA = "schema"
+    """Another schema: tables of types that come or go, and rows that follow from it."""
     RECOVERY = "recovery"
     """A roll-back of what a crash left half done: tables moved, their contents did not."""
 
@@ -65,6 +67,8 @@ class Commit:
     """When it was published; along a line it never steps back, whatever clocks do."""
     schema_hash: str
     changes: tuple[TableChange, ...]
+    dropped: tuple[TableKey, ...] = ()
+    """Tables that it no longer has, though its parent has them."""
     actor: str | None = None
     message: str | None = None
     merged_parent: CommitId | None = None
@@ -138,6 +142,7 @@ class Commit:
             "manifest_version": self.manifest_version,
             "extra": dict(self.extra),
             "changes": [_change_to_json(change) for change in self.changes],
+            "dropped": list(self.dropped),
         }
 
     @classmethod
@@ -147,6 +152,8 @@ class Commit:
                 **value,
                 "kind": CommitKind(value["kind"]),
                 "changes": tuple(_change_from_json(change) for change in value["changes"]),
+                # Commits from before types could be dropped don't say.
+                "dropped": tuple(TableKey(key) for key in value.get("dropped", ())),
             }
         )
 

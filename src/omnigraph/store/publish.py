@@ -31,11 +31,12 @@ def publish(
         raise HeadMoved(branch=branch.name, expected=commit.parent, actual=onto.head)
     not_before_ms = Commit.from_row(onto.recent[-1]).created_at_ms
     visible = commit.published(onto.version + 1, at_ms=max(now_ms, not_before_ms))
+    kept = {key: entry for key, entry in onto.tables.items() if key not in commit.dropped}
     try:
         published = manifest.replace(
             onto,
             name=branch.name,
-            tables={**onto.tables, **visible.entries},
+            tables={**kept, **visible.entries},
             commit=visible.to_row(),
             fencing=held.number,
         )

@@ -276,7 +276,7 @@ def _undo(finder: _Finder, sidecar: Sidecar, state: ManifestState) -> None:
         seq=state.recent[-1].seq + 1,
         kind=CommitKind.RECOVERY,
         created_at_ms=store.clock.now_ms(),
-        schema_hash=sidecar.commit.schema_hash,
+        schema_hash=Commit.from_row(state.recent[-1]).schema_hash,
         changes=changes,
         actor=RECOVERY_ACTOR,
         message=f"undo {sidecar.commit.id}, which could not be finished",

@@ -8,12 +8,16 @@ write must lie in the fork.
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from omnigraph.base.ids import CommitId, TableKey
+from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.store.arrow import table_schema
 from omnigraph.store.commits import Commit, TableChange
 from omnigraph.store.datasets import EditCounts
 from omnigraph.store.graph_store import FencedBranch, GraphStore
+from omnigraph.store.layout import table_path
 from omnigraph.store.snapshot import Snapshot, TableEntry
 from omnigraph.store.transactions import (
     Append,
@@ -72,8 +76,11 @@ def stage(
 
     tables = at_once(stage_one, sorted(k for k, table in work.tables.items() if not table.is_empty))
     staged = [table for table in tables if table is not None]
-    if not staged and note.merged_parent is None:
+    schema_hash = work.schema_hash or onto.schema_hash
+    changes_schema = schema_hash != onto.schema_hash or work.created or work.dropped
+    if not staged and not changes_schema and note.merged_parent is None:
         return None
+    created = at_once(partial(_create_table, store), work.created)
     commit = Commit(
         id=CommitId(store.clock.ulid()),
         parent=onto.commit.id,
@@ -81,8 +88,9 @@ def stage(
         seq=onto.commit.seq + 1,
         kind=note.kind,
         created_at_ms=store.clock.now_ms(),
-        schema_hash=onto.schema_hash,
-        changes=tuple(table.change for table in staged),
+        schema_hash=schema_hash,
+        changes=(*(table.change for table in staged), *created),
+        dropped=tuple(sorted(work.dropped)),
         actor=note.actor,
         message=note.message,
         merged_parent=note.merged_parent,
@@ -132,6 +140,17 @@ def _stage_table(
     )
     transaction = store.datasets.stage(base, operation, traced)
     return StagedTable(pinned=entry.ref, transaction=transaction, change=change)
+
+
+def _create_table(store: GraphStore, entity: EntityType) -> TableChange:
+    """An empty table that no commit names yet, in a place of its own.
+
+    Its type may have been dropped before, or two branches may each add one of its name: then the
+    tables are different ones, and their places must be too.
+    """
+    path = f"{table_path(entity)}.{store.clock.ulid()}"
+    ref = store.datasets.create(path, table_schema(entity))
+    return TableChange(entity.table_key, ref, row_count=0)
 
 
 def _operation(

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from omnigraph.base.ids import BranchName, CommitId, TableKey
+from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.store.changes import ChangeSet, TableChanges
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import ROW_LOCATOR
@@ -131,6 +132,17 @@ class Work:
     reads: frozenset[TableKey] | None
     """The tables that it depends on beside those it changes; None: it depends on every table."""
     on_conflict: OnConflict
+    schema_hash: str | None = None
+    """Another schema for the graph, which `Schemas.put` has kept; None: it stays as it is."""
+    created: tuple[EntityType, ...] = ()
+    """Types that get an empty table."""
+    dropped: frozenset[TableKey] = frozenset()
+    """Tables that the commit no longer has. Their rows stay readable at earlier commits."""
+
+    @property
+    def changed(self) -> frozenset[TableKey]:
+        """The tables there are that it changes or drops."""
+        return self.dropped | self.tables.keys()
 
     def fits(self, snapshot: Snapshot) -> bool:
         """Whether the rows that it names lie where it says; a compaction puts them elsewhere."""

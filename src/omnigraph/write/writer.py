@@ -166,7 +166,7 @@ def _moved(store: GraphStore, work: Work, seen: Snapshot, now: Snapshot) -> tupl
     """
     if seen.schema_hash != now.schema_hash:
         return tuple(sorted(now.tables))
-    depends = now.tables.keys() if work.reads is None else work.tables.keys() | work.reads
+    depends = now.tables.keys() if work.reads is None else work.reads | work.changed
     moved = {key for key in depends if seen.tables[key].ref != now.tables[key].ref}
     if moved:
         since = takewhile(lambda commit: commit.id != seen.commit.id, store.line(now.branch))
