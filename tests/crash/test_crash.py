@@ -30,7 +30,7 @@ def assert_settled(store: GraphStore, scenario: Scenario, point: Failpoint) -> N
     is_old = point in (ROLLED_BACK if is_on_disk else ROLLED_BACK_IN_A_BUCKET)
     assert contents(store, scenario.branch) == (scenario.old if is_old else scenario.new)
     if scenario.kind in (CommitKind.OPTIMIZE, CommitKind.INDEX):  # no content could tell
-        kinds = {commit.kind for commit in store.commits(BranchName(scenario.branch))}
+        kinds = {commit.kind for commit in store.history().line(BranchName(scenario.branch))}
         assert (scenario.kind in kinds) == (not is_old)
     if scenario.kind is CommitKind.SCHEMA:
         assert ("City" in type_names(store)) is is_old

@@ -145,7 +145,7 @@ def test_a_write_that_can_not_be_finished_is_undone_by_a_commit_that_says_so(
     before = store.snapshot()
     lose_staged_files(store)
     recover_all(store)
-    head = store.commits()[0]
+    head = next(store.history().line())
     assert (head.kind, head.actor) == (CommitKind.RECOVERY, RECOVERY_ACTOR)
     assert head.parent == before.commit.id
     [change] = head.changes
@@ -306,7 +306,7 @@ def test_a_landing_that_fails_once_is_finished_by_the_writer_itself(
     EDIT.graph(tmp_path)
     store = store_of(tmp_path, datasets=FailingDatasets(str(tmp_path), landings=1, is_late=is_late))
     commit = EDIT.write(store, NEVER)
-    assert store.commits()[0].id == commit
+    assert next(store.history().line()).id == commit
     assert contents(store) == EDIT.new
     assert store.objects.list(RECOVERY) == []
     assert [r.action for r in store.audit.records()] == [RecoveryAction.ROLLED_FORWARD]

@@ -73,7 +73,7 @@ def assert_healthy(store: GraphStore, held: Contents) -> None:
     assert contents(store) == ({**held[0], "zoe": 1}, held[1] | {"zoe-ada"})
     assert contents(open_store(store.root)) == contents(store)
     assert store.objects.list(RECOVERY) == []
-    line = store.commits()
+    line = list(store.history().line())
     assert [commit.seq for commit in line] == list(reversed(range(len(line))))
 
 

@@ -95,7 +95,7 @@ class GraphBesideDictionary(RuleBasedStateMachine):
         self.store = make_store(self.place / "g")
         # A second handle that is never told anything, and a reader that is never renewed.
         self.other = open_store(self.place / "g")
-        first = self.store.commits()[0].id
+        first = next(self.store.history().line()).id
         self.model[MAIN] = Line(({}, set()), None, ((first, ({}, set())),))
 
     def teardown(self) -> None:
@@ -190,7 +190,9 @@ class GraphBesideDictionary(RuleBasedStateMachine):
     def every_past_commit_reads_as_it_was(self) -> None:
         fresh = open_store(self.place / "g")
         for name, line in self.model.items():
-            assert [c.id for c in reversed(fresh.commits(name))] == [c for c, _ in line.past]
+            assert [c.id for c in reversed(list(fresh.history().line(name)))] == [
+                c for c, _ in line.past
+            ]
             for commit, held in line.past:
                 snapshot = fresh.snapshot_at(commit)
                 assert (ages(snapshot), pairs(snapshot)) == held

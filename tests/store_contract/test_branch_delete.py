@@ -206,8 +206,8 @@ def gone_once_listed(store: GraphStore, monkeypatch: pytest.MonkeyPatch) -> None
 
 UNRELATED: dict[str, Callable[[GraphStore, CommitId], object]] = {
     "time travel": lambda store, commit: store.snapshot_at(commit),
-    "a commit": lambda store, commit: store.commit(commit),
-    "history": lambda store, commit: store.history()[commit],
+    "a commit": lambda store, commit: store.history().get(commit),
+    "descent": lambda store, commit: list(store.history().line_of(commit)),
     "recovery": lambda store, commit: recover_all(store),
 }
 

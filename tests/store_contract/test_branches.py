@@ -138,13 +138,13 @@ def test_a_load_on_a_fresh_branch_brings_its_files_into_the_fork(store: GraphSto
 
 
 def test_the_line_of_a_branch_goes_on_from_where_it_was_made(store: GraphStore) -> None:
-    shared = store.commits()
+    shared = list(store.history().line())
     store.create_branch(WORK)
-    assert store.commits(WORK) == shared
+    assert list(store.history().line(WORK)) == shared
     on_main = put(store, changes(people=people(ada=2)))
     on_work = put(store, changes(people=people(ada=3)), branch=WORK)
-    assert [c.id for c in store.commits(WORK)] == [on_work, *(c.id for c in shared)]
-    assert store.commits(WORK)[0].branch == WORK
+    assert [c.id for c in store.history().line(WORK)] == [on_work, *(c.id for c in shared)]
+    assert next(store.history().line(WORK)).branch == WORK
     assert on_main is not None and on_work is not None
     assert store.history().ancestor_like(on_main, of=on_work) is None
     assert store.history().ancestor_like(shared[0].id, of=on_work) == shared[0]

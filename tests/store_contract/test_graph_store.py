@@ -3,6 +3,7 @@
 import json
 import urllib.request
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -46,7 +47,7 @@ def test_a_new_graph_is_empty_and_has_one_commit(place: str) -> None:
     made = make_store(place)
     opened = open_store(place)
     assert contents(opened) == ({}, set())
-    [first] = opened.commits()
+    [first] = opened.history().line()
     assert (first.kind, first.parent, first.seq, first.branch) == (CommitKind.INIT, None, 0, MAIN)
     assert opened.snapshot().catalog == CATALOG
     assert opened.schemas.source(first.schema_hash) == SOURCE
@@ -169,7 +170,7 @@ def test_a_commit_tells_who_what_and_how_much(place: str) -> None:
     store = make_store(place)
     put(store, changes(people=people(ada=1, bob=2)))
     second = put(store, changes(people=people(ada=9, eve=3), gone=["bob"]), message="tidy up")
-    newest, before, _ = store.commits()
+    newest, before, _ = store.history().line()
     assert (newest.id, newest.parent) == (second, before.id)
     assert (newest.actor, newest.message) == ("tester", "tidy up")
     assert newest.manifest_version == store.manifest.newest(None).version
@@ -191,15 +192,15 @@ def test_every_commit_can_be_read_again(tmp_path: Path) -> None:
         snapshot = reopened.snapshot_at(commit)
         assert (ages(snapshot), pairs(snapshot)) == expected[commit]
         assert snapshot.commit.id == commit
-        assert reopened.commit(commit) == snapshot.commit
-    whole = reopened.commits()
+        assert reopened.history().get(commit) == snapshot.commit
+    whole = list(reopened.history().line())
     for limit in (0, 1, 5, 70, 1_000):
-        assert reopened.commits(limit=limit) == whole[:limit]
+        assert list(islice(reopened.history().line(), limit)) == whole[:limit]
     missing = CommitId("01ARZ3NDEKTSV4RRFFQ69G5FAV")
     with pytest.raises(CommitMissing):
         reopened.snapshot_at(missing)
     with pytest.raises(CommitMissing):
-        reopened.commit(missing)
+        reopened.history().get(missing)
 
 
 def test_a_snapshot_stays_as_it_was_while_others_write(place: str) -> None:
@@ -217,7 +218,7 @@ def test_a_load_appends_or_overwrites_several_tables_in_one_commit(place: str) -
     assert contents(store) == ({"ada": 1, "bob": 2, "eve": 3}, {"ada-bob", "eve-ada"})
     load(store, people=people(zoe=4), knows=knows(), mode="overwrite")
     assert contents(store) == ({"zoe": 4}, set())
-    assert len(store.commits()) == 4
+    assert len(list(store.history().line())) == 4
 
 
 def test_what_changes_nothing_makes_no_commit(place: str) -> None:
@@ -227,7 +228,7 @@ def test_what_changes_nothing_makes_no_commit(place: str) -> None:
     assert put(store, changes(gone=["nobody"])) is None
     assert load(store, people=people(), knows=knows()) is None
     assert load(store, people=people(), knows=knows(), mode="overwrite") is None
-    assert len(store.commits()) == 1
+    assert len(list(store.history().line())) == 1
 
 
 def test_a_warm_reader_sees_each_commit_of_another_handle_at_once(place: str) -> None:

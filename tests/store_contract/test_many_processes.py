@@ -122,7 +122,7 @@ def test_processes_that_write_at_once_lose_nothing_and_tear_nothing(
         assert found == {"ada": per_branch}
         # Every age was given once, by whoever made the commit that follows it.
         assert sorted(int(edge.split("-")[1]) for edge in edges) == list(range(per_branch))
-        line = store.commits(branch)
+        line = list(store.history().line(branch))
         assert [c.seq for c in line] == list(reversed(range(len(line))))
         assert all(after.parent == before.id for after, before in itertools.pairwise(line))
         assert sum(commit.actor == "tester" for commit in line) == per_branch + 1

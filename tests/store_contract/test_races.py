@@ -81,7 +81,7 @@ def assert_one_line(place: str, branch: str, years: int) -> None:
         {"ada": years},
         {f"ada-{year}" for year in range(1, years + 1)},
     )
-    line = store.commits(BranchName(branch))
+    line = list(store.history().line(BranchName(branch)))
     assert [commit.seq for commit in line] == list(reversed(range(years + 2)))
     assert all(child.parent == parent.id for child, parent in itertools.pairwise(line))
 

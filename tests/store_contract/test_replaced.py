@@ -105,8 +105,8 @@ CALLS: dict[str, Callable[[GraphStore], object]] = {
     "read": lambda store: contents(store),
     "read a new branch": lambda store: contents(store, WORK),
     "write": lambda store: put(store, changes(people=people(ida=1))),
-    "list commits": lambda store: store.commits(),
-    "travel": lambda store: store.snapshot_at(store.commits()[0].id),
+    "list commits": lambda store: list(store.history().line()),
+    "travel": lambda store: store.snapshot_at(next(store.history().line()).id),
 }
 
 

@@ -86,7 +86,11 @@ def test_a_write_walks_its_branch_forward_and_no_other(place: Path) -> None:
     store = newer(place)
     put(store, changes(people=people(ada=2)))
     assert stamp(store) == b"2"
-    assert [c.extra for c in newer(place).commits()] == [{}, {"layout": "2"}, {"layout": "2"}]
+    assert [c.extra for c in newer(place).history().line()] == [
+        {},
+        {"layout": "2"},
+        {"layout": "2"},
+    ]
     assert contents(newer(place))[0] == {"ada": 2}
     side = store.branches.resolve(BranchName("side")).lance_branch
     assert stamp(store, side) == b"1"
@@ -110,7 +114,7 @@ def test_a_step_that_was_cut_off_is_made_again(place: Path) -> None:
     assert contents(open_store(place))[0] == {"ada": 1}
     put(newer(place), changes(people=people(ada=2)))
     assert contents(newer(place))[0] == {"ada": 2}
-    assert len(newer(place).commits()) == 3
+    assert len(list(newer(place).history().line())) == 3
 
 
 def test_an_older_omnigraph_is_told_to_upgrade_even_while_it_runs(place: Path) -> None:

@@ -203,7 +203,7 @@ def test_upkeep_is_a_commit_that_changes_no_row(store: GraphStore) -> None:
     before, held = contents(store), store.snapshot()
     assert tidy(store, Compaction)
     assert tidy(store, Indexing)
-    indexed, compacted, *_ = store.commits()
+    indexed, compacted, *_ = store.history().line()
     assert (compacted.kind, indexed.kind) == (CommitKind.OPTIMIZE, CommitKind.INDEX)
     assert [c.key for c in compacted.changes] == ["node:Person"]
     assert [c.key for c in indexed.changes] == ["edge:Knows", "node:Person"]
@@ -271,7 +271,7 @@ def test_a_writer_compacts_a_table_that_it_has_scattered_too_far(tmp_path: Path)
         head = put(store, changes(people=people(**{f"p{number}": number})), if_commit=head)
     assert contents(store)[0] == expected
     assert gather(store.snapshot()).tables[PERSON.table_key].fragments < 10
-    [tidied] = [c for c in store.commits() if c.kind is CommitKind.OPTIMIZE]
+    [tidied] = [c for c in store.history().line() if c.kind is CommitKind.OPTIMIZE]
     assert (tidied.actor, [c.key for c in tidied.changes]) == (UPKEEP_ACTOR, ["node:Person"])
 
 

@@ -125,7 +125,7 @@ def test_a_merge_commit_has_two_parents_even_if_it_changes_no_row(store: GraphSt
     theirs = CommitId("01ARZ3NDEKTSV4RRFFQ69G5FAV")
     note = CommitNote(CommitKind.MERGE, merged_parent=theirs, extra={"load_id": "x"})
     merged = write(store, Replay(changes()), to=Target(MAIN), note=note)
-    newest, before, _ = store.commits()
+    newest, before, _ = store.history().line()
     assert newest.id == id_of(merged)
     assert newest.parents == (before.id, theirs)
     assert newest.extra == {"load_id": "x"}

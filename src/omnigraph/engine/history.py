@@ -1,6 +1,7 @@
 """History: branches, their making and their end, and commits."""
 
 import logging
+from itertools import islice
 
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import (
@@ -50,11 +51,11 @@ def branch_delete(engine: Engine, request: BranchDelete) -> None:
 def commits(engine: Engine, request: CommitsRead) -> list[CommitInfo]:
     """The commits of a branch, newest first."""
     engine.gate.allow(request)
-    found = engine.store.commits(request.branch, limit=request.limit)
+    found = islice(engine.store.history().line(request.branch), request.limit)
     return [CommitInfo.of(commit) for commit in found]
 
 
 def commit(engine: Engine, request: CommitRead) -> CommitInfo:
     """One commit, of whichever branch."""
     engine.gate.allow(request)
-    return CommitInfo.of(engine.store.commit(request.id))
+    return CommitInfo.of(engine.store.history().get(request.id))

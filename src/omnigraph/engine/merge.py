@@ -35,7 +35,7 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
         )
 
     known = history.ancestors(ours.commit.id)
-    new = (history[id_] for id_ in history.ancestors(theirs.commit.id) - known)
+    new = (history.get(id_) for id_ in history.ancestors(theirs.commit.id) - known)
     load_ids = sorted({load_id for commit in new for load_id in commit.load_ids})
 
     written = write(

@@ -35,7 +35,7 @@ def held(engine: Engine, request: Read) -> Iterator[View]:
         yield engine.gate.view(snapshot, request)
     except StorageFailed as failure:
         try:
-            engine.store.commit(snapshot.commit.id)
+            engine.store.history().get(snapshot.commit.id)
         except CommitMissing as missing:
             raise missing from failure
         raise
@@ -83,7 +83,7 @@ def _newest(
     moment: int | datetime,
     is_not_after: Callable[[Commit], bool],
 ) -> CommitId:
-    for commit in store.line(branch):
+    for commit in store.history().line(branch):
         if is_not_after(commit):
             return commit.id
     named = f"manifest version {moment}" if isinstance(moment, int) else moment.isoformat()

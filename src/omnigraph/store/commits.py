@@ -1,4 +1,4 @@
-"""The commit DAG: what a commit is, and who descends from whom.
+"""What a commit is: `history` tells who descends from whom.
 
 A commit names the versions of the tables it changed, so any past state can be rebuilt from commits
 alone, without old versions of the manifest. Order in history is `seq`, never the id: ids sort by
@@ -6,17 +6,17 @@ the clock of the machine that made them.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from omnigraph.base.errors import CommitMissing, StorageFailed
+from omnigraph.base.errors import StorageFailed
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.store.manifest import CommitRow, TableEntry
 from omnigraph.store.transactions import DatasetRef
 
-__all__ = ["LOAD_ID", "MERGED_LOAD_IDS", "Commit", "CommitKind", "History", "TableChange"]
+__all__ = ["LOAD_ID", "MERGED_LOAD_IDS", "Commit", "CommitKind", "TableChange"]
 
 
 LOAD_ID = "load_id"
@@ -156,62 +156,6 @@ class Commit:
                 "dropped": tuple(TableKey(key) for key in value.get("dropped", ())),
             }
         )
-
-
-class History:
-    """Commits by id, as far as they are known here, and questions about descent."""
-
-    def __init__(self, commits: Iterable[Commit]) -> None:
-        self._by_id = {commit.id: commit for commit in commits}
-
-    def __contains__(self, commit: CommitId) -> bool:
-        return commit in self._by_id
-
-    def __getitem__(self, commit: CommitId) -> Commit:
-        if commit not in self._by_id:
-            raise CommitMissing(commit)
-        return self._by_id[commit]
-
-    def first_parents(self, commit: CommitId) -> Iterable[Commit]:
-        """The commit and the line it stands on, newest first."""
-        current: CommitId | None = commit
-        while current is not None:
-            found = self[current]
-            yield found
-            current = found.parent
-
-    def ancestors(self, commit: CommitId) -> frozenset[CommitId]:
-        """The commit, its parents, their parents, … as far as they are known here."""
-        seen: set[CommitId] = set()
-        frontier = [commit]
-        while frontier:
-            current = frontier.pop()
-            if current not in seen and current in self._by_id:
-                seen.add(current)
-                frontier += self._by_id[current].parents
-        return frozenset(seen)
-
-    def origin_of_rows(self, commit: CommitId) -> CommitId:
-        """The commit that first showed the rows of this one; it may be of a branch that is gone.
-
-        Commits with one origin show the same rows, on whatever branches they stand.
-        """
-        while commit in self and (same := self[commit].same_rows_as) is not None:
-            commit = same
-        return commit
-
-    def ancestor_like(self, commit: CommitId, *, of: CommitId) -> Commit | None:
-        """The latest ancestor of `of`, itself included, that shows the rows of `commit`.
-
-        One on the line of `of` is preferred: the versions of its tables lead to those of `of`.
-        None: those rows never were on that side.
-        """
-        origin = self.origin_of_rows(commit)
-        for ancestor in self.first_parents(of):
-            if self.origin_of_rows(ancestor.id) == origin:
-                return ancestor
-        alike = (self[a] for a in self.ancestors(of) if self.origin_of_rows(a) == origin)
-        return max(alike, key=lambda c: (c.seq, c.id), default=None)
 
 
 def _change_to_json(change: TableChange) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 
 from omnigraph.base.clock import Clock, SystemClock, is_ulid
 from omnigraph.base.errors import (
@@ -22,7 +21,6 @@ from omnigraph.base.errors import (
     ArgumentInvalid,
     BranchBusy,
     BranchMissing,
-    CommitMissing,
     FenceLost,
     GraphMissing,
     GraphMoved,
@@ -35,9 +33,10 @@ from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.audit import RecoveryAudit
 from omnigraph.store.branches import Branch, Branches, check_branch_name
-from omnigraph.store.commits import Commit, CommitKind, History, TableChange
+from omnigraph.store.commits import Commit, CommitKind, TableChange
 from omnigraph.store.durability import Durability
 from omnigraph.store.fence import Hold
+from omnigraph.store.history import CommitLog, Line, Lines
 from omnigraph.store.layout import ADDRESS, GRAPH, MANIFEST, table_path
 from omnigraph.store.location import BucketAccess, graph_location
 from omnigraph.store.manifest import CommitRow, Manifest, ManifestMoved, ManifestState, TableEntry
@@ -261,50 +260,14 @@ class GraphStore:
 
     def snapshot_at(self, commit_id: CommitId) -> Snapshot:
         """Any commit that a branch here descends from, held still."""
-        for line in self._lines():
-            history = History(line)
-            if commit_id in history:
-                commit = history[commit_id]
-                keys = (e.table_key for e in self.schemas.catalog(commit.schema_hash).entities)
-                return self._snapshot(commit, commit.branch, tables_at(history, commit, keys))
-        raise CommitMissing(commit_id)
+        history = self.history()
+        commit = history.get(commit_id)
+        keys = (e.table_key for e in self.schemas.catalog(commit.schema_hash).entities)
+        return self._snapshot(commit, commit.branch, tables_at(history.line_of(commit_id), keys))
 
-    def commit(self, commit_id: CommitId) -> Commit:
-        """Any commit that a branch here descends from; a recent one is found without a scan."""
-        if (known := self._commits.get(commit_id)) is not None:
-            with suppress(BranchMissing):
-                # Where it was made it most likely still is: so the number of branches is no matter.
-                made_on = self.state(self.branches.resolve(known.branch))
-                if any(row.id == commit_id for row in made_on.recent):
-                    return known
-        for branch in self.branches.list():
-            # Deleted since they were listed; or of a graph that was moved, of which main is read.
-            with suppress(BranchMissing, GraphMoved):
-                for row in self.state(branch).recent:
-                    if row.id == commit_id:
-                        return self._commit(row)
-        for line in self._lines():
-            for commit in line:
-                if commit.id == commit_id:
-                    return commit
-        raise CommitMissing(commit_id)
-
-    def commits(self, branch: BranchName = MAIN, *, limit: int | None = None) -> list[Commit]:
-        """The line of a branch, newest first."""
-        return list(islice(self.line(branch), limit))
-
-    def line(self, branch: BranchName = MAIN) -> Iterator[Commit]:
-        """The commits of a branch, newest first. Who stops early reads no cold history."""
-        resolved = self.branches.resolve(branch)
-        state = self.state(resolved)
-        yield from (self._commit(row) for row in reversed(state.recent))
-        with self._gone_is_missing(resolved):
-            cold = self.manifest.commits(state)[: -len(state.recent)]
-        yield from (self._commit(row) for row in reversed(cold))
-
-    def history(self) -> History:
-        """The commits of all branches."""
-        return History(commit for line in self._lines() for commit in line)
+    def history(self) -> CommitLog:
+        """The commits of all branches, as they are now. Nothing is read before it is asked for."""
+        return CommitLog(_StoredLines(self))
 
     def state(self, branch: Branch) -> ManifestState:
         claim_process()  # almost all that is asked of a graph comes by here
@@ -330,15 +293,6 @@ class GraphStore:
     ) -> Snapshot:
         catalog = self.schemas.catalog(commit.schema_hash)
         return Snapshot(commit, branch, catalog, tables, self.datasets)
-
-    def _lines(self) -> Iterator[list[Commit]]:
-        """The commits of each branch, but of those deleted since they were listed."""
-        for branch in self.branches.list():
-            with suppress(BranchMissing):
-                state = self.state(branch)
-                with self._gone_is_missing(branch):
-                    rows = self.manifest.commits(state)
-                yield [self._commit(row) for row in rows]
 
     def _commit(self, row: CommitRow) -> Commit:
         if (commit := self._commits.get(row.id)) is None:
@@ -484,3 +438,39 @@ class GraphStore:
                 # In a caller's words: it knows no incarnation, and waited in the queue too.
                 raise replace(busy, branch=turn.name, waited_s=turn.timeout_s) from None
             yield hold
+
+
+@dataclass(frozen=True)
+class _StoredLines(Lines):
+    """The lines of a graph's branches, as its manifests keep them."""
+
+    _store: GraphStore
+
+    def names(self) -> list[BranchName]:
+        return [branch.name for branch in self._store.branches.list()]
+
+    def open(self, branch: BranchName) -> "_StoredLine":
+        resolved = self._store.branches.resolve(branch)
+        return _StoredLine(self._store, resolved, self._store.state(resolved))
+
+    def commit(self, row: CommitRow) -> Commit:
+        return self._store._commit(row)
+
+    def likely_branch(self, commit: CommitId) -> BranchName | None:
+        known = self._store._commits.get(commit)
+        return known.branch if known is not None else None
+
+
+@dataclass(frozen=True)
+class _StoredLine(Line):
+    _store: GraphStore
+    _branch: Branch
+    _state: ManifestState
+
+    @property
+    def recent(self) -> tuple[CommitRow, ...]:
+        return self._state.recent
+
+    def older(self) -> tuple[CommitRow, ...]:
+        with self._store._gone_is_missing(self._branch):
+            return self._store.manifest.commits(self._state)[: -len(self._state.recent)]

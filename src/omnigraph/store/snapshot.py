@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from omnigraph.base.ids import BranchName, TableKey
 from omnigraph.lang.schema.catalog import Catalog, EntityType
-from omnigraph.store.commits import Commit, History
+from omnigraph.store.commits import Commit
 from omnigraph.store.datasets import Dataset, DatasetRef, Datasets
 from omnigraph.store.manifest import TableEntry
 
@@ -56,16 +56,14 @@ class Snapshot:
         return self._datasets.root.options
 
 
-def tables_at(
-    history: History, commit: Commit, keys: Iterable[TableKey]
-) -> Mapping[TableKey, TableEntry]:
+def tables_at(line: Iterable[Commit], keys: Iterable[TableKey]) -> Mapping[TableKey, TableEntry]:
     """Rebuild what a past commit pinned: the nearest commit on its line that names each table."""
     found: dict[TableKey, TableEntry] = {}
     missing = set(keys)
-    for ancestor in history.first_parents(commit.id):
-        if not missing:
-            break
-        named = {key: entry for key, entry in ancestor.entries.items() if key in missing}
+    for commit in line:
+        named = {key: entry for key, entry in commit.entries.items() if key in missing}
         found |= named
         missing -= named.keys()
+        if not missing:
+            break
     return found

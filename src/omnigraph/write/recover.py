@@ -30,6 +30,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from itertools import takewhile
 
 from omnigraph.base.errors import BranchBusy, BranchMissing, FenceLost, HeadMoved, RecoveryRequired
 from omnigraph.base.ids import BranchName, CommitId, TableKey
@@ -124,8 +125,11 @@ def recover_if_idle(store: GraphStore, name: BranchName) -> None:
         return
 
 
-def is_published(store: GraphStore, held: FencedBranch, commit: CommitId) -> bool:
-    return any(row.id == commit for row in store.manifest.commits(store.state(held.branch)))
+def is_published(store: GraphStore, held: FencedBranch, commit: Commit) -> bool:
+    """Whether the commit is on the line of its branch."""
+    line = store.history().line(held.branch.name)
+    since = takewhile(lambda published: published.seq >= commit.seq, line)
+    return any(published.id == commit.id for published in since)
 
 
 Outcomes = Mapping[TableKey, Outcome]
@@ -179,7 +183,7 @@ class _Finder:
 def _settle(finder: _Finder, sidecar: Sidecar) -> tuple[RecoveryAction, Outcomes]:
     store, held = finder.store, finder.held
     state = store.state(held.branch)
-    if is_published(store, held, sidecar.commit.id):
+    if is_published(store, held, sidecar.commit):
         return RecoveryAction.ROLLED_FORWARD, {}
     if _is_stale(sidecar, state):
         return RecoveryAction.ROLLED_BACK, {}

@@ -150,7 +150,7 @@ def _require_head(store: GraphStore, snapshot: Snapshot, expected: CommitId | No
     """The branch must hold what it held at `expected`: commits that kept all rows may follow."""
     if expected is None:
         return
-    for commit in store.line(snapshot.branch):
+    for commit in store.history().line(snapshot.branch):
         if commit.id == expected:
             return
         if not commit.kind.keeps_rows:
@@ -169,7 +169,8 @@ def _moved(store: GraphStore, work: Work, seen: Snapshot, now: Snapshot) -> tupl
     depends = now.tables.keys() if work.reads is None else work.reads | work.changed
     moved = {key for key in depends if seen.tables[key].ref != now.tables[key].ref}
     if moved:
-        since = takewhile(lambda commit: commit.id != seen.commit.id, store.line(now.branch))
+        line = store.history().line(now.branch)
+        since = takewhile(lambda commit: commit.id != seen.commit.id, line)
         written = {c.key for commit in since if not commit.kind.keeps_rows for c in commit.changes}
         moved &= written
     return tuple(sorted(moved))
@@ -189,7 +190,7 @@ def _settle(
             reason = f"{lost}, and has not settled it yet"
             raise StorageFailed(doing="finish", path=armed.sidecar.name, reason=reason) from lost
         failure = lost
-    if is_published(store, held, commit.id):
+    if is_published(store, held, commit):
         return store.state(held.branch)
     if isinstance(failure, LandingRefused):
         moved = (t.key for t in armed.sidecar.tables if t.pinned.path == failure.path)

@@ -61,7 +61,7 @@ def loaded_before(store: GraphStore, request: Request) -> Commit | None:
     """The commit that brought an earlier load with this load id, by itself or by a merge."""
     if request.load_id is None:
         return None
-    line = store.line(request.branch)
+    line = store.history().line(request.branch)
     try:
         return next((commit for commit in line if request.load_id in commit.load_ids), None)
     except BranchMissing:

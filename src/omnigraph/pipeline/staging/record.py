@@ -271,6 +271,6 @@ def _is_unpublished(store: GraphStore, record: LoadRecord) -> bool:
     try:
         if has_sidecars(store, store.branches.resolve(name)):
             return False  # the unfinished write may be this load's, and recovery publishes it
-        return all(commit.load_id != record.load_id for commit in store.line(name))
+        return all(commit.load_id != record.load_id for commit in store.history().line(name))
     except BranchMissing:
         return False

@@ -1,0 +1,212 @@
+"""The commit DAG: any commit by its id, the line of a branch, and who descends from whom.
+
+A branch's manifest keeps its whole line: its own commits and all that it was made from. A commit
+that was merged stands on another branch's line; where that branch was deleted it is not known here
+any more. A log reads no more than a question needs: first what the manifests hold at hand, then the
+older commits, branch by branch; none for a branch whose older commits were read with another's.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+from omnigraph.base.errors import BranchMissing, CommitMissing, GraphMoved
+from omnigraph.base.ids import MAIN, BranchName, CommitId
+from omnigraph.store.commits import Commit
+from omnigraph.store.manifest import CommitRow
+
+__all__ = ["CommitLog", "Line", "Lines"]
+
+
+class Line(Protocol):
+    """The commits of one branch as they were when it was opened, oldest first."""
+
+    @property
+    def recent(self) -> Sequence[CommitRow]:
+        """The newest commits, which cost nothing to look at; there is at least the head."""
+        ...
+
+    def older(self) -> Sequence[CommitRow]:
+        """Those before the recent ones. They have to be read."""
+        ...
+
+
+class Lines(Protocol):
+    """Where a log finds the commits of branches."""
+
+    def names(self) -> Iterable[BranchName]:
+        """All branches, main first."""
+        ...
+
+    def open(self, branch: BranchName) -> Line:
+        """The branch's line now; raises `BranchMissing`."""
+        ...
+
+    def commit(self, row: CommitRow) -> Commit: ...
+
+    def likely_branch(self, commit: CommitId) -> BranchName | None:
+        """The branch that the commit was made on, if the commit was seen before."""
+        ...
+
+
+class CommitLog:
+    """The commits of all branches as they are when they are first asked for.
+
+    A log opens each branch once. It does not see what is published to the branch later: ask the
+    store for another log then.
+    """
+
+    def __init__(self, lines: Lines) -> None:
+        self._source = lines
+        self._opened: dict[BranchName, Line] = {}
+        self._whole: set[BranchName] = set()
+        self._rows: dict[CommitId, CommitRow] = {}
+        self._read_from: dict[CommitId, BranchName] = {}
+
+    # Commits -------------------------------------------------------------------------------------
+
+    def get(self, commit: CommitId) -> Commit:
+        """Any commit that a branch here descends from; raises `CommitMissing`."""
+        return self._source.commit(self._row(commit))
+
+    def line(self, branch: BranchName = MAIN) -> Iterator[Commit]:
+        """The commits of a branch, newest first; raises `BranchMissing`."""
+        yield from self.line_of(self._open(branch).recent[-1].id)
+
+    def line_of(self, commit: CommitId) -> Iterator[Commit]:
+        """The commit and the line it stands on, newest first."""
+        row: CommitRow | None = self._row(commit)
+        while row is not None:
+            yield self._source.commit(row)
+            row = self._parent(row)
+
+    # Descent -------------------------------------------------------------------------------------
+
+    def ancestors(self, commit: CommitId) -> frozenset[CommitId]:
+        """The commit, its parents, their parents, … as far as they are known here."""
+        seen: set[CommitId] = set()
+        frontier = [commit]
+        while frontier:
+            current = frontier.pop()
+            if current not in seen and (row := self._find(current)) is not None:
+                seen.add(current)
+                frontier += row.parents
+        return frozenset(seen)
+
+    def merge_base(self, one: CommitId, other: CommitId) -> Commit:
+        """The commit from which two others are compared: the latest that both descend from.
+
+        If merges went both ways, several commits qualify, none of them an ancestor of another one.
+        Each is a right base. The one with the most commits before it on its line is taken, and of
+        those the one with the greatest id, so the order of the arguments does not matter and every
+        process takes the same.
+        """
+        if (parted := self._where_lines_part(one, other)) is not None:
+            return self._source.commit(parted)
+        common = self.ancestors(one) & self.ancestors(other)
+        # With a commit its ancestors are common too, so a lower one is the parent of another.
+        lower = {parent for commit in common for parent in self._rows[commit].parents}
+        best = max((self._rows[commit] for commit in common - lower), key=lambda r: (r.seq, r.id))
+        return self._source.commit(best)
+
+    def _where_lines_part(self, one: CommitId, other: CommitId) -> CommitRow | None:
+        """The last commit that two lines share; None if there is a merge above it.
+
+        Without a merge it is the only base, and nothing older has to be read.
+        """
+        left, right = self._row(one), self._row(other)
+        while left.id != right.id:
+            if left.seq < right.seq:
+                left, right = right, left
+            if len(left.parents) != 1:
+                return None
+            left = self._row(left.parents[0], near=left)
+        return left
+
+    # Rows ----------------------------------------------------------------------------------------
+
+    def origin_of_rows(self, commit: CommitId) -> CommitId:
+        """The commit that first showed the rows of this one; it may be of a branch that is gone.
+
+        Commits with one origin show the same rows, on whatever branches they stand.
+        """
+        while (row := self._find(commit)) is not None:
+            if (same := self._source.commit(row).same_rows_as) is None:
+                return commit
+            commit = same
+        return commit
+
+    def ancestor_like(self, commit: CommitId, *, of: CommitId) -> Commit | None:
+        """The latest ancestor of `of`, itself included, that shows the rows of `commit`.
+
+        One on the line of `of` is preferred: the versions of its tables lead to those of `of`.
+        None: those rows never were on that side.
+        """
+        origin = self.origin_of_rows(commit)
+        for ancestor in self.line_of(of):
+            if self.origin_of_rows(ancestor.id) == origin:
+                return ancestor
+        alike = (self.get(a) for a in self.ancestors(of) if self.origin_of_rows(a) == origin)
+        return max(alike, key=lambda c: (c.seq, c.id), default=None)
+
+    # Reading -------------------------------------------------------------------------------------
+
+    def _row(self, commit: CommitId, *, near: CommitRow | None = None) -> CommitRow:
+        if (row := self._find(commit, near=near)) is None:
+            raise CommitMissing(commit)
+        return row
+
+    def _parent(self, row: CommitRow) -> CommitRow | None:
+        """The commit before it on its line; None: it is the first of the graph."""
+        return self._row(row.parents[0], near=row) if row.parents else None
+
+    def _find(self, commit: CommitId, *, near: CommitRow | None = None) -> CommitRow | None:
+        """The commit's row; None if no branch has it. `near` may stand on the same line."""
+        if commit in self._rows:
+            return self._rows[commit]
+        likely = self._source.likely_branch(commit) if near is None else self._read_from[near.id]
+        if likely is not None:
+            with suppress(BranchMissing, GraphMoved):
+                self._open(likely)
+                if commit not in self._rows:
+                    self._read_older(likely)
+        return self._rows[commit] if commit in self._rows else self._search(commit)
+
+    def _search(self, commit: CommitId) -> CommitRow | None:
+        elsewhere: GraphMoved | None = None
+        for read in (self._open, self._read_older):
+            for name in self._source.names():
+                try:
+                    read(name)
+                except BranchMissing:
+                    continue  # deleted since the names were listed
+                except GraphMoved as moved:
+                    elsewhere = moved  # main can be read all the same
+                if commit in self._rows:
+                    return self._rows[commit]
+        if elsewhere is not None:
+            raise elsewhere
+        return None
+
+    def _open(self, branch: BranchName) -> Line:
+        if branch not in self._opened:
+            line = self._opened[branch] = self._source.open(branch)
+            self._add(line.recent, branch)
+        return self._opened[branch]
+
+    def _read_older(self, branch: BranchName) -> None:
+        """Read the rest of a line, unless another branch's line was read that goes on the same."""
+        line = self._open(branch)
+        before = line.recent[0].parents[:1]
+        if branch not in self._whole and not self._is_known_below(before):
+            self._add(line.older(), branch)
+        self._whole.add(branch)
+
+    def _is_known_below(self, commits: Sequence[CommitId]) -> bool:
+        """Whether these commits, and all before them on their lines, were read."""
+        return all(c in self._rows and self._read_from[c] in self._whole for c in commits)
+
+    def _add(self, rows: Sequence[CommitRow], branch: BranchName) -> None:
+        for row in rows:
+            self._rows.setdefault(row.id, row)
+            self._read_from.setdefault(row.id, branch)
