@@ -2,6 +2,7 @@
 
 import math
 import tempfile
+from collections.abc import Mapping
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from omnigraph.read.changes.diff import changes_between, differing
-from omnigraph.store.changes import ChangeSet
+from omnigraph.read.changes.diff import changes_between, differing, matched
+from omnigraph.store.arrow import table_schema
+from omnigraph.store.changes import DELETE, INSERT, UPDATE, ChangeSet
 from tests.laws.lines import (
     ACTS,
     CATALOG,
@@ -82,15 +84,28 @@ def test_what_lies_between_two_commits_leads_from_one_to_the_other(acts: list[Ac
 
 
 def leads(one: Moment, other: Moment) -> None:
-    """The edit between two commits makes the second of the first, and names no row in vain."""
+    """The changes between two commits make the second of the first, and name no row in vain."""
     before, after = contents(one.rows), contents(other.rows)
-    edit = changes_between(one.snapshot, other.snapshot)
-    assert edited(before, edit) == after
+    changes = changes_between(one.snapshot, other.snapshot)
+    assert edited(before, changes.edit) == after
     for entity in CATALOG.entities:
         was, now = before[entity.name], after[entity.name]
-        changed = {id_ for id_ in {*was, *now} if was.get(id_) != now.get(id_)}
-        found = edit.tables.get(entity.table_key)
-        assert set(found.ids.to_pylist() if found is not None else []) == changed
+        changed = sorted(id_ for id_ in {*was, *now} if was.get(id_) != now.get(id_))
+        found = changes.tables.get(entity.table_key)
+        if found is None:
+            assert not changed
+            continue
+        assert found.id.to_pylist() == changed
+        assert found.before.to_pylist() == [was.get(id_) for id_ in changed]
+        assert found.after.to_pylist() == [now.get(id_) for id_ in changed]
+        assert found.op.to_pylist() == [operation(id_, was, now) for id_ in changed]
+        assert found.edit.upserts.schema.equals(table_schema(entity), check_metadata=True)
+
+
+def operation(id_: str, was: Mapping[str, object], now: Mapping[str, object]) -> str:
+    if id_ not in was:
+        return INSERT
+    return UPDATE if id_ in now else DELETE
 
 
 def edited(rows: Contents, edit: ChangeSet) -> Contents:
@@ -101,3 +116,22 @@ def edited(rows: Contents, edit: ChangeSet) -> Contents:
             for id_ in changes.deletes.to_pylist():
                 del made[entity.name][id_]
     return made
+
+
+@given(ROWS, ROWS)
+def test_changes_keep_values_of_every_type(
+    old: dict[str, dict[str, Any]], new: dict[str, dict[str, Any]]
+) -> None:
+    """The way back is the same changes with both sides exchanged."""
+    there, back = matched(table(old), table(new)), matched(table(new), table(old))
+    assert rows_in(there.before) == {i: {"id": i, **old[i]} for i in old if old[i] != new.get(i)}
+    assert rows_in(there.after) == {i: {"id": i, **new[i]} for i in new if new[i] != old.get(i)}
+    assert there.id.equals(back.id)
+    assert there.before.equals(back.after) and there.after.equals(back.before)
+    inverse = {INSERT: DELETE, DELETE: INSERT, UPDATE: UPDATE}
+    assert [inverse[op] for op in there.op.to_pylist()] == back.op.to_pylist()
+    assert there.edit.upserts.schema.equals(SCHEMA)
+
+
+def rows_in(column: pa.Array) -> dict[str, Any]:
+    return {row["id"]: row for row in column.to_pylist() if row is not None}

@@ -40,7 +40,7 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
 
     written = write(
         store,
-        Replay(changes_between(store.snapshot_at(base.id), theirs)),
+        Replay(changes_between(store.snapshot_at(base.id), theirs).edit),
         to=Target(target, seen=ours),
         note=CommitNote(
             CommitKind.MERGE,

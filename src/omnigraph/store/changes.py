@@ -1,7 +1,11 @@
-"""An edit in graph words: which rows a write puts and which it takes away, table by table.
+"""Rows that differ, table by table, as two values: an edit to make, and changes between moments.
 
-An upsert replaces the whole row. Ids are unique within a table's changes, and no id is both put and
-deleted: whoever makes a change set has already settled what the last word on a row is.
+An edit (`ChangeSet`) says which rows a write puts and which it takes away. `Changes` say of every
+row that differs between two snapshots what it was and what it is; they know the edit that leads
+from the first snapshot to the second.
+
+An upsert replaces the whole row. Ids are unique within a table, and no id is both put and deleted:
+an edit holds only the last word on each row.
 """
 
 from collections.abc import Mapping
@@ -12,7 +16,9 @@ import pyarrow.compute as pc
 
 from omnigraph.base.ids import TableKey
 
-__all__ = ["ChangeSet", "TableChanges"]
+__all__ = ["DELETE", "INSERT", "UPDATE", "ChangeSet", "Changes", "RowChanges", "TableChanges"]
+
+INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
 
 @dataclass(frozen=True)
@@ -41,3 +47,45 @@ class ChangeSet:
     tables: Mapping[TableKey, TableChanges]
     reads: frozenset[TableKey] | None = None
     """What the edit depends on beside the tables it changes; None: on every table."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowChanges:
+    """How the rows of one table differ between two moments: four columns, by id in order."""
+
+    id: pa.Array
+    op: pa.Array
+    """`INSERT`, `UPDATE` or `DELETE`."""
+    before: pa.Array
+    """The whole row as it was, a struct; null for an insert."""
+    after: pa.Array
+    """The whole row as it is, a struct; null for a delete."""
+
+    def __post_init__(self) -> None:
+        assert pc.count_distinct(self.id, mode="all").as_py() == len(self.id), "an id comes twice"
+        assert pc.is_null(self.before).equals(pc.equal(self.op, INSERT)), "only an insert is new"
+        assert pc.is_null(self.after).equals(pc.equal(self.op, DELETE)), "only a delete is gone"
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    @property
+    def edit(self) -> TableChanges:
+        """The rows to put and the ids to delete that turn the first moment into the second."""
+        return TableChanges(
+            upserts=pa.Table.from_struct_array(self.after.drop_null()),
+            deletes=self.id.filter(pc.equal(self.op, DELETE)),
+        )
+
+
+@dataclass(frozen=True)
+class Changes:
+    """How the rows of all tables differ between two moments."""
+
+    tables: Mapping[TableKey, RowChanges]
+    """Only tables with rows that differ."""
+
+    @property
+    def edit(self) -> ChangeSet:
+        """The edit that turns the first moment into the second. It depends on every table."""
+        return ChangeSet({key: changes.edit for key, changes in self.tables.items()})

@@ -1,4 +1,4 @@
-"""What lies between two snapshots: the edit that leads from one to the other, in graph words.
+"""What lies between two snapshots: every row that differs, as it was and as it is.
 
 They may be commits of any two branches. A row that lies at one place of one file in both is the
 same in both, so only the others are looked at, and they are matched by id. Numbers of versions
@@ -13,38 +13,51 @@ import pyarrow.compute as pc
 from omnigraph.base.ids import TableKey
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.changes import DELETE, INSERT, UPDATE, Changes, RowChanges
 from omnigraph.store.datasets import ROW_ID, WRITTEN_AT, Dataset, row_set
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["changes_between", "differing"]
+__all__ = ["changes_between", "differing", "matched"]
 
 
-def changes_between(base: Snapshot, head: Snapshot) -> ChangeSet:
-    """The edit that turns `base` into `head`, which has the same schema."""
+def changes_between(base: Snapshot, head: Snapshot) -> Changes:
+    """The rows that differ from `base` to `head`, which has the same schema."""
     assert base.schema_hash == head.schema_hash, "snapshots of two schemas have no row-wise diff"
-    tables: dict[TableKey, TableChanges] = {}
+    tables: dict[TableKey, RowChanges] = {}
     for entity in head.catalog.entities:
         if base.dataset(entity).ref != head.dataset(entity).ref:
-            changes = _table_changes(base, head, entity)
-            if not changes.is_empty:
+            changes = _row_changes(base, head, entity)
+            if len(changes):
                 tables[entity.table_key] = changes
-    return ChangeSet(tables)
+    return Changes(tables)
 
 
-def _table_changes(base: Snapshot, head: Snapshot, entity: EntityType) -> TableChanges:
+def _row_changes(base: Snapshot, head: Snapshot, entity: EntityType) -> RowChanges:
     before, after = base.dataset(entity), head.dataset(entity)
     gone, came = before.rows_beside(after), after.rows_beside(before)
-    deletes = gone.filter(pc.invert(_is_among(gone, came)))[ID]
+    is_deleted = pc.invert(_is_among(gone, came))
     if head.continues(entity, before.ref):
         # A compaction moves rows to other files and leaves the version that wrote them.
         came = came.filter(pc.greater(came[WRITTEN_AT], before.ref.version))
     columns = table_schema(entity).names
-    written = _whole(after, came, columns)
-    old = _whole(before, gone.filter(_is_among(gone, came)), columns)
-    return TableChanges(
-        upserts=written.filter(differing(written, old)), deletes=deletes.combine_chunks()
-    )
+    old = _whole(before, gone.filter(pc.or_(is_deleted, _is_among(gone, came))), columns)
+    return matched(old, _whole(after, came, columns))
+
+
+def matched(old: pa.Table, new: pa.Table) -> RowChanges:
+    """The changes from old rows to new ones, matched by id; equal rows are left out."""
+    deleted = old.filter(pc.invert(_is_among(old, new)))
+    put = new.filter(differing(new, old))
+    ids = pa.concat_arrays([deleted[ID].combine_chunks(), put[ID].combine_chunks()])
+    ids = ids.take(pc.sort_indices(ids))
+    was = pc.index_in(ids, value_set=old[ID].combine_chunks())
+    now = pc.index_in(ids, value_set=put[ID].combine_chunks())
+    op = pc.if_else(pc.is_null(was), INSERT, pc.if_else(pc.is_null(now), DELETE, UPDATE))
+    return RowChanges(ids, op, before=_structs(old).take(was), after=_structs(put).take(now))
+
+
+def _structs(rows: pa.Table) -> pa.Array:
+    return rows.to_struct_array().combine_chunks()
 
 
 def _is_among(rows: pa.Table, others: pa.Table) -> pa.ChunkedArray:
