@@ -130,7 +130,7 @@ def test_no_old_head_is_served_whatever_clocks_do_while_versions_come_and_go(
     place: str, monkeypatch: pytest.MonkeyPatch, wall_s: float, monotonic_s: float
 ) -> None:
     clocks = Clocks()
-    monkeypatch.setattr("omnigraph.store.manifest.time", clocks)
+    monkeypatch.setattr("omnigraph.store.freshness.time", clocks)
     manifest, reader = make_manifest(place), Manifest(datasets_at(place))
     state = seen = reader.newest(None)
     for number in range(3):

@@ -117,7 +117,7 @@ def test_a_handle_whose_graph_was_replaced_says_so_and_never_mixes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if "://" in place:  # a bucket is looked at whole only now and then
-        monkeypatch.setattr("omnigraph.store.manifest.TRUSTED_NS", 0)
+        monkeypatch.setattr("omnigraph.store.freshness.TRUSTED_NS", 0)
     store = fill(make_store(place), OLD[:1])
     backup = everything(place)
     fill(store, OLD[1:])
