@@ -18,7 +18,6 @@ from omnigraph.store.datasets.addresses import (
     offsets_of,
 )
 from omnigraph.store.datasets.collection import (
-    MAX_INDEX_SEGMENTS,
     Datasets,
     EditCounts,
     FolderState,
@@ -31,6 +30,7 @@ from omnigraph.store.datasets.files import (
     write_fragments,
     write_scratch,
 )
+from omnigraph.store.datasets.fragment_edits import MAX_INDEX_SEGMENTS
 from omnigraph.store.datasets.lance_values import LandingRefused, VersionOrigin, with_row_ids
 from omnigraph.store.datasets.reading import (
     MAX_PREDICATE_VALUES,

@@ -3,7 +3,6 @@
 Staging writes files that nobody sees. Landing moves one dataset by one version, or refuses.
 """
 
-import json
 import logging
 import os
 import uuid
@@ -11,30 +10,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import PurePosixPath
-from urllib.parse import unquote
 
 import lance
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance.commit import CommitConflictError
-from lance.dataset import Index, LanceDataset, Transaction
+from lance.dataset import LanceDataset, Transaction
 from lance.optimize import Compaction, CompactionOptions
 from numpy.typing import NDArray
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.base.recent import Recent
-from omnigraph.store.datasets.addresses import ROW_ADDRESS, fragments_of, offsets_of
+from omnigraph.store.datasets.addresses import ROW_ADDRESS
 from omnigraph.store.datasets.bases import Bases
 from omnigraph.store.datasets.files import (
     data_files,
     files_of,
     home_of,
     reference_of,
-    references_of,
     version_file,
     write_files,
 )
+from omnigraph.store.datasets.fragment_edits import delete_rows, stage_segment
 from omnigraph.store.datasets.lance_values import (
     STORAGE_VERSION,
     LandingRefused,
@@ -45,14 +43,13 @@ from omnigraph.store.datasets.lance_values import (
     new_session,
     open_handle,
     origin_of,
-    segment_of,
     segment_text,
     storage_failed,
-    text_without_row_ids,
     with_row_ids,
 )
 from omnigraph.store.datasets.occupant import Occupant
 from omnigraph.store.datasets.reading import ROW_ID, Dataset
+from omnigraph.store.datasets.references import References
 from omnigraph.store.datasets.version_file import is_torn
 from omnigraph.store.durability import Durability
 from omnigraph.store.layout import ADDRESS
@@ -66,13 +63,10 @@ from omnigraph.store.transactions import (
     Update,
 )
 
-__all__ = ["MAX_INDEX_SEGMENTS", "Datasets", "EditCounts", "FolderState"]
+__all__ = ["Datasets", "EditCounts", "FolderState"]
 
 # What Lance makes of a version file full of zeros, without an error. Versions count from 1.
 NO_VERSION = 0
-
-# Every look-up asks every segment of an index; past this many they are written anew as one.
-MAX_INDEX_SEGMENTS = 4
 
 # Lines that are written in turn; one that was let go is opened again.
 MAX_LANDED_HANDLES = 128
@@ -106,8 +100,7 @@ class Datasets:
         self._objects = root.objects(durability)
         self._bases = Bases(self._objects, str(root))
         self._occupant = Occupant(self._objects, str(root))
-        self._whole: dict[str, frozenset[str]] = {}
-        """The references of each dataset that are known to be whole: none is written again."""
+        self._references = References(self._objects, may_be_torn=root.is_on_disk)
         self._session = new_session()
         self._landed: Recent[tuple[str, str | None], LanceDataset] = Recent(MAX_LANDED_HANDLES)
         """The version of each line that we landed last, open."""
@@ -205,37 +198,7 @@ class Datasets:
 
     def fork_names(self, path: str) -> Iterator[str]:
         """The names of a dataset's forks, from one listing, however many there are."""
-        return (unquote(PurePosixPath(name).stem) for name in self._references(path)[0])
-
-    def _references(self, path: str) -> tuple[list[str], list[str]]:
-        """The references of a dataset's forks, and those that a power cut tore.
-
-        A fork whose reference is torn was never acknowledged.
-        """
-        # Lance writes `<name>.json.tmp.<hex>` first: a process that is killed leaves it there.
-        found = self._objects.list(references_of(path))
-        names = [name for name in found if PurePosixPath(name).suffix == ".json"]
-        if not self.root.is_on_disk:
-            return names, []  # a bucket tears nothing
-        known = self._whole.get(path, frozenset())
-        whole = frozenset(name for name in names if name in known or self._is_json(name))
-        self._whole[path] = whole
-        return [n for n in names if n in whole], [n for n in names if n not in whole]
-
-    def _is_json(self, name: str) -> bool:
-        try:
-            json.loads(self._objects.get(name) or b"")
-        except ValueError:
-            return False
-        return True
-
-    def _drop_torn_references(self, path: str) -> None:
-        """Remove what Lance could not get past, and with it no file of any fork."""
-        for reference in self._references(path)[1]:
-            log.warning(
-                "deleted %s: a power cut left it incomplete, and no fork uses it", reference
-            )
-            self._objects.delete(reference)
+        return self._references.fork_names(path)
 
     def continues(self, later: DatasetRef, earlier: DatasetRef) -> bool:
         """Whether `later` was made from `earlier`, version by version and fork by fork.
@@ -247,37 +210,29 @@ class Datasets:
             return False
         branch, version = later.branch, later.version
         while branch != earlier.branch:
-            start = self._start_of(later.path, branch)
+            start = self._references.start_of(later.path, branch)
             if start is None:
                 return False
             branch, version = start.branch, min(version, start.version)
         return earlier.version <= version
 
-    def _start_of(self, path: str, fork: str | None) -> DatasetRef | None:
-        """The version that a fork started from; None: it is the main line, or gone."""
-        data = None if fork is None else self._objects.get(reference_of(path, fork))
-        if data is None:
-            return None
-        reference = json.loads(data)
-        return DatasetRef(path, reference["parentBranch"], reference["parentVersion"])
-
     def forks(self, path: str) -> Mapping[str, str | None]:
         """Every fork of a dataset, and the fork that it started from; None is the main line."""
-        self._drop_torn_references(path)
+        self._references.drop_torn(path)
         handle = self.open_newest(path, None)._handle
         with failures("list branches of", path):
             return {name: fork["parent_branch"] for name, fork in handle.branches.list().items()}
 
     def delete_fork(self, path: str, name: str) -> None:
         """Remove a fork. It is gone at once; a crash may leave files of it that nothing names."""
-        self._drop_torn_references(path)
+        self._references.drop_torn(path)
         handle = self.open_newest(path, None)._handle
         with failures("delete", f"{name} of {path}"):
             handle.branches.delete(name)
         self._landed.forget((path, name))
 
     def has_fork(self, path: str, name: str) -> bool:
-        return self._objects.exists(reference_of(path, name))
+        return self._references.has(path, name)
 
     def has_forks_elsewhere(self) -> bool:
         """Whether a fork would read files of another place: the graph was moved or copied."""
@@ -324,7 +279,7 @@ class Datasets:
         # rest to Lance, so one file serves both.
         replacing, fresh = upserts.take(updated["by"]), upserts.filter(pa.array(is_new))
         written = self._write_rows(dataset, dataset.as_stored(pa.concat_tables([replacing, fresh])))
-        removed, kept = self._delete_rows(dataset, there[ROW_ADDRESS].to_numpy())
+        removed, kept = delete_rows(dataset, there[ROW_ADDRESS].to_numpy())
         counts = EditCounts(
             inserted=fresh.num_rows,
             updated=updated.num_rows,
@@ -339,7 +294,7 @@ class Datasets:
         self, ref: DatasetRef, fragments: tuple[str, ...], addresses: NDArray[np.uint64]
     ) -> Update:
         """Put rows that lie in files already in the place of those at the addresses."""
-        removed, kept = self._delete_rows(self.open(ref), addresses)
+        removed, kept = delete_rows(self.open(ref), addresses)
         self._sync_files_of(ref, Update(updated=kept))  # who wrote the others has synced them
         return Update(removed=removed, updated=kept, new=fragments)
 
@@ -377,7 +332,7 @@ class Datasets:
         new, removed = [], []
         for column in columns:
             name = f"{column}_btree"
-            if (segment := self._stage_segment(dataset, name, column)) is not None:
+            if (segment := stage_segment(dataset, name, column)) is not None:
                 fresh, outdated = segment
                 new.append(segment_text(fresh))
                 removed += [segment_text(old) for old in outdated]
@@ -386,25 +341,6 @@ class Datasets:
         index = CreateIndex(tuple(new), tuple(removed))
         self._sync_files_of(ref, index)
         return index
-
-    def _stage_segment(
-        self, dataset: Dataset, name: str, column: str
-    ) -> tuple[Index, list[Index]] | None:
-        """A segment for the fragments that the index does not cover yet, and what it replaces."""
-        known = dataset._indexes().get(name)
-        segments = [segment_of(known, s) for s in known.segments] if known is not None else []
-        covered = {fragment for segment in segments for fragment in segment.fragment_ids}
-        missing = [i for i in dataset.fragment_ids if i not in covered]
-        if not missing:
-            return None
-        replaced = [segment for segment in segments if not segment.fragment_ids]
-        if len(segments) - len(replaced) >= MAX_INDEX_SEGMENTS:
-            missing, replaced = list(dataset.fragment_ids), segments
-        with failures("index", f"{dataset.ref.path} by {column}"):
-            fresh = dataset._handle.create_index_uncommitted(
-                column, "BTREE", name=name, replace=bool(segments), fragment_ids=missing
-            )
-        return fresh, replaced
 
     def has_files_of(self, staged: StagedTransaction) -> bool:
         """Whether every file that a transaction would make visible is still there."""
@@ -421,23 +357,6 @@ class Datasets:
         ref, batches = dataset.ref, iter(rows.to_batches())
         location, opened = self.location(ref.path, ref.branch), dataset._handle
         return tuple(write_files(location, batches, rows.schema, opened=opened))
-
-    def _delete_rows(
-        self, dataset: Dataset, addresses: NDArray[np.uint64]
-    ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-        """The fragments that lose all their rows, and what is left of those that lose some."""
-        removed, kept = [], []
-        addresses = np.sort(addresses)
-        fragment_ids, starts = np.unique(fragments_of(addresses), return_index=True)
-        each = np.split(offsets_of(addresses), starts[1:])
-        for fragment_id, offsets in zip(fragment_ids.tolist(), each, strict=False):
-            with failures("delete rows of", dataset.ref.path):
-                left = dataset._fragment(fragment_id).delete_rows(offsets.tolist())
-            if left is None:
-                removed.append(fragment_id)
-            else:
-                kept.append(text_without_row_ids(left))
-        return tuple(removed), tuple(kept)
 
     # Landing -------------------------------------------------------------------------------------
 
@@ -521,7 +440,7 @@ class Datasets:
             )
             self._objects.delete(ADDRESS)
             return
-        self._drop_torn_references(path)
+        self._references.drop_torn(path)
         newest = self.open_newest(path, branch)
         with failures("clean up", path):
             newest._handle.cleanup_old_versions(timedelta(seconds=older_than_s))
