@@ -261,7 +261,7 @@ def _compare_texts(
                 if operator is CompareOp.CONTAINS and operand is left
                 else "a text"
             )
-            findings.add("T7", f"{op.text} needs {needs}, and {operand} is none", operand.span)
+            findings.add("T7", f"{op.text} needs {needs}, not {operand}", operand.span)
             return None
     return Compare(operator, left.expression, right.expression)
 

@@ -298,7 +298,7 @@ class Expressions:
         if operand is None:
             return None
         if operand.type is not Scalar.STRING or not isinstance(operand.expression, PropertyOf):
-            message = f"{function} looks into a String property, and {operand} is none"
+            message = f"{function} looks into a String property, not {operand}"
             self.findings.add(code, message, expression.span)
             return None
         return operand.expression

@@ -366,7 +366,7 @@ class _Mutations:
         if known is None:
             return None
         if known.type is Scalar.BLOB:
-            message = f"{word.text} is a Blob, and rows can't be chosen by one"
+            message = f"{word.text} is a Blob, and rows can't be chosen by a Blob"
             self.findings.add("T11", message, word.span)
             return None
         value = PropertyOf(ROW, known.name, known.type, known.is_nullable)

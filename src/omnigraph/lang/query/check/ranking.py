@@ -59,7 +59,7 @@ def _nearest(call: ast.Call, region: Region, expressions: Expressions) -> Neares
         return None
     field = operand.expression
     if not isinstance(field, PropertyOf) or not isinstance(field.type, VectorOf):
-        message = f"nearest looks into a Vector property, and {operand} is none"
+        message = f"nearest looks into a Vector property, not {operand}"
         findings.add("T15", message, target.span)
         return None
     wanted = _vector_query(query, field.type, region, expressions)
@@ -81,7 +81,7 @@ def _vector_query(
             try:
                 return Literal(convert(values, type_), type_)
             except Unfit as error:
-                expressions.findings.add("T15", f"the list is no {type_}: {error}", query.span)
+                expressions.findings.add("T15", f"the list is not a {type_}: {error}", query.span)
                 return None
         case _:
             message = f"nearest looks for a {type_} or a text, not {operand}"

@@ -308,7 +308,7 @@ class Builder(Transformer[Token, object]):
         assert isinstance(closing, ast.Word)
         for item in items:
             if isinstance(item, ast.Call):
-                refuse(f"a list holds literals, and {ast.text_of(item)} is none", item.span)
+                refuse(f"a list holds literals, not {ast.text_of(item)}", item.span)
         return ast.ListLiteral(
             tuple(i for i in items if isinstance(i, ast.Literal)),
             _through(opening.span, closing.span),

@@ -21,7 +21,7 @@ from omnigraph.lang.schema.catalog import (
 from omnigraph.lang.schema.check.annotations import argument_error
 from omnigraph.lang.schema.check.draft import DraftProperty
 from omnigraph.lang.schema.check.findings import Findings
-from omnigraph.lang.schema.check.patterns import pattern_error
+from omnigraph.lang.schema.check.regex import pattern_error
 from omnigraph.lang.schema.text.ast import Annotation, Bounds, Extent, Literal, Name
 from omnigraph.lang.schema.text.written import value_text
 

@@ -106,9 +106,8 @@ def check_embeds(
 
 def check_name_length(name: Name, findings: Findings) -> None:
     if len(name.text) > MAX_NAME_CHARACTERS:
-        message = (
-            f"a name has at most {MAX_NAME_CHARACTERS} characters, this one {len(name.text):,}"
-        )
+        length = f"{len(name.text):,}"
+        message = f"a name has at most {MAX_NAME_CHARACTERS} characters, and this name has {length}"
         findings.add("S008", name.at, message)
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from omnigraph.lang.schema.check.patterns import pattern_error
+from omnigraph.lang.schema.check.regex import pattern_error
 
 PIECES = (
     *(
