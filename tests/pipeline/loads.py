@@ -12,10 +12,11 @@ from omnigraph.base.ids import MAIN, CommitId
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.load.faults import accept_load
-from omnigraph.pipeline.load.load import LoadMode, stage_load
-from omnigraph.pipeline.load.resolve import SettledLoad, settle_load
+from omnigraph.pipeline.load.load import AcceptedLoad, LoadMode, stage_load
+from omnigraph.pipeline.load.resolve import ResolvedLoad, resolve_load
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.sources import plan_pieces
+from omnigraph.pipeline.staging.area import Ending, StagingArea
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import Dataset, read_fragment_columns
@@ -54,7 +55,16 @@ class World:
         self.runner = runner
         self.store: GraphStore = new_graph(place / "graph", schema)
 
-    def settle(self, *sources: str, mode: str = "append", **options: Any) -> SettledLoad:
+    def resolve(self, *sources: str, mode: str = "append", **options: Any) -> ResolvedLoad:
+        """Stage and resolve a load; `end` says what became of it."""
+        self.area = StagingArea(self.store)
+        try:
+            return self._resolve(*sources, mode=mode, **options)
+        except OmnigraphError:
+            self.area.close(Ending.NOTHING)
+            raise
+
+    def _resolve(self, *sources: str, mode: str, **options: Any) -> ResolvedLoad:
         snapshot = self.store.snapshot(MAIN)
         planned = plan_pieces(
             sources,
@@ -69,24 +79,30 @@ class World:
             mode=LoadMode.named(mode),
             root=str(self.store.root),
             limits=self.limits,
+            area=self.area,
             now_ms=NOW_MS,
             **options,
         )
-        accepted = accept_load(self.runner, load, snapshot, quarantine=options.get("quarantine"))
-        return settle_load(self.runner, accepted, snapshot)
+        quarantine = options.get("quarantine")
+        accepted = accept_load(self.runner, load, snapshot, self.area, quarantine=quarantine)
+        return resolve_load(self.runner, accepted, snapshot, self.area)
 
-    def settle_again(self, settled: SettledLoad) -> SettledLoad:
-        return settle_load(self.runner, settled.load, self.store.snapshot(MAIN), before=settled)
+    def resolve_again(self, before: ResolvedLoad) -> ResolvedLoad:
+        accepted, now = AcceptedLoad(before.load), self.store.snapshot(MAIN)
+        return resolve_load(self.runner, accepted, now, self.area, before=before)
 
-    def publish(self, settled: SettledLoad) -> CommitId | None:
-        writer, note = Prepared(lambda _: settled.work), CommitNote(CommitKind.LOAD)
+    def publish(self, resolved: ResolvedLoad) -> CommitId | None:
+        writer, note = Prepared(lambda _: resolved.work), CommitNote(CommitKind.LOAD)
         return id_of(write(self.store, writer, to=Target(MAIN), note=note))
 
-    def load(self, *lines: dict[str, Any] | str, mode: str = "append") -> SettledLoad:
-        settled = self.settle(write_lines(self.place / "load.jsonl", *lines), mode=mode)
-        commit = self.publish(settled)
-        settled.discard_leftovers(is_published=commit is not None)
-        return settled
+    def end(self, resolved: ResolvedLoad, *, is_published: bool) -> None:
+        ending = Ending.PUBLISHED if is_published else Ending.NOTHING
+        self.area.close(ending, published=resolved.fragments if is_published else ())
+
+    def load(self, *lines: dict[str, Any] | str, mode: str = "append") -> ResolvedLoad:
+        resolved = self.resolve(write_lines(self.place / "load.jsonl", *lines), mode=mode)
+        self.end(resolved, is_published=self.publish(resolved) is not None)
+        return resolved
 
     def refused(
         self, error: type[OmnigraphError], *lines: dict[str, Any] | str, mode: str = "append"
@@ -94,7 +110,7 @@ class World:
         """What a load of these lines breaks: kind, type and line of each example."""
         before = self.files()
         with pytest.raises(error) as caught:
-            self.settle(write_lines(self.place / "bad.jsonl", *lines), mode=mode)
+            self.resolve(write_lines(self.place / "bad.jsonl", *lines), mode=mode)
         assert self.files() == before, "a failed load leaves no files"
         assert type(caught.value) is error
         assert isinstance(caught.value, ConstraintViolated | KeyTaken)
@@ -125,9 +141,9 @@ class World:
         table = self.snapshot.dataset(entity).scan(table_schema(entity).names)
         return sorted(table.to_pylist(), key=lambda row: row["id"])
 
-    def staged_rows(self, settled: SettledLoad, name: str) -> pa.Table:
+    def staged_rows(self, resolved: ResolvedLoad, name: str) -> pa.Table:
         entity = self.entity(name)
-        files = settled.work.tables[entity.table_key]
+        files = resolved.work.tables[entity.table_key]
         assert isinstance(files, StagedFiles | Replacement)
         columns = table_schema(entity).names
         return read_fragment_columns(location_at(files.written_at), files.fragments, columns)

@@ -67,7 +67,7 @@ def judged(world: World, source: str, mode: str, *, few: int, ids: int) -> objec
         patch.setattr(check, "MAX_CLAIMS_AT_ONCE", few)
         patch.setattr(check, "MAX_WORKER_IDS", ids)
         try:
-            world.settle(source, mode=mode).load.discard_files()
+            world.end(world.resolve(source, mode=mode), is_published=False)
         except (ConstraintViolated, KeyTaken) as error:
             return error.to_json()
         return None

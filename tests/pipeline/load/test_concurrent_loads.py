@@ -21,7 +21,7 @@ from omnigraph.engine.engine import Engine
 from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.spark.session import Spark
-from omnigraph.pipeline.staging.ownership import folder_of
+from omnigraph.pipeline.staging.area import folder_of
 from tests.crash.dying import InterruptAt
 from tests.graph.people import SCHEMA, write_ndjson
 from tests.pipeline.conftest import ON_SPARK
@@ -255,7 +255,7 @@ def test_a_load_id_that_can_not_be_told_is_refused(
 
 
 # Each would lead out of its folder, or be called as something of another load is.
-ODD_IDS = [".", "..", "../x", "a/b", "a.0.json", "a.0.alive", "a", "a~b", "%2E", "é\u4e2d" * 90]
+ODD_IDS = [".", "..", "../x", "a/b", "a.json", "a/x.json", "a", "a~b", "%2E", "é\u4e2d" * 90]
 ODD_IDS += ["x" * 1_000, "x" * 999 + "y"]
 
 

@@ -163,11 +163,12 @@ def overtaken_once(work: "partial[R]", marker: str, task: NamedTask) -> R:
         os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         return work(task)
-    folder, seen = work.args[1], set[str]()
+    folder, seen = work.args[1].folder, set[str]()
 
     def is_overtaken(root: str) -> bool:
         """The copy's record is there, or was: once the load is over none is there any more."""
-        there = {record.stem for record in Path(root, folder).glob("*.json")}
+        receipts = Path(root, folder).glob("*.json")
+        there = {receipt.stem.rpartition("-")[2] for receipt in receipts}
         seen.update(there)
         return task.name in there or bool(seen and not there)
 

@@ -47,7 +47,7 @@ def test_staged_files_hold_exactly_the_rows_of_the_input(world: World) -> None:
     (world.place / "in").mkdir()
     write_lines(world.place / "in" / "a.jsonl", YORK, *itertools.chain(*people[:60]))
     write_lines(world.place / "in" / "b.ndjson", *itertools.chain(*people[60:]), "", *knows)
-    staged = world.settle(str(world.place / "in"))
+    staged = world.resolve(str(world.place / "in"))
     assert staged.load.read == 1 + 200 + 99
     assert staged.nodes == {"City": 1, "Person": 100}
     assert staged.edges == {"Knows": 99, "Owns": 100}
@@ -68,7 +68,7 @@ def test_staged_files_hold_exactly_the_rows_of_the_input(world: World) -> None:
 
 
 def test_nothing_is_visible_until_it_is_published(world: World) -> None:
-    staged = world.settle(write_lines(world.place / "a.jsonl", YORK, *owner("ada")))
+    staged = world.resolve(write_lines(world.place / "a.jsonl", YORK, *owner("ada")))
     assert world.rows("Person") == []
     world.publish(staged)
     assert [row["name"] for row in world.rows("Person")] == ["ada"]
@@ -172,22 +172,22 @@ def test_lines_that_are_no_rows_make_the_input_unreadable(world: World) -> None:
 
 def test_what_was_staged_can_be_judged_again_by_a_newer_snapshot(world: World) -> None:
     world.load(YORK)
-    staged = world.settle(write_lines(world.place / "a.jsonl", *owner("ada")))
-    world.settle_again(staged)
+    staged = world.resolve(write_lines(world.place / "a.jsonl", *owner("ada")))
+    world.resolve_again(staged)
     world.load(*owner("ada"))
     with pytest.raises(KeyTaken, match=r"a\.jsonl:1: Person 'ada' is already in the graph"):
-        world.settle_again(staged)
+        world.resolve_again(staged)
 
 
 def test_an_empty_file_loads_nothing(world: World) -> None:
-    staged = world.settle(write_lines(world.place / "a.jsonl"))
+    staged = world.resolve(write_lines(world.place / "a.jsonl"))
     assert (staged.load.read, staged.nodes, dict(staged.work.tables)) == (0, {}, {})
 
 
 def test_progress_is_told_by_phase_from_nothing_to_all(world: World) -> None:
     heard: list[tuple[str, int, int]] = []
     source = write_lines(world.place / "a.jsonl", YORK, *owner("ada"))
-    staged = world.settle(source, progress=lambda *told: heard.append(told))
+    staged = world.resolve(source, progress=lambda *told: heard.append(told))
     size = Path(source).stat().st_size
     assert (heard[0], heard[-1]) == (("parse", 0, size), ("parse", size, size))
     assert staged.load.input_bytes == size
@@ -201,12 +201,12 @@ def test_a_mode_that_is_not_there_is_refused(mode: str) -> None:
 
 def test_a_source_that_is_not_there_is_missing(world: World) -> None:
     with pytest.raises(FileMissing):
-        world.settle(str(world.place / "none.jsonl"))
+        world.resolve(str(world.place / "none.jsonl"))
 
 
 def test_errors_of_a_load_can_be_shown_as_json(world: World) -> None:
     with pytest.raises(ConstraintViolated) as caught:
-        world.settle(write_lines(world.place / "a.jsonl", edge("Knows", "a", "b")))
+        world.resolve(write_lines(world.place / "a.jsonl", edge("Knows", "a", "b")))
     shown = json.loads(json.dumps(caught.value.to_json()))
     assert shown["details"]["count"] == 2
     assert shown["details"]["examples"][0]["line"] == 1
@@ -227,11 +227,11 @@ def test_rows_that_are_more_than_their_archive_seemed_to_hold_are_not_held(
     aside = open_quarantine(str(world.place / "q"), max_errors=9) if is_quarantined else None
     before = write_lines(world.place / "a.jsonl", *few)
     after = write_lines(world.place / "c.jsonl", YORK)
-    settled = world.settle(before, str(archive), after, mode=mode, quarantine=aside)
-    load = settled.load
+    resolved = world.resolve(before, str(archive), after, mode=mode, quarantine=aside)
+    load = resolved.load
     assert len(load.tasks) > 2
     assert not load.is_held and all(not table.held.num_rows for table in load.tables.values())
-    settled.discard_leftovers(is_published=world.publish(settled) is not None)
+    world.end(resolved, is_published=world.publish(resolved) is not None)
     rows = world.rows("Note")
     assert [row["id"] for row in rows] == sorted(row["id"] for row in few + many)
     assert [row["photo"] for row in rows[:3]] == [b"hi"] * 3

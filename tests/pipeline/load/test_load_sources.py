@@ -140,12 +140,12 @@ def test_one_large_csv_is_read_by_many_tasks_and_its_lines_are_named(
     world = World(tmp_path, runner, limits=limits)
     records = "".join(f'n{n},"{n}\n"\n' for n in range(1000))
     (tmp_path / "Note.csv").write_text(f"id,text\n{records}")
-    settled = world.settle(str(tmp_path / "Note.csv"))
-    assert settled.nodes == {"Note": 1000}
-    assert len(settled.load.tasks) > 4
+    resolved = world.resolve(str(tmp_path / "Note.csv"))
+    assert resolved.nodes == {"Note": 1000}
+    assert len(resolved.load.tasks) > 4
     (tmp_path / "Note.csv").write_text(f"id,text\n{records}n500,again\n")
     with pytest.raises(ConstraintViolated, match=r"Note\.csv:2002: "):
-        world.settle(str(tmp_path / "Note.csv"))
+        world.resolve(str(tmp_path / "Note.csv"))
 
 
 def test_rows_that_break_rules_among_each_other_are_named_by_their_row(graph: Graph) -> None:

@@ -109,9 +109,9 @@ def test_a_row_that_equals_what_is_there_is_no_change(world: World) -> None:
     world.load(YORK, person("ada", phone="1"), owns("a", "ada"), *notes)
     head = world.snapshot.commit.id
     lines = [person("ada"), person("ada", phone="1"), owns("a", "ada"), *notes]
-    settled = world.settle(write_lines(world.place / "again.jsonl", *lines), mode="merge")
-    assert (settled.nodes, settled.superseded) == ({"Note": 2, "Person": 1}, 1)
-    assert world.publish(settled) is None
+    resolved = world.resolve(write_lines(world.place / "again.jsonl", *lines), mode="merge")
+    assert (resolved.nodes, resolved.superseded) == ({"Note": 2, "Person": 1}, 1)
+    assert world.publish(resolved) is None
     assert world.snapshot.commit.id == head
     for change in (
         {"face": [1.0, 0.25]},
@@ -202,12 +202,12 @@ def test_rules_broken_by_a_merge_are_named_by_line(world: World) -> None:
 def test_a_merge_is_settled_again_by_what_is_there_now(world: World) -> None:
     world.load(YORK, *owner("ada"), *owner("bob"))
     lines = [person("ada", phone="1"), *owner("eve"), node("Note", text="hi")]
-    settled = world.settle(write_lines(world.place / "late.jsonl", *lines), mode="merge")
+    resolved = world.resolve(write_lines(world.place / "late.jsonl", *lines), mode="merge")
     world.load(person("ada", phone="7"), person("eve", phone="8"), owns("e", "eve"), mode="merge")
     before = versions(world, "Person")
-    again = world.settle_again(settled)
+    again = world.resolve_again(resolved)
     notes = world.entity("Note").table_key
-    assert again.upserts.get(notes) is settled.upserts.get(notes), "nobody has touched the notes"
+    assert again.upserts.get(notes) is resolved.upserts.get(notes), "nobody has touched the notes"
     world.publish(again)
     assert phones(world) == {"ada": "1", "bob": None, "eve": None}
     after = versions(world, "Person")
@@ -251,8 +251,8 @@ def test_a_small_merge_on_spark_writes_nothing_before_it_is_published(world: Wor
     world.load(YORK, *owner("ada"))
     before = world.files()
     lines = [person("ada", phone="1"), *owner("bob")]
-    settled = world.settle(write_lines(world.place / "a.jsonl", *lines), mode="merge")
+    resolved = world.resolve(write_lines(world.place / "a.jsonl", *lines), mode="merge")
     assert world.files() == before
-    world.publish(settled)
+    world.publish(resolved)
     assert phones(world) == {"ada": "1", "bob": None}
     assert world.store.snapshot(MAIN).commit.changes[-1].updated == 1

@@ -10,11 +10,12 @@ from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.ids import MAIN
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.load.faults import accept_load
-from omnigraph.pipeline.load.load import LoadMode, StagedLoad, stage_load
-from omnigraph.pipeline.load.resolve import settle_load
+from omnigraph.pipeline.load.load import AcceptedLoad, LoadMode, StagedLoad, stage_load
+from omnigraph.pipeline.load.resolve import resolve_load
 from omnigraph.pipeline.local import InProcess
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.sources import plan_pieces
+from omnigraph.pipeline.staging.area import Ending, StagingArea
 from omnigraph.pipeline.staging.quarantine import Quarantine, open_quarantine
 from tests.pipeline.limits import LARGE
 from tests.pipeline.loads import YORK, World, owner, person
@@ -31,6 +32,7 @@ class Sifted:
 
     def stage(self, *lines: dict[str, Any] | str, mode: str = "append") -> StagedLoad:
         world, snapshot = self.world, self.world.snapshot
+        self.area = StagingArea(world.store)
         source = write_lines(world.place / "in.jsonl", *lines)
         return stage_load(
             world.runner,
@@ -39,18 +41,21 @@ class Sifted:
             mode=LoadMode.named(mode),
             root=str(world.store.root),
             limits=world.limits,
+            area=self.area,
             now_ms=NOW_MS,
             quarantine=self.quarantine,
         )
 
     def accept(self, load: StagedLoad) -> StagedLoad:
-        snapshot = self.world.store.snapshot(MAIN)
-        return accept_load(self.world.runner, load, snapshot, quarantine=self.quarantine)
+        snapshot, quarantine = self.world.store.snapshot(MAIN), self.quarantine
+        runner = self.world.runner
+        return accept_load(runner, load, snapshot, self.area, quarantine=quarantine).load
 
     def publish(self, load: StagedLoad) -> None:
-        settled = settle_load(self.world.runner, load, self.world.snapshot)
-        assert self.world.publish(settled) is not None
-        settled.discard_leftovers(is_published=True)
+        world, accepted = self.world, AcceptedLoad(load)
+        resolved = resolve_load(world.runner, accepted, world.snapshot, self.area)
+        assert world.publish(resolved) is not None
+        self.area.close(Ending.PUBLISHED, published=resolved.fragments)
 
     def rejected_lines(self, load: StagedLoad) -> list[int]:
         texts = [(Path(self.quarantine.partial) / part).read_text() for part in load.parts]

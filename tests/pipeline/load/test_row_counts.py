@@ -72,9 +72,9 @@ def test_edges_that_were_there_are_noticed_where_nothing_tells_them_apart(world:
     world.load(*(person(name) for name in names), *knows)
 
     def repeated(*lines: dict[str, Any]) -> tuple[str, ...]:
-        settled = world.settle(write(world.place / "in.jsonl", *lines), mode="merge")
-        settled.discard_leftovers(is_published=False)
-        return settled.repeated
+        resolved = world.resolve(write(world.place / "in.jsonl", *lines), mode="merge")
+        world.end(resolved, is_published=False)
+        return resolved.repeated
 
     assert repeated(*knows) == ("Knows",)
     assert repeated(person("0"), knows[-1]) == ("Knows",)

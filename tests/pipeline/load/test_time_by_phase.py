@@ -11,7 +11,7 @@ from omnigraph import Graph
 from omnigraph.engine.load import load as engine_module
 from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline import local
-from omnigraph.pipeline.load import resolve as settle
+from omnigraph.pipeline.load import resolve
 from omnigraph.pipeline.spark.session import Spark
 from omnigraph.pipeline.staging import stage
 from tests.pipeline.world import node, write
@@ -23,7 +23,7 @@ PARTS: dict[str, tuple[ModuleType, str]] = {
     "start": (local, "InProcess"),
     "parse": (stage, "conform_piece"),
     "write": (stage, "write_rows"),
-    "check": (settle, "LoadChecks"),
+    "check": (resolve, "LoadChecks"),
     "publish": (engine_module, "write"),
 }
 

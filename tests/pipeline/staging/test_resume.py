@@ -1,13 +1,11 @@
 """Loads whose driver dies, and what the next one makes of what is left."""
 
 import gzip
-import json
 import os
 import shutil
 import signal
 import threading
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -31,6 +29,7 @@ from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.sources import Piece
 from omnigraph.pipeline.sources.pieces import LineRange
 from omnigraph.pipeline.staging import receipts as account_module
+from omnigraph.pipeline.staging.area import Ending, StagingArea
 from omnigraph.pipeline.staging.receipts import NamedTask, name_tasks, stage_task
 from omnigraph.pipeline.staging.stage import Share, StageJob, stage_pieces
 from omnigraph.store.layout import GRAPH, STAGING
@@ -86,12 +85,6 @@ class Place:
             assert snapshot.dataset(knows).scan(["src", "dst"]).num_rows == COUNT
         assert self.staged() == []
 
-    def move_driver(self, *, began_ms: int) -> None:
-        """As if the load's driver ran on another machine and were silent from some moment on."""
-        record = max(Path(self.uri, STAGING).glob("x.*.json"))
-        told = json.loads(record.read_text())
-        record.write_text(json.dumps({**told, "host": "elsewhere", "began_ms": began_ms}))
-
     def staged(self) -> list[str]:
         return [str(file) for file in Path(self.uri, STAGING).rglob("*")]
 
@@ -105,7 +98,6 @@ def place(tmp_path: Path) -> Place:
 
 
 START, PARSE = "start", "parse"
-FOLDER, RECORD = f"{STAGING}/x", f"{STAGING}/x.0.json"
 
 
 class KillAt:
@@ -271,27 +263,16 @@ def test_a_load_is_resumed_as_it_was_begun(place: Place) -> None:
         place.load(load_id=None, resume=True)
 
 
-def test_a_load_whose_driver_may_live_is_left_alone(place: Place) -> None:
-    place.killed(PARSE)
-    place.move_driver(began_ms=time.time_ns() // 1_000_000)
-    for resume in (True, False):
-        with pytest.raises(LoadUnderWay, match="elsewhere"):
-            place.load(resume=resume)
-    place.move_driver(began_ms=0)
-    assert place.load(resume=True).resumed_tasks
-    place.assert_loaded_once()
-
-
 class Paused:
     """A load in a thread of its own, that waits when it is ready to be published."""
 
-    def __init__(self, place: Place, **options: Any) -> None:
+    def __init__(self, load: Callable[..., Any], **options: Any) -> None:
         self.result: Any = None
         self.error: BaseException | None = None
         self._ready, self._go = threading.Event(), threading.Event()
         self._failure: BaseException | None = None
         arguments = {"progress": self._pause, **options}
-        self._thread = threading.Thread(target=self._load, args=(place, arguments))
+        self._thread = threading.Thread(target=self._load, args=(load, arguments))
         self._thread.start()
         assert self._ready.wait(PATIENCE_S)
 
@@ -300,9 +281,9 @@ class Paused:
         self._go.set()
         self._thread.join()
 
-    def _load(self, place: Place, arguments: dict[str, Any]) -> None:
+    def _load(self, load: Callable[..., Any], arguments: dict[str, Any]) -> None:
         try:
-            self.result = place.load(**arguments)
+            self.result = load(**arguments)
         except BaseException as error:  # noqa: BLE001 - the test looks at it
             self.error = error
             self._ready.set()
@@ -315,45 +296,19 @@ class Paused:
                 raise self._failure
 
 
-def test_a_driver_that_runs_here_is_alive_however_silent(place: Place) -> None:
-    first = Paused(place)
-    [record] = Path(place.uri, STAGING).glob("x.*.json")
-    record.write_text(json.dumps({**json.loads(record.read_text()), "began_ms": 0}))
+def test_a_load_whose_driver_lives_is_left_alone(place: Place) -> None:
+    first = Paused(place.load)
     for resume in (True, False):
-        with pytest.raises(LoadUnderWay, match=str(os.getpid())):
+        with pytest.raises(LoadUnderWay, match=f"in process {os.getpid()} on "):
             place.load(resume=resume)
     first.go_on()
     assert first.error is None
     place.assert_loaded_once()
 
 
-def test_a_driver_that_was_taken_for_dead_finds_its_load_done(place: Place) -> None:
-    first = Paused(place)
-    place.move_driver(began_ms=0)
-    second = place.load(resume=True)
-    assert second.resumed_tasks == second.tasks
-    first.go_on()
-    assert first.error is None
-    assert (first.result.is_repeat, first.result.commit) == (True, second.commit)
-    place.assert_loaded_once()
-
-
-@pytest.mark.parametrize("who", ["the one taken for dead", "the one that goes on"])
-def test_who_gives_up_a_load_of_two_drivers_takes_nothing_away(place: Place, who: str) -> None:
-    first = Paused(place)
-    place.move_driver(began_ms=0)
-    second = Paused(place, resume=True)
-    quitter, other = (first, second) if who == "the one taken for dead" else (second, first)
-    quitter.go_on(KeyboardInterrupt())
-    assert isinstance(quitter.error, KeyboardInterrupt)
-    other.go_on()
-    assert other.error is None
-    place.assert_loaded_once()
-
-
 def test_a_load_is_resumed_by_one_driver_only(place: Place) -> None:
     place.killed(PARSE)
-    first = Paused(place, resume=True)
+    first = Paused(place.load, resume=True)
     with pytest.raises(LoadUnderWay):
         place.load(resume=True)
     first.go_on()
@@ -438,8 +393,13 @@ def test_a_branch_made_for_a_load_is_there_when_it_is_resumed(place: Place) -> N
 def test_a_task_that_ends_after_its_load_leaves_nothing(place: Place) -> None:
     """On a cluster a task may outlive the load that was given up."""
     job, task = whole_input(place)
+    area = StagingArea(place.graph.engine.store)
+    area.open({}, name=None)
+    tasks = area.for_tasks
+    assert tasks is not None
+    area.close(Ending.NOTHING)
     with pytest.raises(StorageFailed, match="given up"):
-        stage_task(job, FOLDER, RECORD, task)
+        stage_task(job, tasks, task)
     assert place.files() == set()
     assert place.staged() == []
 
@@ -448,20 +408,26 @@ def test_of_two_copies_of_a_task_the_later_one_leaves_nothing(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job, task = whole_input(place)
-    place.graph.engine.store.objects.put(RECORD, b"a load under way")
+    area = StagingArea(place.graph.engine.store)
+    area.open({}, name=None)
+    tasks = area.for_tasks
+    assert tasks is not None
     first: list[Share] = []
 
     def overtaken(job: StageJob, pieces: Sequence[Piece]) -> Share:
         share = stage_pieces(job, pieces)
         monkeypatch.undo()
-        first.append(stage_task(job, FOLDER, RECORD, task))
+        first.append(stage_task(job, tasks, task))
         return share
 
     monkeypatch.setattr(account_module, "stage_pieces", overtaken)
-    late = stage_task(job, FOLDER, RECORD, task)
+    late = stage_task(job, tasks, task)
     assert [late.tables] == [share.tables for share in first]
     assert (late.was_done, late.read) == (True, len(ROWS))
     assert len(place.files()) == sum(len(table.files) for table in late.tables)
+    area.close(Ending.NOTHING)
+    assert place.files() == set()
+    assert place.staged() == []
 
 
 def whole_input(place: Place) -> tuple[StageJob, NamedTask]:

@@ -90,15 +90,15 @@ class LoadUnderWay(ConflictError):
 
     code: ClassVar[str] = "load_in_progress"
     load_id: str
-    host: str
-    pid: int
+    holder: str
+    """The process that drives it, and its machine."""
 
     def __str__(self) -> str:
-        return f"load {self.load_id} is under way in process {self.pid} on {self.host}"
+        return f"load {self.load_id} is under way in {self.holder}"
 
     @property
     def hint(self) -> str | None:
-        return "wait until it is done; a driver that died is known as such after a minute"
+        return "wait until it is done; in a bucket a driver that died is known as such after 15 s"
 
 
 @dataclass(eq=False)

@@ -3,14 +3,13 @@ that came with the call where they are many. It is removed when the load has end
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.base.errors import ArgumentInvalid, BranchMissing, StorageFailed
+from omnigraph.base.errors import ArgumentInvalid, BranchMissing
 from omnigraph.base.ids import BranchName
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.layout import STAGING
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.sources.mapping import MappingArgument
@@ -21,23 +20,14 @@ __all__ = ["readable", "scratch_folders"]
 
 @contextmanager
 def scratch_folders(store: GraphStore) -> Iterator[Callable[[], str]]:
-    """Gives names of folders in the graph's storage; what is in them is removed at the end."""
-    folders: list[str] = []
+    """Gives names of folders in the graph's storage that are removed at the end."""
+    from omnigraph.pipeline.staging.area import Ending, StagingArea
 
-    def new_folder() -> str:
-        folders.append(f"{STAGING}/{store.clock.ulid()}")
-        return folders[-1]
-
+    area = StagingArea(store)
     try:
-        yield new_folder
+        yield area.new_folder
     finally:
-        # All of it: a task that was run twice has left files that nobody knows of. What can't be
-        # deleted, cleanup finds: the load has ended as it has.
-        with suppress(StorageFailed):
-            for folder in folders:
-                for name in [*store.objects.walk(folder)]:
-                    store.objects.delete(name)
-                store.objects.forget_folder(folder)
+        area.close(Ending.NOTHING)
 
 
 def readable(

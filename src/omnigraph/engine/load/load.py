@@ -1,8 +1,9 @@
 """Load: tasks stage the files, on Spark or in this process, and the one write protocol makes them
 one commit.
 
-The input is read once. Where another writer was quicker, an append or a merge is settled again with
-what is there now; an overwrite is refused, since what it meant to replace has changed.
+The input is read once. Where another writer was quicker, an append or a merge is resolved again at
+the new head; an overwrite is refused, since the rows it meant to replace have changed. However a
+load ends, its staging area is told so once (`Ending`).
 """
 
 import logging
@@ -22,8 +23,10 @@ from omnigraph.base.errors import (
 from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
 from omnigraph.base.progress import Progress
-from omnigraph.engine.load.preparation import Preparation, Request, loaded_before
-from omnigraph.engine.results import CommitInfo, LoadResult
+from omnigraph.engine.load.preparation import Preparation
+from omnigraph.engine.load.request import Request, loaded_before
+from omnigraph.engine.load.result import load_result
+from omnigraph.engine.results import LoadResult
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.write.recover import recover_if_idle
@@ -56,39 +59,63 @@ def load(
         with suppress(BranchMissing):
             recover_if_idle(store, request.branch)
     if (before := loaded_before(store, request)) is not None:
-        return _finished(store, request, before, base_branch=None)
-    tell = progress or _silent
+        return _finished(store, request, before)
+    from omnigraph.pipeline.staging.record import driving
+
+    with driving(store, request.load_id) as hold:
+        preparation = Preparation(
+            store,
+            request,
+            mode=mode,
+            hold=hold,
+            start_spark=start_spark,
+            tell=progress or _silent,
+        )
+        note = CommitNote(
+            CommitKind.LOAD,
+            actor,
+            message,
+            extra={LOAD_ID: request.load_id} if request.load_id is not None else {},
+        )
+        return _publish(store, request, preparation, note, progress or _silent, faults)
+
+
+def _publish(
+    store: GraphStore,
+    request: Request,
+    preparation: Preparation,
+    note: CommitNote,
+    tell: Progress,
+    faults: Faults,
+) -> LoadResult:
+    from omnigraph.pipeline.staging.area import Ending
+
+    began = time.monotonic()
     with _on_its_branch(store, request):
-        preparation = Preparation(store, request, mode=mode, start_spark=start_spark, tell=tell)
-        began = time.monotonic()
         try:
-            written = write(
-                store,
-                preparation,
-                to=Target(request.branch),
-                note=CommitNote(
-                    CommitKind.LOAD,
-                    actor,
-                    message,
-                    extra={LOAD_ID: request.load_id} if request.load_id is not None else {},
-                ),
-                faults=faults,
-            )
+            target = Target(request.branch)
+            written = write(store, preparation, to=target, note=note, faults=faults)
         except (BranchBusy, ReadSetMoved):
             # These say that nothing was published and nothing is left to recover.
-            preparation.clean_up(is_published=False)
+            preparation.end(Ending.NOTHING)
             raise
         except (Exception, KeyboardInterrupt):  # the caller's own code may raise what it likes
-            preparation.leave()
+            preparation.fail()
             raise
-    tell("publish", 1, 1)
     if written is None:
-        preparation.step_aside()
+        preparation.end(Ending.BY_OTHER)
         before = loaded_before(store, request)
         assert before is not None, "a write steps aside only for this"
-        return _finished(store, request, before, base_branch=request.from_)
+        return load_result(request, base_branch=request.from_, commit=before, quarantine=None)
+    failure: BaseException | None = None
+    try:
+        tell("publish", 1, 1)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - it is raised below
+        failure = error  # of the caller's own code: the load is published and comes to its end
     result = preparation.result(written.commit, seconds=time.monotonic() - began)
-    preparation.clean_up(is_published=written.commit is not None)
+    preparation.end(Ending.PUBLISHED if written.commit is not None else Ending.NOTHING)
+    if failure is not None:
+        raise failure
     return result
 
 
@@ -100,27 +127,34 @@ def rehearse(
     progress: Progress | None,
 ) -> LoadResult:
     """Do everything that a load does but publish, and say what would have become of the input."""
+    from omnigraph.pipeline.staging.area import Ending
+
     mode = _checked_mode(request)
     if (before := loaded_before(store, request)) is not None:
-        return _repetition(request, before, base_branch=None, quarantine=None)
+        return load_result(request, base_branch=None, commit=before, quarantine=None)
     base = request.branch
     if request.from_ is not None and not _is_there(store, request.branch):
         store.branches.check_new(request.branch)
         base = request.from_
     snapshot = store.snapshot(base)
     preparation = Preparation(
-        store, request, mode=mode, start_spark=start_spark, tell=progress or _silent
+        store,
+        request,
+        mode=mode,
+        hold=None,
+        start_spark=start_spark,
+        tell=progress or _silent,
     )
     began = time.monotonic()
     preparation.prepare(snapshot)
     result = preparation.result(None, seconds=time.monotonic() - began)
-    preparation.clean_up(is_published=False)
+    preparation.end(Ending.NOTHING)
     return result
 
 
 def _checked_mode(request: Request) -> "LoadMode":
     from omnigraph.pipeline.load.load import LoadMode
-    from omnigraph.pipeline.staging.ownership import check_load_id
+    from omnigraph.pipeline.staging.record import check_load_id
 
     if request.load_id is not None:
         check_load_id(request.load_id)
@@ -130,41 +164,12 @@ def _checked_mode(request: Request) -> "LoadMode":
     return LoadMode.named(request.mode)
 
 
-def _finished(
-    store: GraphStore, request: Request, before: Commit, *, base_branch: BranchName | None
-) -> LoadResult:
+def _finished(store: GraphStore, request: Request, before: Commit) -> LoadResult:
     """The answer of a load that is there already, whose driver may have died before it was over."""
     from omnigraph.pipeline.staging.record import conclude
 
     kept = conclude(store, request.load_id or "")
-    return _repetition(request, before, base_branch=base_branch, quarantine=kept)
-
-
-def _repetition(
-    request: Request, before: Commit, *, base_branch: BranchName | None, quarantine: str | None
-) -> LoadResult:
-    return LoadResult(
-        branch=request.branch,
-        base_branch=base_branch,
-        mode=request.mode,
-        load_id=request.load_id,
-        is_repeat=True,
-        engine=None,
-        dry_run=request.is_dry_run,
-        read=0,
-        rejected=0,
-        violations=None,
-        quarantine=quarantine,
-        nodes={},
-        edges={},
-        rows={},
-        hints=(),
-        input_bytes=0,
-        seconds={},
-        tasks=0,
-        resumed_tasks=0,
-        commit=CommitInfo.of(before),
-    )
+    return load_result(request, base_branch=None, commit=before, quarantine=kept)
 
 
 @contextmanager

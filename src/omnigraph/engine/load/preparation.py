@@ -1,77 +1,39 @@
-"""What has to be known before a load can be published: its input staged, and settled at a snapshot.
+"""The preparation of a load: its input staged, accepted, and resolved at a snapshot.
 
-A `Preparation` is asked once more where another writer was quicker. It reads the input once, and
-knows what must be removed however the load ends.
+A `Preparation` is asked once more where another writer was quicker. It reads the input once. The
+files that it stages belong to its staging area, and `end` closes that, however the load ends.
 """
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from omnigraph.base.errors import BranchMissing, StorageFailed
-from omnigraph.base.ids import BranchName, CommitId
+from omnigraph.base.errors import FenceLost, LoadUnderWay, StorageFailed
+from omnigraph.base.ids import CommitId
 from omnigraph.base.progress import Progress
-from omnigraph.engine.load.bad_rows import BadRows, open_for
-from omnigraph.engine.results import CommitInfo, LoadResult
-from omnigraph.pipeline.limits import LoadLimits
+from omnigraph.engine.load.bad_rows import open_for
+from omnigraph.engine.load.request import Request, loaded_before
+from omnigraph.engine.load.result import load_result
+from omnigraph.engine.results import LoadResult
 from omnigraph.store.commits import Commit
+from omnigraph.store.fence import Hold
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.location import BucketAccess
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.sidecar import has_sidecars
 from omnigraph.write.work import Work, Writer
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.load.load import LoadMode, StagedLoad
-    from omnigraph.pipeline.load.resolve import SettledLoad
+    from omnigraph.pipeline.load.resolve import ResolvedLoad
     from omnigraph.pipeline.runner import Runner
     from omnigraph.pipeline.sources import PlannedInput
-    from omnigraph.pipeline.sources.mapping import MappingArgument
+    from omnigraph.pipeline.staging.area import Ending
     from omnigraph.pipeline.staging.quarantine import Quarantine
-    from omnigraph.pipeline.staging.record import Recording
 
-__all__ = ["Preparation", "Request", "loaded_before"]
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to load, how, and where to."""
-
-    source: object
-    mapping: "MappingArgument"
-    format: str | None
-    mode: str
-    branch: BranchName
-    from_: BranchName | None
-    load_id: str | None
-    resume: bool
-    engine: str
-    bad_rows: BadRows
-    is_dry_run: bool
-    access: BucketAccess
-    """How to reach buckets in which there is input."""
-    limits: LoadLimits
-    new_folder: Callable[[], str]
-    """Names a folder in the graph's storage that is removed when the load has ended."""
-
-
-def loaded_before(store: GraphStore, request: Request) -> Commit | None:
-    """The commit that brought an earlier load with this load id, by itself or by a merge."""
-    if request.load_id is None:
-        return None
-    line = store.history().line(request.branch)
-    try:
-        return next((commit for commit in line if request.load_id in commit.load_ids), None)
-    except BranchMissing:
-        if request.from_ is None:
-            raise
-        return None
+__all__ = ["Preparation"]
 
 
 class Preparation(Writer[Work]):
-    """Reads the input once, and settles what it changes as often as it takes."""
+    """Reads the input once, and resolves what it changes as often as it takes."""
 
     def __init__(
         self,
@@ -79,37 +41,95 @@ class Preparation(Writer[Work]):
         request: Request,
         *,
         mode: "LoadMode",
+        hold: Hold | None,
         start_spark: Callable[[], "Runner"],
         tell: Progress,
     ) -> None:
         from omnigraph.pipeline.load.load import Phases
+        from omnigraph.pipeline.staging.area import StagingArea
 
         self._store = store
         self._request = request
         self._mode = mode
+        self._hold = hold
         self._tell = tell
         self._clock = Phases()
         self._start_spark = start_spark
+        self._area = StagingArea(store, hold=hold)
         self._runner: Runner | None = None
         self._quarantine: Quarantine | None = None
-        self._recording: Recording | None = None
         self._seen: CommitId | None = None
         self._staged: StagedLoad | None = None
-        self._settled: SettledLoad | None = None
+        self._resolved: ResolvedLoad | None = None
 
     def is_done(self) -> bool:
-        return loaded_before(self._store, self._request) is not None
+        if loaded_before(self._store, self._request) is not None:
+            return True
+        self._require_fence()
+        return False
 
     def prepare(self, snapshot: Snapshot) -> Work:
+        from omnigraph.pipeline.staging.area import Ending
+
         try:
             return self._prepare(snapshot)
         except KeyboardInterrupt:
-            self._abandon()
+            self.end(Ending.NOTHING)
             # Whoever shows it to a person has no other way to know how far it was.
             raise KeyboardInterrupt("nothing was loaded") from None
         except Exception:
-            self._abandon()
+            self.end(Ending.NOTHING)
             raise
+
+    def end(self, ending: "Ending") -> None:
+        """Delete what is no longer needed, now that it is known how the load has ended."""
+        from omnigraph.pipeline.staging.area import Ending
+
+        published = self._resolved.fragments if self._resolved is not None else frozenset()
+        self._area.close(ending, published=published if ending is Ending.PUBLISHED else ())
+        # The rejected rows of a commit that recovery may yet publish are named by the next load.
+        if self._quarantine is not None and ending is not Ending.UNKNOWN:
+            self._quarantine.drop()
+
+    def fail(self) -> None:
+        """Leave nothing behind, unless the load is or may yet be published."""
+        from omnigraph.pipeline.staging.area import Ending
+        from omnigraph.pipeline.staging.record import is_unpublished
+
+        branch, load_id = self._request.branch, self._request.load_id
+        try:
+            is_nothing = self._seen is None or is_unpublished(
+                self._store, branch, load_id=load_id, since=self._seen
+            )
+        except StorageFailed:
+            is_nothing = False
+        self.end(Ending.NOTHING if is_nothing else Ending.UNKNOWN)
+
+    def result(self, commit: Commit | None, *, seconds: float) -> LoadResult:
+        """What has become of the input; rejected rows are now where they were asked for."""
+        resolved = self._resolved
+        assert resolved is not None and self._runner is not None, "it was prepared"
+        has_rejected = self._quarantine is not None and resolved.load.rejected
+        spent = self._clock.seconds
+        return load_result(
+            self._request,
+            base_branch=self._request.from_,
+            commit=commit,
+            quarantine=self._quarantine.keep() if self._quarantine and has_rejected else None,
+            resolved=resolved,
+            engine=self._runner.engine,
+            seconds={**spent, "publish": seconds - sum(spent.values())},
+        )
+
+    def _require_fence(self) -> None:
+        """Raise if another driver has taken the load over: it may be at work on the same rows."""
+        if self._hold is None:
+            return
+        try:
+            self._hold.confirm()
+        except FenceLost as lost:
+            load_id = self._request.load_id or ""
+            raise LoadUnderWay(load_id=load_id, holder=lost.holder) from lost
 
     def _prepare(self, snapshot: Snapshot) -> Work:
         self._seen = snapshot.commit.id
@@ -117,105 +137,30 @@ class Preparation(Writer[Work]):
             self._runner, self._staged = self._stage(snapshot)
         self._tell("check", 0, 1)
         with self._clock.phase("check"):
-            self._settled = self._settle(self._runner, self._staged, snapshot)
+            self._resolved = self._resolve(self._runner, self._staged, snapshot)
         self._tell("check", 1, 1)
         if not self._request.is_dry_run:
             self._tell("publish", 0, 1)
-        return self._settled.work
-
-    def clean_up(self, *, is_published: bool) -> None:
-        """Delete files that nothing will ever name, now that it is known which."""
-        if self._settled is not None:
-            self._settled.discard_leftovers(is_published=is_published)
-        if self._quarantine is not None:
-            self._quarantine.drop()
-        if self._recording is not None:
-            self._recording.finish()
-
-    def step_aside(self) -> None:
-        """Someone else has published this load, perhaps with the files that we have staged."""
-        if self._settled is not None:
-            self._settled.discard_upserts()
-        if self._quarantine is not None:
-            self._quarantine.drop()
-        if self._recording is not None:
-            self._recording.step_aside()
-
-    def leave(self) -> None:
-        """The load has failed: leave nothing behind, unless it is or may yet be published."""
-        with suppress(StorageFailed):
-            if self._is_unpublished():
-                self._abandon()
-                return
-        if self._recording is not None:
-            self._recording.let_go()
-
-    def _is_unpublished(self) -> bool:
-        """Whether nothing has happened since we prepared, and recovery has nothing to finish."""
-        branch = self._request.branch
-        if has_sidecars(self._store, self._store.branches.resolve(branch)):
-            return False
-        return self._store.snapshot(branch).commit.id == self._seen
-
-    def _abandon(self) -> None:
-        """Nothing will be published: leave nothing behind that can be reached."""
-        if self._settled is not None:
-            self._settled.discard_upserts()
-        if self._staged is not None:
-            self._staged.discard_files()
-        if self._quarantine is not None:
-            self._quarantine.drop()
-        if self._recording is not None:
-            self._recording.abandon()
-
-    def result(self, commit: Commit | None, *, seconds: float) -> LoadResult:
-        """What has become of the input; rejected rows are now where they were asked for."""
-        settled = self._settled
-        assert settled is not None and self._runner is not None, "it was prepared"
-        load = settled.load
-        kept = self._quarantine.keep() if self._quarantine is not None and load.rejected else None
-        spent = self._clock.seconds
-        return LoadResult(
-            branch=self._request.branch,
-            base_branch=self._request.from_,
-            mode=self._request.mode,
-            load_id=self._request.load_id,
-            is_repeat=False,
-            engine=self._runner.engine,
-            dry_run=self._request.is_dry_run,
-            read=load.read,
-            rejected=load.rejected,
-            violations=load.violations if load.rejected else None,
-            quarantine=kept,
-            nodes=settled.nodes,
-            edges=settled.edges,
-            rows=dict(settled.counts_of(load.catalog.entities)),
-            hints=tuple(map(_hint_of_repeats, settled.repeated)),
-            input_bytes=load.input_bytes,
-            seconds={**spent, "publish": seconds - sum(spent.values())},
-            tasks=len(load.tasks),
-            resumed_tasks=load.resumed,
-            commit=CommitInfo.of(commit) if commit is not None else None,
-        )
+        return self._resolved.work
 
     def _stage(self, snapshot: Snapshot) -> tuple["Runner", "StagedLoad"]:
         from omnigraph.pipeline.load.load import stage_load
         from omnigraph.pipeline.sources import plan_pieces
-        from omnigraph.pipeline.staging.record import Recording
+        from omnigraph.pipeline.staging.record import LoadRecord, begin_load, resume_load
 
-        request, store = self._request, self._store
+        request, store, area = self._request, self._store, self._area
         parallelism = os.cpu_count() or 1
         self._quarantine = _quarantine(store, request)
         if request.resume:
             assert request.load_id is not None, "asked for above"
-            self._recording = Recording.resume(
+            parallelism = resume_load(
                 store,
+                area,
                 load_id=request.load_id,
                 mode=request.mode,
                 branch=request.branch,
                 quarantine=self._quarantine,
-            )
-            parallelism = self._recording.parallelism
+            ).parallelism
         with self._clock.phase("parse"):
             planned = plan_pieces(
                 request.source,
@@ -229,33 +174,32 @@ class Preparation(Writer[Work]):
         self._tell("start", 0, 0)
         with self._clock.phase("start"):
             runner = self._start(planned)
-            if self._recording is None:
+            if not request.resume:
                 parallelism = runner.parallelism
                 planned = planned.dealt(parallelism)
             if runner.engine == "spark" and planned.is_in_memory and not self._is_little(planned):
-                planned = planned.spilled(store, folder=request.new_folder())
+                planned = planned.spilled(store, folder=area.new_folder())
         # A single task is done or it is not. A load with a name may have to be found again.
-        is_recorded = len(planned.tasks) > 1 or request.load_id is not None
-        if self._recording is None and is_recorded and not request.is_dry_run:
-            self._recording = Recording.begin(
-                store,
-                load_id=request.load_id,
+        name = None if request.is_dry_run else request.load_id
+        if not request.resume and (len(planned.tasks) > 1 or name is not None):
+            record = LoadRecord(
                 mode=request.mode,
                 branch=request.branch,
                 base_commit=snapshot.commit.id,
                 parallelism=parallelism,
                 quarantine=self._quarantine,
             )
+            begin_load(store, area, record, name)
         staged = stage_load(
             runner,
             planned,
             snapshot=snapshot,
             mode=self._mode,
             limits=request.limits,
+            area=area,
             root=str(store.root),
             now_ms=store.clock.now_ms(),
             quarantine=self._quarantine,
-            recording=self._recording,
             progress=self._tell,
         )
         self._clock.add(staged.seconds)
@@ -273,24 +217,24 @@ class Preparation(Writer[Work]):
     def _is_little(self, planned: "PlannedInput") -> bool:
         return planned.size <= self._request.limits.max_in_process_bytes
 
-    def _settle(self, runner: "Runner", staged: "StagedLoad", snapshot: Snapshot) -> "SettledLoad":
+    def _resolve(
+        self, runner: "Runner", staged: "StagedLoad", snapshot: Snapshot
+    ) -> "ResolvedLoad":
         from omnigraph.pipeline.load.faults import accept_load
-        from omnigraph.pipeline.load.resolve import settle_load
+        from omnigraph.pipeline.load.resolve import resolve_load
 
-        load = accept_load(runner, staged, snapshot, quarantine=self._quarantine)
-        self._staged = load
-        before = self._settled
-        if before is not None and before.load is not load:
-            before.discard_upserts()
-            before = None
-        settled = settle_load(runner, load, snapshot, before=before)
-        self._account_for(settled)
-        return settled
+        area, before = self._area, self._resolved
+        accepted = accept_load(runner, staged, snapshot, area, quarantine=self._quarantine)
+        # Rows that were rejected at one snapshot stay rejected at the next.
+        self._staged = accepted.load
+        resolved = resolve_load(runner, accepted, snapshot, area, before=before)
+        self._account_for(resolved)
+        return resolved
 
-    def _account_for(self, settled: "SettledLoad") -> None:
+    def _account_for(self, resolved: "ResolvedLoad") -> None:
         """Every row of the input is loaded, rejected or superseded, and the report says so."""
-        load, superseded = settled.load, settled.superseded
-        loaded = sum((*settled.nodes.values(), *settled.edges.values()))
+        load, superseded = resolved.load, resolved.superseded
+        loaded = sum((*resolved.nodes.values(), *resolved.edges.values()))
         assert load.read == loaded + load.rejected + superseded, "every row is accounted for"
         if self._quarantine is None or not load.rejected:
             return
@@ -306,14 +250,6 @@ class Preparation(Writer[Work]):
         }
         # Before anything is published: all that is left then is to give it its name.
         self._quarantine.settle(load.parts, report)
-
-
-def _hint_of_repeats(edge: str) -> str:
-    return (
-        f"{edge} edges were added that equal earlier ones: without a key a merge takes every edge "
-        f"for new. Declare @key(src, dst) on {edge}, or name the load (load_id), and loading again "
-        "adds nothing"
-    )
 
 
 def _quarantine(store: GraphStore, request: Request) -> "Quarantine | None":

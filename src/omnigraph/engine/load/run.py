@@ -9,7 +9,7 @@ from omnigraph.engine.load.bad_rows import BadRows
 from omnigraph.engine.load.frames import readable, scratch_folders
 from omnigraph.engine.load.load import load as publish
 from omnigraph.engine.load.load import rehearse
-from omnigraph.engine.load.preparation import Request
+from omnigraph.engine.load.request import Request
 from omnigraph.engine.requests import Load
 from omnigraph.engine.results import LoadResult
 
@@ -44,7 +44,6 @@ def load(engine: Engine, request: Load, progress: Progress | None = None) -> Loa
             is_dry_run=request.dry_run,
             access=engine.settings.bucket_access,
             limits=engine.settings.load_limits,
-            new_folder=new_folder,
         )
 
         def start_spark() -> Any:

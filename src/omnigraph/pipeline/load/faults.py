@@ -12,10 +12,11 @@ from omnigraph.base.violations import UNREADABLE, Violations
 from omnigraph.check.sets.rules import TypeNames
 from omnigraph.check.sets.violations import report
 from omnigraph.pipeline.load.checks import NO_ROWS, LoadChecks
-from omnigraph.pipeline.load.load import StagedLoad
+from omnigraph.pipeline.load.load import AcceptedLoad, StagedLoad
 from omnigraph.pipeline.load.remove_rows import Faults, places_of, quarantine_faults
 from omnigraph.pipeline.load.row_origin import Locator
 from omnigraph.pipeline.runner import Runner
+from omnigraph.pipeline.staging.area import StagingArea
 from omnigraph.pipeline.staging.quarantine import Quarantine
 from omnigraph.store.snapshot import Snapshot
 
@@ -23,27 +24,23 @@ __all__ = ["accept_load"]
 
 
 def accept_load(
-    runner: Runner, load: StagedLoad, snapshot: Snapshot, *, quarantine: Quarantine | None
-) -> StagedLoad:
-    """The part of the load that may be resolved at `snapshot`.
-
-    Raise if that is nothing, and leave no files.
-    """
+    runner: Runner,
+    load: StagedLoad,
+    snapshot: Snapshot,
+    area: StagingArea,
+    *,
+    quarantine: Quarantine | None,
+) -> AcceptedLoad:
+    """The part of the load that may be resolved at `snapshot`; raise if that is nothing."""
     checks = LoadChecks(runner, load, snapshot)
     if quarantine is None:
-        if not load.violations:
-            return load
-        error = _refusal(load, checks)
-        load.discard_files()
-        raise error
-    try:
-        faults = _find_faults(load, checks, max_errors=quarantine.max_errors)
-    except ConstraintViolated:
-        load.discard_files()
-        raise
+        if load.violations:
+            raise _refusal(load, checks)
+        return AcceptedLoad(load)
+    faults = _find_faults(load, checks, max_errors=quarantine.max_errors)
     if not faults and load.is_publishable:
-        return load
-    return quarantine_faults(runner, load, faults, quarantine)
+        return AcceptedLoad(load)
+    return AcceptedLoad(quarantine_faults(runner, load, faults, quarantine, area))
 
 
 def _find_faults(load: StagedLoad, checks: LoadChecks, *, max_errors: int) -> Faults:

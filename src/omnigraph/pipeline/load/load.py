@@ -8,7 +8,7 @@ One pass over the input: each task reads its pieces, turns them into checked row
 import contextlib
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
@@ -24,9 +24,9 @@ from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.runner import Ran, Runner
 from omnigraph.pipeline.sources import Piece, PlannedInput
+from omnigraph.pipeline.staging.area import StagingArea
 from omnigraph.pipeline.staging.quarantine import Quarantine
 from omnigraph.pipeline.staging.receipts import name_tasks, stage_task
-from omnigraph.pipeline.staging.record import Recording
 from omnigraph.pipeline.staging.stage import (
     Keeping,
     Origin,
@@ -34,17 +34,24 @@ from omnigraph.pipeline.staging.stage import (
     StagedFile,
     StagedTable,
     StageJob,
-    discard,
     not_held,
     stage_pieces,
 )
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.durability import Durability
 from omnigraph.store.layout import GRAPH
-from omnigraph.store.location import location_at
+from omnigraph.store.location import Location, location_at
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["LoadMode", "LoadedTable", "Phases", "StagedLoad", "TaskNote", "stage_load"]
+__all__ = [
+    "AcceptedLoad",
+    "LoadMode",
+    "LoadedTable",
+    "Phases",
+    "StagedLoad",
+    "TaskNote",
+    "stage_load",
+]
 
 
 class LoadMode(Enum):
@@ -104,8 +111,9 @@ class LoadedTable:
         """Fresh ids never do."""
         return bool(self.entity.key) or self.gives_ids
 
-    def discard_files(self) -> None:
-        discard(self.uri, [file.fragment for file in self.files], self.options)
+    @property
+    def location(self) -> Location:
+        return location_at(self.uri, self.options)
 
 
 @dataclass(frozen=True)
@@ -132,10 +140,6 @@ class StagedLoad:
     """How long it took to `parse` the input and to `write` the files."""
     resumed: int = 0
     """Tasks that an earlier driver, or an earlier try, had done."""
-    spare: tuple[LoadedTable, ...] = ()
-    """Files that are no longer part of it, and that an account of a task may still name."""
-    is_ours: Callable[[], bool] = lambda: True
-    """Whether nobody else can publish its files; from the first time it is asked."""
 
     def __post_init__(self) -> None:
         staged = sum(table.rows for table in self.tables.values())
@@ -151,16 +155,12 @@ class StagedLoad:
         files = (file for table in self.tables.values() for file in table.files)
         return self.mode is LoadMode.MERGE or not any(file.is_scratch for file in files)
 
-    def discard_files(self) -> None:
-        """Delete what is staged, if that is ours to do."""
-        if self.is_ours():
-            for table in (*self.tables.values(), *self.spare):
-                table.discard_files()
 
-    def discard_spare(self) -> None:
-        if self.spare and self.is_ours():
-            for table in self.spare:
-                table.discard_files()
+@dataclass(frozen=True, slots=True)
+class AcceptedLoad:
+    """A staged load, without the rows that break a rule at some snapshot."""
+
+    load: StagedLoad
 
 
 def stage_load(
@@ -171,14 +171,15 @@ def stage_load(
     mode: LoadMode,
     root: str,
     limits: LoadLimits,
+    area: StagingArea,
     now_ms: int,
     quarantine: Quarantine | None = None,
-    recording: Recording | None = None,
     progress: Progress | None = None,
 ) -> StagedLoad:
     """Read, check and stage the input's rows, each by itself.
 
-    With a `recording` each task is accounted for, and one that is done is not done again.
+    Every file is known to the `area`. If that is open, tasks leave receipts, and a task with a
+    receipt is not done again.
     """
     tell = progress or (lambda phase, done, total: None)
     size = planned.size
@@ -202,10 +203,8 @@ def stage_load(
     )
     tell("parse", 0, size)
     began = time.monotonic()
-    ran = _run(runner, planned, job, recording, snapshot, tell)
-    load = _gather(ran, job, planned, mode=mode, root=root)
-    if recording is not None:
-        load = replace(load, is_ours=recording.disown)
+    ran = _run(runner, planned, job, area, snapshot, tell)
+    load = _gather(ran, job, planned, area, mode=mode, root=root)
     tell("parse", size, size)
     return replace(load, seconds=_split(ran, clock_s=time.monotonic() - began))
 
@@ -234,7 +233,7 @@ def _run(
     runner: Runner,
     planned: PlannedInput,
     job: StageJob,
-    recording: Recording | None,
+    area: StagingArea,
     snapshot: Snapshot,
     tell: Progress,
 ) -> list[Ran[Share]]:
@@ -243,12 +242,15 @@ def _run(
     def on_progress(done: int) -> None:
         tell("parse", size * done // count, size)
 
-    if recording is None:
+    if area.for_tasks is None:
         work = partial(stage_pieces, job)
-        return runner.run(planned.tasks, work, doing=doing, on_progress=on_progress)
+        ran = runner.run(planned.tasks, work, doing=doing, on_progress=on_progress)
+        for one in ran:
+            for home, fragments in one.result.files(job):
+                area.add(home, fragments)
+        return ran
     tasks = name_tasks(job, planned.tasks, schema_hash=snapshot.schema_hash)
-    recording.expect(tasks)
-    named_work = partial(stage_task, job, recording.folder, recording.name)
+    named_work = partial(stage_task, job, area.for_tasks)
     return runner.run(tasks, named_work, doing=doing, on_progress=on_progress)
 
 
@@ -276,7 +278,13 @@ def _split(ran: Sequence[Ran[Share]], *, clock_s: float) -> dict[str, float]:
 
 
 def _gather(
-    ran: Sequence[Ran[Share]], job: StageJob, planned: PlannedInput, *, mode: LoadMode, root: str
+    ran: Sequence[Ran[Share]],
+    job: StageJob,
+    planned: PlannedInput,
+    area: StagingArea,
+    *,
+    mode: LoadMode,
+    root: str,
 ) -> StagedLoad:
     """The shares of all tasks, in the order of the input."""
     starts = itertools.accumulate(map(len, planned.tasks), initial=0)
@@ -292,7 +300,7 @@ def _gather(
     for entity in job.catalog.entities:
         mine = [table for table in staged if table.key == entity.table_key]
         if Keeping.HELD not in keeping:
-            mine = [not_held(job, entity, table) for table in mine]
+            mine = [not_held(job, entity, table, area) for table in mine]
         if mine:
             tables[entity.table_key] = LoadedTable(
                 entity=entity,

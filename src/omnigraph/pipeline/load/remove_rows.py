@@ -5,7 +5,6 @@ the places that are empty now. A table of which no row is left is no longer part
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -24,6 +23,7 @@ from omnigraph.pipeline.rows.conform import RejectedRow
 from omnigraph.pipeline.rows.row_text import rows_as_text
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.sources import Piece, position_in
+from omnigraph.pipeline.staging.area import StagingArea
 from omnigraph.pipeline.staging.quarantine import Quarantine, rejected_rows
 from omnigraph.pipeline.staging.stage import StagedFile, write_rows
 from omnigraph.store.arrow import table_schema
@@ -44,7 +44,7 @@ def places_of(faults: Faults) -> Out:
 
 
 def quarantine_faults(
-    runner: Runner, load: StagedLoad, faults: Faults, quarantine: Quarantine
+    runner: Runner, load: StagedLoad, faults: Faults, quarantine: Quarantine, area: StagingArea
 ) -> StagedLoad:
     """The load without the rows at fault, which are in the quarantine."""
     written = runner.run(
@@ -57,41 +57,34 @@ def quarantine_faults(
     for one in written:
         violations.merge(one.result.violations)
     parts = tuple(part for one in written for part in one.result.parts)
-    tables = take_out(runner, load, places_of(faults))
+    tables = take_out(runner, load, places_of(faults), area)
     return replace(
         load,
         tables=tables,
-        spare=(*load.spare, *_spare(load.tables, tables)),
         rejected=load.rejected + len(faults),
         violations=violations,
         parts=(*load.parts, *parts),
     )
 
 
-def take_out(runner: Runner, load: StagedLoad, out: Out) -> dict[TableKey, LoadedTable]:
-    """The tables of the load without the rows at these places, as they are to be settled."""
+def take_out(
+    runner: Runner, load: StagedLoad, out: Out, area: StagingArea
+) -> dict[TableKey, LoadedTable]:
+    """The tables of the load without the rows at these places, as they are to be resolved."""
     tables: dict[TableKey, LoadedTable] = {}
     for key, table in load.tables.items():
         places = out.get(key, NO_PLACES)
         if len(places) == table.rows:
             continue
+        files = _files_without(runner, load, table, places)
+        area.add(table.location, [file.fragment for file in files if file not in table.files])
         tables[key] = replace(
             table,
-            files=_files_without(runner, load, table, places),
+            files=files,
             held=_held_without(table.held, places),
             gone=np.union1d(table.gone, table.staged_places(places)),
         )
     return tables
-
-
-def _spare(
-    before: Mapping[TableKey, LoadedTable], after: Mapping[TableKey, LoadedTable]
-) -> Iterator[LoadedTable]:
-    """The files that tables had and no longer have."""
-    for key, table in before.items():
-        left = after[key].files if key in after else ()
-        if gone := tuple(file for file in table.files if file not in left):
-            yield replace(table, files=gone)
 
 
 def _held_without(held: pa.Table, out: np.ndarray) -> pa.Table:

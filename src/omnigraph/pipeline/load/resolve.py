@@ -1,8 +1,8 @@
 """A bulk load, second half: what its staged rows change in one snapshot, and whether they may.
 
-Nothing here publishes. What is settled holds for its snapshot alone; when another writer was
-quicker the same load is settled again, and only what the others have touched is done anew. A load
-that breaks a rule raises, and leaves at most files that nothing names.
+Nothing here publishes. A resolved load holds for its snapshot alone; when another writer was
+quicker the same load is resolved again, and only the tables that the others have touched are done
+anew. A load that breaks a rule raises.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,27 +18,27 @@ from omnigraph.check.sets.in_memory import IncomingRows, RowsInMemory
 from omnigraph.check.sets.violations import SetViolation, report
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.pipeline.load.checks import NO_ROWS, LoadChecks, last_of_each
-from omnigraph.pipeline.load.load import LoadMode, StagedLoad
+from omnigraph.pipeline.load.load import AcceptedLoad, LoadMode, StagedLoad
 from omnigraph.pipeline.load.repeats import repeats_edges
 from omnigraph.pipeline.load.row_origin import Locator
 from omnigraph.pipeline.load.sets_in_files import IncomingFiles, RowsInFiles
 from omnigraph.pipeline.load.upsert import Upserted, upsert
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.staging.stage import Keeping
+from omnigraph.pipeline.staging.area import StagingArea
 from omnigraph.read.changes.diff import differing
 from omnigraph.store.changes import TableChanges
 from omnigraph.store.datasets import ROW_LOCATOR
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.work import OnConflict, StagedFiles, TableEdit, Work
+from omnigraph.write.work import OnConflict, Replacement, StagedFiles, TableEdit, Work
 
-__all__ = ["SettledLoad", "settle_load"]
+__all__ = ["ResolvedLoad", "resolve_load"]
 
 Place = Callable[[EntityType, int], int]
 """The place among all rows of a type, by the place among those that were checked."""
 
 
 @dataclass(frozen=True)
-class SettledLoad:
+class ResolvedLoad:
     """What a load does to one snapshot: checked, and ready for the write protocol."""
 
     load: StagedLoad
@@ -71,44 +71,48 @@ class SettledLoad:
             if (counts := self.counts.get(entity.table_key)) is not None:
                 yield entity.name, counts
 
-    def discard_leftovers(self, *, is_published: bool) -> None:
-        """Once all is over: files of this load that nothing will ever name."""
-        if not is_published or Keeping.SCRATCH in self.load.keeping:
-            self.load.discard_files()
-        self.load.discard_spare()
-        if not is_published:
-            self.discard_upserts()
-
-    def discard_upserts(self) -> None:
-        for upserted in self.upserts.values():
-            upserted.discard_files()
+    @property
+    def fragments(self) -> frozenset[str]:
+        """The staged files that its commit names."""
+        return frozenset(
+            fragment
+            for table in self.work.tables.values()
+            if isinstance(table, StagedFiles | Replacement)
+            for fragment in table.fragments
+        )
 
 
-def settle_load(
-    runner: Runner, load: StagedLoad, snapshot: Snapshot, *, before: SettledLoad | None = None
-) -> SettledLoad:
-    """Find what the staged rows change in `snapshot`; raise if a rule would be broken.
+def resolve_load(
+    runner: Runner,
+    accepted: AcceptedLoad,
+    snapshot: Snapshot,
+    area: StagingArea,
+    *,
+    before: ResolvedLoad | None = None,
+) -> ResolvedLoad:
+    """Find what the accepted rows change in `snapshot`; raise if a rule would be broken.
 
-    `before` is what this load came to at an earlier snapshot.
+    `before` is the same load, resolved at an earlier snapshot.
     """
+    load = accepted.load
+    if before is not None and before.load is not load:
+        before = None  # other rows have been taken out of it since
     assert snapshot.catalog == load.catalog, "rows are staged for one schema"
     if load.mode is not LoadMode.MERGE:
-        return _settle_new_rows(runner, load, snapshot)
+        return _resolve_new_rows(runner, load, snapshot)
     if load.is_held:
         return _merge_held_rows(load, snapshot)
-    return _merge_scratch_files(runner, load, snapshot, before)
+    return _merge_scratch_files(runner, load, snapshot, area, before)
 
 
 # Append and overwrite -----------------------------------------------------------------------------
 
 
-def _settle_new_rows(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
+def _resolve_new_rows(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> ResolvedLoad:
     """Files that are written already, as they are."""
     checks = LoadChecks(runner, load, snapshot).without(NO_ROWS)
     if violations := checks.violations():
-        refusal = _refusal(load, violations)
-        load.discard_files()
-        raise refusal
+        raise _refusal(load, violations)
     files = {
         key: StagedFiles(
             "overwrite" if load.mode is LoadMode.OVERWRITE else "append",
@@ -127,13 +131,13 @@ def _settle_new_rows(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> Se
     }
     # To replace rows is a decision about those that the caller has seen.
     on_conflict = OnConflict.RAISE if is_overwrite else OnConflict.PREPARE_AGAIN
-    return SettledLoad(load, Work(files, checks.reads, on_conflict), counts)
+    return ResolvedLoad(load, Work(files, checks.reads, on_conflict), counts)
 
 
 # Merge --------------------------------------------------------------------------------------------
 
 
-def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
+def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> ResolvedLoad:
     """A small merge is an edit like any other: rows are looked up by id."""
     incoming: dict[TableKey, IncomingRows] = {}
     edits: dict[TableKey, TableEdit] = {}
@@ -162,21 +166,23 @@ def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> SettledLoad:
     reads = checks.reads | load.tables.keys()
     repeated = _repeated(load, snapshot, counts, lambda key: edits[key].changes.upserts)
     work = Work(edits, reads, OnConflict.PREPARE_AGAIN)
-    return SettledLoad(load, work, counts, repeated)
+    return ResolvedLoad(load, work, counts, repeated)
 
 
 def _merge_scratch_files(
-    runner: Runner, load: StagedLoad, snapshot: Snapshot, before: SettledLoad | None
-) -> SettledLoad:
+    runner: Runner,
+    load: StagedLoad,
+    snapshot: Snapshot,
+    area: StagingArea,
+    before: ResolvedLoad | None,
+) -> ResolvedLoad:
     upserts: dict[TableKey, Upserted] = {}
     for key, table in load.tables.items():
         known = before.upserts[key] if before is not None else None
         if known is not None and known.made_for == snapshot.tables[key].ref:
             upserts[key] = known
-            continue
-        if known is not None:
-            known.discard_files()
-        upserts[key] = upsert(runner, load, table, snapshot)
+        else:
+            upserts[key] = upsert(runner, load, table, snapshot, area)
 
     incoming = {
         key: IncomingFiles([*upserted.rows()], replaced=upserted.replaced)
@@ -184,11 +190,7 @@ def _merge_scratch_files(
     }
     checks = RowsInFiles(runner, load.root, snapshot, incoming)
     if violations := checks.violations():
-        refusal = _refusal(load, violations, lambda e, place: upserts[e.table_key].place(place))
-        for upserted in upserts.values():
-            upserted.discard_files()
-        load.discard_files()
-        raise refusal
+        raise _refusal(load, violations, lambda e, place: upserts[e.table_key].place(place))
     work = Work(
         {key: upserted.work for key, upserted in upserts.items()},
         reads=checks.reads | load.tables.keys(),
@@ -196,7 +198,7 @@ def _merge_scratch_files(
     )
     counts = {key: upserted.counts for key, upserted in upserts.items()}
     repeated = _repeated(load, snapshot, counts, lambda key: upserts[key].sample())
-    return SettledLoad(load, work, counts, repeated, upserts)
+    return ResolvedLoad(load, work, counts, repeated, upserts)
 
 
 def _repeated(

@@ -23,7 +23,8 @@ from omnigraph.pipeline.load.load import LoadedTable, StagedLoad
 from omnigraph.pipeline.load.repeats import SAMPLE_ROWS, compared_columns
 from omnigraph.pipeline.load.sets_in_files import StagedRows, committed_rows
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.staging.stage import StagedFile, discard
+from omnigraph.pipeline.staging.area import StagingArea
+from omnigraph.pipeline.staging.stage import StagedFile
 from omnigraph.read.changes.diff import differing
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import (
@@ -151,16 +152,14 @@ class Upserted:
             place -= count
         raise AssertionError("a place is of a changed row")
 
-    def discard_files(self) -> None:
-        fragments = [file.fragment for part in self.parts for file in part.files]
-        discard(self.table.uri, fragments, self.table.options)
-
     def _ids(self, fragments: Sequence[str]) -> pa.ChunkedArray:
         location = location_at(self.table.uri, self.table.options)
         return read_fragment_columns(location, fragments, [ID])[ID]
 
 
-def upsert(runner: Runner, load: StagedLoad, table: LoadedTable, snapshot: Snapshot) -> Upserted:
+def upsert(
+    runner: Runner, load: StagedLoad, table: LoadedTable, snapshot: Snapshot, area: StagingArea
+) -> Upserted:
     """Find what the rows of a table change in `snapshot`, and write that."""
     dataset = snapshot.dataset(table.entity)
     job = UpsertJob(
@@ -188,6 +187,8 @@ def upsert(runner: Runner, load: StagedLoad, table: LoadedTable, snapshot: Snaps
     finally:
         runner.forget(incoming)
         runner.forget(present)
+    for part in parts:
+        area.add(table.location, [file.fragment for file in part.files])
     return Upserted(table, dataset.ref, tuple(sorted(parts, key=lambda part: part.scratch)))
 
 

@@ -1,28 +1,26 @@
-"""What a task of a load has done, told so that it need not be done again.
+"""The receipts of a load's tasks: a task that has left one need not be done again.
 
-A task leaves a small object when its files are written, in the graph's own storage, so that it does
-not matter which machine it ran on. Whoever runs the task again (Spark, after an executor was lost;
-another driver, after the first one died) finds the object and takes its word instead of reading the
-input. A task is known by all that its files depend on, so what has changed is another task.
+A task leaves a receipt when its files are written, in the graph's own storage, so that it does not
+matter which machine it ran on. A second run of the task (by Spark, after an executor was lost; by
+another driver, after the first one died) finds the receipt and takes its word instead of reading
+the input. The name of a task depends on all that its files depend on, so a changed input makes
+another task.
 
-An account is worth what it names: rows that were rejected lie in parts of the quarantine, which the
-next driver takes over, and files may have been written again without rows that turned out wrong. If
-one of them is gone the task is done again.
+A receipt is worth the files it names: rejected rows lie in parts of the quarantine, which the next
+driver takes over. If a file or a part is gone the task is done again.
 """
 
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 
-from omnigraph.base.errors import StorageFailed
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violation, Violations
 from omnigraph.pipeline.sources import Piece
 from omnigraph.pipeline.sources.opening import state_of
 from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, ScratchRows
 from omnigraph.pipeline.sources.spilled import digest_of
+from omnigraph.pipeline.staging.area import Receipt, TaskArea, TaskFiles
 from omnigraph.pipeline.staging.stage import (
     Keeping,
     Origin,
@@ -30,12 +28,10 @@ from omnigraph.pipeline.staging.stage import (
     StagedFile,
     StagedTable,
     StageJob,
-    discard_tables,
     stage_pieces,
 )
 from omnigraph.store.datasets import has_fragments
-from omnigraph.store.location import Location, location_at
-from omnigraph.store.objects import Objects
+from omnigraph.store.location import Location
 
 __all__ = ["NamedTask", "name_tasks", "stage_task"]
 
@@ -64,61 +60,39 @@ def name_tasks(
     return named
 
 
-def stage_task(job: StageJob, folder: str, record: str, task: NamedTask) -> Share:
-    """Inside a task: stage its pieces, unless that has been done before.
+def stage_task(job: StageJob, area: TaskArea, task: NamedTask) -> Share:
+    """Inside a task: stage its pieces, unless a receipt says that this has been done.
 
-    What is done is written down in `folder`, as long as the load's `record` is there. Spark may run
-    two copies of a task at once. The first one to say that it is done has done it; the other throws
-    its own files away.
+    Spark may run two copies of a task at once. The first one to leave a receipt has done it; the
+    other deletes its own files.
     """
-    objects = location_at(job.root, job.options).objects()
-    name = f"{folder}/{task.name}.json"
-    # Rows that the driver holds die with it: there is an account of their files alone.
-    if Keeping.HELD not in job.keeping and (done := objects.get(name)) is not None:
-        account = json.loads(done)
-        share = _share(account)
-        if account["is_whole"] and _is_there(job, share):
+    # Rows that the driver holds die with it: their receipt is of their files alone.
+    is_held = Keeping.HELD in job.keeping
+    found = area.find_receipt(task.name)
+    if found is not None and not is_held:
+        share = _share(found)
+        if found.result["is_whole"] and _is_there(job, share):
             return share
-        # What is left of it may be part of what another driver publishes.
-        objects.delete(name)
+        area.forget_receipt(task.name)
     share = stage_pieces(job, task.pieces)
-    # Of more rejected rows than may be, not all are written down; another driver may allow more.
-    is_whole = share.rejected <= (job.quarantine.max_errors if job.quarantine is not None else 0)
-    told = _told(share, job, is_whole=is_whole)
-    try:
-        done = _put_first(objects, name, told, job)
-        if done is None or not objects.exists(record):
-            if done == told:
-                objects.delete(name)
-                objects.forget_folder(folder)
-            raise StorageFailed(doing="stage", path=folder, reason="the load was given up")
-    except StorageFailed:
-        discard_tables(job, share.tables)
-        raise
-    if done == told:
-        return share
-    discard_tables(job, share.tables)
-    return _share(json.loads(done))
-
-
-def _put_first(objects: Objects, name: str, told: bytes, job: StageJob) -> bytes | None:
-    """What is written down of the task: ours, unless another copy of it was quicker."""
-    if Keeping.HELD in job.keeping:
-        # The rows of this copy are on their way to the driver, and its files go with them.
-        objects.put(name, told)
-        return told
-    # A bucket may keep the object and lose the answer: what is there tells whose it is.
-    is_ours = objects.put_if_absent(name, told)
-    return told if is_ours else objects.get(name)
+    ours = _receipt(share, job)
+    if found is not None:
+        # Another driver may publish these; if none does, they go with our own.
+        ours = replace(ours, files=(*ours.files, *found.files))
+    with TaskFiles(share.files(job)) as files:
+        # Held rows are on their way to the driver, and the files of this copy go with them.
+        counts = area.leave_receipt(task.name, ours, is_final=is_held)
+        if counts is ours:
+            return share
+        files.discard()
+    return _share(counts)
 
 
 def _is_there(job: StageJob, share: Share) -> bool:
-    """Whether all that an account names is still there."""
+    """True if all files and parts that a receipt names are still there."""
     parts_are = not share.parts or (job.quarantine is not None and job.quarantine.has(share.parts))
     return parts_are and all(
-        has_fragments(
-            location_at(job.uris[table.key], job.options), [file.fragment for file in table.files]
-        )
+        has_fragments(job.location_of(table.key), [file.fragment for file in table.files])
         for table in share.tables
     )
 
@@ -135,30 +109,33 @@ def _identity(piece: Piece, states: dict[Location, str]) -> str:
             return f"{piece!r} {states[piece.location]}"
 
 
-def _told(share: Share, job: StageJob, *, is_whole: bool) -> bytes:
+def _receipt(share: Share, job: StageJob) -> Receipt:
+    # Of more rejected rows than may be, not all are written down; another driver may allow more.
+    is_whole = share.rejected <= (job.quarantine.max_errors if job.quarantine is not None else 0)
+    files = tuple((job.home_of(t.key), file.fragment) for t in share.tables for file in t.files)
     tables = [
         {
             "key": table.key,
-            "home": job.home_of(table.key),
             "files": [asdict(file) for file in table.files],
             "origins": [[origin.piece, origin.rows] for origin in table.origins],
             "gives_ids": table.gives_ids,
         }
         for table in share.tables
     ]
-    told = {
+    result = {
         "is_whole": is_whole,
         "read": share.read,
         "rejected": share.rejected,
         "counts": [[*about, count] for about, count in share.violations.counts.items()],
         "examples": [asdict(violation) for violation in share.violations.examples],
-        "parts": share.parts,
+        "parts": list(share.parts),
         "tables": tables,
     }
-    return json.dumps(told).encode()
+    return Receipt(files, result)
 
 
-def _share(told: Mapping[str, Any]) -> Share:
+def _share(receipt: Receipt) -> Share:
+    result = receipt.result
     tables = tuple(
         StagedTable(
             key=TableKey(table["key"]),
@@ -167,16 +144,16 @@ def _share(told: Mapping[str, Any]) -> Share:
             origins=tuple(Origin(piece, rows) for piece, rows in table["origins"]),
             gives_ids=table["gives_ids"],
         )
-        for table in told["tables"]
+        for table in result["tables"]
     )
     return Share(
-        read=told["read"],
-        rejected=told["rejected"],
+        read=result["read"],
+        rejected=result["rejected"],
         violations=Violations(
-            {(kind, type_, name): count for kind, type_, name, count in told["counts"]},
-            [Violation(**example) for example in told["examples"]],
+            {(kind, type_, name): count for kind, type_, name, count in result["counts"]},
+            [Violation(**example) for example in result["examples"]],
         ),
         tables=tables,
-        parts=tuple(told["parts"]),
+        parts=tuple(result["parts"]),
         was_done=True,
     )

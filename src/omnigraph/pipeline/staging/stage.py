@@ -5,7 +5,6 @@ of them is the load's choice: see `Keeping`. Good rows are staged whatever becom
 neighbours: even of a load that will fail, rules over many rows have something to say.
 """
 
-import contextlib
 import json
 import socket
 import time
@@ -25,12 +24,13 @@ from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.rows.conform import Conformed, TypedRows, conform_piece
 from omnigraph.pipeline.sources import Piece
+from omnigraph.pipeline.staging.area import StagingArea, TaskFiles
 from omnigraph.pipeline.staging.quarantine import Quarantine, rejected_rows
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.datasets import discard_fragments, write_fragments, write_scratch
+from omnigraph.store.datasets import write_fragments, write_scratch
 from omnigraph.store.durability import Durability
 from omnigraph.store.layout import GRAPH
-from omnigraph.store.location import location_at
+from omnigraph.store.location import Location, location_at
 
 __all__ = [
     "Keeping",
@@ -39,8 +39,6 @@ __all__ = [
     "StageJob",
     "StagedFile",
     "StagedTable",
-    "discard",
-    "discard_tables",
     "in_input_order",
     "not_held",
     "stage_pieces",
@@ -87,6 +85,9 @@ class StageJob:
     def home_of(self, key: TableKey) -> str:
         """Where the files of a table go, below the root: what is written down outlives a move."""
         return self.uris[key].removeprefix(f"{self.root}/")
+
+    def location_of(self, key: TableKey) -> Location:
+        return location_at(self.uris[key], self.options)
 
     def makes_scratch(self, entity: EntityType) -> bool:
         """Whether the files of these rows are such as can't be published."""
@@ -150,40 +151,40 @@ class Share:
     write_s: float = 0.0
     """Of those seconds, the ones in which files were written."""
 
+    def files(self, job: "StageJob") -> list[tuple[Location, list[str]]]:
+        """The fragments that it wrote, by the home of their table."""
+        return [
+            (job.location_of(table.key), [file.fragment for file in table.files])
+            for table in self.tables
+        ]
+
 
 def stage_pieces(job: StageJob, pieces: Sequence[Piece]) -> Share:
     began = time.perf_counter()
     _require_graph(job)
-    tables: list[StagedTable] = []
-    try:
-        share = _stage_into(tables, job, pieces)
-    except Exception:
-        discard_tables(job, tables)
-        raise
+    with TaskFiles() as files:
+        share = _stage(job, pieces, files)
     return replace(share, took_s=time.perf_counter() - began)
 
 
-def not_held(job: StageJob, entity: EntityType, table: StagedTable) -> StagedTable:
+def not_held(
+    job: StageJob, entity: EntityType, table: StagedTable, area: StagingArea
+) -> StagedTable:
     """The same rows in files, as if they had never been meant to be held."""
     if not table.held:
         return table
     job, files = replace(job, keeping=job.keeping.without_memory()), table.files
     if not files or job.makes_scratch(entity) != files[0].is_scratch:
-        discard_tables(job, [table])
         files = _write(job, entity, table.held)
+        area.add(job.location_of(table.key), [file.fragment for file in files])
     return replace(table, files=files, held=())
 
 
-def discard_tables(job: StageJob, tables: Iterable[StagedTable]) -> None:
-    for table in tables:
-        discard(job.uris[table.key], [file.fragment for file in table.files], job.options)
-
-
-def _stage_into(tables: list[StagedTable], job: StageJob, pieces: Sequence[Piece]) -> Share:
-    """Whatever is written is in `tables`, also if this fails."""
+def _stage(job: StageJob, pieces: Sequence[Piece], files: TaskFiles) -> Share:
+    tables: list[StagedTable] = []
     read = rejected = 0
     violations = Violations()
-    waiting = _Waiting(job)
+    waiting = _Waiting(job, files)
     with rejected_rows(job.quarantine) as bad:
         for number, piece in enumerate(pieces):
             for conformed in conform_piece(piece, catalog=job.catalog, now_ms=job.now_ms):
@@ -246,17 +247,12 @@ def in_input_order(rows: Iterable[TypedRows]) -> Iterator[TypedRows]:
         yield TypedRows(group[0].entity, batch, lines[order], gives_ids)
 
 
-def discard(uri: str, fragments: Sequence[str], options: dict[str, str] | None) -> None:
-    """Delete staged files that nothing will ever name. What can't be deleted, cleanup finds."""
-    with contextlib.suppress(StorageFailed):
-        discard_fragments(location_at(uri, options), fragments)
-
-
 class _Waiting:
     """Checked rows that are not written yet."""
 
-    def __init__(self, job: StageJob) -> None:
+    def __init__(self, job: StageJob, files: TaskFiles) -> None:
         self._job = job
+        self._files = files
         self._batches: dict[TableKey, list[pa.RecordBatch]] = defaultdict(list)
         self._origins: dict[TableKey, list[Origin]] = defaultdict(list)
         self._entities: dict[TableKey, EntityType] = {}
@@ -288,6 +284,7 @@ class _Waiting:
 
     def _stage(self, key: TableKey) -> StagedTable:
         files = _write(self._job, self._entities[key], self._batches[key])
+        self._files.add(self._job.location_of(key), [file.fragment for file in files])
         origins = tuple(self._origins[key])
         is_whole = not files or sum(f.rows for f in files) == sum(o.rows for o in origins)
         assert is_whole, "every row is written"

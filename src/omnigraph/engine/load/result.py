@@ -1,0 +1,60 @@
+"""What a load came to, told to its caller."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from omnigraph.base.ids import BranchName
+from omnigraph.engine.load.request import Request
+from omnigraph.engine.results import CommitInfo, LoadResult
+from omnigraph.store.commits import Commit
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.load.resolve import ResolvedLoad
+    from omnigraph.pipeline.runner import Engine
+
+__all__ = ["load_result"]
+
+
+def load_result(
+    request: Request,
+    *,
+    base_branch: BranchName | None,
+    commit: Commit | None,
+    quarantine: str | None,
+    resolved: "ResolvedLoad | None" = None,
+    engine: "Engine | None" = None,
+    seconds: Mapping[str, float] | None = None,
+) -> LoadResult:
+    """Without a resolved load it is a repetition: `commit` brought the rows, and nothing was done
+    now."""
+    load = None if resolved is None else resolved.load
+    return LoadResult(
+        branch=request.branch,
+        base_branch=base_branch,
+        mode=request.mode,
+        load_id=request.load_id,
+        is_repeat=resolved is None,
+        engine=engine,
+        dry_run=request.is_dry_run,
+        read=load.read if load else 0,
+        rejected=load.rejected if load else 0,
+        violations=load.violations if load and load.rejected else None,
+        quarantine=quarantine,
+        nodes=resolved.nodes if resolved else {},
+        edges=resolved.edges if resolved else {},
+        rows=dict(resolved.counts_of(resolved.load.catalog.entities)) if resolved else {},
+        hints=tuple(map(_hint_of_repeats, resolved.repeated)) if resolved else (),
+        input_bytes=load.input_bytes if load else 0,
+        seconds=seconds or {},
+        tasks=len(load.tasks) if load else 0,
+        resumed_tasks=load.resumed if load else 0,
+        commit=CommitInfo.of(commit) if commit is not None else None,
+    )
+
+
+def _hint_of_repeats(edge: str) -> str:
+    return (
+        f"{edge} edges were added that equal earlier ones: without a key a merge takes every edge "
+        f"for new. Declare @key(src, dst) on {edge}, or name the load (load_id), and loading again "
+        "adds nothing"
+    )
