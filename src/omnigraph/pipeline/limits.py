@@ -40,3 +40,12 @@ class LoadLimits:
     # Arrow bytes of all types together that a task keeps before it writes them. Larger files read
     # faster later; a worker needs this much memory, and about as much again while it parses.
     max_unwritten_bytes: int = 128 << 20
+
+    # Set checks. A set of so many ids takes a few hundred megabytes in each worker.
+    max_worker_ids: int = 4_000_000
+
+    # Up to here claims are compared at once; from here on it pays to look at their hashes first.
+    max_plain_claims: int = 200_000
+
+    # Where more claims than these come twice, the load is wrong as a whole: every claim is sent.
+    max_repeated_claims: int = 1_000_000

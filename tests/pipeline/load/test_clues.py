@@ -1,5 +1,6 @@
 """Keys that can't break a rule do not travel, and that changes no answer."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.base.errors import ConstraintViolated, KeyTaken
-from omnigraph.pipeline.load import sets_in_files as check
 from omnigraph.pipeline.load.sets_in_files import hashed
 from omnigraph.pipeline.local import InProcess
 from tests.pipeline.limits import LARGE
@@ -62,24 +62,19 @@ def test_a_load_is_judged_the_same_whichever_clues_are_used(
     assert found == plain
 
 
-def judged(world: World, source: str, mode: str, *, few: int, ids: int) -> object:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(check, "MAX_CLAIMS_AT_ONCE", few)
-        patch.setattr(check, "MAX_WORKER_IDS", ids)
-        try:
-            world.end(world.resolve(source, mode=mode), is_published=False)
-        except (ConstraintViolated, KeyTaken) as error:
-            return error.to_json()
-        return None
+def judged(world: World, source: str, mode: str, *, few: int, ids: int, **limits: int) -> object:
+    world.limits = replace(LARGE, max_plain_claims=few, max_worker_ids=ids, **limits)
+    try:
+        world.end(world.resolve(source, mode=mode), is_published=False)
+    except (ConstraintViolated, KeyTaken) as error:
+        return error.to_json()
+    return None
 
 
-def test_when_too_much_is_repeated_every_claim_is_sent(
-    world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(check, "MAX_REPEATED_CLAIMS", 2)
+def test_when_too_much_is_repeated_every_claim_is_sent(world: World, tmp_path: Path) -> None:
     rows = [node("Person", name=f"p{n % 10}") for n in range(20)]
     source = write(tmp_path / "in.jsonl", *rows)
-    found = judged(world, source, "append", few=NONE, ids=NONE)
+    found = judged(world, source, "append", few=NONE, ids=NONE, max_repeated_claims=2)
     assert found == judged(world, source, "append", few=ALL, ids=NONE)
 
 

@@ -12,7 +12,6 @@ from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.errors import ConstraintViolated
 from omnigraph.base.ids import MAIN
 from omnigraph.pipeline.limits import LoadLimits
-from omnigraph.pipeline.load import id_join as matching
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.spark.session import Spark
 from tests.pipeline.conftest import ON_SPARK
@@ -220,11 +219,8 @@ def test_a_merge_is_settled_again_by_what_is_there_now(world: World) -> None:
     indirect=True,
 )
 @pytest.mark.parametrize("ids_in_a_worker", [0, 10_000])
-def test_any_merges_leave_what_a_dictionary_would_hold(
-    world: World, monkeypatch: pytest.MonkeyPatch, ids_in_a_worker: int
-) -> None:
-    world.limits = replace(world.limits, min_task_bytes=2_000)
-    monkeypatch.setattr(matching, "MAX_WORKER_IDS", ids_in_a_worker)
+def test_any_merges_leave_what_a_dictionary_would_hold(world: World, ids_in_a_worker: int) -> None:
+    world.limits = replace(world.limits, min_task_bytes=2_000, max_worker_ids=ids_in_a_worker)
     chance = random.Random(7)
     world.load(YORK)
     model: dict[str, str | None] = {}

@@ -75,7 +75,12 @@ class LoadChecks:
                     replaced=replaced,
                 )
         return RowsInFiles(
-            self._runner, self._load.root, self._snapshot, incoming, is_likely_clean=not out
+            self._runner,
+            self._load.root,
+            self._snapshot,
+            incoming,
+            is_likely_clean=not out,
+            limits=self._load.limits,
         )
 
     def _match(self, table: LoadedTable, out: np.ndarray) -> "_Matches":
@@ -134,7 +139,7 @@ def _find_matches(
     incoming = [*staged_rows(table, out=out)]
     show_incoming(runner, names["incoming"], incoming)
     present = committed_rows(load.root, snapshot.options, snapshot.dataset(table.entity))
-    show_present(runner, names["present"], present, incoming=incoming)
+    show_present(runner, names["present"], present, incoming=incoming, limits=load.limits)
     try:
         superseded, replaced = (
             runner.run_over(

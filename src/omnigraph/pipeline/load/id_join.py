@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import ID
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.load.load import LoadedTable
 from omnigraph.pipeline.load.sets_in_files import (
     CHECKS_PER_CORE,
-    MAX_WORKER_IDS,
     CommittedRows,
     StagedRows,
     ids_at,
@@ -46,15 +46,20 @@ def show_incoming(runner: Runner, name: str, rows: Sequence[StagedRows]) -> None
 
 
 def show_present(
-    runner: Runner, name: str, rows: Sequence[CommittedRows], *, incoming: Sequence[StagedRows]
+    runner: Runner,
+    name: str,
+    rows: Sequence[CommittedRows],
+    *,
+    incoming: Sequence[StagedRows],
+    limits: LoadLimits,
 ) -> None:
     """Let SQL see the id (`term`), row id and address of rows that are there.
 
     Rows with the id of an incoming one are all among them; others may be.
     """
-    hands = min(len(rows), CHECKS_PER_CORE * runner.parallelism)
-    dealt = [tuple(rows[hand::hands]) for hand in range(hands)]
-    is_known_to_all = sum(source.row_count for source in incoming) <= MAX_WORKER_IDS
+    buckets = min(len(rows), CHECKS_PER_CORE * runner.parallelism)
+    dealt = [tuple(rows[bucket::buckets]) for bucket in range(buckets)]
+    is_known_to_all = sum(source.row_count for source in incoming) <= limits.max_worker_ids
     ids = tuple(incoming) if is_known_to_all else None
     most = sum(source.row_count for source in rows)
     runner.show_as(name, dealt, partial(_present, ids), PRESENT, most=most)

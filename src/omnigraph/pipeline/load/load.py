@@ -135,6 +135,7 @@ class StagedLoad:
     pieces: tuple[Piece, ...] = field(repr=False)
     """The input, in order: what origins name by number."""
     input_bytes: int
+    limits: LoadLimits
     tasks: tuple[TaskNote, ...]
     seconds: Mapping[str, float] = field(default_factory=dict)
     """How long it took to `parse` the input and to `write` the files."""
@@ -325,6 +326,7 @@ def _gather(
         parts=tuple(part for one in ran for part in one.result.parts),
         pieces=tuple(piece for task in planned.tasks for piece in task),
         input_bytes=planned.size,
+        limits=planned.limits,
         tasks=tuple(TaskNote(one.partition, one.pid) for one in ran),
         resumed=sum(one.result.was_done for one in ran),
     )

@@ -188,7 +188,7 @@ def _merge_scratch_files(
         key: IncomingFiles([*upserted.rows()], replaced=upserted.replaced)
         for key, upserted in upserts.items()
     }
-    checks = RowsInFiles(runner, load.root, snapshot, incoming)
+    checks = RowsInFiles(runner, load.root, snapshot, incoming, limits=load.limits)
     if violations := checks.violations():
         raise _refusal(load, violations, lambda e, place: upserts[e.table_key].place(place))
     work = Work(

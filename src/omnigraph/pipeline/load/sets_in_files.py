@@ -39,6 +39,7 @@ from omnigraph.check.sets.rules import (
 )
 from omnigraph.check.sets.violations import SetViolation
 from omnigraph.lang.schema.catalog import ID
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.runner import Runner
 from omnigraph.store.datasets import (
     Dataset,
@@ -52,7 +53,6 @@ from omnigraph.store.snapshot import Snapshot
 
 __all__ = [
     "CHECKS_PER_CORE",
-    "MAX_WORKER_IDS",
     "CommittedRows",
     "IncomingFiles",
     "KeySource",
@@ -67,15 +67,6 @@ MAX_TASK_ROWS = 1_000_000
 
 # A few tasks for each core even out those that take longer.
 CHECKS_PER_CORE = 2
-
-# A set of so many ids takes a few hundred megabytes in each worker.
-MAX_WORKER_IDS = 4_000_000
-
-# So few claims are asked about at once; from here on it pays to look at their hashes first.
-MAX_CLAIMS_AT_ONCE = 200_000
-
-# Where more claims than these come twice, the load is wrong as a whole: every claim is sent.
-MAX_REPEATED_CLAIMS = 1_000_000
 
 HASHES = pa.schema([("bucket", pa.int32()), ("hashes", pa.binary())])
 
@@ -169,6 +160,7 @@ class RowsInFiles:
     is_likely_clean: bool = True
     """Most loads break no rule, and to know that much takes less than to find the rows at fault:
     that is asked first, unless rows of the load have been at fault already."""
+    limits: LoadLimits = field(default_factory=LoadLimits)
 
     @property
     def reads(self) -> frozenset[TableKey]:
@@ -230,8 +222,8 @@ class RowsInFiles:
             for name in RELATIONS
         }
         clues = Clues(
-            repeated=_repeated_claims(runner, wanted[CLAIMS]),
-            ids=_few_ids(wanted[IDS]),
+            repeated=_repeated_claims(runner, wanted[CLAIMS], self.limits),
+            ids=_few_ids(wanted[IDS], max_ids=self.limits.max_worker_ids),
             one_by_one=one_by_one,
         )
         wanted[IDS] = [(r, source) for r, source in wanted[IDS] if r.entity.id not in clues.ids]
@@ -282,22 +274,24 @@ class Clues:
     """Whether every edge has a row of its own in a relation (see `relations.extract`)."""
 
 
-def _few_ids(ids: Sequence[Wanted]) -> dict[int, tuple[KeySource, ...]]:
+def _few_ids(ids: Sequence[Wanted], *, max_ids: int) -> dict[int, tuple[KeySource, ...]]:
     """Types of nodes whose ids fit into a worker, which then finds loose ends by itself."""
     found: dict[int, tuple[KeySource, ...]] = {}
     for kind in {r.entity.id for r, _ in ids}:
         # Every rule about ends at this type asks for the same ids: one of them is enough.
         rule = next(r.rule for r, _ in ids if r.entity.id == kind)
         places = tuple(source for r, source in ids if r.rule == rule)
-        if sum(source.row_count for source in places) <= MAX_WORKER_IDS:
+        if sum(source.row_count for source in places) <= max_ids:
             found[kind] = places
     return found
 
 
-def _repeated_claims(runner: Runner, claims: Sequence[Wanted]) -> NDArray[np.uint64] | None:
+def _repeated_claims(
+    runner: Runner, claims: Sequence[Wanted], limits: LoadLimits
+) -> NDArray[np.uint64] | None:
     """Hashes that come more than once: only claims with such a hash can clash."""
     rows = sum(source.row_count for _, source in claims)
-    if rows <= MAX_CLAIMS_AT_ONCE:
+    if rows <= limits.max_plain_claims:
         return None
     buckets = max(runner.parallelism, math.ceil(rows / MAX_TASK_ROWS))
     tasks = _balanced(claims, max_tasks=CHECKS_PER_CORE * runner.parallelism)
@@ -308,7 +302,7 @@ def _repeated_claims(runner: Runner, claims: Sequence[Wanted]) -> NDArray[np.uin
     try:
         found = runner.run_over(
             f"SELECT bucket, hashes FROM {view}",
-            _repeated,
+            partial(_repeated, limits.max_repeated_claims),
             by="bucket",
             then="bucket",
             tasks=min(buckets, CHECKS_PER_CORE * runner.parallelism),
@@ -317,7 +311,7 @@ def _repeated_claims(runner: Runner, claims: Sequence[Wanted]) -> NDArray[np.uin
     finally:
         runner.forget(view)
     repeated = np.concatenate([np.empty(0, np.uint64), *found])
-    return repeated if len(repeated) <= MAX_REPEATED_CLAIMS else None
+    return repeated if len(repeated) <= limits.max_repeated_claims else None
 
 
 def hashed(terms: pa.Array | pa.ChunkedArray, *, rule: int) -> NDArray[np.uint64]:
@@ -387,8 +381,8 @@ def _hash_claims(buckets: int, probe: int, wanted: Sequence[Wanted]) -> Iterator
         )
 
 
-def _repeated(bucket: int, rows: pa.Table) -> NDArray[np.uint64]:
+def _repeated(max_claims: int, bucket: int, rows: pa.Table) -> NDArray[np.uint64]:
     runs = [np.frombuffer(run.as_buffer(), np.uint64) for run in rows["hashes"]]
     hashes = np.sort(np.concatenate(runs))
     # One more than anyone will look at tells that there are too many.
-    return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])[: MAX_REPEATED_CLAIMS + 1]
+    return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])[: max_claims + 1]

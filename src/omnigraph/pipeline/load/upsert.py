@@ -174,7 +174,7 @@ def upsert(
     ]
     show_incoming(runner, incoming, rows)
     committed = committed_rows(load.root, snapshot.options, dataset)
-    show_present(runner, present, committed, incoming=rows)
+    show_present(runner, present, committed, incoming=rows, limits=load.limits)
     try:
         parts = runner.run_over(
             MATCHES.format(file=FILE, incoming=incoming, present=present),
