@@ -52,7 +52,7 @@ def objects() -> BucketObjects:
 
 def leases(objects: BucketObjects, clock: HeldClock) -> LeaseFences:
     """As another process would make them: the threads of one don't meet here."""
-    return LeaseFences(objects, clock, place="memory", lease_s=LEASE_S)
+    return LeaseFences(objects, clock, address="memory", lease_s=LEASE_S)
 
 
 @pytest.fixture(params=["lock", "lease"])
@@ -263,7 +263,7 @@ def test_a_holder_at_work_keeps_its_lease_however_long_it_takes(
     lease_s = 0.3
 
     def short() -> LeaseFences:
-        return LeaseFences(objects, clock, place="memory", lease_s=lease_s)
+        return LeaseFences(objects, clock, address="memory", lease_s=lease_s)
 
     def ends_at_ms() -> int:
         return int(json.loads(objects.get("__locks/main") or b"{}")["expires_at_ms"])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.base.errors import StorageFailed
-from omnigraph.store.bucket import _said
+from omnigraph.store.bucket import _answer_of
 from omnigraph.store.durability import Durability
 from omnigraph.store.location import DiskLocation
 from omnigraph.store.objects import DiskObjects, Objects
@@ -111,5 +111,5 @@ def test_a_bucket_that_is_not_there_is_a_storage_failure_that_says_so(s3: str) -
 
 def test_a_bucket_that_finds_no_credentials_says_what_to_set() -> None:
     asked = "Error performing PUT http://169.254.169.254/latest/api/token in 3 ms"
-    assert "set AWS_ACCESS_KEY_ID" in _said(OSError(asked))
-    assert _said(OSError("<Message>No such bucket</Message>")) == "No such bucket"
+    assert "set AWS_ACCESS_KEY_ID" in _answer_of(OSError(asked))
+    assert _answer_of(OSError("<Message>No such bucket</Message>")) == "No such bucket"

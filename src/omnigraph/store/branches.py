@@ -54,7 +54,7 @@ class Branch:
         return self.lance_branch if self.lance_branch is not None else MAIN
 
     def owns(self, ref: DatasetRef) -> bool:
-        """Whether a table's version lies on this branch's own line, not on one it inherited."""
+        """True if a table's version lies on this branch's own line, not on one it inherited."""
         if self.lance_branch is None or ref.branch is None:
             return ref.branch is self.lance_branch
         forked_for, _, attempt = ref.branch.rpartition(".")
@@ -129,7 +129,7 @@ class Branches:
         return f"{branch.incarnation}.{self._clock.ulid()}"
 
     def is_alive(self, branch: Branch) -> bool:
-        """Whether it is still there, and not another one of its name."""
+        """True if it is still there, and not another one of its name."""
         fork = branch.lance_branch
         return fork is None or self._datasets.has_fork(MANIFEST, fork)
 

@@ -2,7 +2,7 @@
 
 A conditional put is what everything here stands on: `swap` either replaces exactly the state it was
 told, or does nothing. A store that ignores the condition loses commits in silence, so one is asked
-to prove itself (`lease.check_swaps`) before anything is written.
+to prove itself (`LeaseFences.require`) before anything is written.
 """
 
 import re
@@ -147,11 +147,11 @@ def _failures(doing: str, name: str) -> Iterator[None]:
     try:
         yield
     except (BaseError, OSError, ValueError) as error:
-        raise StorageFailed(doing=doing, path=name or ".", reason=_said(error)) from error
+        raise StorageFailed(doing=doing, path=name or ".", reason=_answer_of(error)) from error
 
 
-def _said(error: Exception) -> str:
-    """What a store answered, without the page of detail around it."""
+def _answer_of(error: Exception) -> str:
+    """The store's answer in one line."""
     text = str(error)
     if METADATA_SERVICE in text:
         return "no credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"

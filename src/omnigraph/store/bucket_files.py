@@ -89,7 +89,7 @@ class _OpenFile(io.RawIOBase):
 
 @contextmanager
 def _addressed(location: BucketLocation) -> Iterator[None]:
-    """A bucket that refuses is told by the whole address: it is not the graph's."""
+    """Name the whole address in an error of the bucket, since it isn't the graph's."""
     try:
         yield
     except StorageFailed as error:

@@ -39,7 +39,7 @@ class CommitKind(Enum):
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether a reader finds the same rows at such a commit as at its parent."""
+        """True if a reader finds the same rows at such a commit as at its parent."""
         return self in (CommitKind.OPTIMIZE, CommitKind.INDEX, CommitKind.RECOVERY)
 
 

@@ -1,6 +1,6 @@
 """Making bytes outlive a power cut.
 
-Lance never calls fsync on a local disk, so whoever needs a file to be there afterwards asks here.
+Lance never calls fsync on a local disk, so code that needs a file to survive calls this module.
 A new file needs its directory synced too: otherwise the bytes survive and their name does not.
 """
 
@@ -67,7 +67,7 @@ class Disk:
 
 
 def _sync_all(pool: ThreadPoolExecutor, paths: Collection[Path]) -> None:
-    """At once: for those that wait together, a file system writes its journal once."""
+    """Sync all paths at once: a file system then writes its journal once for all of them."""
     if len(paths) == 1:
         _sync_one(*paths)
     else:

@@ -44,12 +44,12 @@ class Hold(Protocol):
 
     @property
     def number(self) -> int:
-        """The fencing number: whoever takes a fence over from a living holder has a higher one."""
+        """The fencing number. It grows when a fence is taken over from a living holder."""
         ...
 
     @property
     def may_lapse(self) -> bool:
-        """Whether it can pass to another writer while this one still runs."""
+        """True if it can pass to another writer while this one still runs."""
         ...
 
     def check(self) -> None:
@@ -121,7 +121,7 @@ class FileFences:
                 else:
                     raise BranchBusy(branch=name, holder=_holder(file), waited_s=timeout_s)
                 if not is_lasting and not _has_name(file, path):
-                    continue  # whoever held it has removed it: the next one is in another file
+                    continue  # its last holder has removed it: the next fence is in another file
                 with _failures(self._root):
                     _sign(file)
                 with nullcontext() if is_lasting else _removed_at_the_end(path):

@@ -5,7 +5,7 @@ It knows no writer. Opening it reads two small files; unfinished writes are the 
 
 Writers wait for each other in one order, so that none waits in a circle: the queue for branch names
 in this process, the fence over branch names, the queue of a branch in this process, the fence of
-that branch. Nobody who has one of them asks for an earlier one, or for a second branch.
+that branch. A writer that has one of them never waits for an earlier one, nor for a second branch.
 """
 
 import json
@@ -116,7 +116,7 @@ class GraphStore:
         durability: Durability = Durability.FSYNC,
         access: BucketAccess | None = None,
     ) -> "GraphStore":
-        """Make an empty graph with this schema, in a place where nothing is."""
+        """Make an empty graph with this schema, at an address where nothing is."""
         clock = clock or SystemClock()
         storage = Storage.at(graph_location(uri, access), clock=clock, durability=durability)
         is_new = storage.make_room()
@@ -345,7 +345,7 @@ class GraphStore:
         return True
 
     def _forget(self, branch: Branch) -> None:
-        """Let go of what is held in memory of a branch that is no more."""
+        """Forget what is cached of a branch that was deleted."""
         self.manifest.forget(branch.lance_branch)
         self._snapshots.forget(branch.name)
 
@@ -409,9 +409,9 @@ class GraphStore:
             raise GraphMoved(here=str(self.root), there=recorded)
 
     def _keep_earlier_owners_out(self, branch: Branch, hold: Hold) -> ManifestState:
-        """The first act of an owner who took over: after it, what an earlier one does is in vain.
+        """Stamp our fencing number into the manifest, so that earlier owners can no longer publish.
 
-        Before it, an earlier one may still publish, whole; then that is what we go on from.
+        An earlier owner may still publish before that; then we go on from its commit.
         """
         state = self.state(branch)
         while state.fencing < hold.number:

@@ -203,7 +203,7 @@ class CommitLog:
         self._whole.add(branch)
 
     def _is_known_below(self, commits: Sequence[CommitId]) -> bool:
-        """Whether these commits, and all before them on their lines, were read."""
+        """True if these commits, and all before them on their lines, were read."""
         return all(c in self._rows and self._read_from[c] in self._whole for c in commits)
 
     def _add(self, rows: Sequence[CommitRow], branch: BranchName) -> None:

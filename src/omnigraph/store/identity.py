@@ -53,8 +53,8 @@ def columns_of(entity: EntityType, properties: Sequence[str]) -> tuple[str, ...]
 def derive_ids(entity: EntityType, columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> pa.Array:
     """The ids of rows of a keyed type, from the key's columns by their physical names.
 
-    A row whose key holds a null or a float that is not finite has a null id: whoever checks rows
-    reports it as such.
+    A row whose key holds a null or a float that is not finite has a null id, which the
+    check of rows reports.
     """
     assert entity.key, f"{entity.name} has no key: its rows take fresh ids"
     return tuple_texts(entity, entity.key, columns)
@@ -127,7 +127,7 @@ def _key_texts(entity: EntityType, id_: str) -> list[str] | None:
     """The texts of a key of several parts; None if the id is not made of such."""
     if not entity.key or (isinstance(entity, NodeType) and len(entity.key) == 1):
         return None
-    # Whoever names an end of an edge may have written anything.
+    # The text for an end of an edge comes from a user, and may be anything.
     try:
         texts = json.loads(id_)
     except (ValueError, RecursionError):

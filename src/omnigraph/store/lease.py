@@ -4,9 +4,9 @@ One object per fence says who holds it, until when, and its number. Two rules ma
 
 - The time is for progress only. A holder that stood still past it may believe that it still holds
   the fence, and no clock can keep it from acting. What keeps its acts from counting is the number:
-  the manifest's head carries that of the newest owner, and whoever has a lower one can't publish.
-- The number grows only when a lease is taken from a holder that did not give it back. Whoever gave
-  it back does nothing more, so its successor need not guard against it.
+  the manifest's head carries that of the newest owner, and an owner with a lower one can't publish.
+- The number grows only when a lease is taken from a holder that did not give it back. A holder
+  that gave it back does nothing more, so its successor need not guard against it.
 
 The object of a branch is never removed: its number must not begin again. The one of a fence that
 does not last is removed by a holder that has just made sure of it.
@@ -65,11 +65,11 @@ class LeaseFences:
     """The fences of one graph in a bucket."""
 
     def __init__(
-        self, objects: SwappableObjects, clock: Clock, *, place: str, lease_s: float = LEASE_S
+        self, objects: SwappableObjects, clock: Clock, *, address: str, lease_s: float = LEASE_S
     ) -> None:
         self._objects = objects
         self._clock = clock
-        self._place = place
+        self._address = address
         self._lease_ms = round(1000 * lease_s)
 
     def require(self) -> None:
@@ -86,7 +86,7 @@ class LeaseFences:
             return
         self._objects.delete(PROBE)
         raise StoreUnfit(
-            self._place, f"it ignores {ignored}, so concurrent writers would overwrite each other"
+            self._address, f"it ignores {ignored}, so concurrent writers would overwrite each other"
         )
 
     @contextmanager
@@ -101,8 +101,8 @@ class LeaseFences:
         except Exception:
             end()
             raise
-        # Not in a `finally`: who is killed or interrupted gives nothing back, and the next
-        # owner guards against what may still be on its way.
+        # Not in a `finally`: a process that is killed or interrupted gives nothing back. The next
+        # owner then guards against writes that may still be on their way.
         end()
 
     def _take(self, name: str, at_least: int, *, timeout_s: float) -> "Lease":
@@ -131,7 +131,7 @@ class LeaseFences:
                 case (record, _):
                     return record
             record = LeaseRecord(number, owner, this_process(), now_ms + self._lease_ms)
-            landed = self._objects.swap(_place(name), record.to_bytes(), expected=expected)
+            landed = self._objects.swap(_object_of(name), record.to_bytes(), expected=expected)
             if landed is not None:
                 return self._lease(name, record, landed)
 
@@ -177,14 +177,14 @@ class Lease:
             if self._lost_to is not None:
                 raise FenceLost(branch=self._name, holder=self._lost_to)
             record = replace(self._record, expires_at_ms=self._clock.now_ms() + self._lease_ms)
-            tag = self._objects.swap(_place(self._name), record.to_bytes(), expected=self._tag)
+            tag = self._objects.swap(_object_of(self._name), record.to_bytes(), expected=self._tag)
             self._record, self._tag = (record, tag) if tag is not None else self._as_it_stands()
 
     def give_back(self) -> None:
         with self._lock:
             free = replace(self._record, owner=None, expires_at_ms=0)
             try:
-                self._objects.swap(_place(self._name), free.to_bytes(), expected=self._tag)
+                self._objects.swap(_object_of(self._name), free.to_bytes(), expected=self._tag)
             except StorageFailed as failure:
                 log.warning(
                     "could not give back the lease of %s, it will expire: %s", self._name, failure
@@ -194,7 +194,7 @@ class Lease:
         """Leave nothing of the lease, unless it is another's by now."""
         try:
             self.confirm()
-            self._objects.delete(_place(self._name))
+            self._objects.delete(_object_of(self._name))
         except FenceLost:
             pass
         except StorageFailed as failure:
@@ -221,7 +221,7 @@ def _renewed(lease: Lease, *, every_s: float) -> Iterator[None]:
             try:
                 lease.confirm()
             except FenceLost:
-                return  # whoever holds it is told when it asks
+                return  # its holder is told at its next check
             except StorageFailed as failure:
                 log.warning("could not renew a lease: %s", failure)
 
@@ -234,15 +234,15 @@ def _renewed(lease: Lease, *, every_s: float) -> Iterator[None]:
         thread.join()
 
 
-def _place(name: str) -> str:
+def _object_of(name: str) -> str:
     return f"{LOCKS}/{quote(name, safe='')}"
 
 
 def _read(objects: SwappableObjects, name: str) -> tuple[LeaseRecord, str] | None:
-    if (found := objects.get_tagged(_place(name))) is None:
+    if (found := objects.get_tagged(_object_of(name))) is None:
         return None
     data, tag = found
     try:
         return LeaseRecord(**json.loads(data)), tag
     except (ValueError, TypeError) as error:
-        raise StorageFailed(doing="read lease", path=_place(name), reason=str(error)) from error
+        raise StorageFailed(doing="read lease", path=_object_of(name), reason=str(error)) from error

@@ -4,7 +4,7 @@ This is the only module that tells a disk from a bucket. A location is plain dat
 Spark's tasks by pickle, and carries what it takes to reach a bucket: a worker may not have the
 driver's environment. Neither its text nor its repr shows a secret.
 
-A place has one location: links are followed once, when a person or a program names a graph
+A graph has one location: links are followed once, when a person or a program names a graph
 (`graph_location`). Lance compares addresses as text when it decides which files a fork still needs,
 so a second spelling would cost data.
 """
@@ -33,7 +33,7 @@ __all__ = [
 
 SCHEME = "s3://"
 BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-# Letters that mean the same in a key and in an address, so that everyone reads one place.
+# Letters that mean the same in a key and in an address, so that everyone reads the same.
 SEGMENT = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9!_.*'()-]+")
 
 DEFAULT_REGION = "us-east-1"
@@ -116,7 +116,7 @@ class BucketAccess:
     endpoint: str | None = None
     """Of a store that is not Amazon's."""
     is_path_style: bool | None = None
-    """Whether the bucket is named in the path of a request, not in its host."""
+    """True if the bucket is named in the path of a request, not in its host."""
     allows_http: bool = False
 
     def options(self, bucket: str) -> dict[str, str]:
@@ -145,7 +145,7 @@ class BucketAccess:
 
 
 def graph_location(uri: str, access: BucketAccess | None = None) -> Location:
-    """The place of a graph that someone means by an address, in whichever spelling."""
+    """The location of a graph that someone means by an address, in whichever spelling."""
     parts = urlsplit(uri)
     match parts.scheme:
         case "http" | "https":
@@ -167,7 +167,7 @@ def graph_location(uri: str, access: BucketAccess | None = None) -> Location:
 
 
 def source_location(uri: str, access: BucketAccess) -> BucketLocation:
-    """The place in a bucket that an `s3://` address of a load's source names.
+    """The location in a bucket that an `s3://` address of a load's source names.
 
     Unlike a graph's, its key may have any letters.
     """
@@ -190,7 +190,7 @@ def location_at(address: str, options: dict[str, str] | None = None) -> Location
 
 
 def is_bucket_address(text: str) -> bool:
-    """Whether a text names a place in a bucket, and not a path."""
+    """True if a text is an address in a bucket, and not a path."""
     return text.startswith(SCHEME)
 
 

@@ -165,7 +165,7 @@ class Manifest:
         name: BranchName,
         cooling: Sequence[CommitRow] = (),
     ) -> ManifestState:
-        """Put what `wanted` says in the place of `state`, if that is still the newest."""
+        """Replace `state` by `wanted`, if `state` is still the newest."""
         base = DatasetRef(MANIFEST, state.branch, state.version)
         cold = self._datasets.stage_rows(base, commit_rows(cooling)) if cooling else ()
         rows = hot_rows(

@@ -87,7 +87,7 @@ class ManifestState:
     fencing: int
     """The number of the owner who wrote it: no owner with a lower one may replace it."""
     is_behind: bool
-    """Whether its layout is an old one: a writer walks it forward first."""
+    """True if its layout is an old one: a writer walks it forward first."""
     strays: tuple[int, ...] = ()
     """Fragments of someone who swapped a state that was long gone; the next swap removes them."""
 

@@ -24,7 +24,7 @@ class Objects(Protocol):
     def put(self, name: str, data: bytes) -> None: ...
 
     def put_if_absent(self, name: str, data: bytes) -> bool:
-        """False, and nothing written, where the object is there already."""
+        """Write the object and give True, or give False if it is there already."""
         ...
 
     def get(self, name: str) -> bytes | None: ...
@@ -32,9 +32,9 @@ class Objects(Protocol):
     def exists(self, name: str) -> bool: ...
 
     def fingerprint(self, name: str) -> str | None:
-        """What tells this state of an object from others, without reading it; None: not there.
+        """A text that changes whenever the object does, without reading it; None: not there.
 
-        An object with the same fingerprint is the same. One with another may be the same too.
+        It may change without the object, too.
         """
         ...
 
@@ -47,11 +47,11 @@ class Objects(Protocol):
         ...
 
     def copy(self, source: str, target: str) -> None:
-        """The same bytes under a second name; a target that is there already stays."""
+        """Give the same bytes a second name; a target that is there already stays."""
         ...
 
     def delete(self, name: str) -> None:
-        """Gone afterwards, whether it was there or not."""
+        """Remove the object, if it is there."""
         ...
 
     def forget_folder(self, folder: str) -> None:
@@ -75,7 +75,7 @@ class SwappableObjects(Objects, Protocol):
         """Put if the object has this tag, or with None if it is not there.
 
         Gives the new tag; None, and nothing written, where it is otherwise. After a lost answer it
-        may be None although the bytes are there: who must know looks at them.
+        may be None although the bytes are there: a caller that must know reads them.
         """
         ...
 
@@ -145,14 +145,14 @@ class DiskObjects:
             (self._root / name).unlink(missing_ok=True)
 
     def forget_folder(self, folder: str) -> None:
-        place = self._root / folder
+        directory = self._root / folder
         if any(self.walk(folder)):
             return
-        for path in sorted(place.rglob("*"), reverse=True):
+        for path in sorted(directory.rglob("*"), reverse=True):
             with suppress(OSError):
                 path.rmdir() if path.is_dir() else path.unlink()
         with suppress(OSError):
-            place.rmdir()
+            directory.rmdir()
 
     def sync(self, names: Iterable[str]) -> None:
         self._disk.sync(self._root / name for name in names)

@@ -24,7 +24,7 @@ class Schemas:
         """Keep a schema and give its hash."""
         name: str = schema_hash(catalog)
         value = {"source": source, "catalog": catalog_to_json(catalog)}
-        self._objects.put_if_absent(_place(name), json.dumps(value, indent=1).encode())
+        self._objects.put_if_absent(_object_of(name), json.dumps(value, indent=1).encode())
         return name
 
     def catalog(self, name: str) -> Catalog:
@@ -40,7 +40,7 @@ class Schemas:
         return str(self._read(name)["source"])
 
     def _read(self, name: str) -> dict[str, Any]:
-        if (data := self._objects.get(_place(name))) is None:
+        if (data := self._objects.get(_object_of(name))) is None:
             raise _unreadable(name, "the file is missing")
         try:
             value: dict[str, Any] = json.loads(data)
@@ -49,9 +49,9 @@ class Schemas:
         return value
 
 
-def _place(name: str) -> str:
+def _object_of(name: str) -> str:
     return f"{SCHEMAS}/{name}.json"
 
 
 def _unreadable(name: str, reason: str) -> StorageFailed:
-    return StorageFailed(doing="read schema", path=_place(name), reason=reason)
+    return StorageFailed(doing="read schema", path=_object_of(name), reason=reason)

@@ -42,7 +42,7 @@ class Snapshot:
         return self._datasets.open(ref)
 
     def continues(self, entity: EntityType, earlier: DatasetRef) -> bool:
-        """Whether the version of a type that this commit pins was made from that one."""
+        """True if the version of a type that this commit pins was made from that one."""
         return self._datasets.continues(self.tables[entity.table_key].ref, earlier)
 
     def staging_uri(self, entity: EntityType) -> str:

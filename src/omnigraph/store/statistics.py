@@ -1,6 +1,6 @@
 """What storage knows about a snapshot without reading a row: sizes, and what indexes answer for.
 
-A plain value: whoever plans a query takes it as it is and opens nothing.
+A plain value: the planner takes it as it is and opens nothing.
 """
 
 from collections.abc import Mapping

@@ -55,11 +55,11 @@ class Storage:
                 return cls(root, objects, Datasets(root, durability), FileFences(path))
             case BucketLocation():
                 leased = root.objects()
-                fences = LeaseFences(leased, clock, place=str(root), lease_s=lease_s)
+                fences = LeaseFences(leased, clock, address=str(root), lease_s=lease_s)
                 return cls(root, leased, Datasets(root), fences)
 
     def make_room(self) -> bool:
-        """Make sure that nothing is there; True if a directory had to be made."""
+        """Raise if something is there already; True if a directory was made."""
         match self.root:
             case DiskLocation(path=path):
                 with disk_failures("create", path):
@@ -77,11 +77,11 @@ class Storage:
                 return False
 
     def give_up(self, mark: bytes, *, is_new: bool) -> None:
-        """Undo what a making of a graph has left that failed: `make_room` and what followed it.
+        """Undo a failed creation of a graph: `make_room` and everything after it.
 
-        Only where the graph has this mark is it ours: someone else may have made one here since.
+        The graph is ours only if it has this mark: another process may have made one here since.
         The mark goes last, so nobody makes one while we still remove things. Where even that can't
-        be done the place says of itself that its making did not finish.
+        be done, opening the graph says that its creation did not finish.
         """
         with suppress(StorageFailed, OSError):
             if self.objects.get(GRAPH) == mark:
@@ -94,11 +94,11 @@ class Storage:
                     pass
 
     def _clear(self) -> None:
-        for place in MADE_FIRST:
-            for name in list(self.objects.walk(place)):
+        for folder in MADE_FIRST:
+            for name in list(self.objects.walk(folder)):
                 self.objects.delete(name)
-            self.objects.forget_folder(place)
-            self.objects.delete(place)
+            self.objects.forget_folder(folder)
+            self.objects.delete(folder)
 
     def sync_name(self, durability: Durability) -> None:
         """Make the name of a new root survive a power cut."""

@@ -1,7 +1,7 @@
 """The version of the layout on disk, and the steps that lead from each to the next.
 
-The manifest of each branch carries a stamp, and no other module looks at it. Whoever takes a branch
-to write it walks its manifest forward first. Readers never write: they read old layouts as they
+The manifest of each branch carries a stamp, and no other module looks at it. A writer
+walks the manifest of its branch forward first. Readers never write: they read old layouts as they
 are, so a step comes only together with a reader that knows both sides of it. A stamp that is newer
 than we know is refused by all.
 
@@ -41,7 +41,7 @@ class Upgrades:
         return schema.with_metadata({STAMP: str(self.newest)})
 
     def is_behind(self, manifest: Dataset) -> bool:
-        """Whether a writer has to walk the manifest forward; refuses one that is ahead of us."""
+        """True if a writer has to walk the manifest forward; refuses one that is ahead of us."""
         found = _version(manifest)
         if found > self.newest:
             raise SchemaVersionUnsupported(found=found, supported=self.newest)

@@ -81,13 +81,13 @@ def _record_as_text(raw: bytes, layout: TextTable) -> str:
 def _broken_records(records: Records, layout: TextTable) -> ViolationsByRow:
     broken: ViolationsByRow = {}
     width = len(layout.columns)
-    is_stray = records.is_stray()
+    is_misplaced = records.is_misplaced()
     widths = records.widths(layout.delimiter)
-    wrong = np.flatnonzero(((widths != width) | is_stray) & ~records.is_blank)
+    wrong = np.flatnonzero(((widths != width) | is_misplaced) & ~records.is_blank)
     for number in wrong.tolist():
         broken[number] = _no_row(
             "a quote or a carriage return stands out of place, or a quote is never closed"
-            if is_stray[number]
+            if is_misplaced[number]
             else f"the record has {widths[number]} fields, and the header {width}"
         )
     if not _is_utf8(records.data):

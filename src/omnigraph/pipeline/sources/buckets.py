@@ -96,7 +96,7 @@ def _named(file: BucketFile, form: Form | None) -> InputObject:
 def _wanted(
     directory: BucketLocation, files: Sequence[BucketFile], form: Form | None
 ) -> Iterator[InputObject]:
-    """What programs leave beside data and texts are passed over, as on a disk."""
+    """Files that programs leave beside data, and texts, are skipped as on a disk."""
     mark = f"/{LANCE_VERSIONS}/"
     paths = {_path(file.location): file for file in files}
     datasets = {path.partition(mark)[0] for path in paths if mark in path}

@@ -106,16 +106,16 @@ def _gathered(
 ) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     """Neighbours taken together up to `cut_bytes`: bytes, rows before them, and which they are."""
     which: list[int] = []
-    held = first_row = rows = 0
+    size_so_far = first_row = rows = 0
     for number, (size, count) in enumerate(sizes):
-        if which and held + size > cut_bytes:
-            yield held, first_row, tuple(which)
-            which, held, first_row = [], 0, rows
+        if which and size_so_far + size > cut_bytes:
+            yield size_so_far, first_row, tuple(which)
+            which, size_so_far, first_row = [], 0, rows
         which.append(number)
-        held += size
+        size_so_far += size
         rows += count
     if which:
-        yield held, first_row, tuple(which)
+        yield size_so_far, first_row, tuple(which)
 
 
 @contextlib.contextmanager

@@ -53,7 +53,7 @@ class Records:
     data: bytes = field(repr=False)
     ends: np.ndarray = field(repr=False)
     """Where each record ends, after its newline."""
-    strays: np.ndarray = field(repr=False)
+    misplaced: np.ndarray = field(repr=False)
     """Quotes and returns that stand where none may: their records can't be read."""
     inside: np.ndarray | None = field(repr=False)
     """For each byte, whether it lies within quotes; None where nothing does."""
@@ -88,9 +88,9 @@ class Records:
     def borders(self) -> np.ndarray:
         return np.concatenate([[0], self.ends])
 
-    def is_stray(self) -> np.ndarray:
+    def is_misplaced(self) -> np.ndarray:
         marks = np.zeros(len(self.ends), dtype=bool)
-        marks[np.searchsorted(self.ends, self.strays, side="right")] = True
+        marks[np.searchsorted(self.ends, self.misplaced, side="right")] = True
         return marks
 
     def raw(self, record: int) -> bytes:
@@ -143,7 +143,7 @@ def read_header(piece: WholeFile) -> tuple[TextTable | None, int]:
     taken = len(head) - len(body) + int(records.ends[record])
     if taken > MAX_HEADER_BYTES:
         raise LimitExceeded(what=f"the header of {piece.file}, in bytes,", limit=MAX_HEADER_BYTES)
-    if records.is_stray()[record]:
+    if records.is_misplaced()[record]:
         raise SourceInvalid(file=piece.file, reason="its header contains a misplaced quote")
     names = _fields(records.raw(record), delimiter, piece.file)
     return TextTable(names, delimiter), min(taken, len(head))
@@ -190,8 +190,8 @@ def record_blocks(piece: CsvRange | CsvFile) -> Iterator[Records]:
 
 def _refuse_lone_returns(records: Records, header: int, file: str) -> None:
     """Without newlines a whole file would be its header."""
-    strays = records.strays[records.strays < records.ends[header]]
-    if any(records.data[place] == RETURN for place in strays.tolist()):
+    misplaced = records.misplaced[records.misplaced < records.ends[header]]
+    if any(records.data[position] == RETURN for position in misplaced.tolist()):
         raise SourceInvalid(
             file=file,
             reason="its lines end in a carriage return without a newline",
@@ -236,7 +236,7 @@ def _records(data: bytes, delimiter: str, *, first: int, first_line: int) -> Rec
     code = np.frombuffer(data, np.uint8)
     is_end = code == NEWLINE
     is_return = code == RETURN
-    quotes, strays = _structural(code, delimiter)
+    quotes, misplaced = _structural(code, delimiter)
     inside = None
     if len(quotes):
         counts = np.zeros(len(code), dtype=np.uint8)
@@ -249,8 +249,8 @@ def _records(data: bytes, delimiter: str, *, first: int, first_line: int) -> Rec
     if not len(ends):
         return Records(first, first_line, data, np.array([len(data)]), np.array([0]), inside=None)
     returns = np.flatnonzero(is_return)
-    strays = np.concatenate([strays, returns[code[returns + 1] != NEWLINE]])
-    return Records(first, first_line, data, ends, strays[strays < ends[-1]], inside)
+    misplaced = np.concatenate([misplaced, returns[code[returns + 1] != NEWLINE]])
+    return Records(first, first_line, data, ends, misplaced[misplaced < ends[-1]], inside)
 
 
 def _structural(code: np.ndarray, delimiter: str) -> tuple[np.ndarray, np.ndarray]:
@@ -262,7 +262,7 @@ def _structural(code: np.ndarray, delimiter: str) -> tuple[np.ndarray, np.ndarra
 
 
 def _alternate(code: np.ndarray, quotes: np.ndarray, delimiter: str) -> bool:
-    """Whether quotes open and close fields in turn. Two in a row are a quote in a quoted field."""
+    """True if quotes open and close fields in turn. Two in a row are a quote in a quoted field."""
     opening, closing = quotes[0::2], quotes[1::2]
     before = np.where(opening > 0, code[opening - 1], NEWLINE)
     opens = (before == ord(delimiter)) | (before == NEWLINE)
@@ -277,25 +277,25 @@ def _one_by_one(
 ) -> tuple[np.ndarray, np.ndarray]:
     before, after = {ord(delimiter), NEWLINE}, {ord(delimiter), NEWLINE, RETURN}
     structural: list[int] = []
-    strays: list[int] = []
+    misplaced: list[int] = []
     is_open = False
-    places = iter(quotes.tolist())
-    for place in places:
-        follows = int(code[place + 1]) if place + 1 < len(code) else NEWLINE
+    positions = iter(quotes.tolist())
+    for position in positions:
+        follows = int(code[position + 1]) if position + 1 < len(code) else NEWLINE
         if not is_open:
-            if place == 0 or int(code[place - 1]) in before:
+            if position == 0 or int(code[position - 1]) in before:
                 is_open = True
-                structural.append(place)
+                structural.append(position)
             else:
-                strays.append(place)
+                misplaced.append(position)
         elif follows == QUOTE:
-            structural += [place, next(places)]
+            structural += [position, next(positions)]
         else:
             is_open = False
-            structural.append(place)
+            structural.append(position)
             if follows not in after:
-                strays.append(place)
-    return np.array(structural, dtype=np.int64), np.array(strays, dtype=np.int64)
+                misplaced.append(position)
+    return np.array(structural, dtype=np.int64), np.array(misplaced, dtype=np.int64)
 
 
 # Bytes --------------------------------------------------------------------------------------------
@@ -325,14 +325,14 @@ def _chunks(piece: FilePart, start: int, end: int, *, step: int = CHUNK_BYTES) -
 def _of_size(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
     """The same bytes, `size` at a time, or a little more."""
     waiting: list[bytes] = []
-    held = 0
+    size_so_far = 0
     for chunk in chunks:
         waiting.append(chunk)
-        held += len(chunk)
-        if held >= size:
+        size_so_far += len(chunk)
+        if size_so_far >= size:
             yield b"".join(waiting)
-            waiting, held = [], 0
-    if held:
+            waiting, size_so_far = [], 0
+    if size_so_far:
         yield b"".join(waiting)
 
 

@@ -70,7 +70,7 @@ READABLE = (
     "or pass format if the name doesn't tell"
 )
 
-# What makes a directory a Lance dataset.
+# A directory with a folder of this name is a Lance dataset.
 LANCE_VERSIONS = "_versions"
 
 
@@ -145,7 +145,7 @@ def _files_of(source: str, form: Form | None) -> Iterator[InputFile]:
 
 
 def _files_in(directory: Path, form: Form | None) -> Iterator[InputFile]:
-    """What programs leave beside data (`_SUCCESS`, `.part.crc`) and texts are passed over."""
+    """Files that programs leave beside data (`_SUCCESS`, `.part.crc`) and texts are skipped."""
     if _is_lance(directory):
         yield InputFile(str(directory), Form.LANCE)
         return
@@ -163,10 +163,10 @@ def _files_in(directory: Path, form: Form | None) -> Iterator[InputFile]:
 def _below(directory: Path, *, seen: set[str]) -> Iterator[Path]:
     """Every file and dataset below the directory, by name."""
     # A link may lead back to where it came from.
-    place = os.path.realpath(directory)
-    if place in seen:
+    resolved = os.path.realpath(directory)
+    if resolved in seen:
         return
-    seen.add(place)
+    seen.add(resolved)
     with reading_file(_as_text(str(directory))):
         paths = sorted(directory.iterdir())
     for path in paths:
@@ -196,7 +196,7 @@ def _form_of_file(path: Path, form: Form | None) -> Form:
 
 
 def form_of(path: Path) -> Form | None:
-    """What the name says; None if nothing that can be read. A Lance dataset is no file."""
+    """The form that the name tells; None if it tells none. A Lance dataset is not a file."""
     suffix = suffix_of(path)
     if suffix in PACKED_SUFFIXES:
         inner = SUFFIXES.get(suffix_of(path.stem))

@@ -101,7 +101,7 @@ def lines_of_rows(name: str, rows: Iterable[object]) -> Iterator[InlineLines]:
 
 
 def _encoded(lines: list[str]) -> bytes:
-    # Half of a surrogate pair is no text: whoever reads the line says so.
+    # Half of a surrogate pair is not text: parsing the line reports it.
     return "".join(lines).encode(errors="surrogatepass")
 
 
@@ -116,7 +116,7 @@ def _line(number: int, row: object) -> str:
 
 
 def json_value(value: object) -> object:
-    """What JSON has no word for, as a load reads it."""
+    """A value that JSON lacks, in the form that a load reads back."""
     match value:
         case bytes() | bytearray() | memoryview():
             return text_from_blob(bytes(value))

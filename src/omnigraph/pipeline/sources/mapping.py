@@ -67,7 +67,7 @@ def read_mapping(given: MappingArgument, catalog: Catalog) -> tuple[Rule, ...]:
     if "node" in content or "edge" in content:
         return (_RuleText(place, content).rule("*", catalog),)
     return tuple(
-        _RuleText(_place(place, str(pattern), lines), rule).rule(str(pattern), catalog)
+        _RuleText(_rule_place(place, str(pattern), lines), rule).rule(str(pattern), catalog)
         for pattern, rule in content.items()
     )
 
@@ -246,7 +246,7 @@ def _read_yaml(path: Path) -> tuple[object, dict[str, int]]:
     return content, lines
 
 
-def _place(place: str, pattern: str, lines: Mapping[str, int]) -> str:
+def _rule_place(place: str, pattern: str, lines: Mapping[str, int]) -> str:
     return f"{place}:{lines[pattern]}" if pattern in lines else f"{place}, {pattern}"
 
 
@@ -298,7 +298,7 @@ class _Columns:
                 raise MappingInvalid(place=rule.place, reason=reason)
 
     def _is_left_out(self, column: str) -> bool:
-        """Whether the rule ignores a column, though it may be named like something of the type."""
+        """True if the rule ignores a column, though it may be named like something of the type."""
         names = (name for name in self.rule.ignore if name != EVERY_OTHER)
         return any(fnmatchcase(column, name) for name in names)
 

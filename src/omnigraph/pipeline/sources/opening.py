@@ -35,7 +35,7 @@ __all__ = [
 PACKED_SUFFIXES = (".gz", ".zst")
 CHUNK_BYTES = 1 << 20
 
-# What a bucket is asked for at once by who reads on to the end.
+# How much to ask a bucket for at once when a file is read to its end.
 AHEAD_BYTES = 8 << 20
 
 
@@ -60,7 +60,7 @@ class ByteStream(Protocol):
 
 
 def suffix_of(path: str | Path) -> str:
-    """What the name ends in, whatever its case: `.csv` of `Person.CSV`."""
+    """The last suffix of a name in lower case: `.csv` of `Person.CSV`."""
     return Path(path).suffix.lower()
 
 
@@ -85,7 +85,7 @@ def opened(piece: FilePart, *, ahead_bytes: int = CHUNK_BYTES) -> Iterator[Binar
 
 
 def state_of(piece: FilePart) -> str:
-    """Another one for a file that has changed."""
+    """A text that differs once the file has changed."""
     with reading_file(piece.file):
         match piece.location:
             case DiskLocation(path=path):
@@ -98,7 +98,7 @@ def state_of(piece: FilePart) -> str:
 
 
 def unpacked_chunks(piece: WholeFile) -> Iterator[bytes]:
-    """What a compressed file holds, in order."""
+    """The unpacked bytes of a compressed file, in order."""
     with opened(piece, ahead_bytes=AHEAD_BYTES) as file:
         # An archive of nothing has bytes; the codecs take a file without any for one.
         if piece.size == 0:

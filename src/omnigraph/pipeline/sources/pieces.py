@@ -1,4 +1,4 @@
-"""What a load reads, cut into pieces that tasks read on their own.
+"""Pieces of the input, which tasks read on their own.
 
 A piece says where its rows are, never how they are judged, and travels to workers by pickle. Its
 rows are numbered from 0 within it; `positions.position_in` turns a number into a line or row that a

@@ -1,7 +1,7 @@
-"""What the user gave becomes pieces, dealt to tasks in the order of the input.
+"""A source becomes pieces, dealt to tasks in the order of the input.
 
 Planning looks at names, headers and footers, and at whatever came with the call; of large files
-only CSV is read through once, since where its records end can't be told from the middle.
+only CSV is read through once, since the end of a record can't be found from the middle.
 """
 
 import itertools
@@ -62,7 +62,7 @@ class PlannedInput:
     size: int
     """Bytes of all pieces: compressed in a compressed file, not so in Parquet."""
     is_in_memory: bool
-    """Whether the rows came with the call and not as names of files."""
+    """True if the rows came with the call and not as names of files."""
     cut: tuple[Piece, ...] = field(repr=False)
     """The input as small pieces, which make up the tasks."""
     limits: LoadLimits = field(default_factory=LoadLimits, repr=False)
@@ -121,7 +121,7 @@ def plan_pieces(
 def check_frame(
     name: str, schema: pa.Schema, *, catalog: Catalog, mapping: MappingArgument = None
 ) -> None:
-    """Raise what would be wrong with a frame of this name and these columns, whatever its rows."""
+    """Raise if a frame of this name and these columns can't be loaded, whatever its rows."""
     tables = _Tables(catalog, read_mapping(mapping, catalog))
     _feed_of_frame(name, schema, tables)
 

@@ -2,7 +2,7 @@
 
 The rows of a Spark frame are wherever Spark has them, and asking for them twice may give others. So
 the frame's own tasks write them down, once; from there on they are pieces of a table like any
-other, which can be read again to name a row. The files are nobody's data: who lands frames removes
+other, which can be read again to name a row. The files belong to no table: the caller removes
 them.
 """
 

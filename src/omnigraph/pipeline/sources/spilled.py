@@ -2,7 +2,7 @@
 
 A task carries what it reads, and Spark sends that to every worker by way of the JVM: fine for a few
 rows, ruinous for a large frame. Its rows wait in storage instead, an object for each piece. They
-are nobody's data: who stores them removes them.
+belong to no table: the caller that stores them removes them.
 """
 
 import hashlib

@@ -5,8 +5,8 @@ addresses. If a graph is moved they lead nowhere. If it is copied they lead into
 is worse. And where one is spelled otherwise than Lance spells the dataset that it cleans up, Lance
 takes the files that it leads to for nobody's, and deletes them.
 
-Which place is meant never depends on the old address: a base without a name is the dataset itself,
-a base with a name is the dataset's fork of that name.
+The old address never decides which dataset is meant: a base without a name is the dataset itself, a
+base with a name is the dataset's fork of that name.
 """
 
 import re
@@ -42,9 +42,9 @@ class Bases:
         self._root = root
 
     def require_here(self, path: str, handle: LanceDataset) -> None:
-        """Raise `GraphMoved` if an open fork would read files of another place."""
+        """Raise `GraphMoved` if an open fork would read files elsewhere."""
         for base in handle.base_paths().values():
-            if base.path != self._place_in(path)(base.name):
+            if base.path != self._address_in(path)(base.name):
                 there = base.path.removesuffix(f"/{home_of(path, base.name)}")
                 raise GraphMoved(here=self._root, there=there)
 
@@ -53,21 +53,21 @@ class Bases:
 
         The newest stands for all: a version takes its bases over from the one before.
         """
-        place = self._place_in(path)
+        address_of = self._address_in(path)
         for fork in forks:
             # Lance counts down in file names, so the newest comes first.
             names = self._objects.list(f"{home_of(path, fork)}/_versions")
             versions = (self._version(name) for name in names if name.endswith(".manifest"))
             newest = next((version for version in versions if version is not None), None)
             for base in newest.bases if newest is not None else ():
-                if base.path != place(base.name):
+                if base.path != address_of(base.name):
                     return base
         return None
 
     def any_elsewhere(self) -> bool:
-        """Whether any version of any fork has a base that leads out of here."""
+        """True if any version of any fork has a base that leads out of here."""
         return any(
-            base.path != self._place_in(path)(base.name)
+            base.path != self._address_in(path)(base.name)
             for name, path in self._versions_of_forks()
             if (version := self._version(name)) is not None
             for base in version.bases
@@ -87,7 +87,7 @@ class Bases:
         if raw is None:
             return False
         try:
-            rewritten = with_bases_at(raw, self._place_in(path))
+            rewritten = with_bases_at(raw, self._address_in(path))
         except MalformedVersionFile:
             return False  # a power cut tore it: recovery removes it, and nothing else opens it
         if rewritten == raw:
@@ -107,5 +107,5 @@ class Bases:
         except MalformedVersionFile:
             return None
 
-    def _place_in(self, path: str) -> Callable[[str | None], str]:
+    def _address_in(self, path: str) -> Callable[[str | None], str]:
         return lambda name: f"{self._root}/{home_of(path, name)}"

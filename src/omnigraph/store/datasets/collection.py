@@ -136,7 +136,7 @@ class Datasets:
         return self.open_newest(path, branch).ref.version
 
     def is_newest(self, ref: DatasetRef) -> bool:
-        """Whether the next version is not there: one look, however many versions there are.
+        """True if the next version is not there: one look, however many versions there are.
 
         Wrong only where that one was removed again and later ones were not, as a clean-up of old
         versions does. So ask it of a version that was the newest a moment ago.
@@ -164,7 +164,7 @@ class Datasets:
         return self._objects.fingerprint(version_file(ref.path, ref.branch, ref.version))
 
     def is_there(self, path: str) -> bool:
-        """Whether there is such a dataset, as storage says now."""
+        """True if there is such a dataset, as storage says now."""
         return bool(self._objects.list(f"{path}/_versions"))
 
     def require_same_graph(self) -> None:
@@ -201,7 +201,7 @@ class Datasets:
         return self._references.fork_names(path)
 
     def continues(self, later: DatasetRef, earlier: DatasetRef) -> bool:
-        """Whether `later` was made from `earlier`, version by version and fork by fork.
+        """True if `later` was made from `earlier`, version by version and fork by fork.
 
         Only then does a version number of one mean the same on the other: forks of one version
         count on from there, each for itself.
@@ -235,11 +235,11 @@ class Datasets:
         return self._references.has(path, name)
 
     def has_forks_elsewhere(self) -> bool:
-        """Whether a fork would read files of another place: the graph was moved or copied."""
+        """True if a fork would read files elsewhere: the graph was moved or copied."""
         return self._bases.any_elsewhere()
 
     def bring_forks_here(self) -> int:
-        """Make every fork read the files of this place; how many version files that took."""
+        """Make every fork read the files that lie here; gives how many version files that took."""
         rewritten = self._bases.bring_here()
         self._session = new_session()
         self._landed.clear()
@@ -262,7 +262,7 @@ class Datasets:
     def stage_edit(
         self, ref: DatasetRef, upserts: pa.Table, there: pa.Table
     ) -> tuple[Update, EditCounts]:
-        """Put rows, and take away those that are `there`: the places of all that must go.
+        """Put rows, and take away those in `there` (by `ROW_LOCATOR`), which are all that must go.
 
         A row that replaces one with its id keeps the row id of that one.
         """
@@ -295,7 +295,7 @@ class Datasets:
     ) -> Update:
         """Put rows that lie in files already in the place of those at the addresses."""
         removed, kept = delete_rows(self.open(ref), addresses)
-        self._sync_files_of(ref, Update(updated=kept))  # who wrote the others has synced them
+        self._sync_files_of(ref, Update(updated=kept))  # their writer has synced the others
         return Update(removed=removed, updated=kept, new=fragments)
 
     def adopt(self, fragments: Sequence[str], *, written_at: str, ref: DatasetRef) -> None:
@@ -343,7 +343,7 @@ class Datasets:
         return index
 
     def has_files_of(self, staged: StagedTransaction) -> bool:
-        """Whether every file that a transaction would make visible is still there."""
+        """True if every file that a transaction would make visible is still there."""
         home = home_of(staged.base.path, staged.base.branch)
         return all(map(self._objects.exists, files_of(self._objects, home, staged.operation)))
 

@@ -130,7 +130,7 @@ def discard_fragments(location: Location, fragments: Sequence[str]) -> None:
 
 
 def has_fragments(location: Location, fragments: Sequence[str]) -> bool:
-    """Whether all files that `write_fragments` wrote are still there."""
+    """True if all files that `write_fragments` wrote are still there."""
     objects = location.parent.objects(Durability.RELAXED)
     return all(objects.exists(name) for name in data_files(objects, location.name, fragments))
 

@@ -59,7 +59,7 @@ class LandingRefused(Exception):
 
 @contextmanager
 def failures(doing: str, path: str) -> Iterator[None]:
-    """What Lance raises, as an error of ours; only a conflict stays what it is."""
+    """Raise `StorageFailed` for an error of Lance; a conflict passes as it is."""
     claim_process()
     try:
         yield
@@ -82,7 +82,7 @@ def storage_failed(doing: str, path: str, error: BaseException) -> StorageFailed
 
 
 def is_blob(field: pa.Field) -> bool:
-    """Whether a column of a dataset's own schema is one of blobs."""
+    """True if a column of a dataset's own schema is one of blobs."""
     return getattr(field.type, "extension_name", None) == BLOB_TYPE
 
 
@@ -104,7 +104,7 @@ def open_handle(
 
 @dataclass(frozen=True, slots=True)
 class VersionOrigin:
-    """What made a version: enough to tell our landing from anyone else's."""
+    """Where a version came from: enough to tell our landing from another writer's."""
 
     version: int
     uuid: str | None = None

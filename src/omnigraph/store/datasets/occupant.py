@@ -19,9 +19,9 @@ __all__ = ["Occupant"]
 
 
 class Occupant:
-    def __init__(self, objects: Objects, place: str) -> None:
+    def __init__(self, objects: Objects, address: str) -> None:
         self._objects = objects
-        self._place = place
+        self._address = address
         self._id: str | None = None
         self._fingerprint: str | None = None
 
@@ -37,11 +37,11 @@ class Occupant:
         # Touched, not replaced: a backup by hard links, a change of owner, a move and back.
         fingerprint, found = self._objects.fingerprint(GRAPH), self._read()
         if found is not None and found != self._id:
-            raise GraphReplaced(self._place)
+            raise GraphReplaced(self._address)
         self._fingerprint = fingerprint
 
     def _read(self) -> str | None:
         try:
             return str(json.loads(self._objects.get(GRAPH) or b"")["id"])
         except (ValueError, KeyError, TypeError):
-            return None  # no id to compare by; who needs one is told so
+            return None  # no id to compare by; `GraphStore.graph_id` reports that

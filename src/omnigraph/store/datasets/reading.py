@@ -52,7 +52,7 @@ TAKEN_ONE_BY_ONE = 32
 # Rows are about so much larger in memory than in a file, and never more of them come at once.
 UNPACKED = 4
 MAX_BATCH_ROWS = 16_384
-# More would only wait in memory: whoever takes batches is slower than the disk.
+# More would only wait in memory: the code that takes batches is slower than the disk.
 BATCHES_AHEAD = 2
 
 ROW_ID = "_rowid"
@@ -189,9 +189,9 @@ class Dataset:
         return tuple(_fragment_of(fragment, lines) for fragment in fragments)
 
     def rows_beside(self, other: "Dataset") -> pa.Table:
-        """`id`, `_rowid` and the writing version of rows that `other` has not in the same place.
+        """`id`, `_rowid` and the writing version of rows that `other` has elsewhere, or not at all.
 
-        Any other row lies in both versions at one place of one file, and so is the same in both.
+        Any other row lies in both versions at one position of one file, and so is the same in both.
         The two may be versions of any two lines.
         """
         theirs = {piece.files: piece for piece in other.fragments}
@@ -223,7 +223,7 @@ class Dataset:
         return np.asarray(rows[ROW_ADDRESS].to_numpy())
 
     def take(self, rows: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
-        """Rows by their place in a scan."""
+        """Rows by their positions in a scan."""
         if len(rows) > TAKEN_ONE_BY_ONE and self._has_deletions:
             return self._take_by_row_id(rows, columns)
         with failures("read", self.ref.path):
@@ -234,8 +234,8 @@ class Dataset:
         return self._counted()["num_deleted_rows"] > 0
 
     def _take_by_row_id(self, rows: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
-        places, order = np.unique(rows, return_inverse=True)
-        row_ids = self.scan([], with_row_id=True)[ROW_ID].to_numpy()[places]
+        positions, order = np.unique(rows, return_inverse=True)
+        row_ids = self.scan([], with_row_id=True)[ROW_ID].to_numpy()[positions]
         return self.rows_at(row_set(row_ids), columns).select(list(columns)).take(order)
 
     def head(self, column: str, *, limit_rows: int) -> pa.Array:

@@ -43,7 +43,7 @@ class MalformedVersionFile(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A place outside of a dataset where some of its files lie: for a fork, where it came from."""
+    """An address outside of a dataset where some of its files lie: for a fork, its origin."""
 
     id: int
     name: str | None
@@ -76,22 +76,22 @@ def parse_version_file(raw: bytes) -> VersionFile:
 
 
 def is_torn(raw: bytes, *, version: int) -> bool:
-    """Whether these bytes are provably not the whole file of this version."""
+    """True if these bytes are provably not the whole file of this version."""
     try:
         return parse_version_file(raw).version != version
     except MalformedVersionFile:
         return True
 
 
-def with_bases_at(raw: bytes, place: Callable[[str | None], str]) -> bytes:
-    """The same version file with each base where `place` says that its name lies.
+def with_bases_at(raw: bytes, address_of: Callable[[str | None], str]) -> bytes:
+    """The same version file with each base at the address that `address_of` gives for its name.
 
     Every other byte stays as it is; with nothing to change, all of them.
     """
     parse_version_file(raw)  # never make a torn file look whole
     start, manifest = _manifest(raw)
     parts = [
-        _delimited(BASES, _base_at(field.bytes_value, place))
+        _delimited(BASES, _base_at(field.bytes_value, address_of))
         if field.number == BASES
         else manifest[field.start : field.end]
         for field in _fields(manifest)
@@ -236,8 +236,8 @@ def _base(message: bytes) -> Base:
     return Base(id_, name, path)
 
 
-def _base_at(message: bytes, place: Callable[[str | None], str]) -> bytes:
-    path = place(_base(message).name).encode()
+def _base_at(message: bytes, address_of: Callable[[str | None], str]) -> bytes:
+    path = address_of(_base(message).name).encode()
     return b"".join(
         _delimited(BASE_PATH, path)
         if field.number == BASE_PATH
