@@ -132,3 +132,17 @@ def test_a_load_that_a_merge_brought_is_not_repeated(tmp_path: Path, is_deleted:
 def whole(graph: Graph, branch: str) -> list[object]:
     roads = "query q() { match { $a: City  $a road $b } return { $a.name as a, $b.name as b } }"
     return [cities(graph, branch), graph.query(roads, branch=branch).to_pylist()]
+
+
+def test_work_that_came_by_way_of_a_branch_that_is_gone_is_still_known(graph: Graph) -> None:
+    graph.branch_create("between")
+    work_on(graph, "update", "feature")
+    assert graph.branch_merge("feature", "between").outcome == "fast_forward"
+    assert graph.branch_merge("between", "main").outcome == "fast_forward"
+    graph.branch_delete("between")
+    for opened in (graph, Graph.open(graph.uri)):
+        assert opened.branch_merge("feature", "main").outcome == "already_up_to_date"
+        assert opened.branch_merge("main", "feature").outcome == "already_up_to_date"
+    work_on(graph, "delete", "feature")
+    assert graph.branch_merge("feature", "main").outcome == "fast_forward"
+    assert cities(graph, "main") == cities(graph, "feature")

@@ -11,7 +11,7 @@ from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import Merge
 from omnigraph.engine.results import CommitInfo, MergeResult
 from omnigraph.read.changes.diff import changes_between
-from omnigraph.store.commits import MERGED_LOAD_IDS, CommitKind
+from omnigraph.store.commits import MERGED_LOAD_IDS, ROWS_OF, CommitKind
 from omnigraph.write.work import CommitNote, Replay, Target
 from omnigraph.write.writer import write
 
@@ -37,6 +37,9 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
     known = history.ancestors(ours.commit.id)
     new = (history.get(id_) for id_ in history.ancestors(theirs.commit.id) - known)
     load_ids = sorted({load_id for commit in new for load_id in commit.load_ids})
+    extra: dict[str, str] = {ROWS_OF: history.origin_of_rows(theirs.commit.id)}
+    if load_ids:
+        extra[MERGED_LOAD_IDS] = json.dumps(load_ids)
 
     written = write(
         store,
@@ -47,7 +50,7 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
             request.actor,
             message=request.message or f"merge {source}",
             merged_parent=theirs.commit.id,
-            extra={MERGED_LOAD_IDS: json.dumps(load_ids)} if load_ids else {},
+            extra=extra,
         ),
         faults=engine.faults,
     )

@@ -16,11 +16,12 @@ from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.store.manifest import CommitRow, TableEntry
 from omnigraph.store.transactions import DatasetRef
 
-__all__ = ["LOAD_ID", "MERGED_LOAD_IDS", "Commit", "CommitKind", "TableChange"]
+__all__ = ["LOAD_ID", "MERGED_LOAD_IDS", "ROWS_OF", "Commit", "CommitKind", "TableChange"]
 
 
 LOAD_ID = "load_id"
 MERGED_LOAD_IDS = "merged_load_ids"
+ROWS_OF = "rows_of"
 
 
 class CommitKind(Enum):
@@ -75,8 +76,9 @@ class Commit:
     manifest_version: int = 0
     """The version of the branch's manifest that made it visible; known once it is published."""
     extra: Mapping[str, str] = field(default_factory=dict)
-    """What the writer wants to find again: `LOAD_ID`, `MERGED_LOAD_IDS` (of a merge, since the
-    commits of the branch go with it), and `to_version` of a roll-back."""
+    """What the writer wants to find again: `LOAD_ID`, `to_version` of a roll-back, and of a merge,
+    since the commits of the branch go with it, `MERGED_LOAD_IDS` and `ROWS_OF`: the commit that
+    first showed its rows."""
 
     @property
     def load_id(self) -> str | None:
@@ -104,7 +106,10 @@ class Commit:
         A merge goes through only where the target has nothing of its own, so all it shows is what
         the merged commit shows.
         """
-        return self.parent if self.kind.keeps_rows else self.merged_parent
+        if self.kind.keeps_rows:
+            return self.parent
+        first = self.extra.get(ROWS_OF)
+        return CommitId(first) if first is not None else self.merged_parent
 
     @property
     def entries(self) -> Mapping[TableKey, TableEntry]:

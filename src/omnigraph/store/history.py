@@ -2,8 +2,9 @@
 
 A branch's manifest keeps its whole line: its own commits and all that it was made from. A commit
 that was merged stands on another branch's line; where that branch was deleted it is not known here
-any more. A log reads no more than a question needs: first what the manifests hold at hand, then the
-older commits, branch by branch; none for a branch whose older commits were read with another's.
+any more, but the merge names the commit that first showed its rows. A log reads no more than a
+question needs: first what the manifests hold at hand, then the older commits, branch by branch;
+none for a branch whose older commits were read with another's.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -90,7 +91,7 @@ class CommitLog:
             current = frontier.pop()
             if current not in seen and (row := self._find(current)) is not None:
                 seen.add(current)
-                frontier += row.parents
+                frontier += self._before(row)
         return frozenset(seen)
 
     def merge_base(self, one: CommitId, other: CommitId) -> Commit:
@@ -105,9 +106,17 @@ class CommitLog:
             return self._source.commit(parted)
         common = self.ancestors(one) & self.ancestors(other)
         # With a commit its ancestors are common too, so a lower one is the parent of another.
-        lower = {parent for commit in common for parent in self._rows[commit].parents}
+        lower = {before for commit in common for before in self._before(self._rows[commit])}
         best = max((self._rows[commit] for commit in common - lower), key=lambda r: (r.seq, r.id))
         return self._source.commit(best)
+
+    def _before(self, row: CommitRow) -> Sequence[CommitId]:
+        """Its parents; of a merge also the commit whose rows it shows, of which the merged parent
+        may have gone with its branch."""
+        if len(row.parents) < 2:
+            return row.parents
+        first = self._source.commit(row).same_rows_as
+        return row.parents if first is None else (*row.parents, first)
 
     def _where_lines_part(self, one: CommitId, other: CommitId) -> CommitRow | None:
         """The last commit that two lines share; None if there is a merge above it.
