@@ -13,7 +13,7 @@ from omnigraph import Graph
 from omnigraph.base.errors import GraphMissing, GraphMoved, StorageFailed
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.settings import Settings
-from omnigraph.read.tables import disk
+from omnigraph.read.limits import ReadLimits
 from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.store.layout import ADDRESS, MANIFEST
 from tests.buckets import bucket_variables
@@ -250,13 +250,13 @@ def test_a_copy_that_was_never_opened_to_write_does_not_read_the_original(place:
         names(Graph.open(f"{place}-copy", read_only=True), HIRING)
 
 
-def test_copies_of_one_graph_never_share_what_is_kept_on_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copies_of_one_graph_never_share_what_is_kept_on_disk(tmp_path: Path) -> None:
     """Versions of both have the same numbers; so have those of a backup put back in its place."""
-    monkeypatch.setattr(disk, "LEAST_KEPT_BYTES", 0)
     settings = replace(
-        Settings(), cache_directory=tmp_path / "cache", traversal_mode=TraversalMode.CSR
+        Settings(),
+        cache_directory=tmp_path / "cache",
+        traversal_mode=TraversalMode.CSR,
+        read_limits=ReadLimits(min_disk_entry_bytes=0),
     )
     place, other, backup = (str(tmp_path / name) for name in ("g", "other", "backup"))
 

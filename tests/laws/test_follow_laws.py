@@ -6,14 +6,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.base.ids import MAIN
-from omnigraph.read.tables import adjacencies, chunked_column, disk
-from omnigraph.read.tables import disk_copies as tables
-from omnigraph.read.tables import renumbering as moves
+from omnigraph.read.limits import ReadLimits
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.disk import DiskCache
 from omnigraph.store.graph_store import GraphStore
@@ -36,12 +33,13 @@ QUESTIONS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _follows_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    # On graphs this small nothing is worth following, and everything must be.
-    monkeypatch.setattr(adjacencies, "WORTH_FOLLOWING", 0)
-    monkeypatch.setattr(moves, "WORTH_KEEPING", 1000)
-    monkeypatch.setattr(chunked_column, "WORTH_THE_WHOLE", 0)
+# On graphs this small nothing is worth following, and everything must be.
+FOLLOW_ALL = ReadLimits(
+    min_edges_per_change=0,
+    max_rows_per_kept_row=1000,
+    max_rows_per_row_taken=0,
+    min_disk_entry_bytes=0,
+)
 
 
 few = settings(
@@ -54,7 +52,7 @@ few = settings(
 @given(st.lists(changes(), min_size=2, max_size=5))
 @few
 def test_a_warm_reader_sees_what_a_cold_one_sees(history: list[list[Step]]) -> None:
-    cache = RuntimeCache()
+    cache = RuntimeCache(FOLLOW_ALL)
     with tempfile.TemporaryDirectory() as root:
         graph = Lines(Path(root))
         for steps in history:
@@ -71,36 +69,32 @@ Answers = dict[str, list[Any]]
 def test_what_one_branch_left_in_memory_serves_any_other(tmp_path: Path) -> None:
     graph = endings(tmp_path)
     heads = [graph.store.snapshot(branch) for branch in graph.lines]
-    expected = {head.branch: answers(head, RuntimeCache()) for head in heads}
+    expected = {head.branch: answers(head, RuntimeCache(FOLLOW_ALL)) for head in heads}
     for line in graph.lines:
         assert stored(graph.store.snapshot(line)) == contents(graph.lines[line].rows)
     for before, after in permutations(heads, 2):
-        cache = RuntimeCache()
+        cache = RuntimeCache(FOLLOW_ALL)
         answers(before, cache)
         assert answers(after, cache) == expected[after.branch], (before.branch, after.branch)
 
 
-def test_what_one_branch_left_on_disk_serves_any_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tables, "LEAST_KEPT_BYTES", 0)
-    monkeypatch.setattr(disk, "LEAST_KEPT_BYTES", 0)
+def test_what_one_branch_left_on_disk_serves_any_other(tmp_path: Path) -> None:
     graph = endings(tmp_path)
     heads = [graph.store.snapshot(branch) for branch in graph.lines]
-    expected = {head.branch: answers(head, RuntimeCache()) for head in heads}
+    expected = {head.branch: answers(head, RuntimeCache(FOLLOW_ALL)) for head in heads}
     for number, (before, after) in enumerate(permutations(heads[:6], 2)):
-        kept = DiskCache(tmp_path / f"cache-{number}")
-        answers(before, RuntimeCache(disk=kept))
-        again = answers(after, RuntimeCache(disk=kept))
+        kept = DiskCache(tmp_path / f"cache-{number}", FOLLOW_ALL)
+        answers(before, RuntimeCache(FOLLOW_ALL, disk=kept))
+        again = answers(after, RuntimeCache(FOLLOW_ALL, disk=kept))
         assert again == expected[after.branch], (before.branch, after.branch)
 
 
 def test_nothing_is_made_from_a_branch_that_another_process_deleted(tmp_path: Path) -> None:
     graph = endings(tmp_path)
     reader = GraphStore.open(graph.place)
-    expected = {b: answers(reader.snapshot(b), RuntimeCache()) for b in graph.lines}
+    expected = {b: answers(reader.snapshot(b), RuntimeCache(FOLLOW_ALL)) for b in graph.lines}
     for gone in reversed([branch for branch in graph.lines if branch != MAIN]):
-        caches = {branch: RuntimeCache() for branch in graph.lines if branch != gone}
+        caches = {branch: RuntimeCache(FOLLOW_ALL) for branch in graph.lines if branch != gone}
         for branch, cache in caches.items():
             answers(reader.snapshot(gone), cache)
             # How its rows lie in the other branch is known, and what is made of them is not yet.
@@ -121,7 +115,7 @@ def test_a_warm_reader_of_several_branches_sees_what_a_cold_one_sees(
     acts: list[Act], reads_elsewhere: bool, order: Random
 ) -> None:
     """Also where the branches are written and deleted by another process."""
-    cache = RuntimeCache()
+    cache = RuntimeCache(FOLLOW_ALL)
     with tempfile.TemporaryDirectory() as root:
         graph = Lines(Path(root))
         reader = GraphStore.open(graph.place) if reads_elsewhere else graph.store
@@ -138,4 +132,4 @@ def test_a_warm_reader_of_several_branches_sees_what_a_cold_one_sees(
 
 
 def agree(snapshot: Snapshot, cache: RuntimeCache) -> None:
-    assert answers(snapshot, cache) == answers(snapshot, RuntimeCache())
+    assert answers(snapshot, cache) == answers(snapshot, RuntimeCache(FOLLOW_ALL))

@@ -1,8 +1,6 @@
 """The kernels of walks and cycles agree with what they stand for, written out in plain Python."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import ModuleType
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.base.errors import LimitExceeded
+from omnigraph.read.limits import WalkLimits
 from omnigraph.read.topology import pairs as pairing
-from omnigraph.read.topology import products
-from omnigraph.read.topology import reach as reaching
 from omnigraph.read.topology.csr import Adjacency
 from omnigraph.read.topology.pairs import PairIndex
 from omnigraph.read.topology.patch import renumbered, resized, with_runs
@@ -25,22 +22,14 @@ ends = st.integers(0, NODES - 1) | st.just(0)
 edge_lists = st.lists(st.tuples(ends, ends), max_size=20)
 bounds = st.tuples(st.integers(1, 4), st.integers(0, 3)).map(lambda b: (b[0], b[0] + b[1]))
 
-BY_MARKS = (reaching, "MANY_ORIGINS", 0)
-BY_PRODUCTS = (reaching, "DENSE", 0)
-WAYS: dict[str, list[tuple[ModuleType, str, int]]] = {
-    "by marks": [BY_MARKS],
-    "by marks in small batches": [BY_MARKS, (reaching, "LIMIT_BATCH_MARKS", 2 * NODES)],
-    "by products": [BY_PRODUCTS],
-    "by products in small blocks": [BY_PRODUCTS, (products, "LIMIT_BLOCK_WALKS", 9)],
+BY_MARKS = WalkLimits(max_nodes_per_origin=0)
+BY_PRODUCTS = WalkLimits(min_nodes_per_reached=0)
+WAYS = {
+    "by marks": BY_MARKS,
+    "by marks in small batches": replace(BY_MARKS, max_batch_marks=2 * NODES),
+    "by products": BY_PRODUCTS,
+    "by products in small blocks": replace(BY_PRODUCTS, max_block_walks=9),
 }
-
-
-@contextmanager
-def going(way: str) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for module, limit, value in WAYS[way]:
-            patch.setattr(module, limit, value)
-        yield
 
 
 def adjacency(edges: Edges, *, has_edges: bool = False) -> Adjacency:
@@ -97,14 +86,22 @@ def test_a_node_is_reached_once_at_the_least_depth(
     expected = [first_reached(edges, origin, least, most) for origin in origins]
     starts = np.array(origins, dtype=np.int64)
     is_wanted = np.isin(np.arange(NODES), list(wanted))
-    with going(way):
-        counts, nodes = reach(graph, starts, least=least, most=most, admit=lambda _: None)
-        only_counts = [
-            reach_counts(
-                graph, starts, least=least, most=most, admit=lambda _: None, is_wanted=mask
-            ).tolist()
-            for mask in (None, is_wanted)
-        ]
+    limits = WAYS[way]
+    counts, nodes = reach(
+        graph, starts, least=least, most=most, admit=lambda _: None, limits=limits
+    )
+    only_counts = [
+        reach_counts(
+            graph,
+            starts,
+            least=least,
+            most=most,
+            admit=lambda _: None,
+            is_wanted=mask,
+            limits=limits,
+        ).tolist()
+        for mask in (None, is_wanted)
+    ]
     assert counts.tolist() == [len(found) for found in expected]
     assert nodes.tolist() == [node for found in expected for node in found]
     assert only_counts[0] == counts.tolist()
@@ -119,23 +116,21 @@ def test_a_search_can_be_refused_at_every_step(way: str) -> None:
         raise LimitExceeded(what="pairs", limit=0, found=pairs)
 
     for search in (reach, reach_counts):
-        with going(way), pytest.raises(LimitExceeded):
-            search(graph, np.arange(NODES), least=1, most=2, admit=refuse)
+        with pytest.raises(LimitExceeded):
+            search(graph, np.arange(NODES), least=1, most=2, admit=refuse, limits=WAYS[way])
 
 
-def test_counting_from_everywhere_holds_one_block_of_pairs_at_a_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_counting_from_everywhere_holds_one_block_of_pairs_at_a_time() -> None:
     """A ring: each node reaches two in two steps. A list holds them all, a count does not."""
     size = 10_000
     here = np.arange(size)
     ring = Adjacency.of_pairs(here, (here + 1) % size, height=size, width=size)
-    monkeypatch.setattr(products, "LIMIT_BLOCK_WALKS", 300)
+    limits = WalkLimits(max_block_walks=300)
     listed: list[int] = []
     counted: list[int] = []
-    counts, nodes = reach(ring, here, least=1, most=2, admit=listed.append)
+    counts, nodes = reach(ring, here, least=1, most=2, admit=listed.append, limits=limits)
     assert counts.tolist() == [2] * size and len(nodes) == 2 * size
-    found = reach_counts(ring, here, least=1, most=2, admit=counted.append)
+    found = reach_counts(ring, here, least=1, most=2, admit=counted.append, limits=limits)
     assert found.tolist() == [2] * size
     assert max(listed) >= 2 * (size - 300)
     assert max(counted) <= 300
@@ -168,15 +163,13 @@ def test_hashed_pairs_are_those_that_bisection_finds(
 ) -> None:
     graph = adjacency(edges, has_edges=has_edges)
     origins, targets = np.array(asked, dtype=np.int64).reshape(-1, 2).T
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairing, "MULTIPLIERS", COLLIDING[tables])
-        patch.setattr(pairing, "PAIRS_AT_A_TIME", 7)
-        patch.setattr(pairing, "WORTH_FOLLOWING", 1)
-        index = PairIndex.of(graph)
-        for node in moved:
-            graph, edges = changed(graph, node, edges)
-            index = (index.followed(graph) if is_followed else None) or PairIndex.of(graph)
-        rows, found = index.matches(origins, targets)
+    multipliers = COLLIDING[tables]
+    index = PairIndex.of(graph, multipliers)
+    for node in moved:
+        graph, edges = changed(graph, node, edges)
+        followed = index.followed(graph, min_origins_per_change=1) if is_followed else None
+        index = followed or PairIndex.of(graph, multipliers)
+    rows, found = index.matches(origins, targets, at_a_time=7)
     expected = graph.ranges_between(origins, targets)
     order = np.argsort(rows)
     assert rows[order].tolist() == np.flatnonzero(expected.counts).tolist()
@@ -204,18 +197,15 @@ def test_pairs_go_on_from_a_version_unless_its_nodes_have_other_numbers() -> Non
     before = adjacency([(0, 1), (1, 2), (2, 0)])
     after, _ = changed(before, 1, [(0, 4), (1, 2)])
     index = PairIndex.of(before)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairing, "WORTH_FOLLOWING", 1)
-        later = index.followed(after)
-        assert later is not None and later.keys is index.keys
-        again, _ = changed(after, 2, [(0, 5), (2, 1)])
-        last = later.followed(again)
-        assert last is not None and last.changed is not None
-        assert np.flatnonzero(last.changed).tolist() == [1, 2]
-        turned = np.arange(NODES)[::-1].copy()
-        moved = renumbered(
-            before, origins=None, targets=turned, edges=None, height=NODES, width=NODES
-        )
-        assert index.followed(moved) is None
-        assert index.followed(resized(before, height=NODES + 1, width=NODES + 1)) is None
+    later = index.followed(after, min_origins_per_change=1)
+    assert later is not None and later.keys is index.keys
+    again, _ = changed(after, 2, [(0, 5), (2, 1)])
+    last = later.followed(again, min_origins_per_change=1)
+    assert last is not None and last.changed is not None
+    assert np.flatnonzero(last.changed).tolist() == [1, 2]
+    turned = np.arange(NODES)[::-1].copy()
+    moved = renumbered(before, origins=None, targets=turned, edges=None, height=NODES, width=NODES)
+    larger = resized(before, height=NODES + 1, width=NODES + 1)
+    for other in (moved, larger):
+        assert index.followed(other, min_origins_per_change=1) is None
     assert index.followed(after) is None, "too much has changed for so small a graph"

@@ -18,8 +18,7 @@ import pytest
 from omnigraph import Graph
 from omnigraph.base.errors import MissingError, OmnigraphError
 from omnigraph.engine.settings import Settings
-from omnigraph.read.tables import disk
-from omnigraph.read.tables import disk_copies as tables
+from omnigraph.read.limits import ReadLimits
 from tests import processes
 from tests.model.questions import CONTENTS, OTHERS, Question
 from tests.model.steps import MAIN, Model, ModelCommit, Tidy
@@ -179,15 +178,15 @@ def judge(reading: Reading, timeline: Timeline, ids: Ids) -> None:
 def test_what_a_reader_is_told_held_while_it_asked(
     has_cache: bool,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> None:
-    monkeypatch.setattr(disk, "LEAST_KEPT_BYTES", 0)
-    monkeypatch.setattr(tables, "LEAST_KEPT_BYTES", 0)
     many = 15 if request.config.getoption("--deep") else 1
     place = str(tmp_path / "g")
     Graph.init(place, SCHEMA, durability="relaxed")
-    settings = Settings(cache_directory=tmp_path / "cache" if has_cache else None)
+    settings = Settings(
+        cache_directory=tmp_path / "cache" if has_cache else None,
+        read_limits=ReadLimits(min_disk_entry_bytes=0),
+    )
     graph = Graph.open(place, durability="relaxed", settings=settings)
     FOUNDING.take(graph, Ids())
     world = FOUNDING.rows.apply(World(), mode="append")

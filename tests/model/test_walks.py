@@ -13,8 +13,7 @@ import pytest
 
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.settings import Settings
-from omnigraph.read.tables import disk
-from omnigraph.read.tables import disk_copies as tables
+from omnigraph.read.limits import ReadLimits
 from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.write import upkeep
 from tests import processes
@@ -48,11 +47,8 @@ def seeds(quick: int, deep: int, soak: int) -> list[object]:
     return [*range(quick), *later, *last]
 
 
-@pytest.fixture(autouse=True)
-def small_is_worth_keeping(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Graphs of a few rows go through what otherwise only large ones meet."""
-    monkeypatch.setattr(disk, "LEAST_KEPT_BYTES", 0)
-    monkeypatch.setattr(tables, "LEAST_KEPT_BYTES", 0)
+KEEP_ALL = ReadLimits(min_disk_entry_bytes=0)
+"""Graphs of a few rows go through what otherwise only large ones meet."""
 
 
 @pytest.fixture
@@ -112,7 +108,7 @@ def check(ground: Callable[[], Ground], seed: int, steps: int) -> None:
 
 @pytest.mark.parametrize("order", KNOWN)
 def test_so_it_does_in_orders_that_led_astray(tmp_path: Path, order: str) -> None:
-    settings = Settings(cache_directory=tmp_path / "cache")
+    settings = Settings(read_limits=KEEP_ALL, cache_directory=tmp_path / "cache")
     failure = retrace(Ground(str(tmp_path / "g"), settings), [FOUNDING, *KNOWN[order]])
     assert failure is None, told(failure)
 
@@ -136,6 +132,7 @@ def test_a_graph_agrees_with_a_plain_model_whatever_is_done(
         return Ground(
             str(place / "g"),
             Settings(
+                read_limits=KEEP_ALL,
                 traversal_mode=MODES[seed % len(MODES)],
                 cache_directory=place / "cache" if has_cache else None,
             ),
@@ -165,7 +162,7 @@ def test_so_it_does_in_a_bucket(
         cache = tmp_path / f"cache {number}" if seed % 2 else None
         return Ground(
             f"{bucket}/{number}",
-            Settings(bucket_access=bucket_access(), cache_directory=cache),
+            Settings(bucket_access=bucket_access(), cache_directory=cache, read_limits=KEEP_ALL),
             elsewhere=process,
             looks_each_step=seed % 3 != 0,
         )

@@ -51,13 +51,13 @@ class Engine:
         faults: Faults = NEVER,
     ) -> "Engine":
         """An engine over a store that is open, with caches that hold nothing yet."""
-        directory = settings.cache_directory
-        disk = DiskCache(directory / store.graph_id) if directory is not None else None
+        directory, limits = settings.cache_directory, settings.read_limits
+        disk = DiskCache(directory / store.graph_id, limits) if directory is not None else None
         return cls(
             store=store,
             settings=settings,
             plans=PlanCache(),
-            cache=RuntimeCache(disk=disk),
+            cache=RuntimeCache(limits, disk=disk),
             sql=SqlSession(),
             spark=SparkOnDemand(settings),
             gate=Gate(str(store.root), is_read_only=is_read_only),

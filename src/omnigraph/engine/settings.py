@@ -11,6 +11,7 @@ from omnigraph.base.choices import LoadEngine, check_choice
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.machine import cache_directory, memory_bytes
 from omnigraph.pipeline.limits import LoadLimits
+from omnigraph.read.limits import ReadLimits
 from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.store.location import BucketAccess
 
@@ -39,6 +40,7 @@ class Settings:
     load_engine: LoadEngine = "auto"
     load_limits: LoadLimits = field(default_factory=LoadLimits)
     traversal_mode: TraversalMode = TraversalMode.AUTO
+    read_limits: ReadLimits = field(default_factory=ReadLimits)
     cache_directory: Path | None = None
     """Where adjacency is kept for other processes; None: nowhere."""
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from omnigraph.base.errors import LimitExceeded, QueryCancelled
 from omnigraph.base.types import Value
 from omnigraph.read.frame import Frame
+from omnigraph.read.limits import ReadLimits
 from omnigraph.read.profile import Profile
 from omnigraph.read.tables.tables import Adjacencies, Columns
 
-__all__ = ["LIMIT_QUERY_BYTES", "Budget", "Context"]
+__all__ = ["MAX_QUERY_BYTES", "Budget", "Context"]
 
 # Past this a query is better told to ask for less than left to push the machine into swapping.
-LIMIT_QUERY_BYTES = 4 * 1024**3
+MAX_QUERY_BYTES = 4 * 1024**3
 
 BYTES_PER_NUMBER = 8
 # While rows are made, their source rows and positions stand beside them.
@@ -28,7 +29,7 @@ class Budget:
     Caches are not part of it: they have a limit of their own and outlive the query.
     """
 
-    memory_bytes: int = LIMIT_QUERY_BYTES
+    memory_bytes: int = MAX_QUERY_BYTES
     timeout_s: float | None = None
     cancel: threading.Event | None = None
     """Set it from another thread to have the query stop at its next step."""
@@ -70,4 +71,5 @@ class Context:
     parameters: Mapping[str, Value]
     now_ms: int
     budget: Budget
+    limits: ReadLimits
     profile: Profile | None = None

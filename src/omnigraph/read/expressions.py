@@ -40,9 +40,6 @@ from omnigraph.store.arrow import arrow_type
 
 __all__ = ["column", "evaluate", "satisfied"]
 
-# A text that repeats this often is asked about by value and not by row.
-ROWS_PER_VALUE = 8
-
 
 def evaluate(expression: Expression, frame: Frame, context: Context) -> Values:
     match expression:
@@ -108,7 +105,7 @@ def _by_value(predicate: Predicate, frame: Frame, context: Context) -> Mask | No
     if len(parts) > 1 or binding.is_optional or field.name not in parts[0].entity.by_name:
         return None
     known = context.columns.known_values(parts[0].entity, field.name)
-    if known is None or known.codes.size * ROWS_PER_VALUE > frame.count:
+    if known is None or known.codes.size * context.limits.min_rows_per_value > frame.count:
         return None
 
     def value(expression: Expression) -> Values:

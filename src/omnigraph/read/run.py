@@ -82,7 +82,9 @@ def run(
     `profile` is told what every operator did.
     """
     columns, adjacencies = tables_of(view, cache, mode)
-    context = Context(columns, adjacencies, parameters, now_ms, budget or Budget(), profile)
+    context = Context(
+        columns, adjacencies, parameters, now_ms, budget or Budget(), cache.limits, profile
+    )
     plan = query.plan
     wanted = Demand(variables_of_columns(plan.columns))
     if profile is None:

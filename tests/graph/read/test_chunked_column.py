@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.read.tables import chunked_column
+from omnigraph.read.limits import ReadLimits
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.chunked_column import ChunkedColumn
 
@@ -21,21 +21,20 @@ changes = st.lists(values | st.sets(st.integers(0, 9), max_size=3), max_size=12)
 def test_parts_read_as_the_column_they_make_up(
     share: int, first: list[str | None], history: list[Change], asked: list[int]
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chunked_column, "WORTH_THE_WHOLE", share)
-        column, plain = ChunkedColumn.of(pa.array(first, pa.string())), list(first)
-        for change in history:
-            if isinstance(change, list):
-                column = column.followed_by(pa.array(change, pa.string()))
-                plain = plain + change
-            else:
-                kept = np.array([i for i in range(len(plain)) if i not in change], dtype=np.int64)
-                column, plain = column.only(kept), [plain[i] for i in kept]
-            rows = [row for row in asked if row < len(plain)]
-            found = column.take(np.array(rows, dtype=np.int64)).to_pylist()
-            assert found == [None if row < 0 else plain[row] for row in rows]
-        assert column.count == len(plain)
-        assert column.whole.to_pylist() == plain
+    limits = ReadLimits(max_rows_per_row_taken=share)
+    column, plain = ChunkedColumn.of(pa.array(first, pa.string()), limits), list(first)
+    for change in history:
+        if isinstance(change, list):
+            column = column.followed_by(pa.array(change, pa.string()))
+            plain = plain + change
+        else:
+            kept = np.array([i for i in range(len(plain)) if i not in change], dtype=np.int64)
+            column, plain = column.only(kept), [plain[i] for i in kept]
+        rows = [row for row in asked if row < len(plain)]
+        found = column.take(np.array(rows, dtype=np.int64)).to_pylist()
+        assert found == [None if row < 0 else plain[row] for row in rows]
+    assert column.count == len(plain)
+    assert column.whole.to_pylist() == plain
 
 
 NUMBERS: dict[str, pa.DataType] = {

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from omnigraph.read.limits import ReadLimits
 from omnigraph.read.tables import disk
-from omnigraph.read.tables import disk_copies as tables
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.disk import DiskCache, Kept
 from omnigraph.read.topology import build
@@ -23,16 +24,13 @@ from tests.graph.read.town import Town
 FRIENDS = "match { $a: Person  $a knows $b } return { $a.email as a, $b.email as b } order { a, b }"
 
 
-@pytest.fixture(autouse=True)
-def everything_is_worth_keeping(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk, "LEAST_KEPT_BYTES", 0)
-    monkeypatch.setattr(tables, "LEAST_KEPT_BYTES", 0)
+KEEP_ALL = ReadLimits(min_disk_entry_bytes=0)
 
 
 def beside(town: Town, place: Path) -> Town:
     """A reader in another process, as far as caches go."""
     other = Town(town.snapshot)
-    other.cache = RuntimeCache(disk=DiskCache(place))
+    other.cache = RuntimeCache(disk=DiskCache(place, KEEP_ALL))
     return other
 
 
@@ -96,7 +94,7 @@ def test_another_graph_with_the_same_versions_is_not_taken_for_this_one(
 
 
 def test_what_was_used_longest_ago_makes_room(tmp_path: Path) -> None:
-    kept = DiskCache(tmp_path, limit_bytes=2_500)
+    kept = DiskCache(tmp_path, replace(KEEP_ALL, max_disk_bytes=2_500))
     for name in ("a", "b", "c"):
         kept.keep(name, Kept(name, {"numbers": np.arange(100)}))
     assert kept.last("a") is None
@@ -130,12 +128,12 @@ AS_ANOTHER_USER = """
 import mmap, os, sys
 import numpy as np
 from pathlib import Path
+from omnigraph.read.limits import ReadLimits
 from omnigraph.read.tables import disk
-disk.LEAST_KEPT_BYTES = 0
 if os.geteuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
-kept = disk.DiskCache(Path(sys.argv[1]))
+kept = disk.DiskCache(Path(sys.argv[1]), ReadLimits(min_disk_entry_bytes=0))
 kept.keep("other", disk.Kept("other", {"numbers": np.arange(3)}))
 found = kept.last("known")
 print(kept.has("known"), None if found is None else found.arrays["numbers"].tolist())
@@ -149,7 +147,7 @@ def test_a_directory_of_another_user_gives_what_it_can(mode: int, answer: str) -
     with tempfile.TemporaryDirectory() as root:
         Path(root).chmod(0o755)
         place = Path(root) / "cache"
-        DiskCache(place).keep("known", Kept("known", {"numbers": np.arange(2)}))
+        DiskCache(place, KEEP_ALL).keep("known", Kept("known", {"numbers": np.arange(2)}))
         inside = [path for path in place.rglob("*") if path.is_dir()]
         try:
             for directory in [*inside, place]:
@@ -163,7 +161,7 @@ def test_a_directory_of_another_user_gives_what_it_can(mode: int, answer: str) -
 
 
 def test_what_a_process_left_unfinished_goes_when_it_is_old(tmp_path: Path) -> None:
-    kept = DiskCache(tmp_path)
+    kept = DiskCache(tmp_path, KEEP_ALL)
     old, young = tmp_path / "unfinished-old", tmp_path / "unfinished-young"
     for place in (old, young):
         place.mkdir()

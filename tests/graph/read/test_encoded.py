@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.read.values import encoded as encoding
 from omnigraph.read.values.encoded import Encoded
 
 KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
@@ -40,18 +39,18 @@ def test_values_that_come_and_go_keep_their_numbers(
     )
     plain = data.draw(values)
     versions = [(Encoded.of(pa.array(plain, type_)), list(plain))]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encoding, "SPACE_SHARE", share)
-        for change in changes:
-            if isinstance(change, list):
-                fresh = pa.array(change, type_)
-                later = versions[-1][0].followed(None, fresh)
-                plain = plain + change
-            else:
-                kept = [i for i in range(len(plain)) if i not in change]
-                later = versions[-1][0].followed(np.array(kept, dtype=np.int64), None)
-                plain = [plain[i] for i in kept]
-            versions.append((later, list(plain)))
+    for change in changes:
+        if isinstance(change, list):
+            fresh = pa.array(change, type_)
+            later = versions[-1][0].followed(None, fresh, rows_per_space=share)
+            plain = plain + change
+        else:
+            kept = [i for i in range(len(plain)) if i not in change]
+            later = versions[-1][0].followed(
+                np.array(kept, dtype=np.int64), None, rows_per_space=share
+            )
+            plain = [plain[i] for i in kept]
+        versions.append((later, list(plain)))
     # Later versions share memory with earlier ones, and have not changed what those hold.
     for version, expected in versions:
         numbers, size = version.codes

@@ -2,7 +2,8 @@
 
 import pytest
 
-from omnigraph.read import expressions
+from omnigraph.read.limits import ReadLimits
+from omnigraph.read.tables.cache import RuntimeCache
 from tests.graph.read.town import Town
 
 BEYOND_FLOATS = 2**53 + 1
@@ -56,10 +57,10 @@ def test_a_filter_keeps_what_satisfies_it(town: Town, condition: str, kept: str)
 
 @pytest.mark.parametrize(("condition", "kept"), KEPT)
 def test_a_filter_on_values_that_were_told_apart_keeps_the_same(
-    town: Town, condition: str, kept: str, monkeypatch: pytest.MonkeyPatch
+    town: Town, condition: str, kept: str
 ) -> None:
     """Each value of a text is asked about once, where a group has told them apart."""
-    monkeypatch.setattr(expressions, "ROWS_PER_VALUE", 0)
+    town = Town(town.snapshot, RuntimeCache(ReadLimits(min_rows_per_value=0)))
     for name in ("name", "mood", "email"):
         town.ask(f"match {{ $p: Person }} return {{ $p.{name}, count($p) as n }} order {{ n }}")
     answer = town.ask(

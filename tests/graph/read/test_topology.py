@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.read.tables.cache import LIMIT_VERSIONS, RuntimeCache
-from omnigraph.read.topology import ids as finding
-from omnigraph.read.topology import reach as reaching
+from omnigraph.read.limits import ReadLimits, WalkLimits
+from omnigraph.read.tables.cache import MAX_VERSIONS, RuntimeCache
 from omnigraph.read.topology.csr import Adjacency
 from omnigraph.read.topology.ids import IdIndex
 from omnigraph.read.topology.patch import renumbered, with_runs
@@ -55,15 +54,15 @@ def test_a_search_too_large_for_one_batch_is_done_in_parts(
     graph = adjacency([(a, b) for a in range(NODES) for b in range(NODES)])
     seen: list[int] = []
 
-    def pairs_found() -> list[tuple[int, int]]:
-        counts, nodes = reach(graph, np.arange(NODES), least=1, most=2, admit=seen.append)
+    def pairs_found(limits: WalkLimits) -> list[tuple[int, int]]:
+        every = np.arange(NODES)
+        counts, nodes = reach(graph, every, least=1, most=2, admit=seen.append, limits=limits)
         rows = np.repeat(np.arange(NODES), counts)
         return list(zip(rows.tolist(), nodes.tolist(), strict=True))
 
-    at_once, asked = pairs_found(), len(seen)
+    at_once, asked = pairs_found(WalkLimits()), len(seen)
     assert seen[-1] == NODES * NODES
-    monkeypatch.setattr(reaching, "LIMIT_STEP_PAIRS", 10)
-    assert pairs_found() == at_once
+    assert pairs_found(WalkLimits(max_step_pairs=10)) == at_once
     assert len(seen) > 2 * asked
     assert seen[-1] == NODES * NODES
 
@@ -97,7 +96,7 @@ class Weight:
 
 
 def test_the_cache_drops_what_was_used_longest_ago() -> None:
-    cache = RuntimeCache(limit_bytes=10)
+    cache = RuntimeCache(ReadLimits(max_cache_bytes=10))
     built: list[str] = []
 
     def get(key: str, nbytes: int) -> None:
@@ -119,11 +118,11 @@ def test_the_cache_drops_what_was_used_longest_ago() -> None:
 
 def test_versions_of_a_table_make_room_for_each_other() -> None:
     cache = RuntimeCache()
-    for version in range(3 * LIMIT_VERSIONS):
+    for version in range(3 * MAX_VERSIONS):
         cache.get(("a", version), lambda: Weight(4), family="a")
         cache.get(("b", version), lambda: Weight(1), family="b")
         cache.get(("b", 0), lambda: Weight(1), family="b")  # one that is asked for again stays
-    assert (len(cache), cache.nbytes) == (2 * LIMIT_VERSIONS, 5 * LIMIT_VERSIONS)
+    assert (len(cache), cache.nbytes) == (2 * MAX_VERSIONS, 5 * MAX_VERSIONS)
     assert cache.peek(("a", 0)) is None and cache.peek(("b", 0)) is not None
 
 
@@ -160,7 +159,7 @@ def test_the_memory_of_versions_that_share_it_counts_once(
             graph = with_runs(graph, np.array([2]), runs, height=NODES, width=NODES)
         versions.append(graph)
         cache.get(number, lambda made=graph: made, family="graph")  # type: ignore[misc]
-        kept = versions[-LIMIT_VERSIONS:]
+        kept = versions[-MAX_VERSIONS:]
         arrays = {id(array): array for v in kept for array in (v.lows, v.counts, *v.entries)}
         # Beside them, a few pairs and what may be worked out later: a word for each node.
         held, least = cache.nbytes, sum(array.nbytes for array in arrays.values())
@@ -170,12 +169,14 @@ def test_the_memory_of_versions_that_share_it_counts_once(
     assert cache.nbytes == 0
 
 
-def test_ids_of_more_than_offsets_reach_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finding, "LIMIT_SHORT_OFFSETS_BYTES", 40)
+def test_ids_of_more_than_offsets_reach_are_found() -> None:
     index = IdIndex(pa.array(["ann", "bob"]))
     index.find(pa.array(["ann"]))
-    small, large = (index.followed(None, pa.array(names)) for names in ([], ["c" * 30, "dan"]))
+    small, large = (
+        index.followed(None, pa.array(names), max_short_bytes=40)
+        for names in ([], ["c" * 30, "dan"])
+    )
     assert (small.ids.type, large.ids.type) == (pa.string(), pa.large_string())
     assert large.find(pa.array(["dan", "bob", "x"])).tolist() == [3, 1, -1]
-    later = large.followed(np.array([1, 3]), pa.array(["eve"]))
+    later = large.followed(np.array([1, 3]), pa.array(["eve"]), max_short_bytes=40)
     assert later.find(pa.array(["eve", "bob", "ann", "dan"])).tolist() == [2, 0, -1, 1]

@@ -199,7 +199,12 @@ def _reached(
         context.budget.admit(rows=pairs, columns=2, step=_described(op, context))
 
     counts, nodes = reach(
-        walk.graph, walk.starts, least=op.least_hops, most=op.most_hops, admit=admit
+        walk.graph,
+        walk.starts,
+        least=op.least_hops,
+        most=op.most_hops,
+        admit=admit,
+        limits=context.limits.walks,
     )
     if walk.space.keys == targets.keys:
         return Adjacency.of_runs(counts, nodes, width=targets.size), walk.heads
@@ -227,6 +232,7 @@ def _reach_counts(origin: Binding, op: Expand, context: Context) -> Ordinals:
         most=op.most_hops,
         admit=admit,
         is_wanted=is_wanted,
+        limits=context.limits.walks,
     )
     return counts[walk.heads]
 

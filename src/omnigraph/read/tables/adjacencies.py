@@ -22,7 +22,7 @@ from omnigraph.read.tables.renumbering import Renumbering
 from omnigraph.read.tables.versions import Versions
 from omnigraph.read.topology import build
 from omnigraph.read.topology.csr import Adjacency, Ordinals
-from omnigraph.read.topology.follow import WORTH_FOLLOWING, Delta, follow
+from omnigraph.read.topology.follow import Delta, follow
 from omnigraph.read.topology.pairs import PairIndex
 
 __all__ = ["Route", "StoredAdjacencies", "legs_of", "ways_of_step"]
@@ -167,7 +167,7 @@ class StoredAdjacencies:
         if origin is None or target is None or since is None:
             return None
         changed = sum(s.new_count + s.old_count - s.kept_count for s in since)
-        if changed * WORTH_FOLLOWING > int(graph.counts.sum()):
+        if changed * self._cache.limits.min_edges_per_change > int(graph.counts.sum()):
             return None
         gone = self._gone(route, was, since)
         if gone is None:

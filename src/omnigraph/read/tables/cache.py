@@ -12,19 +12,17 @@ from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from omnigraph.base.recent import Recent
+from omnigraph.read.limits import ReadLimits
 from omnigraph.read.tables.disk import DiskCache
 from omnigraph.read.topology.csr import Room
 
-__all__ = ["LIMIT_CACHE_BYTES", "RuntimeCache"]
-
-# Enough for the columns and adjacency of some tens of millions of edges.
-LIMIT_CACHE_BYTES = 4 * 1024**3
+__all__ = ["RuntimeCache"]
 
 # Versions of one thing: the head of a branch or two, and what they are compared with.
-LIMIT_VERSIONS = 4
+MAX_VERSIONS = 4
 
 # Table versions whose look-ups are counted.
-LIMIT_ASKED = 1_024
+MAX_TABLES_ASKED = 1_024
 
 
 class Weighed(Protocol):
@@ -50,12 +48,11 @@ class RuntimeCache:
     one is kept: waiting for each other would cost a lock per key.
     """
 
-    def __init__(
-        self, limit_bytes: int = LIMIT_CACHE_BYTES, *, disk: DiskCache | None = None
-    ) -> None:
+    def __init__(self, limits: ReadLimits | None = None, *, disk: DiskCache | None = None) -> None:
+        self.limits = limits or ReadLimits()
         self.disk = disk
         """Where other processes find what this one built; None: nowhere."""
-        self._limit_bytes = limit_bytes
+        self._limit_bytes = self.limits.max_cache_bytes
         self._lock = threading.Lock()
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._families: dict[Hashable, OrderedDict[Hashable, None]] = {}
@@ -63,7 +60,7 @@ class RuntimeCache:
         self._rooms: Counter[Room] = Counter()
         """How many entries lie in each room: its bytes count once."""
         self._bytes = 0
-        self._asked: Recent[Hashable, float] = Recent(LIMIT_ASKED)
+        self._asked: Recent[Hashable, float] = Recent(MAX_TABLES_ASKED)
 
     @property
     def nbytes(self) -> int:
@@ -142,7 +139,7 @@ class RuntimeCache:
         if family is not None:
             members = self._families.setdefault(family, OrderedDict())
             members[key] = None
-            if len(members) > LIMIT_VERSIONS:
+            if len(members) > MAX_VERSIONS:
                 self._drop(next(iter(members)))
         while self._bytes > self._limit_bytes:
             self._drop(next(iter(self._entries)))

@@ -10,18 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.read.limits import ReadLimits
 from omnigraph.read.topology.csr import Ordinals, Room, Stored
 
 __all__ = ["ChunkedColumn"]
 
 # Each part costs a look at all rows that are asked for.
-LIMIT_PARTS = 8
+MAX_PARTS = 8
 
 # Space for this share of the rows to come before all are copied again.
 SPACE_SHARE = 8
-
-# From one row in this many, the whole is worth having.
-WORTH_THE_WHOLE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +70,15 @@ class _Part:
 class ChunkedColumn:
     """The rows of all parts, numbered through."""
 
-    def __init__(self, parts: Sequence[_Part]) -> None:
+    def __init__(self, parts: Sequence[_Part], limits: ReadLimits) -> None:
         self._parts = tuple(parts)
+        self._limits = limits
         self._whole: pa.Array | None = None
         """All values in one array, once anybody has asked for them."""
 
     @classmethod
-    def of(cls, values: pa.Array) -> "ChunkedColumn":
-        return cls([_Part(values, None)])
+    def of(cls, values: pa.Array, limits: ReadLimits | None = None) -> "ChunkedColumn":
+        return cls([_Part(values, None)], limits or ReadLimits())
 
     @property
     def nbytes(self) -> int:
@@ -107,8 +106,8 @@ class ChunkedColumn:
         parts = self._lean()
         fresh = fresh.cast(parts[0].values.type)
         if self._whole is not None and (grown := parts[0].grown(fresh)) is not None:
-            return ChunkedColumn([grown])
-        return ChunkedColumn([*parts, _Part(fresh, None)])
+            return ChunkedColumn([grown], self._limits)
+        return ChunkedColumn([*parts, _Part(fresh, None)], self._limits)
 
     def only(self, kept: Ordinals) -> "ChunkedColumn":
         """The rows of these numbers, which ascend."""
@@ -117,14 +116,14 @@ class ChunkedColumn:
             low, high = np.searchsorted(kept, (start, start + part.count))
             parts.append(part.only(kept[low:high] - start))
             start += part.count
-        return ChunkedColumn(parts)
+        return ChunkedColumn(parts, self._limits)
 
     def take(self, rows: Ordinals) -> pa.Array:
         """The values of these rows; a negative row gives null."""
         is_one = len(self._parts) == 1 and self._parts[0].rows is None
         if len(rows) == 1 and rows[0] >= 0:
             return self._one(int(rows[0]))
-        if is_one or self._whole is not None or len(rows) * WORTH_THE_WHOLE > self.count:
+        if is_one or self._whole is not None or self._is_much(rows):
             return self.whole.take(_index(rows))
         found, start, filled = [], 0, 0
         position = np.full(len(rows), -1, dtype=np.int64)
@@ -134,6 +133,9 @@ class ChunkedColumn:
             position[own] = np.arange(filled, filled + len(own))
             filled, start = filled + len(own), start + part.count
         return pa.concat_arrays(found).take(_index(position))
+
+    def _is_much(self, rows: Ordinals) -> bool:
+        return len(rows) * self._limits.max_rows_per_row_taken > self.count
 
     def _one(self, row: int) -> pa.Array:
         """A slice is had for a tenth of what a `take` costs, and a copy of it holds no more."""
@@ -146,7 +148,7 @@ class ChunkedColumn:
 
     def _lean(self) -> tuple[_Part, ...]:
         """Parts to go on from: one, if the whole is there or there would be too many."""
-        if self._whole is not None or len(self._parts) >= LIMIT_PARTS:
+        if self._whole is not None or len(self._parts) >= MAX_PARTS:
             room = self._parts[0].room if len(self._parts) == 1 else None
             return (_Part(self.whole, None, room),)
         return self._parts

@@ -20,7 +20,7 @@ from omnigraph.read.tables.disk_copies import DiskCopies
 from omnigraph.read.tables.renumbering import Renumbering
 from omnigraph.read.tables.versions import Versions
 from omnigraph.read.topology.csr import Ordinals
-from omnigraph.read.topology.ids import LIMIT_SHORT_OFFSETS_BYTES, IdIndex
+from omnigraph.read.topology.ids import MAX_SHORT_OFFSETS_BYTES, IdIndex
 from omnigraph.read.values.encoded import Encoded
 from omnigraph.read.values.ordering import Codes
 
@@ -88,14 +88,18 @@ class StoredColumns:
     ) -> ChunkedColumn:
         since = self._since(entity, earlier)
         if earlier is None or since is None:
-            return ChunkedColumn.of(*self._versions.scan(entity, [column]))
+            return self._read_column(entity, column)
         left = earlier[1] if since.kept is None else earlier[1].only(since.kept)
         if not since.new_fragments:
             return left
         (fresh,) = self._versions.scan(entity, [column], since)
-        if left.nbytes + fresh.nbytes > LIMIT_SHORT_OFFSETS_BYTES:
-            return ChunkedColumn.of(*self._versions.scan(entity, [column]))
+        if left.nbytes + fresh.nbytes > MAX_SHORT_OFFSETS_BYTES:
+            return self._read_column(entity, column)
         return left.followed_by(fresh)
+
+    def _read_column(self, entity: EntityType, column: str) -> ChunkedColumn:
+        (values,) = self._versions.scan(entity, [column])
+        return ChunkedColumn.of(values, self._cache.limits)
 
     # Ids -----------------------------------------------------------------------------------------
 

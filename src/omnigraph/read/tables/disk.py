@@ -22,12 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LEAST_KEPT_BYTES", "LIMIT_DISK_BYTES", "DiskCache", "Kept"]
+from omnigraph.read.limits import ReadLimits
 
-LIMIT_DISK_BYTES = 4 * 1024**3
-
-# Below this an entry is built as quickly as it is found.
-LEAST_KEPT_BYTES = 1 << 20
+__all__ = ["DiskCache", "Kept"]
 
 # An entry that is being written. One this old is of a process that died.
 UNFINISHED = "unfinished-"
@@ -51,9 +48,9 @@ class Kept(NamedTuple):
 class DiskCache:
     """One graph's entries. Entries used longest ago go first once all of them pass the limit."""
 
-    def __init__(self, directory: Path, *, limit_bytes: int = LIMIT_DISK_BYTES) -> None:
+    def __init__(self, directory: Path, limits: ReadLimits | None = None) -> None:
         self._directory = directory
-        self._limit_bytes = limit_bytes
+        self._limits = limits or ReadLimits()
         self._is_said = False
 
     def has(self, family: str) -> bool:
@@ -77,10 +74,13 @@ class DiskCache:
             shutil.rmtree(place, ignore_errors=True)
         return None
 
+    def is_worth_keeping(self, nbytes: int) -> bool:
+        return nbytes >= self._limits.min_disk_entry_bytes
+
     def keep(self, family: str, kept: Kept) -> None:
         """Write an entry that is worth it. A full or read-only disk is no error: it is a cache."""
         size = sum(array.nbytes for array in kept.arrays.values())
-        if not LEAST_KEPT_BYTES <= size <= self._limit_bytes:
+        if not self.is_worth_keeping(size) or size > self._limits.max_disk_bytes:
             return
         home = self._family(family)
         place = home / _digest(json.dumps(kept.origin))
@@ -113,7 +113,7 @@ class DiskCache:
         sizes = [sum(file.stat().st_size for file in place.iterdir()) for place in entries]
         total = sum(sizes)
         for place, size in zip(entries, sizes, strict=True):
-            if total <= self._limit_bytes:
+            if total <= self._limits.max_disk_bytes:
                 return
             shutil.rmtree(place, ignore_errors=True)
             total -= size

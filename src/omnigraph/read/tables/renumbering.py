@@ -15,9 +15,6 @@ from omnigraph.store.datasets import Dataset, Fragment, offsets_of
 
 __all__ = ["Renumbering", "renumbering_between"]
 
-# Where fewer than one row in this many is left, reading anew is as quick.
-WORTH_KEEPING = 2
-
 
 @dataclass(frozen=True, slots=True)
 class Renumbering:
@@ -55,7 +52,9 @@ class Renumbering:
 Addresses = Callable[[Dataset, Fragment], NDArray[np.uint64]]
 
 
-def renumbering_between(old: Dataset, new: Dataset, *, addresses: Addresses) -> Renumbering | None:
+def renumbering_between(
+    old: Dataset, new: Dataset, *, addresses: Addresses, max_rows_per_kept_row: int
+) -> Renumbering | None:
     """None where rows can't be followed, or too few are left for it to be worth it.
 
     `addresses` gives those of the rows of a fragment. "Old" is what was read first: it may be
@@ -69,7 +68,7 @@ def renumbering_between(old: Dataset, new: Dataset, *, addresses: Addresses) -> 
     if left != sorted(left) or shared != left + [None] * (len(shared) - len(left)):
         return None
     total = sum(fragment.rows for fragment in before)
-    if WORTH_KEEPING * sum(before[number].rows for number in left) < total:
+    if max_rows_per_kept_row * sum(before[number].rows for number in left) < total:
         return None
     same = list(zip((before[number] for number in left), after, strict=False))
     kept = None

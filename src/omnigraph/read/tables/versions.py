@@ -20,7 +20,7 @@ from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.renumbering import Renumbering, renumbering_between
 from omnigraph.read.topology.csr import Ordinals
-from omnigraph.read.topology.ids import LIMIT_SHORT_OFFSETS_BYTES
+from omnigraph.read.topology.ids import MAX_SHORT_OFFSETS_BYTES
 from omnigraph.store.datasets import Dataset, DatasetRef, Fragment
 from omnigraph.store.snapshot import Snapshot
 
@@ -70,7 +70,12 @@ class Versions:
     def _compared(self, entity: EntityType, ref: DatasetRef) -> Renumbering | None:
         try:
             old, new = self._snapshot.other_version(ref), self._snapshot.dataset(entity)
-            return renumbering_between(old, new, addresses=self._addresses)
+            return renumbering_between(
+                old,
+                new,
+                addresses=self._addresses,
+                max_rows_per_kept_row=self._cache.limits.max_rows_per_kept_row,
+            )
         except UNREADABLE:
             return None
 
@@ -112,6 +117,6 @@ class _Found:
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:
     # 32-bit offsets reach over 2 GiB of text.
-    if pa.types.is_string(column.type) and column.nbytes > LIMIT_SHORT_OFFSETS_BYTES:
+    if pa.types.is_string(column.type) and column.nbytes > MAX_SHORT_OFFSETS_BYTES:
         column = column.cast(pa.large_string())
     return column.combine_chunks()

@@ -15,10 +15,7 @@ from omnigraph.read.topology import build
 from omnigraph.read.topology.csr import Adjacency, Ordinals
 from omnigraph.read.topology.patch import renumbered, resized, with_runs
 
-__all__ = ["WORTH_FOLLOWING", "Delta", "follow"]
-
-# From one changed edge in this many, building anew is as quick.
-WORTH_FOLLOWING = 8
+__all__ = ["Delta", "follow"]
 
 
 @dataclass(frozen=True, slots=True)

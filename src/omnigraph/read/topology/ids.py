@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from omnigraph.read.topology.csr import Ordinals
 
-__all__ = ["LIMIT_SHORT_OFFSETS_BYTES", "IdIndex"]
+__all__ = ["MAX_SHORT_OFFSETS_BYTES", "IdIndex"]
 
 # How far the offsets of plain strings reach; past it they are large strings.
-LIMIT_SHORT_OFFSETS_BYTES = 2**31 - 1
+MAX_SHORT_OFFSETS_BYTES = 2**31 - 1
 
 Hashes = NDArray[np.uint64]
 
@@ -104,10 +104,19 @@ class IdIndex:
         hashed = _Hashed(arrays["hashes"], arrays["rows"], int(arrays["seed"][0]))
         return cls(ids, hashed)
 
-    def followed(self, kept: Ordinals | None, fresh: pa.Array | None) -> "IdIndex":
-        """The index of a later version: the rows of this one that are left, then fresh ones."""
+    def followed(
+        self,
+        kept: Ordinals | None,
+        fresh: pa.Array | None,
+        *,
+        max_short_bytes: int = MAX_SHORT_OFFSETS_BYTES,
+    ) -> "IdIndex":
+        """The index of a later version: the rows of this one that are left, then fresh ones.
+
+        Texts of more than `max_short_bytes` in all become large strings.
+        """
         left = self.ids if kept is None else self.ids.take(pa.array(kept))
-        if fresh is not None and left.nbytes + fresh.nbytes > LIMIT_SHORT_OFFSETS_BYTES:
+        if fresh is not None and left.nbytes + fresh.nbytes > max_short_bytes:
             left = left.cast(pa.large_string())
         ids = left if fresh is None else pa.concat_arrays([left, fresh.cast(left.type)])
         if self._known is None:

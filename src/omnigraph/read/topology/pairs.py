@@ -7,6 +7,7 @@ which pair it could be. A pair whose place another has taken goes into the next,
 few that found no place in any are searched for. The answer is that of `Adjacency.ranges_between`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ __all__ = ["WORTH_HASHING", "PairIndex"]
 WORTH_HASHING = 4
 
 # From one changed origin in this many, hashing anew is as quick.
-WORTH_FOLLOWING = 8
+MIN_ORIGINS_PER_CHANGE = 8
 
 # Places for each pair in its table. More would be read slower, fewer would be taken more often.
 PLACES_PER_PAIR = 2
@@ -104,7 +105,7 @@ class PairIndex:
     """Pairs that found no place, ascending."""
 
     @classmethod
-    def of(cls, graph: Adjacency) -> "PairIndex":
+    def of(cls, graph: Adjacency, multipliers: Sequence[int] = MULTIPLIERS) -> "PairIndex":
         origins = np.repeat(np.arange(graph.height), graph.counts)
         positions = graph.ranges(None).positions()
         width = max(graph.width, 1)
@@ -115,11 +116,13 @@ class PairIndex:
             counts = narrow(np.diff(first, append=len(keys)), len(keys) + 1)
             keys, positions = keys[first], positions[first]
         lows = narrow(positions, len(graph.neighbours) + 1)
-        tables, rest = _tables(keys)
+        tables, rest = _tables(keys, multipliers)
         filter_ = _Filter.of(keys, FILTER_MULTIPLIER)
         return cls(graph, None, width, keys, lows, counts, filter_, tables, rest)
 
-    def followed(self, graph: Adjacency) -> "PairIndex | None":
+    def followed(
+        self, graph: Adjacency, *, min_origins_per_change: int = MIN_ORIGINS_PER_CHANGE
+    ) -> "PairIndex | None":
         """Of a later version, whose changed runs lie behind the others.
 
         None where it has to be made anew: rows have other numbers, or too much has changed.
@@ -130,7 +133,7 @@ class PairIndex:
         changed = (graph.lows != was.lows) | (graph.counts != was.counts)
         if self.changed is not None:
             changed |= self.changed
-        if np.count_nonzero(changed) * WORTH_FOLLOWING > graph.height:
+        if np.count_nonzero(changed) * min_origins_per_change > graph.height:
             return None
         return replace(self, graph=graph, changed=changed)
 
@@ -140,12 +143,14 @@ class PairIndex:
         arrays += [table.places for table in self.tables]
         return sum(a.nbytes for a in arrays if a is not None)
 
-    def matches(self, origins: Ordinals, targets: Ordinals) -> Matches:
+    def matches(
+        self, origins: Ordinals, targets: Ordinals, *, at_a_time: int = PAIRS_AT_A_TIME
+    ) -> Matches:
         """Of each origin and its own target, those with an entry between them."""
         nothing = np.empty(0, dtype=np.int64)
         rows, pairs = [nothing], [nothing]
-        for start in range(0, len(origins), PAIRS_AT_A_TIME):
-            part = slice(start, start + PAIRS_AT_A_TIME)
+        for start in range(0, len(origins), at_a_time):
+            part = slice(start, start + at_a_time)
             self._find(origins[part] * self.width + targets[part], start, rows, pairs)
         found = np.concatenate(pairs)
         counts = np.ones(len(found), np.int64) if self.counts is None else self.counts[found]
@@ -207,10 +212,10 @@ def _hashed(keys: Ordinals, multiplier: np.uint64, shift: np.uint64) -> Ordinals
     return hashes.view(np.int64)
 
 
-def _tables(keys: Ordinals) -> tuple[tuple[_Table, ...], Ordinals]:
+def _tables(keys: Ordinals, multipliers: Sequence[int]) -> tuple[tuple[_Table, ...], Ordinals]:
     tables: list[_Table] = []
     left = np.arange(len(keys))
-    for multiplier in MULTIPLIERS:
+    for multiplier in multipliers:
         bits = max(4, (PLACES_PER_PAIR * len(left)).bit_length())
         places = narrow(np.full(1 << bits, -1, dtype=np.int64), len(keys) + 1)
         at = _hashed(keys[left], np.uint64(multiplier), np.uint64(64 - bits))

@@ -17,15 +17,15 @@ from omnigraph.read.topology.csr import Adjacency, Ordinals, Ranges, narrow, sum
 
 __all__ = ["Walks"]
 
-# Steps of walks in one block of origins. A block takes a fraction of a second.
-LIMIT_BLOCK_WALKS = 4_000_000
-
 
 class Walks:
     """Walks of up to so many steps from each origin, over the edges of a square adjacency."""
 
-    def __init__(self, graph: Adjacency, origins: Ordinals, most: int) -> None:
+    def __init__(
+        self, graph: Adjacency, origins: Ordinals, most: int, max_block_walks: int
+    ) -> None:
         self._origins = origins
+        self._max_block_walks = max_block_walks
         self._most = most
         self._loops = _has_loop(graph)
         self._looped = _with_loops(graph)
@@ -77,7 +77,7 @@ class Walks:
         until = np.cumsum(self._walks)
         low = 0
         while low < len(until):
-            limit = (until[low - 1] if low else 0) + LIMIT_BLOCK_WALKS
+            limit = (until[low - 1] if low else 0) + self._max_block_walks
             high = max(low + 1, int(np.searchsorted(until, limit, side="right")))
             yield low, high
             low = high

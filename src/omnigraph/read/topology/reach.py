@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from omnigraph.read.limits import WalkLimits
 from omnigraph.read.topology.csr import Adjacency, Ordinals, sums_of_runs
 
 if TYPE_CHECKING:
@@ -24,24 +25,20 @@ __all__ = ["reach", "reach_counts"]
 
 Mask = NDArray[np.bool_]
 
-# Visited marks of one batch: a byte per origin and node.
-LIMIT_BATCH_MARKS = 64_000_000
-
-# Pairs looked at in one step of one batch. More, and the batch is halved: the same work, in parts.
-LIMIT_STEP_PAIRS = 32_000_000
-
-# From one origin in this many nodes, a look at all edges to see how far walks go is worth it.
-MANY_ORIGINS = 64
-
-# Where more than one node in this many is reached, a mark for each is less work than a product.
-DENSE = 8
+DEFAULT = WalkLimits()
 
 Admit = Callable[[int], None]
 """It sees how many pairs there are so far, at every depth of every batch, and may refuse."""
 
 
 def reach(
-    graph: Adjacency, origins: Ordinals, *, least: int, most: int, admit: Admit
+    graph: Adjacency,
+    origins: Ordinals,
+    *,
+    least: int,
+    most: int,
+    admit: Admit,
+    limits: WalkLimits = DEFAULT,
 ) -> tuple[Ordinals, Ordinals]:
     """How many nodes each origin reaches, and the nodes, ascending for each. `graph` is square."""
     counts, found, total = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
@@ -49,9 +46,9 @@ def reach(
     def admit_more(pairs: int) -> None:
         admit(total + pairs)
 
-    walks = _short_walks(graph, origins, most)
+    walks = _short_walks(graph, origins, most, limits)
     if walks is None:
-        stretches = _Search(graph, least, most, admit_more).all_of(origins)
+        stretches = _Search(graph, least, most, admit_more, limits).all_of(origins)
     else:
         stretches = walks.reached(least=least, admit=admit_more)
     for own, nodes in stretches:
@@ -69,43 +66,49 @@ def reach_counts(
     most: int,
     admit: Admit,
     is_wanted: Mask | None = None,
+    limits: WalkLimits = DEFAULT,
 ) -> Ordinals:
     """How many nodes each origin reaches, of those wanted; None: of all. No pair is kept."""
-    walks = _short_walks(graph, origins, most)
+    walks = _short_walks(graph, origins, most, limits)
     if walks is not None:
         counts = list(walks.counts(least=least, admit=admit, is_wanted=is_wanted))
     else:
         counts = [
             own if is_wanted is None else sums_of_runs(is_wanted[nodes], own)
-            for own, nodes in _Search(graph, least, most, admit).all_of(origins)
+            for own, nodes in _Search(graph, least, most, admit, limits).all_of(origins)
         ]
     return np.concatenate([np.empty(0, np.int64), *counts])
 
 
-def _short_walks(graph: Adjacency, origins: Ordinals, most: int) -> "Walks | None":
+def _short_walks(
+    graph: Adjacency, origins: Ordinals, most: int, limits: WalkLimits
+) -> "Walks | None":
     """Products of matrices, where there are many origins and each reaches little."""
-    if len(origins) * MANY_ORIGINS <= graph.height:
+    if len(origins) * limits.max_nodes_per_origin <= graph.height:
         return None
     # Not at the top: few questions need it, and it takes longer to import than they take.
     from omnigraph.read.topology.products import Walks
 
-    walks = Walks(graph, origins, most)
-    return walks if walks.mean_reached * DENSE < graph.height else None
+    walks = Walks(graph, origins, most, limits.max_block_walks)
+    return walks if walks.mean_reached * limits.min_nodes_per_reached < graph.height else None
 
 
 class _Search:
     """Breadth-first for all origins of a batch together, on the pairs (origin, node)."""
 
-    def __init__(self, graph: Adjacency, least: int, most: int, admit: Admit) -> None:
+    def __init__(
+        self, graph: Adjacency, least: int, most: int, admit: Admit, limits: WalkLimits
+    ) -> None:
         self._graph = graph
         self._least = least
         self._most = most
         self._admit = admit
+        self._limits = limits
 
     def all_of(self, origins: Ordinals) -> Iterator[tuple[Ordinals, Ordinals]]:
         """In the order of the origins: how many nodes each of a batch reaches, and the nodes."""
         nodes = max(self._graph.height, 1)
-        batch = max(1, LIMIT_BATCH_MARKS // nodes)
+        batch = max(1, self._limits.max_batch_marks // nodes)
         # Made once for all batches: to get new pages takes longer than to clear old ones.
         marks = np.empty(min(batch, len(origins)) * nodes, dtype=np.bool_)
         waiting = [(i, min(i + batch, len(origins))) for i in range(0, len(origins), batch)][::-1]
@@ -129,7 +132,7 @@ class _Search:
         for depth in range(1, self._most + 1):
             base = frontier // nodes * nodes
             ranges = graph.ranges(frontier - base)
-            if ranges.total > LIMIT_STEP_PAIRS and len(origins) > 1:
+            if ranges.total > self._limits.max_step_pairs and len(origins) > 1:
                 return None
             pairs = np.repeat(base, ranges.counts) + graph.neighbours[ranges.positions()]
             pairs = pairs[~visited[pairs]]

@@ -15,8 +15,8 @@ from omnigraph.read.values.ordering import Codes, comparable, encode
 
 __all__ = ["Encoded"]
 
-# Space for this share of the rows to come before all are copied again.
-SPACE_SHARE = 8
+# Space for one more in this many rows, before all are copied again.
+ROWS_PER_SPACE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,9 @@ class Encoded:
         own = self.codes.nbytes if self.room is None else 0
         return own + (0 if self.values is None else int(self.values.nbytes))
 
-    def followed(self, kept: Ordinals | None, fresh: pa.Array | None) -> "Encoded":
+    def followed(
+        self, kept: Ordinals | None, fresh: pa.Array | None, *, rows_per_space: int = ROWS_PER_SPACE
+    ) -> "Encoded":
         """Of a later version: the rows of this one that are left, then fresh ones.
 
         Values that can't be looked up are told apart anew: then `values` is None.
@@ -50,9 +52,13 @@ class Encoded:
         left = self
         if kept is not None:
             left = Encoded(Codes(self.codes.numbers[kept], self.codes.size), self.values)
-        return left if fresh is None else left._followed_by(self.values, comparable(fresh))
+        return (
+            left
+            if fresh is None
+            else left._followed_by(self.values, comparable(fresh), rows_per_space)
+        )
 
-    def _followed_by(self, values: pa.Array, fresh: pa.Array) -> "Encoded":
+    def _followed_by(self, values: pa.Array, fresh: pa.Array, rows_per_space: int) -> "Encoded":
         fresh = fresh.cast(values.type)
         at = pc.index_in(fresh, value_set=values)
         if at.null_count:
@@ -63,7 +69,7 @@ class Encoded:
         count = len(self.codes.numbers)
         room = self.room
         if room is None or room.append([more], at=count) is None:
-            space = len(more) + count // SPACE_SHARE
+            space = len(more) + count // rows_per_space
             room = Room.with_space([self.codes.numbers], space=space)
             room.append([more])
         numbers = room.columns[0][: count + len(more)]

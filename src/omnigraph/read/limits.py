@@ -1,0 +1,42 @@
+"""Thresholds of reading, as values that the settings pass down. No answer depends on them."""
+
+from dataclasses import dataclass, field
+
+__all__ = ["ReadLimits", "WalkLimits"]
+
+
+@dataclass(frozen=True, slots=True)
+class WalkLimits:
+    """How the nodes within several hops of many origins are found."""
+
+    max_batch_marks: int = 64_000_000
+    """Visited marks of one batch: a byte per origin and node."""
+    max_step_pairs: int = 32_000_000
+    """Pairs looked at in one step of one batch. More, and the batch is halved: the same work."""
+    max_block_walks: int = 4_000_000
+    """Steps of walks in one block of origins. A block takes a fraction of a second."""
+    max_nodes_per_origin: int = 64
+    """From one origin in this many nodes, a look at all edges to see how far walks go is worth
+    it."""
+    min_nodes_per_reached: int = 8
+    """Where more than one node in this many is reached, a mark for each is less work than a
+    product."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    max_cache_bytes: int = 4 * 1024**3
+    """Enough for the columns and adjacency of some tens of millions of edges."""
+    max_disk_bytes: int = 4 * 1024**3
+    """Adjacency and ids that other processes find on disk."""
+    min_disk_entry_bytes: int = 1 << 20
+    """Below this an entry is built as quickly as it is found."""
+    min_edges_per_change: int = 8
+    """From one changed edge in this many, building an adjacency anew is as quick."""
+    max_rows_per_kept_row: int = 2
+    """Where fewer than one row in this many is left of a version, reading anew is as quick."""
+    max_rows_per_row_taken: int = 8
+    """From one row in this many, laying a column's parts end to end is worth it."""
+    min_rows_per_value: int = 8
+    """A text that repeats this often is asked about by value and not by row."""
+    walks: WalkLimits = field(default_factory=WalkLimits)
