@@ -11,6 +11,7 @@ from omnigraph.read.frame import Frame
 from omnigraph.read.limits import ReadLimits
 from omnigraph.read.profile import Profile
 from omnigraph.read.tables.tables import Adjacencies, Columns
+from omnigraph.read.values.pace import Pace
 
 __all__ = ["MAX_QUERY_BYTES", "Budget", "Context"]
 
@@ -73,3 +74,7 @@ class Context:
     budget: Budget
     limits: ReadLimits
     profile: Profile | None = None
+
+    def pace(self, step: str) -> Pace:
+        """For long work of a step: chunks of rows, with the clock asked between them."""
+        return Pace(lambda: self.budget.check(step), self.limits.max_chunk_rows)

@@ -39,4 +39,6 @@ class ReadLimits:
     """From one row in this many, laying a column's parts end to end is worth it."""
     min_rows_per_value: int = 8
     """A text that repeats this often is asked about by value and not by row."""
+    max_chunk_rows: int = 1 << 22
+    """Rows that long work takes between two looks at the clock: some hundredths of a second."""
     walks: WalkLimits = field(default_factory=WalkLimits)

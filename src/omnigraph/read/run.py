@@ -200,7 +200,7 @@ def _joined(
     used = outer_variables(op.pattern)
     made = op.variables if isinstance(op, LeftJoin) else ()
     frame = _rows(op.source, demand.minus(*made).plus(used), outer, context)
-    begun = joins.begin(frame, used)
+    begun = joins.begin(frame, used, context)
     if isinstance(op, LeftJoin):
         wanted = Demand(demand.live & frozenset(made), demand.allows_weights)
         matched = _rows(op.pattern, wanted, begun.frame, context)
@@ -223,4 +223,4 @@ def _union(op: Union, demand: Demand, outer: Frame | None, context: Context) -> 
     wanted = Demand(frozenset(op.variables), allows_weights=True)
     begun = joins.begin_each(frame)
     blocks = [_rows(block, wanted, begun, context) for block in op.blocks]
-    return joins.union(frame, blocks, op.variables).only(demand.live)
+    return joins.union(frame, blocks, op.variables, context).only(demand.live)

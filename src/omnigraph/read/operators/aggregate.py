@@ -23,6 +23,7 @@ from omnigraph.read.operators.group import codes_of, group_rows
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.read.values.compare import Mask
 from omnigraph.read.values.ordering import Codes, combined, first_rows, ranks, sort_values
+from omnigraph.read.values.pace import Pace
 from omnigraph.read.values.sums import exact_sums, fitting
 
 __all__ = ["aggregate"]
@@ -57,7 +58,7 @@ def _aggregated(aggregate: AggregateOf, name: str, rows: "Grouped", context: Con
     if aggregate.is_distinct:
         codes = codes_of(argument, rows.frame, context)
         context.budget.check(what)
-        rows = rows.distinct(codes)
+        rows = rows.distinct(codes, context.pace(what))
     if isinstance(argument, EntityOf):
         bound = rows.frame.bindings[argument.variable].bound()
         rows = rows if bound is None else rows.where(bound)
@@ -102,10 +103,11 @@ class Grouped:
         left = None if groups is None else Codes(groups.numbers[mask], groups.size)
         return Grouped(self.frame.filter(mask), left)
 
-    def distinct(self, codes: Codes) -> "Grouped":
+    def distinct(self, codes: Codes, pace: Pace) -> "Grouped":
         """One row per value and group."""
         groups = self.groups
-        first = first_rows(combined([codes] if groups is None else [groups, codes], len(codes)))
+        both = [codes] if groups is None else [groups, codes]
+        first = first_rows(combined(both, self.frame.count, pace), pace)
         left = None if groups is None else Codes(groups.numbers[first], groups.size)
         return Grouped(replace(self.frame.take(first), weights=None), left)
 

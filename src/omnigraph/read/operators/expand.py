@@ -145,15 +145,20 @@ def _rows(
         return kept
     step = _described(op, context)
     context.budget.admit(rows=ranges.total, columns=kept.columns + 2, step=step, beside=frame)
-    made = kept.take(ranges.rows())
+    budget, rows = context.budget, ranges.rows()
+    budget.check(step)
+    made = kept.take(rows)
+    budget.check(step)
     is_everything = hop.heads is None and not op.is_target_bound and hop.graph.room is None
     positions = slice(None) if is_everything else ranges.positions()
+    budget.check(step)
     if op.target in demand.live and not op.is_target_bound:
         targets = hop.graph.neighbours[positions].astype(np.int64)
         made = made.bind(op.target, Binding(hop.route.target, targets))
     if op.edge_variable is not None and op.edge_variable in demand.live:
         assert hop.route.edges is not None
         assert hop.graph.edges is not None
+        budget.check(step)
         edges = hop.graph.edges[positions].astype(np.int64)
         made = made.bind(op.edge_variable, Binding(hop.route.edges, edges))
     return made
@@ -168,7 +173,9 @@ def _closed(frame: Frame, op: Expand, hop: _Hop, context: Context) -> tuple[Fram
         rows = np.flatnonzero(ranges.counts)
         return frame.take(rows), Ranges(ranges.lows[rows], ranges.counts[rows])
     pairs = context.adjacencies.pairs(hop.graph, hop.route)
-    rows, ranges = pairs.matches(heads, target.rows)
+    rows, ranges = pairs.matches(
+        heads, target.rows, check=context.pace(_described(op, context)).check
+    )
     return frame.take(rows), ranges
 
 

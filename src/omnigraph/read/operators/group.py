@@ -66,7 +66,7 @@ def group_rows(columns: Sequence[Column], frame: Frame, context: Context) -> Gro
         if not isinstance(expression, Literal | Parameter | Now)
         and not (isinstance(expression, _OF_VARIABLE) and expression.variable in told)
     ]
-    combined = loosely_combined(codes, frame.count)
+    combined = loosely_combined(codes, frame.count, context.pace("the groups"))
     is_entity = len(told) == len(codes) == 1 and combined is codes[0]
     return Groups(combined, next(iter(told)) if is_entity else None)
 

@@ -32,11 +32,12 @@ class Begun:
     rows: Ordinals
 
 
-def begin(frame: Frame, variables: frozenset[VariableName]) -> Begun:
+def begin(frame: Frame, variables: frozenset[VariableName], context: Context) -> Begun:
     """One row per distinct combination of the variables."""
+    pace = context.pace("a sub-pattern")
     bindings = {v: b for v, b in frame.bindings.items() if v in variables}
-    codes = combined([binding.codes for binding in bindings.values()], frame.count)
-    first = first_rows(codes)
+    codes = combined([binding.codes for binding in bindings.values()], frame.count, pace)
+    first = first_rows(codes, pace)
     started = Frame(
         count=len(first),
         bindings={variable: binding.take(first) for variable, binding in bindings.items()},
@@ -83,8 +84,10 @@ def left_join(
     is_unmatched = (counts == 0)[rows]
     positions = ranges.positions()
     positions[is_unmatched] = 0
+    context.budget.check("optional")
     joined = frame.take(rows)
     for variable in variables:
+        context.budget.check("optional")
         binding = matched.bindings.get(variable)
         if binding is not None:
             ordinals = _padded(binding.rows[order])[positions]
@@ -98,12 +101,15 @@ def left_join(
     return Frame(joined.count, joined.bindings, product, joined.outer)
 
 
-def union(frame: Frame, blocks: Sequence[Frame], variables: Sequence[VariableName]) -> Frame:
+def union(
+    frame: Frame, blocks: Sequence[Frame], variables: Sequence[VariableName], context: Context
+) -> Frame:
     """Each row with each distinct combination of the variables that any block gives it."""
+    pace = context.pace("or")
     outer = np.concatenate([_outer(block) for block in blocks])
     bindings = {v: _one_below_other([block.bindings[v] for block in blocks]) for v in variables}
     codes = [Codes(outer, frame.count), *(binding.codes for binding in bindings.values())]
-    first = first_rows(combined(codes, len(outer)))
+    first = first_rows(combined(codes, len(outer), pace), pace)
     joined = frame.take(outer[first])
     for variable, binding in bindings.items():
         joined = joined.bind(variable, binding.take(first))

@@ -33,7 +33,9 @@ def sort(frame: Frame, op: Sort, context: Context, *, first: int | None = None) 
         tied = np.flatnonzero(_in_a_tie(is_tied))
         if not len(tied):
             break
+        context.budget.check("order")
         values = _values(key, frame.take(rows[tied]), context)
+        context.budget.check("order")
         order = np.lexsort((values, np.cumsum(~is_tied[tied])))
         rows[tied] = rows[tied[order]]
         # Neighbours among the tied rows are neighbours in the whole, or begin a tie of their own.

@@ -39,7 +39,10 @@ def value_join(
         return weigh(kept, ranges.counts, step=step)
     columns = kept.columns + joined.columns
     context.budget.admit(rows=ranges.total, columns=columns, step=step, beside=frame)
-    made, positions = kept.take(ranges.rows()), order[ranges.positions()]
+    made = kept.take(ranges.rows())
+    context.budget.check(step)
+    positions = order[ranges.positions()]
     for variable, binding in joined.bindings.items():
+        context.budget.check(step)
         made = made.bind(variable, binding.take(positions))
     return made

@@ -7,7 +7,7 @@ which pair it could be. A pair whose place another has taken goes into the next,
 few that found no place in any are searched for. The answer is that of `Adjacency.ranges_between`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -144,13 +144,23 @@ class PairIndex:
         return sum(a.nbytes for a in arrays if a is not None)
 
     def matches(
-        self, origins: Ordinals, targets: Ordinals, *, at_a_time: int = PAIRS_AT_A_TIME
+        self,
+        origins: Ordinals,
+        targets: Ordinals,
+        *,
+        at_a_time: int = PAIRS_AT_A_TIME,
+        check: Callable[[], None] | None = None,
     ) -> Matches:
-        """Of each origin and its own target, those with an entry between them."""
+        """Of each origin and its own target, those with an entry between them.
+
+        `check` is called between parts of the work, and may end it by raising.
+        """
         nothing = np.empty(0, dtype=np.int64)
         rows, pairs = [nothing], [nothing]
         for start in range(0, len(origins), at_a_time):
             part = slice(start, start + at_a_time)
+            if check is not None:
+                check()
             self._find(origins[part] * self.width + targets[part], start, rows, pairs)
         found = np.concatenate(pairs)
         counts = np.ones(len(found), np.int64) if self.counts is None else self.counts[found]

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.read.topology.csr import Ordinals
+from omnigraph.read.values.pace import UNHURRIED, Pace
 
 __all__ = [
     "Codes",
@@ -65,21 +66,21 @@ def comparable(values: pa.Array) -> pa.Array:
     return pc.add(values, pa.scalar(0, values.type))
 
 
-def combined(columns: list[Codes], count: int) -> Codes:
+def combined(columns: list[Codes], count: int, pace: Pace = UNHURRIED) -> Codes:
     """One number for each distinct row of the columns, dense: every number occurs."""
-    return _dense(*_multiplied(columns, count))
+    return _dense(*_multiplied(columns, count, pace), pace)
 
 
-def loosely_combined(columns: list[Codes], count: int) -> Codes:
+def loosely_combined(columns: list[Codes], count: int, pace: Pace = UNHURRIED) -> Codes:
     """As `combined`, but numbers that do not occur may be left in: no more of them than rows.
 
     A table that long is filled in less time than it takes to close the gaps.
     """
-    codes = _multiplied(columns, count)
-    return codes if codes.size <= count else _dense(*codes)
+    codes = _multiplied(columns, count, pace)
+    return codes if codes.size <= count else _dense(*codes, pace)
 
 
-def _multiplied(columns: list[Codes], count: int) -> Codes:
+def _multiplied(columns: list[Codes], count: int, pace: Pace) -> Codes:
     if not columns:
         return Codes(np.zeros(count, dtype=np.int64), 1)
     if len(columns) == 1:
@@ -87,17 +88,24 @@ def _multiplied(columns: list[Codes], count: int) -> Codes:
     numbers, size = columns[0]
     for column in columns[1:]:
         if size * column.size > np.iinfo(np.int64).max:
-            numbers, size = _dense(numbers, size)
-        numbers, size = numbers * column.size, size * column.size
-        numbers += column.numbers
+            numbers, size = _dense(numbers, size, pace)
+        product = np.empty(len(numbers), dtype=np.int64)
+        for rows in pace.chunks(len(numbers)):
+            np.multiply(numbers[rows], column.size, out=product[rows])
+            product[rows] += column.numbers[rows]
+        numbers, size = product, size * column.size
     return Codes(numbers, size)
 
 
-def first_rows(codes: Codes) -> Ordinals:
+def first_rows(codes: Codes, pace: Pace = UNHURRIED) -> Ordinals:
     """For each number that occurs, all of them in a dense code, the first row that has it."""
-    rows = np.empty(codes.size, dtype=np.int64)
-    rows[codes.numbers[::-1]] = np.arange(len(codes.numbers))[::-1]
-    return rows
+    first = np.empty(codes.size, dtype=np.int64)
+    count = len(codes.numbers)
+    # From the last row to the first: the earliest is written last.
+    for rows in pace.chunks(count):
+        start, stop = count - rows.stop, count - rows.start
+        first[codes.numbers[start:stop][::-1]] = np.arange(start, stop)[::-1]
+    return first
 
 
 def first_rows_of(codes: Codes, present: Ordinals) -> Ordinals:
@@ -163,12 +171,43 @@ def _plain(values: pa.Array) -> NDArray[Any] | None:
     return None
 
 
-def _dense(numbers: Ordinals, size: int) -> Codes:
+def _dense(numbers: Ordinals, size: int, pace: Pace = UNHURRIED) -> Codes:
     if 0 < size <= TABLE_PER_NUMBER * len(numbers):
-        occurs = np.zeros(size, dtype=np.bool_)
-        occurs[numbers] = True
-        renumbered = np.cumsum(occurs) - 1
-        return Codes(renumbered[numbers], int(renumbered[-1]) + 1)
+        return _dense_by_table(numbers, size, pace)
+    if len(numbers) <= pace.max_chunk_rows:
+        return _dense_by_hash(numbers)
+    # Hashing all at once can't be stopped, and a table that large is slow: equal numbers leave the
+    # same remainder, so the rows of each remainder are hashed by themselves.
+    parts = -(-len(numbers) // pace.max_chunk_rows)
+    part_of = np.empty(len(numbers), dtype=np.int32)
+    for rows in pace.chunks(len(numbers)):
+        part_of[rows] = numbers[rows] % parts
+    dense, found = np.empty(len(numbers), dtype=np.int64), 0
+    for part in range(parts):
+        pace.check()
+        own = np.flatnonzero(part_of == part)
+        codes = _dense_by_hash(numbers[own])
+        dense[own] = codes.numbers + found
+        found += codes.size
+    return Codes(dense, found)
+
+
+def _dense_by_table(numbers: Ordinals, size: int, pace: Pace) -> Codes:
+    occurs = np.zeros(size, dtype=np.bool_)
+    for rows in pace.chunks(len(numbers)):
+        occurs[numbers[rows]] = True
+    renumbered, found = np.empty(size, dtype=np.int64), 0
+    for part in pace.chunks(size):
+        np.cumsum(occurs[part], out=renumbered[part])
+        renumbered[part] += found - 1
+        found = int(renumbered[part.stop - 1]) + 1
+    dense = np.empty(len(numbers), dtype=np.int64)
+    for rows in pace.chunks(len(numbers)):
+        dense[rows] = renumbered[numbers[rows]]
+    return Codes(dense, found)
+
+
+def _dense_by_hash(numbers: Ordinals) -> Codes:
     encoded = pa.array(numbers).dictionary_encode()
     return Codes(encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary))
 
