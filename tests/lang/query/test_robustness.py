@@ -49,6 +49,7 @@ LONG = {
     "alternatives": HEAD + " or" + " { $p.age > 1 }" * 99 + TAIL,
     "elements": f"{HEAD} $p.age in [{'1,' * 5_000}]{TAIL}",
     "columns": HEAD + " } return {" + ",".join(f"$p.age as c{i}" for i in range(1_000)) + "} }",
+    "numbers behind comments": HEAD + " } return { $p.age" + ", /* x */ -1" * 3_000 + " } }",
     "statements": "query q() { " + 'insert Note { text: "x" } ' * 1_000 + "}",
     "queries": "".join(f"query q{i}() {{ insert Note {{ text: null }} }}\n" for i in range(1_000)),
     "broken queries": "query q( " * 20_000,

@@ -10,9 +10,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-__all__ = ["Comment", "Line", "comments_in", "without_comments", "woven"]
+__all__ = [
+    "COMMENT",
+    "OPEN_TEXT",
+    "Comment",
+    "Line",
+    "comments_in",
+    "without_comments",
+    "woven",
+]
 
-SCAN = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|(?P<comment>//[^\n]*|/\*(?s:.*?)\*/)')
+# As the grammar has them; a text is here without its closing quote.
+OPEN_TEXT = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*'
+COMMENT = r"//[^\n]*|/\*(?s:.*?)\*/"
+
+SCAN = re.compile(rf'{OPEN_TEXT}"?|(?P<comment>{COMMENT})')
 
 Place = tuple[int, int]
 """Line and column, from 1."""

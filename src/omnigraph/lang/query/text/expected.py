@@ -13,12 +13,11 @@ from omnigraph.base.errors import Diagnostic
 from omnigraph.base.nearest import did_you_mean
 from omnigraph.base.span import Span
 from omnigraph.base.words import clipped
+from omnigraph.lang.query.text.comments import COMMENT, OPEN_TEXT
 
 __all__ = ["describe"]
 
-TOKEN = re.compile(
-    r'//[^\n]*|/\*(?s:.*?)\*/|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\$?[A-Za-z_0-9]+|[!<>]=|\S'
-)
+TOKEN = re.compile(rf'{COMMENT}|{OPEN_TEXT}"|\$?[A-Za-z_0-9]+|[!<>]=|\S')
 
 MINUS_NUMBER = re.compile(r"-[0-9]")
 

@@ -20,7 +20,7 @@ from omnigraph.base.span import SourceText, Span
 from omnigraph.base.words import clipped
 from omnigraph.lang.query.text import ast
 from omnigraph.lang.query.text.build import Builder
-from omnigraph.lang.query.text.comments import without_comments
+from omnigraph.lang.query.text.comments import OPEN_TEXT, without_comments
 from omnigraph.lang.query.text.expected import describe
 from omnigraph.lang.query.text.tables import make_parser
 from omnigraph.lang.query.text.tokens import Refused
@@ -40,7 +40,7 @@ MAX_ERRORS = 20
 # never closed, or a text full of opening quotes would be scanned once per quote. The name of a
 # query may be none, such as `top-10`: that is its own error and not the one before's.
 LANDMARK = re.compile(
-    r'"[^"\\\n]*(?:\\.[^"\\\n]*)*(?:"|(?P<unclosed>))'
+    rf'{OPEN_TEXT}(?:"|(?P<unclosed>))'
     r"|//[^\n]*"
     r"|/\*(?s:.*?)(?:\*/|\Z)"
     r"|(?P<open>[{(\[])"
@@ -158,21 +158,31 @@ def _tree(text: str, first_line: int = 1) -> ast.File:
 
 def _refuse_subtraction(tree: ast.File, text: str, first_line: int) -> None:
     """Refuse `$p.age -1`: commas may be left out, so it would be two columns."""
+    lines: list[str] | None = None
     for query in tree.queries:
         if not isinstance(query, ast.Read):
             continue
         members: list[ast.Item | ast.OrderItem] = [*query.items[1:], *query.order[1:]]
-        for member in members:
-            value = member.expression
-            if not isinstance(value, ast.Literal):
-                continue
-            line = text.split("\n")[value.span.line - first_line]
-            before = without_comments(line[: value.span.column - 1]).rstrip()
-            if line[value.span.column - 1] == "-" and before and not before.endswith((",", "{")):
+        for value in (m.expression for m in members if isinstance(m.expression, ast.Literal)):
+            lines = lines or text.split("\n")
+            line, column = lines[value.span.line - first_line], value.span.column - 1
+            if line[column] == "-" and not _begins_a_column(line[:column].rstrip()):
                 number = ast.text_of(value)
                 message = f"{number} follows another column without a comma"
                 hint = f"there is no subtraction; if {number} is a column, put a comma before it"
                 raise Refused(Diagnostic("Q000", message, value.span, hint))
+
+
+def _begins_a_column(before: str) -> bool:
+    """True if a column can begin behind this part of a line."""
+    bare = before
+    while bare.endswith("*/"):
+        # A comment of several lines hides all that is before it in its last one.
+        bare = bare[: max(0, bare.rfind("/*"))].rstrip()
+    if not bare or bare.endswith((",", "{")):
+        return True
+    # A comment may hold what looks like the beginning of another.
+    return before.endswith("*/") and without_comments(before).rstrip().endswith((",", "{"))
 
 
 def _line_around(text: str, position: int) -> str:
