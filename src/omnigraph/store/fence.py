@@ -135,9 +135,9 @@ class FileFences:
                 path.parent.mkdir(exist_ok=True)
             except FileNotFoundError:
                 raise GraphMissing(str(self._root)) from None  # moved away while it was open
-            path.touch()
+            # In one call: the holder of a fence that does not last removes its file at any moment.
             # Unbuffered: what a full disk refuses must not be tried again when the file is closed.
-            file = path.open("r+b", buffering=0)
+            file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+")
         with file, _inherited_by_nobody(file):
             yield file
 
