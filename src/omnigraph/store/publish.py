@@ -12,7 +12,7 @@ __all__ = ["publish"]
 
 
 def publish(
-    manifest: Manifest, held: FencedBranch, *, onto: ManifestState, commit: Commit, now_ms: int
+    manifest: Manifest, fenced: FencedBranch, *, onto: ManifestState, commit: Commit, now_ms: int
 ) -> ManifestState:
     """Swap the branch's head from `onto` to `commit`, or raise with no effect.
 
@@ -23,9 +23,9 @@ def publish(
     `HeadMoved`: another commit was first. `FenceLost`: another owner was. The swap replaces exactly
     the state whose number is looked at here, so an owner who comes later makes it fail.
     """
-    branch = held.branch
+    branch = fenced.branch
     assert commit.branch == branch.name, f"{commit.id} was made for the branch {commit.branch}"
-    if onto.fencing > held.number:
+    if onto.fencing > fenced.number:
         raise FenceLost(branch=branch.name, holder="another writer")
     if commit.parent != onto.head:
         raise HeadMoved(branch=branch.name, expected=commit.parent, actual=onto.head)
@@ -38,7 +38,7 @@ def publish(
             name=branch.name,
             tables={**kept, **visible.entries},
             commit=visible.to_row(),
-            fencing=held.number,
+            fencing=fenced.number,
         )
     except ManifestMoved as moved:
         actual = manifest.newest(branch.lance_branch).head

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 class Armed:
     """The note is durable: datasets may move."""
 
-    held: FencedBranch
+    fenced: FencedBranch
     sidecar: Sidecar
 
 
@@ -31,37 +31,37 @@ class Armed:
 class Landed:
     """Every dataset has moved: the commit may be published."""
 
-    held: FencedBranch
+    fenced: FencedBranch
     sidecar: Sidecar
 
 
 def arm(store: GraphStore, staged: Staged) -> Armed:
     """Write down what is about to happen. From here on a crash is recovery's to settle."""
     sidecar = Sidecar(
-        name=sidecar_name(staged.held.branch, staged.operation_id),
+        name=sidecar_name(staged.fenced.branch, staged.operation_id),
         operation_id=staged.operation_id,
-        fencing=staged.held.number,
+        fencing=staged.fenced.number,
         commit=staged.commit,
         tables=tuple(
             SidecarTable(table.change.key, table.pinned, table.transaction)
             for table in staged.tables
         ),
     )
-    staged.held.hold.check()
+    staged.fenced.hold.check()
     put_sidecar(store, sidecar)
-    return Armed(staged.held, sidecar)
+    return Armed(staged.fenced, sidecar)
 
 
 def land(store: GraphStore, armed: Armed, faults: Faults) -> Landed:
     """Move each dataset to the version that was staged, the first alone and the rest at once."""
     transactions = [table.transaction for table in armed.sidecar.tables]
-    armed.held.hold.check()
+    armed.fenced.hold.check()
     for transaction in transactions[:1]:
         store.datasets.land(transaction)
         faults.reach(Failpoint.AFTER_LAND_1)
-        armed.held.hold.check()
+        armed.fenced.hold.check()
     at_once(store.datasets.land, transactions[1:])
-    return Landed(armed.held, armed.sidecar)
+    return Landed(armed.fenced, armed.sidecar)
 
 
 def disarm(store: GraphStore, armed: Armed) -> None:

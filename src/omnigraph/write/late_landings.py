@@ -17,24 +17,24 @@ __all__ = ["is_stray", "newest_like", "restored", "trace"]
 TRIES = 5
 
 
-def trace(held: FencedBranch, operation_id: str, table_key: str) -> dict[str, str]:
+def trace(fenced: FencedBranch, operation_id: str, table_key: str) -> dict[str, str]:
     """What every version that a writer makes says of it."""
     return {
         "operation_id": operation_id,
         "table_key": table_key,
-        "fencing": str(held.number),
+        "fencing": str(fenced.number),
     }
 
 
-def is_stray(store: GraphStore, held: FencedBranch, note: VersionOrigin) -> bool:
+def is_stray(store: GraphStore, fenced: FencedBranch, note: VersionOrigin) -> bool:
     """Whether a version was made by a writer that can't publish it any more."""
     if note.operation_id is None:
         return False
-    return note.fencing < held.number or store.audit.has(note.operation_id)
+    return note.fencing < fenced.number or store.audit.has(note.operation_id)
 
 
 def newest_like(
-    store: GraphStore, held: FencedBranch, ref: DatasetRef, *, traced: dict[str, str]
+    store: GraphStore, fenced: FencedBranch, ref: DatasetRef, *, traced: dict[str, str]
 ) -> DatasetRef:
     """The table's newest version, which holds what `ref`, named by the manifest, holds.
 
@@ -49,16 +49,16 @@ def newest_like(
     since: list[VersionOrigin] = []
     for note in store.datasets.origins_after(ref):
         since = [] if note.restores == ref.version else [*since, note]
-    if newest < ref.version or not all(is_stray(store, held, note) for note in since):
+    if newest < ref.version or not all(is_stray(store, fenced, note) for note in since):
         # To go on would build on rows that no commit names, and publish them with ours.
         reason = f"{ref.path} stands at version {newest} and the manifest names {ref.version}"
         raise RecoveryRequired(sidecar="no sidecar", reason=reason)
-    return restored(store, held, ref, since=ref, traced=traced)
+    return restored(store, fenced, ref, since=ref, traced=traced)
 
 
 def restored(
     store: GraphStore,
-    held: FencedBranch,
+    fenced: FencedBranch,
     ref: DatasetRef,
     *,
     since: DatasetRef,
@@ -76,5 +76,5 @@ def restored(
         try:
             return store.datasets.land(store.datasets.stage(newest, Restore(ref.version), traced))
         except LandingRefused:
-            held.hold.confirm()
+            fenced.hold.confirm()
     raise StorageFailed(doing="restore", path=ref.path, reason="others keep moving it")

@@ -88,22 +88,22 @@ class Outcome(Enum):
         )
 
 
-def recover(store: GraphStore, held: FencedBranch) -> ManifestState:
+def recover(store: GraphStore, fenced: FencedBranch) -> ManifestState:
     """Settle every unfinished write of the branch; give what is the newest state then."""
-    pending = sidecars(store, held)
-    if any(sidecar.fencing > held.number for sidecar in pending):
-        raise FenceLost(branch=held.branch.name, holder="another writer")
-    finder = _Finder(store, held, frozenset(sidecar.operation_id for sidecar in pending))
+    pending = sidecars(store, fenced)
+    if any(sidecar.fencing > fenced.number for sidecar in pending):
+        raise FenceLost(branch=fenced.branch.name, holder="another writer")
+    finder = _Finder(store, fenced, frozenset(sidecar.operation_id for sidecar in pending))
     for sidecar in pending:
         try:
             action, outcomes = _settle(finder, sidecar)
         except HeadMoved:
             # It was published by a request that we had given up on: now the manifest says so.
             action, outcomes = _settle(finder, sidecar)
-        _note_down(store, held, sidecar, action, outcomes)
+        _note_down(store, fenced, sidecar, action, outcomes)
         store.objects.delete(sidecar.name)
         log.warning("unfinished %s %s: %s", sidecar.commit.kind.value, sidecar.name, action.value)
-    return store.state(held.branch) if pending else held.state
+    return store.state(fenced.branch) if pending else fenced.state
 
 
 def recover_all(store: GraphStore) -> None:
@@ -119,15 +119,15 @@ def recover_if_idle(store: GraphStore, name: BranchName) -> None:
     if not has_sidecars(store, store.branches.resolve(name)):
         return
     try:
-        with store.fence(name, timeout_s=0) as held:
-            recover(store, held)
+        with store.fence(name, timeout_s=0) as fenced:
+            recover(store, fenced)
     except BranchBusy:
         return
 
 
-def is_published(store: GraphStore, held: FencedBranch, commit: Commit) -> bool:
+def is_published(store: GraphStore, fenced: FencedBranch, commit: Commit) -> bool:
     """Whether the commit is on the line of its branch."""
-    line = store.history().line(held.branch.name)
+    line = store.history().line(fenced.branch.name)
     since = takewhile(lambda published: published.seq >= commit.seq, line)
     return any(published.id == commit.id for published in since)
 
@@ -140,7 +140,7 @@ class _Finder:
     """Tells how tables are found, and whose doing it is."""
 
     store: GraphStore
-    held: FencedBranch
+    fenced: FencedBranch
     pending: frozenset[str]
     """The operations that have a note here: each of them is settled in its turn."""
 
@@ -176,14 +176,14 @@ class _Finder:
             note.uuid == table.transaction.uuid
             or note.restores == table.pinned.version
             or note.operation_id in self.pending
-            or is_stray(self.store, self.held, note)
+            or is_stray(self.store, self.fenced, note)
         )
 
 
 def _settle(finder: _Finder, sidecar: Sidecar) -> tuple[RecoveryAction, Outcomes]:
-    store, held = finder.store, finder.held
-    state = store.state(held.branch)
-    if is_published(store, held, sidecar.commit):
+    store, fenced = finder.store, finder.fenced
+    state = store.state(fenced.branch)
+    if is_published(store, fenced, sidecar.commit):
         return RecoveryAction.ROLLED_FORWARD, {}
     if _is_stale(sidecar, state):
         return RecoveryAction.ROLLED_BACK, {}
@@ -192,13 +192,13 @@ def _settle(finder: _Finder, sidecar: Sidecar) -> tuple[RecoveryAction, Outcomes
     _stop_unless_ours(sidecar, outcomes)
     found = set(outcomes.values())
     if found <= {Outcome.NO_MOVEMENT, Outcome.DISPLACED}:
-        if held.hold.may_lapse:
-            _keep_out(store, held, sidecar)
+        if fenced.hold.may_lapse:
+            _keep_out(store, fenced, sidecar)
         return RecoveryAction.ROLLED_BACK, outcomes
     can_finish = found <= {Outcome.LANDED, Outcome.NO_MOVEMENT}
     if (
         can_finish
-        and not _may_be_alive(sidecar, held)
+        and not _may_be_alive(sidecar, fenced)
         and _finish(finder, sidecar, outcomes, state)
     ):
         return RecoveryAction.ROLLED_FORWARD, outcomes
@@ -206,9 +206,9 @@ def _settle(finder: _Finder, sidecar: Sidecar) -> tuple[RecoveryAction, Outcomes
     return RecoveryAction.ROLLED_BACK, outcomes
 
 
-def _may_be_alive(sidecar: Sidecar, held: FencedBranch) -> bool:
+def _may_be_alive(sidecar: Sidecar, fenced: FencedBranch) -> bool:
     """Whether someone else wrote the note who may not know yet that the fence is ours."""
-    return held.hold.may_lapse and sidecar.fencing < held.number
+    return fenced.hold.may_lapse and sidecar.fencing < fenced.number
 
 
 def _is_stale(sidecar: Sidecar, state: ManifestState) -> bool:
@@ -240,18 +240,18 @@ def _finish(finder: _Finder, sidecar: Sidecar, outcomes: Outcomes, state: Manife
         if set(finder.outcomes(sidecar).values()) != {Outcome.LANDED}:
             return False
     store, now_ms = finder.store, finder.store.clock.now_ms()
-    publish(store.manifest, finder.held, onto=state, commit=sidecar.commit, now_ms=now_ms)
+    publish(store.manifest, finder.fenced, onto=state, commit=sidecar.commit, now_ms=now_ms)
     return True
 
 
-def _keep_out(store: GraphStore, held: FencedBranch, sidecar: Sidecar) -> None:
+def _keep_out(store: GraphStore, fenced: FencedBranch, sidecar: Sidecar) -> None:
     """Make sure that what has not landed never will.
 
     The manifest goes on naming the version before: a restoration of it holds the same.
     """
     for table in sidecar.tables:
         if not table.is_new_fork:
-            _restored(store, held, sidecar, table)
+            _restored(store, fenced, sidecar, table)
 
 
 def _undo(finder: _Finder, sidecar: Sidecar, state: ManifestState) -> None:
@@ -260,23 +260,23 @@ def _undo(finder: _Finder, sidecar: Sidecar, state: ManifestState) -> None:
     A fork that no manifest names is left alone: the next writer makes another. Under a fence that
     may lapse, a table that did not move is restored too, or it still might.
     """
-    store, held = finder.store, finder.held
+    store, fenced = finder.store, finder.fenced
     moved = [
         table
         for table in sidecar.tables
         if not table.is_new_fork
-        and (held.hold.may_lapse or finder.outcome(table) is not Outcome.NO_MOVEMENT)
+        and (fenced.hold.may_lapse or finder.outcome(table) is not Outcome.NO_MOVEMENT)
     ]
     if not moved:
         return
     changes = tuple(
-        TableChange(t.key, _restored(store, held, sidecar, t), state.tables[t.key].row_count)
+        TableChange(t.key, _restored(store, fenced, sidecar, t), state.tables[t.key].row_count)
         for t in moved
     )
     undone = Commit(
         id=CommitId(store.clock.ulid()),
         parent=state.head,
-        branch=held.branch.name,
+        branch=fenced.branch.name,
         seq=state.recent[-1].seq + 1,
         kind=CommitKind.RECOVERY,
         created_at_ms=store.clock.now_ms(),
@@ -286,14 +286,14 @@ def _undo(finder: _Finder, sidecar: Sidecar, state: ManifestState) -> None:
         message=f"undo {sidecar.commit.id}, which could not be finished",
         extra={f"to_version:{table.key}": str(table.pinned.version) for table in moved},
     )
-    publish(store.manifest, held, onto=state, commit=undone, now_ms=undone.created_at_ms)
+    publish(store.manifest, fenced, onto=state, commit=undone, now_ms=undone.created_at_ms)
 
 
 def _restored(
-    store: GraphStore, held: FencedBranch, sidecar: Sidecar, table: SidecarTable
+    store: GraphStore, fenced: FencedBranch, sidecar: Sidecar, table: SidecarTable
 ) -> DatasetRef:
-    traced = trace(held, sidecar.operation_id, table.key)
-    return restored(store, held, table.pinned, since=table.transaction.base, traced=traced)
+    traced = trace(fenced, sidecar.operation_id, table.key)
+    return restored(store, fenced, table.pinned, since=table.transaction.base, traced=traced)
 
 
 def _drop_torn_versions(store: GraphStore, sidecar: Sidecar, state: ManifestState) -> None:
@@ -310,7 +310,7 @@ def _drop_torn_versions(store: GraphStore, sidecar: Sidecar, state: ManifestStat
 
 def _note_down(
     store: GraphStore,
-    held: FencedBranch,
+    fenced: FencedBranch,
     sidecar: Sidecar,
     action: RecoveryAction,
     outcomes: Outcomes,
@@ -323,7 +323,7 @@ def _note_down(
             action=action,
             kind=sidecar.commit.kind.value,
             actor=sidecar.commit.actor,
-            branch=held.branch.name,
+            branch=fenced.branch.name,
             commit_id=sidecar.commit.id,
             recovered_at_ms=store.clock.now_ms(),
             outcomes={key: outcome.value for key, outcome in outcomes.items()},

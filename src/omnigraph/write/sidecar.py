@@ -64,12 +64,12 @@ def put_sidecar(store: GraphStore, sidecar: Sidecar) -> None:
     store.objects.put(sidecar.name, json.dumps(_to_json(sidecar)).encode())
 
 
-def sidecars(store: GraphStore, held: FencedBranch) -> list[Sidecar]:
+def sidecars(store: GraphStore, fenced: FencedBranch) -> list[Sidecar]:
     """The unfinished writes of a branch, oldest first. Under its fence none has a living owner."""
-    read = ((name, store.objects.get(name)) for name in _names_of(store, held.branch))
+    read = ((name, store.objects.get(name)) for name in _names_of(store, fenced.branch))
     found = [_from_bytes(name, data) for name, data in read if data is not None]
     for sidecar in found:
-        _require_of(held.branch, sidecar)
+        _require_of(fenced.branch, sidecar)
     return found
 
 

@@ -59,20 +59,20 @@ class StagedTable:
 class Staged:
     """Everything is written and nothing has moved."""
 
-    held: FencedBranch
+    fenced: FencedBranch
     operation_id: str
     commit: Commit
     tables: tuple[StagedTable, ...]
 
 
 def stage(
-    store: GraphStore, held: FencedBranch, work: Work, *, onto: Snapshot, note: CommitNote
+    store: GraphStore, fenced: FencedBranch, work: Work, *, onto: Snapshot, note: CommitNote
 ) -> Staged | None:
     """Write what `work` asks for as the successor of `onto`; None if it turns out to be nothing."""
     operation_id = store.clock.ulid()
 
     def stage_one(key: TableKey) -> StagedTable | None:
-        return _stage_table(store, held, key, work.tables[key], onto.tables[key], operation_id)
+        return _stage_table(store, fenced, key, work.tables[key], onto.tables[key], operation_id)
 
     tables = at_once(stage_one, sorted(k for k, table in work.tables.items() if not table.is_empty))
     staged = [table for table in tables if table is not None]
@@ -84,7 +84,7 @@ def stage(
     commit = Commit(
         id=CommitId(store.clock.ulid()),
         parent=onto.commit.id,
-        branch=held.branch.name,
+        branch=fenced.branch.name,
         seq=onto.commit.seq + 1,
         kind=note.kind,
         created_at_ms=store.clock.now_ms(),
@@ -96,7 +96,7 @@ def stage(
         merged_parent=note.merged_parent,
         extra=note.extra,
     )
-    return Staged(held, operation_id, commit, tuple(staged))
+    return Staged(fenced, operation_id, commit, tuple(staged))
 
 
 def at_once(run: Callable[[A], B], values: Sequence[A]) -> list[B]:
@@ -108,25 +108,25 @@ def at_once(run: Callable[[A], B], values: Sequence[A]) -> list[B]:
 
 
 def _own_line(
-    store: GraphStore, held: FencedBranch, ref: DatasetRef, *, traced: dict[str, str]
+    store: GraphStore, fenced: FencedBranch, ref: DatasetRef, *, traced: dict[str, str]
 ) -> DatasetRef:
     """What the manifest names of a table, on a line that only this branch moves."""
-    if not held.branch.owns(ref):
-        return store.datasets.fork(ref, store.branches.fresh_fork(held.branch))
-    return newest_like(store, held, ref, traced=traced)
+    if not fenced.branch.owns(ref):
+        return store.datasets.fork(ref, store.branches.fresh_fork(fenced.branch))
+    return newest_like(store, fenced, ref, traced=traced)
 
 
 def _stage_table(
     store: GraphStore,
-    held: FencedBranch,
+    fenced: FencedBranch,
     key: TableKey,
     work: TableWork,
     entry: TableEntry,
     operation_id: str,
 ) -> StagedTable | None:
     assert work.base in (None, entry.ref), f"made for {work.base}, to land on {entry.ref}"
-    traced = trace(held, operation_id, key)
-    base = _own_line(store, held, entry.ref, traced=traced)
+    traced = trace(fenced, operation_id, key)
+    base = _own_line(store, fenced, entry.ref, traced=traced)
     operation, counts = _operation(store, base, work, rows_before=entry.row_count)
     if counts == EditCounts() and not isinstance(work, Upkeep):
         return None

@@ -74,8 +74,8 @@ def write(
         seen = to.seen or store.snapshot(branch)
         _require_head(store, seen, to.if_commit)
         work = writer.prepare(seen)  # reads, checks, heavy files; nothing moves
-        with store.fence(branch, turn=turn) as held:  # across processes
-            state = recover(store, held)  # a sidecar under our fence has no living owner
+        with store.fence(branch, turn=turn) as fenced:  # across processes
+            state = recover(store, fenced)  # a sidecar under our fence has no living owner
             if writer.is_done():
                 return None
             now = store.snapshot_of(branch, state)
@@ -85,15 +85,15 @@ def write(
                 raise ReadSetMoved(branch=branch, tables=moved)
             if moved or not work.fits(now):
                 work = writer.prepare(now)  # under the fence: what it sees now can't move again
-            made = _carry_out(store, held, work, onto=now, note=note, faults=faults)
+            made = _carry_out(store, fenced, work, onto=now, note=note, faults=faults)
             if made is not None:
-                _tidy_up(store, held, made, faults=faults)
+                _tidy_up(store, fenced, made, faults=faults)
             return Written(work, made.commit if made is not None else None)
 
 
 def _carry_out(
     store: GraphStore,
-    held: FencedBranch,
+    fenced: FencedBranch,
     work: Work,
     *,
     onto: Snapshot,
@@ -101,7 +101,7 @@ def _carry_out(
     faults: Faults,
 ) -> Snapshot | None:
     """From work to a visible commit, behind the fence: the head that it has made."""
-    staged = stage(store, held, work, onto=onto, note=note)
+    staged = stage(store, fenced, work, onto=onto, note=note)
     if staged is None:
         return None
     faults.reach(Failpoint.AFTER_STAGE)  # dying here costs only disk
@@ -117,33 +117,33 @@ def _carry_out(
         # Finished or undone before the caller hears of it. Left to the next writer, a change that
         # nobody can see would appear later, beside the caller's second try.
         with suppress(OmnigraphError):
-            held.hold.confirm()
-            recover(store, held)
+            fenced.hold.confirm()
+            recover(store, fenced)
         raise
     faults.reach(Failpoint.AFTER_PUBLISH)  # visible, whole
     disarm(store, armed)
     faults.reach(Failpoint.AFTER_DISARM)
-    return store.snapshot_of(held.branch.name, state)
+    return store.snapshot_of(fenced.branch.name, state)
 
 
-def _tidy_up(store: GraphStore, held: FencedBranch, now: Snapshot, *, faults: Faults) -> None:
+def _tidy_up(store: GraphStore, fenced: FencedBranch, now: Snapshot, *, faults: Faults) -> None:
     """Compact what the newest commit has scattered too far, as a commit of its own."""
     if now.commit.kind.keeps_rows:
         return
     try:
         work = compact_scattered(store, now, (change.key for change in now.commit.changes))
         note = CommitNote(CommitKind.OPTIMIZE, UPKEEP_ACTOR)
-        _carry_out(store, held, work, onto=now, note=note, faults=faults)
+        _carry_out(store, fenced, work, onto=now, note=note, faults=faults)
     except OmnigraphError as failure:
         # What was asked for is done and visible; the next writer of the table tries again.
-        log.warning("%s stays scattered: %s", held.branch.name, failure)
+        log.warning("%s stays scattered: %s", fenced.branch.name, failure)
 
 
 def _publish(store: GraphStore, landed: Landed) -> ManifestState:
     # Looked at now and not when the fence was taken: a swap of what is long gone may land.
-    onto = store.state(landed.held.branch)
+    onto = store.state(landed.fenced.branch)
     commit, now_ms = landed.sidecar.commit, store.clock.now_ms()
-    return publish(store.manifest, landed.held, onto=onto, commit=commit, now_ms=now_ms)
+    return publish(store.manifest, landed.fenced, onto=onto, commit=commit, now_ms=now_ms)
 
 
 def _require_head(store: GraphStore, snapshot: Snapshot, expected: CommitId | None) -> None:
@@ -180,19 +180,19 @@ def _settle(
     store: GraphStore, armed: Armed, failure: LandingRefused | FenceLost | HeadMoved | StorageError
 ) -> ManifestState:
     """Have recovery finish or undo an armed write that failed; raise unless it is finished."""
-    held, commit = armed.held, armed.sidecar.commit
+    fenced, commit = armed.fenced, armed.sidecar.commit
     try:
         # Whoever has lost the fence touches nothing: to restore would be to destroy.
-        held.hold.confirm()
-        recover(store, held)
+        fenced.hold.confirm()
+        recover(store, fenced)
     except FenceLost as lost:
         if store.objects.exists(armed.sidecar.name):
             reason = f"{lost}, and has not settled it yet"
             raise StorageFailed(doing="finish", path=armed.sidecar.name, reason=reason) from lost
         failure = lost
-    if is_published(store, held, commit):
-        return store.state(held.branch)
+    if is_published(store, fenced, commit):
+        return store.state(fenced.branch)
     if isinstance(failure, LandingRefused):
         moved = (t.key for t in armed.sidecar.tables if t.pinned.path == failure.path)
-        raise ReadSetMoved(branch=held.branch.name, tables=tuple(moved)) from failure
+        raise ReadSetMoved(branch=fenced.branch.name, tables=tuple(moved)) from failure
     raise failure
