@@ -193,8 +193,8 @@ def test_a_table_moved_by_a_stranger_is_left_to_an_operator(
     store = crashed(tmp_path, Failpoint.AFTER_ARM)
     ref = store.snapshot().tables[PERSON.table_key].ref
     for number in range(strangers):
-        stray = Append(store.datasets.stage_rows(ref, people(**{f"ghost{number}": 0})))
-        ref = store.datasets.land(store.datasets.stage(ref, stray, {}))
+        unnamed = Append(store.datasets.stage_rows(ref, people(**{f"ghost{number}": 0})))
+        ref = store.datasets.land(store.datasets.stage(ref, unnamed, {}))
     with pytest.raises(RecoveryRequired, match=outcome):
         put(store, changes(people=people(ada=5)))
     assert contents(store) == OLD

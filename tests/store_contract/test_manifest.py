@@ -146,7 +146,7 @@ FULL = COMMITS_PER_COLD_FRAGMENT - 1
 @pytest.mark.parametrize(
     ("place", "before"), [("disk", 0), ("disk", FULL), ("s3", 0)], indirect=["place"]
 )
-def test_a_swap_that_comes_so_late_that_nothing_tells_of_the_others_is_a_stray(
+def test_a_swap_that_comes_so_late_that_nothing_tells_of_the_others_is_no_head(
     place: str, before: int
 ) -> None:
     manifest = make_manifest(place)
@@ -165,11 +165,11 @@ def test_a_swap_that_comes_so_late_that_nothing_tells_of_the_others_is_a_stray(
     for reader in (manifest, Manifest(datasets_at(place))):
         seen = reader.newest(None)
         assert (seen.head, seen.version) == ("c3", state.version + 1)
-        assert len(seen.strays) == (2 if before == FULL else 1)
+        assert len(seen.late_fragments) == (2 if before == FULL else 1)
         assert [row.id for row in reader.commits(seen)] == line
     after = publish_next(manifest, manifest.newest(None), "next")
     assert after == Manifest(datasets_at(place)).newest(None)
-    assert (after.head, after.strays) == ("next", ())
+    assert (after.head, after.late_fragments) == ("next", ())
     assert [row.id for row in manifest.commits(after)] == [*line, "next"]
 
 

@@ -145,8 +145,8 @@ def test_a_writer_waits_for_the_fence_and_then_names_its_holder(store: GraphStor
 
 def test_rows_that_no_commit_names_are_not_built_upon(store: GraphStore) -> None:
     ref = store.snapshot().tables[PERSON.table_key].ref
-    stray = Append(store.datasets.stage_rows(ref, people(ghost=0)))
-    store.datasets.land(store.datasets.stage(ref, stray, {}))
+    unnamed = Append(store.datasets.stage_rows(ref, people(ghost=0)))
+    store.datasets.land(store.datasets.stage(ref, unnamed, {}))
     with pytest.raises(RecoveryRequired, match="stands at version 3"):
         put(store, changes(people=people(bob=2)))
     assert contents(store)[0] == {"ada": 1}

@@ -173,14 +173,14 @@ class Manifest:
         )
         hot = self._datasets.stage_rows(base, rows)
         # Lance numbers new fragments in this order, and readers know the hot one by the highest id.
-        swap = Update(removed=(state.hot, *state.strays), new=(*cold, *hot))
+        swap = Update(removed=(state.hot, *state.late_fragments), new=(*cold, *hot))
         try:
             landed = self._datasets.land(self._datasets.stage(base, swap, {}))
         except LandingRefused as refusal:
             raise ManifestMoved from refusal
         *known, newest = sorted(self._datasets.open(landed).fragment_ids)
         published = replace(
-            wanted, version=landed.version, hot=newest, cold=tuple(known), strays=()
+            wanted, version=landed.version, hot=newest, cold=tuple(known), late_fragments=()
         )
         # Kept without a proof of freshness: someone may have published since.
         published_now = FreshnessStamp.now(folder=None)

@@ -88,8 +88,8 @@ class ManifestState:
     """The number of the owner who wrote it: no owner with a lower one may replace it."""
     is_behind: bool
     """True if its layout is an old one: a writer walks it forward first."""
-    strays: tuple[int, ...] = ()
-    """Fragments of someone who swapped a state that was long gone; the next swap removes them."""
+    late_fragments: tuple[int, ...] = ()
+    """Fragments of a late writer, which swapped a state long gone; the next swap removes them."""
 
 
 Row = dict[str, Any]
@@ -103,7 +103,7 @@ def read_state(dataset: Dataset, *, is_behind: bool) -> ManifestState:
     *cold, hot = sorted(dataset.fragment_ids)
     rows = _read(dataset, hot)
     state = _project(dataset.ref, rows.to_pylist(), hot=hot, cold=cold, is_behind=is_behind)
-    return state if _made_for(rows) == state.version else _without_strays(dataset, state)
+    return state if _made_for(rows) == state.version else _without_late_fragments(dataset, state)
 
 
 def commits_by_fragment(
@@ -185,12 +185,12 @@ def _made_for(hot_rows: pa.Table) -> int:
     return int(json.loads(head or "{}").get("version", 0))
 
 
-def _without_strays(dataset: Dataset, seen: ManifestState) -> ManifestState:
+def _without_late_fragments(dataset: Dataset, seen: ManifestState) -> ManifestState:
     """The same version, read with care: its newest fragment was not made for it.
 
     Lance finds out that a swap comes too late by looking at the swaps since. Where the versions
     between have been removed it sees none, and lands it. Then the fragment that was made for the
-    latest version is the hot one, and what came too late is a stray. If only the layout was walked
+    latest version is the hot one, and the others are late fragments. If only the layout was walked
     forward since, there is no other fragment with a head.
     """
     heads = dataset.scan(
@@ -202,11 +202,11 @@ def _without_strays(dataset: Dataset, seen: ManifestState) -> ManifestState:
     }
     hot = max(made_for, key=lambda fragment: made_for[fragment])
     fragments = sorted(dataset.fragment_ids)
-    strays = tuple(f for f in fragments if f > hot or (f in made_for and f != hot))
-    cold = [f for f in fragments if f != hot and f not in strays]
+    late_fragments = tuple(f for f in fragments if f > hot or (f in made_for and f != hot))
+    cold = [f for f in fragments if f != hot and f not in late_fragments]
     rows = _read(dataset, hot).to_pylist()
     state = _project(dataset.ref, rows, hot=hot, cold=cold, is_behind=seen.is_behind)
-    return replace(state, strays=strays)
+    return replace(state, late_fragments=late_fragments)
 
 
 def _read(dataset: Dataset, fragment: int) -> pa.Table:

@@ -11,7 +11,7 @@ from omnigraph.store.datasets import LandingRefused, VersionOrigin
 from omnigraph.store.graph_store import FencedBranch, GraphStore
 from omnigraph.store.transactions import DatasetRef, Restore
 
-__all__ = ["is_stray", "newest_like", "restored", "trace"]
+__all__ = ["is_late_landing", "newest_like", "restored", "trace"]
 
 # Each further try means that one more writer came back to life within milliseconds.
 TRIES = 5
@@ -26,7 +26,7 @@ def trace(fenced: FencedBranch, operation_id: str, table_key: str) -> dict[str, 
     }
 
 
-def is_stray(store: GraphStore, fenced: FencedBranch, note: VersionOrigin) -> bool:
+def is_late_landing(store: GraphStore, fenced: FencedBranch, note: VersionOrigin) -> bool:
     """Whether a version was made by a writer that can't publish it any more."""
     if note.operation_id is None:
         return False
@@ -38,8 +38,8 @@ def newest_like(
 ) -> DatasetRef:
     """The table's newest version, which holds what `ref`, named by the manifest, holds.
 
-    It is `ref` itself, or a restoration of it. What strays have made of it is undone here; what
-    strangers have is not ours to undo.
+    It is `ref` itself, or a restoration of it. Late landings on top of it are undone here; landings
+    of strangers are not ours to undo.
     """
     if store.datasets.is_newest(ref) or store.datasets.drop_torn(
         ref.path, ref.branch, ref.version + 1
@@ -49,7 +49,7 @@ def newest_like(
     since: list[VersionOrigin] = []
     for note in store.datasets.origins_after(ref):
         since = [] if note.restores == ref.version else [*since, note]
-    if newest < ref.version or not all(is_stray(store, fenced, note) for note in since):
+    if newest < ref.version or not all(is_late_landing(store, fenced, note) for note in since):
         # To go on would build on rows that no commit names, and publish them with ours.
         reason = f"{ref.path} stands at version {newest} and the manifest names {ref.version}"
         raise RecoveryRequired(sidecar="no sidecar", reason=reason)

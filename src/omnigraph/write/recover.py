@@ -20,7 +20,7 @@ A fence that may lapse has a second meaning: the writer may not be dead but only
 still waiting. So its unpublished write is not finished behind its back: it is undone, and it will
 be told so. It can't publish any more, since the manifest's head carries our number; its landings
 can still come. They are kept out by a restoration, after which nothing staged before can land, and
-one that slips through is a stray, which the next write undoes (`strays`).
+one that slips through is undone by the next write (`late_landings`).
 
 Being killed here at any point and run again comes to the same end.
 """
@@ -42,7 +42,7 @@ from omnigraph.store.layout import MANIFEST
 from omnigraph.store.manifest import ManifestState
 from omnigraph.store.publish import publish
 from omnigraph.store.transactions import DatasetRef
-from omnigraph.write.late_landings import is_stray, restored, trace
+from omnigraph.write.late_landings import is_late_landing, restored, trace
 from omnigraph.write.sidecar import (
     Sidecar,
     SidecarTable,
@@ -176,7 +176,7 @@ class _Finder:
             note.uuid == table.transaction.uuid
             or note.restores == table.pinned.version
             or note.operation_id in self.pending
-            or is_stray(self.store, self.fenced, note)
+            or is_late_landing(self.store, self.fenced, note)
         )
 
 
