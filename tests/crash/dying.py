@@ -28,7 +28,7 @@ from omnigraph.store.objects import DiskObjects, Objects
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import DatasetRef, StagedTransaction
 from omnigraph.write.recover import recover_all
-from omnigraph.write.upkeep import SCATTERED_FRAGMENTS, Compaction, Indexing
+from omnigraph.write.upkeep import MAX_SMALL_FRAGMENTS, Compaction, Indexing
 from omnigraph.write.work import CommitNote, OnConflict, Replay, StagedFiles, Target, Work
 from omnigraph.write.writer import write
 from tests.buckets import location_of
@@ -162,7 +162,7 @@ def index(store: GraphStore, faults: Faults) -> object:
 
 
 # Half of what it takes: with so many people, and as many again, a table is scattered too far.
-CROWD = {f"p{number}": number for number in range(SCATTERED_FRAGMENTS // 2)}
+CROWD = {f"p{number}": number for number in range(MAX_SMALL_FRAGMENTS // 2)}
 CROWDED: Contents = ({**OLD[0], **CROWD, **{f"q{name}": 0 for name in CROWD}}, OLD[1])
 
 

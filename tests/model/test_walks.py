@@ -123,7 +123,7 @@ def test_a_graph_agrees_with_a_plain_model_whatever_is_done(
     is_deep = request.config.getoption("--deep")
     has_cache, compacts_early, has_process = seed % 2 == 1, seed % 4 == 2, seed % 6 == 5
     if compacts_early:
-        monkeypatch.setattr(upkeep, "SCATTERED_FRAGMENTS", 3)
+        monkeypatch.setattr(upkeep, "MAX_SMALL_FRAGMENTS", 3)
     process = request.getfixturevalue("elsewhere") if has_process else None
     numbers = count()
 

@@ -19,7 +19,7 @@ from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.statistics import gather
 from omnigraph.store.transactions import CreateIndex, DatasetRef, Rewrite
-from omnigraph.write.upkeep import SCATTERED_FRAGMENTS, Compaction, Indexing
+from omnigraph.write.upkeep import MAX_SMALL_FRAGMENTS, Compaction, Indexing
 from omnigraph.write.work import CommitNote, Replay, Target, Work
 from omnigraph.write.writer import UPKEEP_ACTOR, write
 from tests.buckets import location_of
@@ -266,7 +266,7 @@ def test_an_upkeep_stands_in_no_writers_way(store: GraphStore) -> None:
 def test_a_writer_compacts_a_table_that_it_has_scattered_too_far(tmp_path: Path) -> None:
     store = make_store(tmp_path)
     expected, head = {}, None
-    for number in range(SCATTERED_FRAGMENTS + 6):
+    for number in range(MAX_SMALL_FRAGMENTS + 6):
         expected[f"p{number}"] = number
         head = put(store, changes(people=people(**{f"p{number}": number})), if_commit=head)
     assert contents(store)[0] == expected
@@ -285,7 +285,7 @@ class NoRoomToCompact(Datasets):
 def test_a_write_stands_even_if_the_compaction_after_it_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("omnigraph.write.upkeep.SCATTERED_FRAGMENTS", 1)
+    monkeypatch.setattr("omnigraph.write.upkeep.MAX_SMALL_FRAGMENTS", 1)
     make_store(tmp_path)
     store = store_of(tmp_path, datasets=NoRoomToCompact(location_of(tmp_path), Durability.RELAXED))
     for number in range(3):

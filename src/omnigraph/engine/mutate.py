@@ -291,10 +291,10 @@ class MutationStaging:
         changes = TableChanges(upserts=written, deletes=deletes)
         # Deletes are of rows that were found.
         found = pa.concat_tables([t.select(ROW_LOCATOR) for t in self._found[entity.table_key]])
-        there = _only(found, changes.ids)
+        existing = _only(found, changes.ids)
         # Two statements may have found one row.
-        _, first = np.unique(there[ROW_ID].to_numpy(), return_index=True)
-        return TableEdit(changes, there.take(first), base=base)
+        _, first = np.unique(existing[ROW_ID].to_numpy(), return_index=True)
+        return TableEdit(changes, existing.take(first), base=base)
 
     def _committed(self, entity: EntityType, ids: pa.Array) -> pa.Table:
         """The committed rows with these ids, whole; those that no update has read are looked up."""

@@ -36,7 +36,7 @@ class Landed:
 
 
 def arm(store: GraphStore, staged: Staged) -> Armed:
-    """Write down what is about to happen. From here on a crash is recovery's to settle."""
+    """Write down what is about to happen. From here on recovery finishes or undoes a crash."""
     sidecar = Sidecar(
         name=sidecar_name(staged.fenced.branch, staged.operation_id),
         operation_id=staged.operation_id,

@@ -1,9 +1,10 @@
-"""Versions that no commit will ever name, made by writers who had already lost.
+"""Versions that no commit will ever name, made by writers that had already lost their fence.
 
 A writer that stood still past its lease may land a table after another writer has taken its branch
-over. It can't publish any more, so no reader sees it; but the table's newest version then holds
-what no commit names, and the next write would carry it along. So it is restored on the spot. Only
-whoever holds the fence restores: a `Restore` lands over anything, also over a commit.
+over. It can't publish any more, so no reader sees its rows; but the table's newest version then
+holds rows that no commit names, and the next write would carry them along. So the table is restored
+on the spot. Only the holder of the fence restores: a `Restore` lands over anything, also over a
+commit.
 """
 
 from omnigraph.base.errors import RecoveryRequired, StorageFailed
@@ -14,11 +15,11 @@ from omnigraph.store.transactions import DatasetRef, Restore
 __all__ = ["is_late_landing", "newest_like", "restored", "trace"]
 
 # Each further try means that one more writer came back to life within milliseconds.
-TRIES = 5
+MAX_RESTORE_TRIES = 5
 
 
 def trace(fenced: FencedBranch, operation_id: str, table_key: str) -> dict[str, str]:
-    """What every version that a writer makes says of it."""
+    """The properties of every version that a writer makes: they tell whose it is."""
     return {
         "operation_id": operation_id,
         "table_key": table_key,
@@ -34,9 +35,9 @@ def is_late_landing(store: GraphStore, fenced: FencedBranch, note: VersionOrigin
 
 
 def newest_like(
-    store: GraphStore, fenced: FencedBranch, ref: DatasetRef, *, traced: dict[str, str]
+    store: GraphStore, fenced: FencedBranch, ref: DatasetRef, *, properties: dict[str, str]
 ) -> DatasetRef:
-    """The table's newest version, which holds what `ref`, named by the manifest, holds.
+    """The table's newest version with the same rows as `ref`, which the manifest names.
 
     It is `ref` itself, or a restoration of it. Late landings on top of it are undone here; landings
     of strangers are not ours to undo.
@@ -53,7 +54,7 @@ def newest_like(
         # To go on would build on rows that no commit names, and publish them with ours.
         reason = f"{ref.path} stands at version {newest} and the manifest names {ref.version}"
         raise RecoveryRequired(sidecar="no sidecar", reason=reason)
-    return restored(store, fenced, ref, since=ref, traced=traced)
+    return restored(store, fenced, ref, since=ref, properties=properties)
 
 
 def restored(
@@ -62,19 +63,21 @@ def restored(
     ref: DatasetRef,
     *,
     since: DatasetRef,
-    traced: dict[str, str],
+    properties: dict[str, str],
 ) -> DatasetRef:
-    """A version after `since`, and the newest, that holds what `ref` holds.
+    """The newest version, after `since`, with the same rows as `ref`; lands one if there is none.
 
-    Whatever was staged before it can land no more.
+    A transaction that was staged before it can land no more.
     """
-    for _ in range(TRIES):
+    for _ in range(MAX_RESTORE_TRIES):
         notes = store.datasets.origins_after(since)
         if notes and notes[-1].restores == ref.version:
             return DatasetRef(since.path, since.branch, notes[-1].version)
         newest = DatasetRef(since.path, since.branch, notes[-1].version if notes else since.version)
         try:
-            return store.datasets.land(store.datasets.stage(newest, Restore(ref.version), traced))
+            return store.datasets.land(
+                store.datasets.stage(newest, Restore(ref.version), properties)
+            )
         except LandingRefused:
             fenced.hold.confirm()
     raise StorageFailed(doing="restore", path=ref.path, reason="others keep moving it")

@@ -8,7 +8,7 @@ moved it, by its uuid; a version number alone proves nothing.
 | the manifest says | the tables say | so |
 |---|---|---|
 | the commit is there | | done: remove the note |
-| another head, or other table versions | | settled before: remove the note |
+| another head, or other table versions | | undone before: remove the note |
 | the parent is still the head | all moved | publish what was meant |
 | | none moved | nothing happened: remove the note, and see that nothing will |
 | | some moved | land the rest and publish; if that can't be, restore the moved ones |
@@ -89,17 +89,17 @@ class Outcome(Enum):
 
 
 def recover(store: GraphStore, fenced: FencedBranch) -> ManifestState:
-    """Settle every unfinished write of the branch; give what is the newest state then."""
+    """Finish or undo every unfinished write of the branch; give the newest state after that."""
     pending = sidecars(store, fenced)
     if any(sidecar.fencing > fenced.number for sidecar in pending):
         raise FenceLost(branch=fenced.branch.name, holder="another writer")
     finder = _Finder(store, fenced, frozenset(sidecar.operation_id for sidecar in pending))
     for sidecar in pending:
         try:
-            action, outcomes = _settle(finder, sidecar)
+            action, outcomes = _finish_or_undo(finder, sidecar)
         except HeadMoved:
             # It was published by a request that we had given up on: now the manifest says so.
-            action, outcomes = _settle(finder, sidecar)
+            action, outcomes = _finish_or_undo(finder, sidecar)
         _note_down(store, fenced, sidecar, action, outcomes)
         store.objects.delete(sidecar.name)
         log.warning("unfinished %s %s: %s", sidecar.commit.kind.value, sidecar.name, action.value)
@@ -107,7 +107,7 @@ def recover(store: GraphStore, fenced: FencedBranch) -> ManifestState:
 
 
 def recover_all(store: GraphStore) -> None:
-    """Settle every unfinished write, on opening a graph to write it."""
+    """Finish or undo every unfinished write, on opening a graph to write it."""
     for branch in branches_to_recover(store):
         with suppress(BranchMissing):  # deleted since, and its unfinished writes with it
             recover_if_idle(store, branch)
@@ -115,7 +115,7 @@ def recover_all(store: GraphStore) -> None:
 
 
 def recover_if_idle(store: GraphStore, name: BranchName) -> None:
-    """Settle what a dead writer left on the branch; a living one will look after its own."""
+    """Finish or undo the writes of a dead writer; a living one looks after its own."""
     if not has_sidecars(store, store.branches.resolve(name)):
         return
     try:
@@ -142,7 +142,7 @@ class _Finder:
     store: GraphStore
     fenced: FencedBranch
     pending: frozenset[str]
-    """The operations that have a note here: each of them is settled in its turn."""
+    """The operations that have a note here: each of them is finished or undone in its turn."""
 
     def outcomes(self, sidecar: Sidecar) -> Outcomes:
         return {table.key: self.outcome(table) for table in sidecar.tables}
@@ -180,7 +180,7 @@ class _Finder:
         )
 
 
-def _settle(finder: _Finder, sidecar: Sidecar) -> tuple[RecoveryAction, Outcomes]:
+def _finish_or_undo(finder: _Finder, sidecar: Sidecar) -> tuple[RecoveryAction, Outcomes]:
     store, fenced = finder.store, finder.fenced
     state = store.state(fenced.branch)
     if is_published(store, fenced, sidecar.commit):
@@ -207,12 +207,12 @@ def _settle(finder: _Finder, sidecar: Sidecar) -> tuple[RecoveryAction, Outcomes
 
 
 def _may_be_alive(sidecar: Sidecar, fenced: FencedBranch) -> bool:
-    """Whether someone else wrote the note who may not know yet that the fence is ours."""
+    """Whether another writer wrote the note, which may not know yet that the fence is ours."""
     return fenced.hold.may_lapse and sidecar.fencing < fenced.number
 
 
 def _is_stale(sidecar: Sidecar, state: ManifestState) -> bool:
-    """Whether the graph has moved on since: then the note was settled and only not removed."""
+    """Whether the graph has moved on since: the write was undone and only its note is left."""
     names = {key: entry.ref for key, entry in state.tables.items()}
     return state.head != sidecar.commit.parent or any(
         names.get(table.key) != table.pinned for table in sidecar.tables
@@ -292,8 +292,10 @@ def _undo(finder: _Finder, sidecar: Sidecar, state: ManifestState) -> None:
 def _restored(
     store: GraphStore, fenced: FencedBranch, sidecar: Sidecar, table: SidecarTable
 ) -> DatasetRef:
-    traced = trace(fenced, sidecar.operation_id, table.key)
-    return restored(store, fenced, table.pinned, since=table.transaction.base, traced=traced)
+    properties = trace(fenced, sidecar.operation_id, table.key)
+    return restored(
+        store, fenced, table.pinned, since=table.transaction.base, properties=properties
+    )
 
 
 def _drop_torn_versions(store: GraphStore, sidecar: Sidecar, state: ManifestState) -> None:

@@ -1,7 +1,7 @@
 """The durable note written before any dataset moves.
 
-It is a redo record: with it, and without whoever wrote it, recovery can land what has not landed
-and publish the very commit that was meant. It is JSON, never a pickle, since reading one runs code.
+It is a redo record: with it, and without its writer, recovery can land what has not landed and
+publish the very commit that was meant. It is JSON, never a pickle: reading a pickle runs code.
 """
 
 import json
@@ -113,7 +113,7 @@ def _incarnation(name: str) -> str | None:
 
 
 def _require_of(branch: Branch, sidecar: Sidecar) -> None:
-    """Refuse a note of another branch's write: settled here, it would move that one's tables."""
+    """Refuse a note of another branch's write: recovery would move that branch's tables."""
     foreign = [t.key for t in sidecar.tables if not branch.owns(t.transaction.base)]
     if sidecar.commit.branch != branch.name or foreign:
         reason = f"it is of a write to the branch {sidecar.commit.branch}, not to {branch.name}"

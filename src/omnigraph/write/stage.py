@@ -1,4 +1,4 @@
-"""Files without a commit: what a write wants, as transactions that have not landed.
+"""Files without a commit: the work of a write as transactions that have not landed.
 
 Staging moves nothing that a reader can see. Dying here costs disk: files, and perhaps a fork, that
 nothing names. That is why a table is forked here and not later: the files of a branch's first
@@ -43,14 +43,14 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 # Tables wait for the disk, not for the processor.
-PARALLEL_TABLES = 8
+MAX_PARALLEL_TABLES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class StagedTable:
     pinned: DatasetRef
-    """What the manifest names now. The transaction starts there, at a restoration of it, or at a
-    fork of it."""
+    """The version that the manifest names now. The transaction starts there, at a restoration of
+    it, or at a fork of it."""
     transaction: StagedTransaction
     change: TableChange
 
@@ -103,17 +103,17 @@ def at_once(run: Callable[[A], B], values: Sequence[A]) -> list[B]:
     """The results, in order, of what mostly waits for the disk."""
     if len(values) < 2:
         return [run(value) for value in values]
-    with ThreadPoolExecutor(min(PARALLEL_TABLES, len(values))) as pool:
+    with ThreadPoolExecutor(min(MAX_PARALLEL_TABLES, len(values))) as pool:
         return list(pool.map(run, values))
 
 
 def _own_line(
-    store: GraphStore, fenced: FencedBranch, ref: DatasetRef, *, traced: dict[str, str]
+    store: GraphStore, fenced: FencedBranch, ref: DatasetRef, *, properties: dict[str, str]
 ) -> DatasetRef:
-    """What the manifest names of a table, on a line that only this branch moves."""
+    """The same rows as `ref`, which the manifest names, on a line that only this branch moves."""
     if not fenced.branch.owns(ref):
         return store.datasets.fork(ref, store.branches.fresh_fork(fenced.branch))
-    return newest_like(store, fenced, ref, traced=traced)
+    return newest_like(store, fenced, ref, properties=properties)
 
 
 def _stage_table(
@@ -125,8 +125,8 @@ def _stage_table(
     operation_id: str,
 ) -> StagedTable | None:
     assert work.base in (None, entry.ref), f"made for {work.base}, to land on {entry.ref}"
-    traced = trace(fenced, operation_id, key)
-    base = _own_line(store, fenced, entry.ref, traced=traced)
+    properties = trace(fenced, operation_id, key)
+    base = _own_line(store, fenced, entry.ref, properties=properties)
     operation, counts = _operation(store, base, work, rows_before=entry.row_count)
     if counts == EditCounts() and not isinstance(work, Upkeep):
         return None
@@ -138,7 +138,7 @@ def _stage_table(
         updated=counts.updated,
         deleted=counts.deleted,
     )
-    transaction = store.datasets.stage(base, operation, traced)
+    transaction = store.datasets.stage(base, operation, properties)
     return StagedTable(pinned=entry.ref, transaction=transaction, change=change)
 
 
@@ -156,13 +156,13 @@ def _create_table(store: GraphStore, entity: EntityType) -> TableChange:
 def _operation(
     store: GraphStore, base: DatasetRef, work: TableWork, *, rows_before: int
 ) -> tuple[Operation, EditCounts]:
-    """What to do to a table, and how many rows it touches.
+    """The operation that does the work on a table, and how many rows it touches.
 
     `base` is the version that the work fits, a fork or a restoration of it: the same files.
     """
     match work:
-        case TableEdit(changes=edit, there=there):
-            return store.datasets.stage_edit(base, edit.upserts, there)
+        case TableEdit(changes=edit, existing=existing):
+            return store.datasets.stage_edit(base, edit.upserts, existing)
         case StagedFiles(mode="append", row_count=new):
             return Append(_adopted(store, work, base)), EditCounts(inserted=new)
         case StagedFiles(row_count=new):

@@ -29,14 +29,14 @@ __all__ = ["Compaction", "Indexing", "compact_scattered"]
 
 # Each write adds a fragment, and every version of a table lists them all: with more small ones than
 # this, a commit and a look-up cost several times what they did.
-SCATTERED_FRAGMENTS = 64
+MAX_SMALL_FRAGMENTS = 64
 
-# What a writer compacts on its way out, while others wait behind its fence: fragments up to this
-# many rows. Larger ones wait for `optimize`.
-SMALL_ROWS = 16_384
+# While others wait behind its fence, a writer compacts fragments of up to this many rows. Larger
+# ones wait for `optimize`.
+MAX_SMALL_FRAGMENT_ROWS = 16_384
 
 # Beyond this a fragment gains nothing by being larger.
-FULL_ROWS = 1_048_576
+MAX_FRAGMENT_ROWS = 1_048_576
 
 NOTHING = Work({}, reads=frozenset(), on_conflict=OnConflict.PREPARE_AGAIN)
 
@@ -48,9 +48,11 @@ def compact_scattered(store: GraphStore, snapshot: Snapshot, written: Iterable[T
     def compact(entity: EntityType, ref: DatasetRef) -> Rewrite | None:
         if entity.table_key not in just_written:
             return None
-        if snapshot.dataset(entity).small_fragments(SMALL_ROWS) <= SCATTERED_FRAGMENTS:
+        if snapshot.dataset(entity).small_fragments(MAX_SMALL_FRAGMENT_ROWS) <= MAX_SMALL_FRAGMENTS:
             return None
-        return store.datasets.stage_compaction(ref, fewer_than_rows=SMALL_ROWS, drops_deleted=False)
+        return store.datasets.stage_compaction(
+            ref, fewer_than_rows=MAX_SMALL_FRAGMENT_ROWS, drops_deleted=False
+        )
 
     return _of_own_tables(store, snapshot, compact)
 
@@ -68,7 +70,7 @@ class Compaction(Writer[Work]):
 
     def _compact(self, _: EntityType, ref: DatasetRef) -> Rewrite | None:
         datasets = self._store.datasets
-        return datasets.stage_compaction(ref, fewer_than_rows=FULL_ROWS, drops_deleted=True)
+        return datasets.stage_compaction(ref, fewer_than_rows=MAX_FRAGMENT_ROWS, drops_deleted=True)
 
 
 class Indexing(Writer[Work]):

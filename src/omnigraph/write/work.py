@@ -55,7 +55,7 @@ class TableEdit:
     """Rows in memory that one table gains or loses, and the places of those that they replace."""
 
     changes: TableChanges
-    there: pa.Table
+    existing: pa.Table
     """The places (`datasets.ROW_LOCATOR`) of those of the changed ids that the table holds."""
     base: DatasetRef
     """The version that the places are about."""
@@ -192,8 +192,8 @@ class Replay(Writer[Work]):
         for entity in snapshot.catalog.entities:
             if (changes := self.changes.tables.get(entity.table_key)) is not None:
                 dataset = snapshot.dataset(entity)
-                there = dataset.rows_of(changes.ids).select(ROW_LOCATOR)
-                tables[entity.table_key] = TableEdit(changes, there, base=dataset.ref)
+                existing = dataset.rows_of(changes.ids).select(ROW_LOCATOR)
+                tables[entity.table_key] = TableEdit(changes, existing, base=dataset.ref)
         return Work(tables, self.changes.reads, self.on_conflict)
 
 

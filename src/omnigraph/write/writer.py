@@ -1,7 +1,7 @@
 """The whole write protocol, in order. Every change of a graph comes this way.
 
-Each step takes what only the step before returns, so a wrong order does not type-check. Whatever
-fails before arming leaves nothing to undo; whatever fails after it is settled by the same recovery
+Each step takes what only the step before returns, so a wrong order does not type-check. A failure
+before arming leaves nothing to undo. A failure after it is finished or undone by the same recovery
 that a crash would get, at once and under the same fence.
 """
 
@@ -112,7 +112,7 @@ def _carry_out(
         faults.reach(Failpoint.AFTER_LAND_ALL)  # datasets moved; no reader can see it
         state = _publish(store, landed)
     except (LandingRefused, FenceLost, HeadMoved, StorageError) as failure:
-        state = _settle(store, armed, failure)
+        state = _finished_or_raised(store, armed, failure)
     except (Exception, KeyboardInterrupt):
         # Finished or undone before the caller hears of it. Left to the next writer, a change that
         # nobody can see would appear later, beside the caller's second try.
@@ -176,18 +176,18 @@ def _moved(store: GraphStore, work: Work, seen: Snapshot, now: Snapshot) -> tupl
     return tuple(sorted(moved))
 
 
-def _settle(
+def _finished_or_raised(
     store: GraphStore, armed: Armed, failure: LandingRefused | FenceLost | HeadMoved | StorageError
 ) -> ManifestState:
     """Have recovery finish or undo an armed write that failed; raise unless it is finished."""
     fenced, commit = armed.fenced, armed.sidecar.commit
     try:
-        # Whoever has lost the fence touches nothing: to restore would be to destroy.
+        # A writer that has lost the fence touches nothing: to restore would be to destroy.
         fenced.hold.confirm()
         recover(store, fenced)
     except FenceLost as lost:
         if store.objects.exists(armed.sidecar.name):
-            reason = f"{lost}, and has not settled it yet"
+            reason = f"{lost}, and has not finished or undone it yet"
             raise StorageFailed(doing="finish", path=armed.sidecar.name, reason=reason) from lost
         failure = lost
     if is_published(store, fenced, commit):
