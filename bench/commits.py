@@ -30,7 +30,7 @@ from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
@@ -137,10 +137,10 @@ class Ours:
         name = f"p{self.number}"
         person = [{"id": name, "name": name, "age": 1}]
         edge = [{"id": f'["{name}","p1"]', "src": name, "dst": "p1"}]
-        changes = ChangeSet(
+        changes = Edits(
             {
-                self.person.table_key: TableChanges(rows(person, table_schema(self.person))),
-                self.knows.table_key: TableChanges(rows(edge, table_schema(self.knows))),
+                self.person.table_key: RowEdits(rows(person, table_schema(self.person))),
+                self.knows.table_key: RowEdits(rows(edge, table_schema(self.knows))),
             },
             reads=frozenset(),
         )

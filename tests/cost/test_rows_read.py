@@ -6,7 +6,7 @@ import pytest
 
 from omnigraph import Graph
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.changes import Edits, RowEdits
 from tests.cost.metering import metered_graph
 from tests.store_contract.builders import put, rows_of
 
@@ -56,7 +56,7 @@ def grow(place: Path, size: int) -> None:
         )
 
 
-def rows(catalog: Catalog, people: list[tuple[str, int]]) -> ChangeSet:
+def rows(catalog: Catalog, people: list[tuple[str, int]]) -> Edits:
     names = [name for name, _ in people]
     pairs = list(zip(names, [*names[1:], names[0]], strict=True))
     nodes, edges = catalog.node_by_name, catalog.edge_by_name
@@ -82,8 +82,8 @@ def rows(catalog: Catalog, people: list[tuple[str, int]]) -> ChangeSet:
         ),
     ]
     keys = [e.table_key for e in (nodes["Person"], nodes["Slot"], edges["Knows"], edges["Boss"])]
-    changes = (TableChanges(table) for table in tables)
-    return ChangeSet(dict(zip(keys, changes, strict=True)), reads=frozenset())
+    changes = (RowEdits(table) for table in tables)
+    return Edits(dict(zip(keys, changes, strict=True)), reads=frozenset())
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from omnigraph.engine.settings import Settings
 from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.store.bucket import BucketObjects
-from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import Datasets, write_fragments
 from omnigraph.store.durability import Durability
@@ -187,7 +187,7 @@ def scatter(store: GraphStore, named: dict[str, int], faults: Faults = NEVER) ->
 
 
 def of_another_schema(
-    store: GraphStore, named: str, edit: ChangeSet, *, branch: str = MAIN, faults: Faults = NEVER
+    store: GraphStore, named: str, edit: Edits, *, branch: str = MAIN, faults: Faults = NEVER
 ) -> object:
     """Make an edit, add a type of this name, and drop all others that were added so."""
     added = place_type(named)
@@ -209,7 +209,7 @@ def add_type(store: GraphStore) -> None:
     """Rows as before, and a type `City` with one row."""
     of_another_schema(store, "City", changes())
     city = rows_of(place_type("City"), [{"id": "york"}])
-    put(store, ChangeSet({place_type("City").table_key: TableChanges(city)}))
+    put(store, Edits({place_type("City").table_key: RowEdits(city)}))
 
 
 def place_type(name: str) -> NodeType:

@@ -19,7 +19,7 @@ from omnigraph.base.clock import SystemClock
 from omnigraph.base.errors import BranchBusy, FenceLost, OmnigraphError, StorageFailed
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
 from omnigraph.base.ids import MAIN, BranchName
-from omnigraph.store.changes import ChangeSet
+from omnigraph.store.changes import Edits
 from omnigraph.store.datasets import Datasets, LandingRefused
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import RECOVERY
@@ -52,7 +52,7 @@ POINTS = {
     Failpoint.AFTER_PUBLISH: EDIT.new,
 }
 
-OTHERS: dict[str, ChangeSet] = {
+OTHERS: dict[str, Edits] = {
     "the same tables": changes(people=people(kim=4), knows=knows("kim-ada")),
     "one of its tables": changes(knows=knows("ada-ada")),
 }

@@ -20,7 +20,7 @@ from omnigraph.engine.merge import merge
 from omnigraph.engine.requests import Merge, Optimize
 from omnigraph.engine.settings import Settings
 from omnigraph.lang.schema.catalog import EntityType
-from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
@@ -66,7 +66,7 @@ class Plain:
     def __init__(self, rows: Tables | None = None) -> None:
         self.rows: Tables = rows or {e.name: {} for e in CATALOG.entities}
 
-    def change(self, steps: list[Step]) -> ChangeSet:
+    def change(self, steps: list[Step]) -> Edits:
         before = {kind: dict(rows) for kind, rows in self.rows.items()}
         for number, (kind, id_, name) in enumerate(steps):
             self.step(kind, id_, name, number)
@@ -76,10 +76,10 @@ class Plain:
             put = [row for id_, row in now.items() if was.get(id_) is not row]
             gone = [id_ for id_ in was if id_ not in now]
             if put or gone:
-                changed[entity.table_key] = TableChanges(
+                changed[entity.table_key] = RowEdits(
                     table(entity, put), pa.array(gone, pa.string())
                 )
-        return ChangeSet(changed)
+        return Edits(changed)
 
     def step(self, kind: str, id_: str, name: str | None, number: int) -> None:
         rows = self.rows[kind]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from omnigraph.read.changes.diff import changes_between, differing, matched
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.changes import DELETE, INSERT, UPDATE, ChangeSet
+from omnigraph.store.changes import DELETE, INSERT, UPDATE, Edits
 from tests.laws.lines import (
     ACTS,
     CATALOG,
@@ -87,7 +87,7 @@ def leads(one: Moment, other: Moment) -> None:
     """The changes between two commits make the second of the first, and name no row in vain."""
     before, after = contents(one.rows), contents(other.rows)
     changes = changes_between(one.snapshot, other.snapshot)
-    assert edited(before, changes.edit) == after
+    assert edited(before, changes.edits) == after
     for entity in CATALOG.entities:
         was, now = before[entity.name], after[entity.name]
         changed = sorted(id_ for id_ in {*was, *now} if was.get(id_) != now.get(id_))
@@ -99,7 +99,7 @@ def leads(one: Moment, other: Moment) -> None:
         assert found.before.to_pylist() == [was.get(id_) for id_ in changed]
         assert found.after.to_pylist() == [now.get(id_) for id_ in changed]
         assert found.op.to_pylist() == [operation(id_, was, now) for id_ in changed]
-        assert found.edit.upserts.schema.equals(table_schema(entity), check_metadata=True)
+        assert found.edits.upserts.schema.equals(table_schema(entity), check_metadata=True)
 
 
 def operation(id_: str, was: Mapping[str, object], now: Mapping[str, object]) -> str:
@@ -108,7 +108,7 @@ def operation(id_: str, was: Mapping[str, object], now: Mapping[str, object]) ->
     return UPDATE if id_ in now else DELETE
 
 
-def edited(rows: Contents, edit: ChangeSet) -> Contents:
+def edited(rows: Contents, edit: Edits) -> Contents:
     made = {name: dict(table_rows) for name, table_rows in rows.items()}
     for entity in CATALOG.entities:
         if (changes := edit.tables.get(entity.table_key)) is not None:
@@ -130,7 +130,7 @@ def test_changes_keep_values_of_every_type(
     assert there.before.equals(back.after) and there.after.equals(back.before)
     inverse = {INSERT: DELETE, DELETE: INSERT, UPDATE: UPDATE}
     assert [inverse[op] for op in there.op.to_pylist()] == back.op.to_pylist()
-    assert there.edit.upserts.schema.equals(SCHEMA)
+    assert there.edits.upserts.schema.equals(SCHEMA)
 
 
 def rows_in(column: pa.Array) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from omnigraph.read.values.rows import matching
 from omnigraph.read.where.key_lookup import ids_to_look_up
 from omnigraph.read.where.pushdown import pushed
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.snapshot import Snapshot
 from tests.store_contract.builders import put, rows_of
 
@@ -110,9 +110,9 @@ def _thing(number: int) -> dict[str, Any]:
     return row
 
 
-def _upserts(rows: list[dict[str, Any]]) -> ChangeSet:
+def _upserts(rows: list[dict[str, Any]]) -> Edits:
     table = rows_of(THING, rows)
-    return ChangeSet({THING.table_key: TableChanges(table)}, reads=frozenset())
+    return Edits({THING.table_key: RowEdits(table)}, reads=frozenset())
 
 
 def _field(name: str) -> PropertyOf:

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 from omnigraph.base.errors import BranchExists, BranchHasChildren, BranchMissing, CommitMissing
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
 from omnigraph.base.ids import MAIN, BranchName, CommitId
-from omnigraph.store.changes import ChangeSet
+from omnigraph.store.changes import Edits
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.layout import RECOVERY
 from omnigraph.write.recover import recover_all
@@ -61,7 +61,7 @@ class Edit:
         kept = {k: v for k, v in held[0].items() if k != self.gone or self.gone in self.put}
         return {**kept, **self.put}, held[1] | self.edges
 
-    def work(self) -> ChangeSet:
+    def work(self) -> Edits:
         gone = [self.gone] if self.gone not in self.put else []
         return changes(people=people(**self.put), knows=knows(*self.edges), gone=gone)
 

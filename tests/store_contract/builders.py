@@ -12,7 +12,7 @@ from omnigraph.base.ids import MAIN, BranchName, CommitId, PropertyId, TypeId, T
 from omnigraph.base.types import Scalar, ValueType
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType, NodeType, Property
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import DatasetRef, Datasets, EditCounts, write_fragments
 from omnigraph.store.durability import Durability
@@ -76,7 +76,7 @@ def staged_edit(
     datasets: Datasets, ref: DatasetRef, upserts: pa.Table, gone: Sequence[str] = ()
 ) -> tuple[Update, EditCounts]:
     """Rows to put and ids to delete, staged where they are found in a dataset without a graph."""
-    there = datasets.open(ref).rows_of(TableChanges(upserts, pa.array(gone, pa.string())).ids)
+    there = datasets.open(ref).rows_of(RowEdits(upserts, pa.array(gone, pa.string())).ids)
     return datasets.stage_edit(ref, upserts, there)
 
 
@@ -98,15 +98,15 @@ def knows(*pairs: str) -> pa.Table:
 
 def changes(
     *, people: pa.Table | None = None, knows: pa.Table | None = None, gone: Sequence[str] = ()
-) -> ChangeSet:
+) -> Edits:
     """Rows to put, and names of people to delete. What it reads is what it writes."""
     tables = {}
     if people is not None or gone:
         put = people if people is not None else rows_of(PERSON, [])
-        tables[PERSON.table_key] = TableChanges(put, pa.array(gone, pa.string()))
+        tables[PERSON.table_key] = RowEdits(put, pa.array(gone, pa.string()))
     if knows is not None:
-        tables[KNOWS.table_key] = TableChanges(knows)
-    return ChangeSet(tables, reads=frozenset())
+        tables[KNOWS.table_key] = RowEdits(knows)
+    return Edits(tables, reads=frozenset())
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Prepared(Writer[Work]):
 
 def put(
     store: GraphStore,
-    changed: ChangeSet | Callable[[Snapshot], ChangeSet | Work],
+    changed: Edits | Callable[[Snapshot], Edits | Work],
     *,
     branch: str = MAIN,
     faults: Faults = NEVER,

@@ -17,7 +17,7 @@ import pytest
 
 from omnigraph.base.errors import ReadSetMoved
 from omnigraph.base.ids import MAIN, BranchName
-from omnigraph.store.changes import ChangeSet
+from omnigraph.store.changes import Edits
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import OnConflict
 from tests import processes
@@ -41,7 +41,7 @@ def write_many(place: str, branch: str, name: str, commits: int, *, insists: boo
     store, refusals = open_store(place), 0
     on_conflict = OnConflict.PREPARE_AGAIN if insists else OnConflict.RAISE
 
-    def prepare(snapshot: Snapshot) -> ChangeSet:
+    def prepare(snapshot: Snapshot) -> Edits:
         age = ages(snapshot)["ada"]
         return changes(people=people(ada=age + 1), knows=knows(f"{name}-{age}"))
 

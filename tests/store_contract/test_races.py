@@ -7,7 +7,7 @@ import pytest
 
 from omnigraph.base.errors import ConflictError
 from omnigraph.base.ids import MAIN, BranchName
-from omnigraph.store.changes import ChangeSet
+from omnigraph.store.changes import Edits
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import OnConflict
 from tests import processes
@@ -32,7 +32,7 @@ def times(place: str, request: pytest.FixtureRequest) -> int:
     return 3 if place.startswith("s3:") and not request.config.getoption("--deep") else 10
 
 
-def one_more(snapshot: Snapshot) -> ChangeSet:
+def one_more(snapshot: Snapshot) -> Edits:
     """Ada is a year older and knows one more: two tables that must always agree."""
     age = ages(snapshot)["ada"] + 1
     return changes(people=people(ada=age), knows=knows(f"ada-{age}"))

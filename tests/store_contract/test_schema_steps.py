@@ -7,7 +7,7 @@ import pytest
 from omnigraph.base.errors import ReadSetMoved
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.base.ids import MAIN, BranchName
-from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
@@ -39,9 +39,9 @@ def store(tmp_path: Path) -> GraphStore:
     return store
 
 
-def cities(*names: str) -> ChangeSet:
+def cities(*names: str) -> Edits:
     rows = rows_of(CITY, [{"id": name} for name in names])
-    return ChangeSet({CITY.table_key: TableChanges(rows)}, reads=frozenset())
+    return Edits({CITY.table_key: RowEdits(rows)}, reads=frozenset())
 
 
 def cities_at(snapshot: Snapshot) -> set[str]:
@@ -95,7 +95,7 @@ def test_another_schema_is_a_conflict_for_every_writer(
 ) -> None:
     other, seen = open_store(store.root), list[str]()
 
-    def meanwhile(snapshot: Snapshot) -> ChangeSet:
+    def meanwhile(snapshot: Snapshot) -> Edits:
         if not seen:
             of_another_schema(other, "City", changes())
         seen.append(snapshot.schema_hash)

@@ -11,7 +11,7 @@ from omnigraph.base.errors import (
     RecoveryRequired,
 )
 from omnigraph.base.ids import MAIN, CommitId, TableKey
-from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
@@ -43,11 +43,11 @@ def store(place: str) -> GraphStore:
 class Preparing:
     """Prepares a change, and while it does so the first time another writer comes first."""
 
-    def __init__(self, change: Callable[[Snapshot], ChangeSet], meanwhile: Callable[[], object]):
+    def __init__(self, change: Callable[[Snapshot], Edits], meanwhile: Callable[[], object]):
         self.times = 0
         self._change, self._meanwhile = change, meanwhile
 
-    def __call__(self, snapshot: Snapshot) -> ChangeSet:
+    def __call__(self, snapshot: Snapshot) -> Edits:
         self.times += 1
         change = self._change(snapshot)
         if self.times == 1:
@@ -82,9 +82,9 @@ def test_a_write_that_may_not_is_turned_away_before_any_effect(
     store: GraphStore, reads: frozenset[TableKey] | None
 ) -> None:
     other = open_store(store.root)
-    edit = {KNOWS.table_key: TableChanges(knows("ada-ada"))}
+    edit = {KNOWS.table_key: RowEdits(knows("ada-ada"))}
     mine = Preparing(
-        lambda _: ChangeSet(edit, reads=reads),
+        lambda _: Edits(edit, reads=reads),
         meanwhile=lambda: put(other, changes(people=people(ada=10))),
     )
     with pytest.raises(ReadSetMoved) as caught:
@@ -112,7 +112,7 @@ def test_a_condition_on_the_head_is_checked_before_and_behind_the_fence(
 
 
 def test_a_preparation_that_fails_leaves_nothing(store: GraphStore) -> None:
-    def failing(snapshot: Snapshot) -> ChangeSet:
+    def failing(snapshot: Snapshot) -> Edits:
         raise LookupError("not today")
 
     before = sorted(store.objects.walk(""))

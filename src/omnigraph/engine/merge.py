@@ -43,7 +43,7 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
 
     written = write(
         store,
-        Replay(changes_between(store.snapshot_at(base.id), theirs).edit),
+        Replay(changes_between(store.snapshot_at(base.id), theirs).edits),
         to=Target(target, seen=ours),
         note=CommitNote(
             CommitKind.MERGE,

@@ -42,14 +42,14 @@ from omnigraph.read.view import View
 from omnigraph.read.where.affected import edges_at, rows_with_ids
 from omnigraph.read.where.where import Where
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import ROW_ID, ROW_LOCATOR
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import CommitNote, OnConflict, TableEdit, Target, Work, Writer
 from omnigraph.write.writer import write
 
-__all__ = ["Edit", "MutationStaging", "MutationWriter", "mutate", "prepare_mutation"]
+__all__ = ["MutationStaging", "MutationWork", "MutationWriter", "mutate", "prepare_mutation"]
 
 
 def mutate(engine: Engine, request: Mutation) -> MutationResult:
@@ -78,7 +78,7 @@ def mutate(engine: Engine, request: Mutation) -> MutationResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Edit(Work):
+class MutationWork(Work):
     """The work of a mutation, and how many distinct nodes and edges it changes."""
 
     query_name: str
@@ -87,7 +87,7 @@ class Edit(Work):
 
 
 @dataclass(frozen=True)
-class MutationWriter(Writer[Edit]):
+class MutationWriter(Writer[MutationWork]):
     """The query of a request with its parameters, run at any snapshot."""
 
     request: Mutation
@@ -97,7 +97,7 @@ class MutationWriter(Writer[Edit]):
 
     waits_first = True
 
-    def prepare(self, snapshot: Snapshot) -> Edit:
+    def prepare(self, snapshot: Snapshot) -> MutationWork:
         # Compiled each time: the schema may have moved.
         query = self.plans.compile(self.request.source, self.request.name, snapshot)
         if not isinstance(query, MutationQuery):
@@ -114,7 +114,7 @@ def prepare_mutation(
     *,
     now_ms: int,
     sql: SqlSession | None = None,
-) -> Edit:
+) -> MutationWork:
     """Run the statements against the snapshot; raise if the result would break a rule."""
     staging = MutationStaging(snapshot, parameters, now_ms=now_ms)
     for statement in query.statements:
@@ -255,8 +255,8 @@ class MutationStaging:
 
     # The end -------------------------------------------------------------------------------------
 
-    def finish(self, query_name: str, sql: SqlSession | None = None) -> Edit:
-        """The edit that is left when rows equal to committed ones are dropped."""
+    def finish(self, query_name: str, sql: SqlSession | None = None) -> MutationWork:
+        """The work that is left when rows equal to committed ones are dropped."""
         if self._violations:
             raise ConstraintViolated(self._violations)
         tables: dict[TableKey, TableEdit] = {}
@@ -266,13 +266,13 @@ class MutationStaging:
                 edit = self._edit(entity)
                 if not edit.is_empty:
                     tables[entity.table_key] = edit
-                    affected[type(entity)] += len(edit.changes.ids)
-        changes = ChangeSet({key: edit.changes for key, edit in tables.items()})
-        if violations := check_changes(changes, self._snapshot, sql):
+                    affected[type(entity)] += len(edit.rows.ids)
+        edits = Edits({key: edit.rows for key, edit in tables.items()})
+        if violations := check_changes(edits, self._snapshot, sql):
             raise ConstraintViolated(violations)
         # A row that equals the committed one is left out, and depends on it all the same.
-        reads = self._read | self._written.keys() | tables_judged_by(changes, self._snapshot)
-        return Edit(
+        reads = self._read | self._written.keys() | tables_judged_by(edits, self._snapshot)
+        return MutationWork(
             tables=tables,
             reads=frozenset(reads),
             on_conflict=OnConflict.PREPARE_AGAIN,
@@ -288,7 +288,7 @@ class MutationStaging:
         if written.num_rows:
             committed = self._committed(entity, written[ID].combine_chunks())
             written = written.filter(differing(written, committed))
-        changes = TableChanges(upserts=written, deletes=deletes)
+        changes = RowEdits(upserts=written, deletes=deletes)
         # Deletes are of rows that were found.
         found = pa.concat_tables([t.select(ROW_LOCATOR) for t in self._found[entity.table_key]])
         existing = _only(found, changes.ids)

@@ -1,11 +1,11 @@
-"""Rows that differ, table by table, as two values: an edit to make, and changes between moments.
+"""Rows that differ, table by table, as two values: edits to make, and changes between moments.
 
-An edit (`ChangeSet`) says which rows a write puts and which it takes away. `Changes` say of every
-row that differs between two snapshots what it was and what it is; they know the edit that leads
-from the first snapshot to the second.
+`Edits` say which rows a write puts and which it takes away. `Changes` say of every row that differs
+between two snapshots what it was and what it is; they know the edits that lead from the first
+snapshot to the second.
 
 An upsert replaces the whole row. Ids are unique within a table, and no id is both put and deleted:
-an edit holds only the last word on each row.
+edits hold only the last word on each row.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 
 from omnigraph.base.ids import TableKey
 
-__all__ = ["DELETE", "INSERT", "UPDATE", "ChangeSet", "Changes", "RowChanges", "TableChanges"]
+__all__ = ["DELETE", "INSERT", "UPDATE", "Changes", "Edits", "RowChanges", "RowEdits"]
 
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
 
 @dataclass(frozen=True)
-class TableChanges:
+class RowEdits:
     upserts: pa.Table
     """Whole rows, in the order of `arrow.table_schema`."""
     deletes: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
@@ -43,10 +43,10 @@ class TableChanges:
 
 
 @dataclass(frozen=True)
-class ChangeSet:
-    tables: Mapping[TableKey, TableChanges]
+class Edits:
+    tables: Mapping[TableKey, RowEdits]
     reads: frozenset[TableKey] | None = None
-    """What the edit depends on beside the tables it changes; None: on every table."""
+    """The tables that the edits depend on beside those they change; None: on every table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +70,9 @@ class RowChanges:
         return len(self.id)
 
     @property
-    def edit(self) -> TableChanges:
+    def edits(self) -> RowEdits:
         """The rows to put and the ids to delete that turn the first moment into the second."""
-        return TableChanges(
+        return RowEdits(
             upserts=pa.Table.from_struct_array(self.after.drop_null()),
             deletes=self.id.filter(pc.equal(self.op, DELETE)),
         )
@@ -86,6 +86,6 @@ class Changes:
     """Only tables with rows that differ."""
 
     @property
-    def edit(self) -> ChangeSet:
-        """The edit that turns the first moment into the second. It depends on every table."""
-        return ChangeSet({key: changes.edit for key, changes in self.tables.items()})
+    def edits(self) -> Edits:
+        """The edits that turn the first moment into the second. They depend on every table."""
+        return Edits({key: changes.edits for key, changes in self.tables.items()})

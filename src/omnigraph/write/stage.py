@@ -161,8 +161,8 @@ def _operation(
     `base` is the version that the work fits, a fork or a restoration of it: the same files.
     """
     match work:
-        case TableEdit(changes=edit, existing=existing):
-            return store.datasets.stage_edit(base, edit.upserts, existing)
+        case TableEdit(rows=rows, existing=existing):
+            return store.datasets.stage_edit(base, rows.upserts, existing)
         case StagedFiles(mode="append", row_count=new):
             return Append(_adopted(store, work, base)), EditCounts(inserted=new)
         case StagedFiles(row_count=new):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.lang.schema.catalog import EntityType
-from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import ROW_LOCATOR
 from omnigraph.store.snapshot import Snapshot
@@ -54,7 +54,7 @@ class OnConflict(Enum):
 class TableEdit:
     """Rows in memory that one table gains or loses, and the places of those that they replace."""
 
-    changes: TableChanges
+    rows: RowEdits
     existing: pa.Table
     """The places (`datasets.ROW_LOCATOR`) of those of the changed ids that the table holds."""
     base: DatasetRef
@@ -62,7 +62,7 @@ class TableEdit:
 
     @property
     def is_empty(self) -> bool:
-        return self.changes.is_empty
+        return self.rows.is_empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,19 +182,19 @@ class Writer(Protocol[W_co]):
 
 @dataclass(frozen=True)
 class Replay(Writer[Work]):
-    """Makes known changes to the rows that it finds."""
+    """Makes known edits to the rows that it finds."""
 
-    changes: ChangeSet
+    edits: Edits
     on_conflict: OnConflict = OnConflict.RAISE
 
     def prepare(self, snapshot: Snapshot) -> Work:
         tables = {}
         for entity in snapshot.catalog.entities:
-            if (changes := self.changes.tables.get(entity.table_key)) is not None:
+            if (rows := self.edits.tables.get(entity.table_key)) is not None:
                 dataset = snapshot.dataset(entity)
-                existing = dataset.rows_of(changes.ids).select(ROW_LOCATOR)
-                tables[entity.table_key] = TableEdit(changes, existing, base=dataset.ref)
-        return Work(tables, self.changes.reads, self.on_conflict)
+                existing = dataset.rows_of(rows.ids).select(ROW_LOCATOR)
+                tables[entity.table_key] = TableEdit(rows, existing, base=dataset.ref)
+        return Work(tables, self.edits.reads, self.on_conflict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from omnigraph.base.ids import MAIN
 from omnigraph.check.sets.in_memory import check_changes
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import CommitNote, Replay, Target
@@ -54,17 +54,17 @@ class Held:
 
     def changes(
         self, *, delete: Mapping[str, Sequence[str]] | None = None, **upserts: Rows
-    ) -> ChangeSet:
+    ) -> Edits:
         gone = delete or {}
         tables = {}
         for name in {*upserts, *gone}:
             entity = self._entity(name)
             rows = [{"id": row.get("name"), **row} for row in upserts.get(name, ())]
-            tables[entity.table_key] = TableChanges(
+            tables[entity.table_key] = RowEdits(
                 pa.Table.from_pylist(rows, schema=table_schema(entity)),
                 pa.array(gone.get(name, ()), pa.string()),
             )
-        return ChangeSet(tables)
+        return Edits(tables)
 
     def broken(
         self, *, delete: Mapping[str, Sequence[str]] | None = None, **upserts: Rows
@@ -149,5 +149,5 @@ def test_all_breaches_are_counted_and_the_first_of_each_rule_shown(held: Held) -
 
 
 def test_an_empty_change_breaks_nothing(held: Held) -> None:
-    assert not check_changes(ChangeSet({}), held.snapshot)
+    assert not check_changes(Edits({}), held.snapshot)
     assert not check_changes(held.changes(Person=[]), held.snapshot)

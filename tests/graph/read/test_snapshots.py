@@ -7,7 +7,7 @@ import pytest
 
 from omnigraph.base.ids import MAIN
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.changes import ChangeSet, TableChanges
+from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
@@ -36,12 +36,12 @@ def change(store: GraphStore, *, put: dict[str, list[Entity]], gone: list[str]) 
     tables = {}
     for entity in CATALOG.entities:
         is_person = entity.name == "Person"
-        tables[entity.table_key] = TableChanges(
+        tables[entity.table_key] = RowEdits(
             table(entity, put.get(entity.name, [])).select(table_schema(entity).names),
             pa.array(gone if is_person else [], pa.string()),
         )
     note = CommitNote(CommitKind.MUTATION)
-    write(store, Replay(ChangeSet(tables)), to=Target(MAIN), note=note)
+    write(store, Replay(Edits(tables)), to=Target(MAIN), note=note)
     return Town(store.snapshot(MAIN))
 
 

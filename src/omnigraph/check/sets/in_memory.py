@@ -34,7 +34,7 @@ from omnigraph.check.sets.rules import (
 from omnigraph.check.sets.violations import SetViolation, report
 from omnigraph.lang.schema.catalog import ID, SRC, EntityType, NodeType
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.changes import ChangeSet
+from omnigraph.store.changes import Edits
 from omnigraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -140,25 +140,23 @@ class RowsInMemory:
         return {name: pa.concat_tables(parts) for name, parts in relations.items()}
 
 
-def check_changes(
-    changes: ChangeSet, snapshot: Snapshot, sql: SqlSession | None = None
-) -> Violations:
+def check_changes(changes: Edits, snapshot: Snapshot, sql: SqlSession | None = None) -> Violations:
     """The rules that the graph would violate after the change. Row checks have passed already."""
     checks = RowsInMemory(_incoming(changes), snapshot, sql or SqlSession())
     return report([_named(violation, changes) for violation in checks.violations()])
 
 
-def tables_judged_by(changes: ChangeSet, snapshot: Snapshot) -> frozenset[TableKey]:
+def tables_judged_by(changes: Edits, snapshot: Snapshot) -> frozenset[TableKey]:
     """The tables whose kept rows decide whether the change is allowed."""
     return RowsInMemory(_incoming(changes), snapshot).reads
 
 
-def _incoming(changes: ChangeSet) -> dict[TableKey, IncomingRows]:
+def _incoming(changes: Edits) -> dict[TableKey, IncomingRows]:
     tables = changes.tables.items()
     return {key: IncomingRows(table.upserts, table.deletes) for key, table in tables}
 
 
-def _named(found: SetViolation, changes: ChangeSet) -> SetViolation:
+def _named(found: SetViolation, changes: Edits) -> SetViolation:
     """The violation with the id of the row at fault, where only its place was known."""
     violation = found.violation
     if violation.entity_id is not None or found.place is None:

@@ -26,7 +26,7 @@ from omnigraph.pipeline.load.upsert import Upserted, upsert
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.staging.area import StagingArea
 from omnigraph.read.changes.diff import differing
-from omnigraph.store.changes import TableChanges
+from omnigraph.store.changes import RowEdits
 from omnigraph.store.datasets import ROW_LOCATOR
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import OnConflict, Replacement, StagedFiles, TableEdit, Work
@@ -148,7 +148,7 @@ def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> ResolvedLoad:
         dataset = snapshot.dataset(table.entity)
         found = dataset.rows_of(rows[ID].combine_chunks(), rows.column_names[1:])
         differs = differing(rows, found.select(rows.column_names))
-        changes = TableChanges(rows.filter(differs))
+        changes = RowEdits(rows.filter(differs))
         there = found.filter(pc.is_in(found[ID], value_set=changes.ids)).select(ROW_LOCATOR)
         edits[key] = TableEdit(changes, there, base=dataset.ref)
         counts[key] = RowCounts(
@@ -164,7 +164,7 @@ def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> ResolvedLoad:
         raise _refusal(load, violations)
     # Rows that equal what is there depend on it too.
     reads = checks.reads | load.tables.keys()
-    repeated = _repeated(load, snapshot, counts, lambda key: edits[key].changes.upserts)
+    repeated = _repeated(load, snapshot, counts, lambda key: edits[key].rows.upserts)
     work = Work(edits, reads, OnConflict.PREPARE_AGAIN)
     return ResolvedLoad(load, work, counts, repeated)
 
