@@ -179,7 +179,7 @@ def test_an_edge_may_have_a_blob_and_text_says_that_it_is_base64(tmp_path: Path)
         (("node", "Doc", "small", "bodi"), NameMissing, "no property of Doc named bodi"),
         (("node", "Doc", "it's", "body"), EntityMissing, "no Doc has the id it's"),
         (("node", "Doc", "null", "body"), BlobMissing, "has no body: it is null"),
-        (("node", "Doc", "small", "note"), ArgumentInvalid, "is String and not Blob"),
+        (("node", "Doc", "small", "note"), ArgumentInvalid, "note of Doc is String, not Blob"),
         (("thing", "Doc", "small", "body"), ArgumentInvalid, "node or edge"),
     ],
 )

@@ -128,10 +128,14 @@ def test_parameters_may_stand_where_a_name_is_left_out(graph: Graph) -> None:
 @pytest.mark.parametrize(
     ("name", "params", "told"),
     [
-        ({"email": "ada@x"}, {}, r"the name comes before the parameters: \(source, name, params\)"),
-        (7, None, "it is the name of a query, as text"),
-        ("age", ["ada@x"], "they are a dict of values by name"),
-        ("age", "ada@x", "they are a dict of values by name"),
+        (
+            {"email": "ada@x"},
+            {},
+            r"the name must come before the parameters: \(source, name, params\)",
+        ),
+        (7, None, "it must be the name of a query, as text"),
+        ("age", ["ada@x"], "it must be a dict of values by name"),
+        ("age", "ada@x", "it must be a dict of values by name"),
     ],
 )
 def test_a_name_or_parameters_of_another_kind_are_refused_with_the_right_way(

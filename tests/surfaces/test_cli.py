@@ -154,6 +154,7 @@ def test_a_load_tells_what_became_of_the_rows_of_each_type(
     again = omnigraph(*load, "merge").err
     assert "  Person: 1 updated, 1 unchanged\n  WorksAt: 1 inserted\n" in again
     assert "hint: WorksAt edges were added that equal earlier ones" in again
+    assert "name the load with --load-id" in again
     write_ndjson(Path("people.jsonl"), [bob, ada])
     assert "  Person: 2 inserted, 2 removed before\n" in omnigraph(*load, "overwrite").err
 
@@ -348,3 +349,21 @@ def test_a_dash_loads_what_comes_in(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{\n")))
     refused = omnigraph("load", "--data", "-", "--mode", "append", store)
     assert (refused.exit_code, "stdin:1:2" in refused.err) == (1, True)
+
+
+def test_commits_fit_a_terminal_of_80_columns(
+    store: str, omnigraph: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = 'query q() { insert Company { name: "Looms" } }'
+    why = ("--as", "ada", "-m", "a reason that takes more than a line of a terminal")
+    assert omnigraph("mutate", "-e", ada, "--store", store, *why).exit_code == 0
+    with monkeypatch.context() as terminal:
+        terminal.setenv("COLUMNS", "80")
+        terminal.setattr(sys.stdout, "isatty", lambda: True)
+        answer = omnigraph("commit", "list", store)
+    lines = answer.out.splitlines()
+    assert lines[0].split()[:3] == ["commit", "made", "kind"]
+    assert len(lines) == 2 + len(omnigraph("commit", "list", store, "--json").json["commits"])
+    assert max(len(line) for line in lines) <= 80
+    assert lines[2].split()[2:5] == ["mutation", "ada:", "a"]
+    assert "--json shows all of it" in answer.err

@@ -8,6 +8,7 @@ same words.
 from typing import Any, Literal, get_args
 
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.nearest import nearest
 
 __all__ = [
     "DiagramFormat",
@@ -44,5 +45,10 @@ def check_choice(argument: str, value: object, choices: Any) -> None:
     """Refuse a value that is not one of the words of an alias, and say which there are."""
     words = words_of(choices)
     if value not in words:
-        listed = f"{', '.join(words[:-1])} or {words[-1]}"
-        raise ArgumentInvalid(argument=argument, value=str(value), rule=f"it is {listed}")
+        near = nearest(str(value), words)
+        raise ArgumentInvalid(
+            argument=argument,
+            value=str(value),
+            rule=f"it must be {', '.join(words[:-1])} or {words[-1]}",
+            advice=f"did you mean {near}?" if near else None,
+        )

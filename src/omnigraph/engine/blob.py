@@ -119,9 +119,10 @@ def _blob_property(entity: EntityType, name: str) -> Property:
         raise NameMissing(what=f"property of {entity.name}", name=name, known=known)
     if property_.type is not Scalar.BLOB:
         raise ArgumentInvalid(
-            argument="property",
-            value=f"{entity.name}.{name}",
-            rule=f"it is {property_.type} and not Blob: a query reads it",
+            argument="prop",
+            value=name,
+            rule=f"the property {name} of {entity.name} is {property_.type}, not Blob",
+            advice="read it with a query",
         )
     return property_
 

@@ -43,7 +43,8 @@ def export(engine: Engine, request: Export) -> ExportResult:
                     raise ArgumentInvalid(
                         argument="format",
                         value=request.format,
-                        rule="it makes a directory of files: a stream takes jsonl",
+                        rule="it makes a directory of files, and the target is a stream",
+                        advice="write jsonl to a stream, or name a directory",
                     )
                 return _export_parquet(
                     view,
@@ -89,7 +90,10 @@ def _export_lines(
     stream: object = target
     if isinstance(stream, io.TextIOBase):
         raise ArgumentInvalid(
-            argument="target", value=repr(stream), rule="it takes text: open it for bytes"
+            argument="target",
+            value=repr(stream),
+            rule="the stream takes text, and an export writes bytes",
+            advice='open the file with mode "wb"',
         )
     return _lines_to(view, entities, target, None)
 

@@ -68,7 +68,9 @@ def language_of(file: str) -> str:
     for language in (SCHEMA, QUERY):
         if file.endswith(language):
             return language
-    raise ArgumentInvalid(argument="file", value=file, rule="fmt takes .pg and .gq files")
+    raise ArgumentInvalid(
+        argument="file", value=file, rule="the name must end in .pg (a schema) or .gq (queries)"
+    )
 
 
 def plan_schema(

@@ -101,8 +101,12 @@ class MutationWriter(Writer[MutationWork]):
         # Compiled each time: the schema may have moved.
         query = self.plans.compile(self.request.source, self.request.name, snapshot)
         if not isinstance(query, MutationQuery):
-            rule = "it only reads: use query"
-            raise ArgumentInvalid(argument="query", value=query.name, rule=rule)
+            raise ArgumentInvalid(
+                argument="query",
+                value=query.name,
+                rule="this query only reads",
+                advice="run it with query",
+            )
         parameters = bind_parameters(query, self.request.params)
         return prepare_mutation(query, snapshot, parameters, now_ms=self.now_ms, sql=self.sql)
 

@@ -71,7 +71,10 @@ def _analyzed(engine: Engine, request: Explain, query: ReadQuery, view: View) ->
 def _read_query(query: CompiledQuery) -> ReadQuery:
     if isinstance(query, MutationQuery):
         raise ArgumentInvalid(
-            argument="query", value=query.name, rule="it changes the graph: use mutate"
+            argument="query",
+            value=query.name,
+            rule="this query changes the graph",
+            advice="run it with mutate",
         )
     return query
 

@@ -224,8 +224,12 @@ class Load(Write):
         if self.engine is not None:
             check_choice("engine", self.engine, LoadEngine)
         if self.engine == "local" and self.spark is not None:
-            rule = "a Spark session was passed as well: leave out one of the two"
-            raise ArgumentInvalid(argument="engine", value=self.engine, rule=rule)
+            raise ArgumentInvalid(
+                argument="engine",
+                value=self.engine,
+                rule="a load in this process can't use the Spark session that was passed",
+                advice="leave out engine or spark",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,11 +61,11 @@ class Settings:
 def _spark_options(text: str) -> dict[str, str]:
     """Quoted as in a shell, since values may hold blanks. Values may be secret: none is shown."""
     argument = "OMNIGRAPH_SPARK_OPTIONS"
-    rule = "it is spark.name=value, several of them separated by blanks"
+    rule = "it must be spark.name=value, several of them separated by blanks"
     try:
         words = shlex.split(text)
     except ValueError:
-        raise ArgumentInvalid(argument, "…", "a quote or an escape in it has no end") from None
+        raise ArgumentInvalid(argument, "…", "a quote or an escape has no end") from None
     options: dict[str, str] = {}
     for word in words:
         name, is_given, value = word.partition("=")
@@ -84,7 +84,7 @@ def _traversal_mode(name: str) -> TraversalMode:
     try:
         return TraversalMode(name)
     except ValueError:
-        rule = f"it is one of {', '.join(TraversalMode)}"
+        rule = f"it must be one of {', '.join(TraversalMode)}"
         raise ArgumentInvalid("OMNIGRAPH_TRAVERSAL_MODE", name, rule) from None
 
 

@@ -39,14 +39,14 @@ def named(name: object, params: object) -> tuple[str | None, Mapping[str, Any]]:
     """Which query, and its parameters: they may stand in the place of the name that is left out."""
     if isinstance(name, Mapping):
         if params is not None:
-            rule = "the name comes before the parameters: (source, name, params)"
+            rule = "the name must come before the parameters: (source, name, params)"
             raise ArgumentInvalid(argument="name", value=str(name), rule=rule)
         name, params = None, name
     if not (name is None or isinstance(name, str)):
-        rule = "it is the name of a query, as text; parameters are a dict"
+        rule = "it must be the name of a query, as text; parameters are a dict"
         raise ArgumentInvalid(argument="name", value=str(name), rule=rule)
     if not (params is None or isinstance(params, Mapping)):
-        rule = 'they are a dict of values by name, such as {"name": "Ada"}'
+        rule = 'it must be a dict of values by name, such as {"name": "Ada"}'
         raise ArgumentInvalid(argument="params", value=str(params), rule=rule)
     return name, params or {}
 
@@ -54,7 +54,7 @@ def named(name: object, params: object) -> tuple[str | None, Mapping[str, Any]]:
 def read_source(file: Path, language: str) -> SourceText:
     if file.suffix in UNREADABLE and file.suffix != language:
         given, wanted = (f"{WHAT[suffix]} ({suffix})" for suffix in (file.suffix, language))
-        rule = f"it is a file of {given}, and one of {wanted} is wanted"
+        rule = f"a file of {wanted} is needed here, and this is a file of {given}"
         raise ArgumentInvalid(argument="file", value=str(file), rule=rule)
     return decode_source(read_bytes(file), str(file), code=UNREADABLE[language])
 

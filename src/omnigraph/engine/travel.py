@@ -73,7 +73,7 @@ def commit_at(store: GraphStore, moment: object, branch: BranchName) -> CommitId
         case str():
             return commit_at(store, _time(moment), branch)
         case _:
-            rule = "it is a commit, the id of one, a manifest version, or a time"
+            rule = "it must be a commit, the id of a commit, a manifest version, or a time"
             raise ArgumentInvalid(argument="snapshot", value=str(moment), rule=rule)
 
 

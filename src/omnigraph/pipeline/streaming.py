@@ -69,7 +69,7 @@ def streaming_frame(source: object) -> tuple[str, Any]:
     """The one stream that a source is made of, and its name."""
     frames = spark_frames(source)
     if len(frames) != 1 or not all(frame.isStreaming for frame in frames.values()):
-        rule = "it is one streaming frame of Spark, by itself or by the name of its type"
+        rule = "it must be one streaming frame of Spark, by itself or by the name of its type"
         raise ArgumentInvalid(argument="source", value=type(source).__name__, rule=rule)
     [(name, frame)] = frames.items()
     if type(frame).__module__.startswith("pyspark.sql.connect"):
@@ -108,7 +108,7 @@ def _triggered(writer: Any, trigger: Mapping[str, Any]) -> Any:
     try:
         return writer.trigger(**trigger) if trigger else writer
     except TypeError:
-        rule = 'it is a trigger of Spark\'s, as {"availableNow": True}'
+        rule = 'it must be a trigger of Spark\'s, as {"availableNow": True}'
         raise ArgumentInvalid(argument="trigger", value=str(dict(trigger)), rule=rule) from None
 
 

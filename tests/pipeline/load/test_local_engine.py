@@ -42,7 +42,7 @@ def test_an_engine_that_is_not_there_is_refused(tmp_path: Path) -> None:
     data = write_ndjson(tmp_path / "a.jsonl")
     with pytest.raises(ArgumentInvalid, match="auto, spark or local"):
         graph.load(data, mode="append", engine="dask")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentInvalid, match="leave out one"):
+    with pytest.raises(ArgumentInvalid, match="the Spark session that was passed"):
         graph.load(data, mode="append", engine="local", spark=object())
 
 

@@ -130,7 +130,9 @@ def test_the_engine_of_a_load_that_names_none_is_a_setting(
     path = write(tmp_path / "in.jsonl", node("Person", name="ada"))
     assert graph.load(path, mode="append").engine == "local"
     monkeypatch.setenv("OMNIGRAPH_LOAD_ENGINE", "sparc")
-    with pytest.raises(ArgumentInvalid, match="OMNIGRAPH_LOAD_ENGINE 'sparc' can't be used"):
+    with pytest.raises(
+        ArgumentInvalid, match="OMNIGRAPH_LOAD_ENGINE 'sparc': it must be auto, spark or local"
+    ):
         Graph.open(graph.uri)
     assert Settings.from_environment({}).load_engine == "auto"
 

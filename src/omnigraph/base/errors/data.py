@@ -101,11 +101,20 @@ class ArgumentInvalid(InputError):
 
     code: ClassVar[str] = "invalid_argument"
     argument: str
-    value: str
+    """As the caller types it: `mode`, `--params`, `OMNIGRAPH_LOAD_ENGINE`."""
+    value: str | None
+    """None where the sentence needs no value."""
     rule: str
+    """A sentence of its own: subject, verb, and how it must be."""
+    advice: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.argument} {self.value!r} can't be used: {self.rule}"
+        shown = "" if self.value is None else f" {self.value!r}"
+        return f"{self.argument}{shown}: {self.rule}"
+
+    @property
+    def hint(self) -> str | None:
+        return self.advice
 
 
 @dataclass(eq=False)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BadRows", "open_for"]
 
-ON_ERROR = ("fail", "quarantine")
-
 
 @dataclass(frozen=True, slots=True)
 class BadRows:
@@ -28,17 +26,13 @@ class BadRows:
     max_errors: int | None = None
 
     def __post_init__(self) -> None:
-        if self.on_error not in ON_ERROR:
-            raise ArgumentInvalid(
-                argument="on_error", value=self.on_error, rule=f"it is {' or '.join(ON_ERROR)}"
-            )
         if self.on_error == "fail":
             for argument in ("quarantine", "max_errors"):
                 if (value := getattr(self, argument)) is not None:
-                    rule = "it needs on_error quarantine"
+                    rule = "it has a meaning only where on_error is quarantine"
                     raise ArgumentInvalid(argument=argument, value=str(value), rule=rule)
         if self.max_errors is not None and self.max_errors < 0:
-            rule = "it is 0 or more"
+            rule = "it must be 0 or more"
             raise ArgumentInvalid(argument="max_errors", value=str(self.max_errors), rule=rule)
 
 

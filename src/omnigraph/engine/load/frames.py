@@ -48,8 +48,12 @@ def readable(
     if not frames:
         return source, spark
     if any(frame.isStreaming for frame in frames.values()):
-        rule = "it is a stream, which has no end to load: Graph.stream takes it"
-        raise ArgumentInvalid(argument="source", value=", ".join(frames), rule=rule)
+        raise ArgumentInvalid(
+            argument="source",
+            value=", ".join(frames),
+            rule="a stream has no end, so it can't be loaded as one commit",
+            advice="Graph.stream takes it, a commit for each micro-batch",
+        )
     session = spark if spark is not None else next(iter(frames.values())).sparkSession
     started = start(session)
     catalog = _catalog(store, branch, from_)

@@ -159,8 +159,8 @@ def _checked_mode(request: Request) -> "LoadMode":
     if request.load_id is not None:
         check_load_id(request.load_id)
     if request.resume and (request.load_id is None or request.is_dry_run):
-        rule = "it is known by the load_id it was begun with, and is published"
-        raise ArgumentInvalid(argument="resume", value="True", rule=rule)
+        rule = "it needs load_id, and can't be combined with dry_run"
+        raise ArgumentInvalid(argument="resume", value=None, rule=rule)
     return LoadMode.named(request.mode)
 
 

@@ -55,6 +55,6 @@ def load_result(
 def _hint_of_repeats(edge: str) -> str:
     return (
         f"{edge} edges were added that equal earlier ones: without a key a merge takes every edge "
-        f"for new. Declare @key(src, dst) on {edge}, or name the load (load_id), and loading again "
-        "adds nothing"
+        f"for new. Declare @key(src, dst) on {edge}, or name the load with load_id, and loading "
+        "again adds nothing"
     )

@@ -68,7 +68,7 @@ class LoadMode(Enum):
             return cls(name)
         except ValueError:
             raise ArgumentInvalid(
-                argument="mode", value=name, rule="it is append, merge or overwrite"
+                argument="mode", value=name, rule="it must be append, merge or overwrite"
             ) from None
 
 

@@ -109,7 +109,7 @@ def open_quarantine(directory: str, *, max_errors: int) -> Quarantine:
         raise Unsupported(what=f"a quarantine at {directory}", instead="name a local directory")
     place = Path(directory).absolute()
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        rule = "it is a new or an empty directory"
+        rule = "it must be a new or an empty directory"
         raise ArgumentInvalid(argument="quarantine", value=directory, rule=rule)
     partial = place.with_name(f"{place.name}.partial-{uuid.uuid4().hex}")
     with disk_failures("make", str(place)):

@@ -68,9 +68,9 @@ class LoadRecord:
 def check_load_id(load_id: str) -> None:
     """Refuse a name that can't be shown, or kept in a commit. Any other is escaped."""
     if not 0 < len(load_id) <= MAX_ID_CHARACTERS:
-        rule = f"it has at least one character and at most {MAX_ID_CHARACTERS:,}"
+        rule = f"it must have at least one character and at most {MAX_ID_CHARACTERS:,}"
     elif any(unicodedata.category(letter) in ("Cc", "Cs") for letter in load_id):
-        rule = "it has no control characters and no halves of surrogate pairs"
+        rule = "it must have no control characters and no halves of surrogate pairs"
     else:
         return
     shown = load_id[:SHOWN_CHARACTERS].encode("unicode_escape").decode()
@@ -142,7 +142,7 @@ def resume_load(
         ("branch", branch, left.branch),
     ):
         if value != expected:
-            rule = f"the load that is resumed has {expected}"
+            rule = f"the load that is resumed was begun with {expected}"
             raise ArgumentInvalid(argument=argument, value=value, rule=rule)
     record = LoadRecord(left.mode, left.branch, left.base_commit, left.parallelism, quarantine)
     area.resume(found, record.to_json())

@@ -38,7 +38,7 @@ def run_demo(directory: str | None) -> None:
         return
     folder = Path(directory)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        rule = "the demo writes into a folder that is new or empty"
+        rule = "the folder must be new or empty"
         raise ArgumentInvalid(argument="directory", value=directory, rule=rule)
     _Tour(folder).run()
     _tell(

@@ -1,6 +1,7 @@
 """Commands over the graph's history: branch create, list, merge, delete; commit list."""
 
-from typing import Annotated
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +19,9 @@ from omnigraph.surfaces.cli.options import (
 )
 from omnigraph.surfaces.cli.output import print_json, print_table, say
 from omnigraph.surfaces.wire import commit_json, merge_json
+
+if TYPE_CHECKING:
+    from omnigraph.engine.results import CommitInfo
 
 BranchArgument = Annotated[str, typer.Argument(help="The branch.")]
 
@@ -132,16 +136,18 @@ def list_commits(
     if as_json:
         print_json({"commits": [commit_json(commit) for commit in commits]})
         return
-    print_table(
-        ["commit", "made", "kind", "actor", "message"],
-        (
-            [
-                c.graph_commit_id,
-                c.created_at,
-                c.kind,
-                c.actor_id,
-                c.message,
-            ]
-            for c in commits
-        ),
+    is_shortened = print_table(
+        ["commit", "made", "kind", "actor: message"],
+        ([c.graph_commit_id, _second(c.created_at), c.kind, _why(c)] for c in commits),
     )
+    if is_shortened:
+        say("text is shortened: --json shows all of it")
+
+
+def _second(time: datetime) -> str:
+    """Milliseconds and an offset would leave a terminal of 80 columns no room for the message."""
+    return f"{time:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _why(commit: "CommitInfo") -> str | None:
+    return ": ".join(said for said in (commit.actor_id, commit.message) if said) or None

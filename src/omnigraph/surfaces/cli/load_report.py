@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.base.words import amount
 from omnigraph.surfaces.cli.output import print_table, say
+from omnigraph.surfaces.cli.words import as_typed
 
 if TYPE_CHECKING:
     from omnigraph.base.row_counts import RowCounts
@@ -41,7 +42,7 @@ def say_loaded(result: "LoadResult") -> None:
         done = "as one commit" if result.commit is not None else "and nothing changed"
         say(f"loaded {entities} {done} ({phases})")
     for hint in result.hints:
-        say(f"  hint: {hint}")
+        say(f"  hint: {as_typed(hint)}")
     if result.engine == "spark" and result.seconds["start"] > working_s:
         say("  hint: starting Spark took longer than the rows; --engine local does without it")
 

@@ -12,6 +12,7 @@ import omnigraph
 from omnigraph.base.errors import OmnigraphError
 from omnigraph.surfaces.cli import blob, data, export, history, language, maintain
 from omnigraph.surfaces.cli.output import print_json, say
+from omnigraph.surfaces.cli.words import as_typed
 from omnigraph.surfaces.wire import EXIT_ERROR, exit_code
 
 UNKNOWN_HOW_FAR = "interrupted: what had not been committed was not written"
@@ -81,7 +82,7 @@ def main() -> None:
         if "--json" in sys.argv:
             print_json(error.to_json())
         else:
-            say(error.render())
+            say(as_typed(error.render()))
         sys.exit(exit_code(error))
     except SystemExit as leaving:
         # Typer makes a silent exit of Ctrl-C.

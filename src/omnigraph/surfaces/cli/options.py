@@ -102,10 +102,11 @@ def parameters(text: str | None, file: Path | None) -> Mapping[str, Any]:
         raise ArgumentInvalid(
             argument=argument,
             value=value,
-            rule=f'it is not JSON ({error}): write it as \'{{"name": "Ada"}}\'',
+            rule=f"it is not JSON ({error})",
+            advice='write an object: \'{"name": "Ada"}\'',
         ) from error
     if not isinstance(given, dict):
         raise ArgumentInvalid(
-            argument=argument, value=value, rule='it must be a JSON object, as {"name": "Ada"}'
+            argument=argument, value=value, rule='it must be a JSON object, such as {"name": "Ada"}'
         )
     return given
