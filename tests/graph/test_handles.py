@@ -18,7 +18,9 @@ ROWS = [{"type": "Person", "data": {"email": "bob@x", "name": "Bob"}}]
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
-    graph = Graph.init(tmp_path / "g.omni", SCHEMA, durability="relaxed", actor="founder")
+    graph = Graph.init(
+        tmp_path / "g.omni", SCHEMA, durability="relaxed", actor="founder", message="first"
+    )
     graph.branch_create("side")
     return graph
 
@@ -54,7 +56,7 @@ def test_who_acts_is_said_once_for_a_handle_or_for_a_call(graph: Graph) -> None:
     assert said == [
         ("load", "loader", "Monday"),
         ("mutation", "founder", None),
-        ("init", "founder", None),
+        ("init", "founder", "first"),
     ]
     tidied, made, *_ = graph.commits("side")
     assert (tidied.actor_id, tidied.message) == ("founder", "tidy")

@@ -1,4 +1,4 @@
-"""How whoever waits for a load hears how far it is."""
+"""The callback that tells a caller how far a load is."""
 
 from collections.abc import Callable
 

@@ -74,6 +74,7 @@ class Engine:
         durability: DurabilityName = "fsync",
         settings: Settings | None = None,
         actor: str | None = None,
+        message: str | None = None,
         clock: Clock | None = None,
         faults: Faults = NEVER,
     ) -> "Engine":
@@ -87,6 +88,7 @@ class Engine:
             compile_schema(schema),
             source=schema.text,
             actor=actor,
+            message=message,
             clock=clock or SystemClock(),
             durability=_durability(durability),
             access=settings.bucket_access,

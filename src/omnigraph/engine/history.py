@@ -8,13 +8,14 @@ from omnigraph.engine.requests import (
     BranchCreate,
     BranchDelete,
     BranchesRead,
+    BranchRead,
     CommitRead,
     CommitsRead,
 )
 from omnigraph.engine.results import CommitInfo
 from omnigraph.write.sidecar import drop_orphans
 
-__all__ = ["branch_create", "branch_delete", "branches", "commit", "commits"]
+__all__ = ["branch", "branch_create", "branch_delete", "branches", "commit", "commits"]
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +26,12 @@ def branches(engine: Engine, request: BranchesRead) -> list[str]:
     found = engine.store.branches.list()
     engine.store.state(found[0])  # main is listed even where the graph is gone
     return [branch.name for branch in found]
+
+
+def branch(engine: Engine, request: BranchRead) -> str:
+    """The name of a branch that is there."""
+    engine.gate.allow(request)
+    return engine.store.branches.resolve(request.branch).name
 
 
 def branch_create(engine: Engine, request: BranchCreate) -> None:

@@ -38,14 +38,14 @@ def catalog_of(schema: SourceText) -> "Catalog":
 
 
 def lint(sources: Iterable[SourceText], catalog: "Catalog") -> list["LintReport"]:
-    """What is wrong, or probably a mistake, in texts of queries."""
+    """Errors and probable mistakes in texts of queries."""
     from omnigraph.lang.query.lint.lint import lint_source
 
     return [lint_source(source, catalog) for source in sources]
 
 
 def lint_schema(schema: SourceText) -> "LintReport":
-    """What is probably a mistake in a schema."""
+    """Probable mistakes in a schema."""
     from omnigraph.lang.query.lint.lint import LintReport
     from omnigraph.lang.schema.check import lint
 

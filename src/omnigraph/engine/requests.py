@@ -39,6 +39,7 @@ __all__ = [
     "BlobRead",
     "BranchCreate",
     "BranchDelete",
+    "BranchRead",
     "BranchesRead",
     "CommitRead",
     "CommitsRead",
@@ -166,6 +167,11 @@ class StatsRead(Read):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchesRead(Read):
     """The names of all branches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchRead(Read):
+    """Whether a branch is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

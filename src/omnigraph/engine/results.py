@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-# A notebook page is for looking; whoever wants all rows asks for them.
+# A notebook page is for looking; `to_pandas` and its kin give all rows.
 ROWS_SHOWN = 20
 
 
@@ -181,7 +181,7 @@ class LoadResult:
     rejected: int
     """Rows in the quarantine."""
     violations: Violations | None
-    """What is wrong with the rejected rows."""
+    """The rules that the rejected rows break."""
     quarantine: str | None
     """The directory of the rejected rows, if there are any; of a repeat, if it got its name now."""
     nodes: Mapping[str, int]
@@ -289,7 +289,7 @@ class MergeResult:
 
 @dataclass(frozen=True, slots=True)
 class OptimizeResult:
-    """What was tidied, by table (`node:Person`). No commit: there was nothing to do."""
+    """The tables that were tidied (`node:Person`). Without commits there was nothing to do."""
 
     branch: BranchName
     compacted: tuple[TableKey, ...]

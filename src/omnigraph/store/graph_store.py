@@ -112,6 +112,7 @@ class GraphStore:
         *,
         source: str,
         actor: str | None = None,
+        message: str | None = None,
         clock: Clock | None = None,
         durability: Durability = Durability.FSYNC,
         access: BucketAccess | None = None,
@@ -127,7 +128,7 @@ class GraphStore:
             if not store.objects.put_if_absent(GRAPH, mark):
                 raise AlreadyInitialized(uri)
             store._record_address(str(store.root))
-            store._fill(catalog, source=source, actor=actor)
+            store._fill(catalog, source=source, actor=actor, message=message)
         except BaseException:
             storage.give_up(mark, is_new=is_new)
             raise
@@ -205,7 +206,9 @@ class GraphStore:
             return None
         return address if isinstance(address, str) else None
 
-    def _fill(self, catalog: Catalog, *, source: str, actor: str | None) -> None:
+    def _fill(
+        self, catalog: Catalog, *, source: str, actor: str | None, message: str | None
+    ) -> None:
         RecoveryAudit.create(self.datasets)
         first = Commit(
             id=CommitId(self.clock.ulid()),
@@ -224,6 +227,7 @@ class GraphStore:
                 for entity in catalog.entities
             ),
             actor=actor,
+            message=message,
             manifest_version=1,
         )
         # Last: a graph whose manifest is there is whole.

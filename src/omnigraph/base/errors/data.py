@@ -85,7 +85,7 @@ class SourceInvalid(InputError):
 
 @dataclass(eq=False)
 class MappingInvalid(InputError):
-    """A mapping of columns can't be used: it names what is not there, or can't be read."""
+    """A mapping of columns names columns or types that are not there, or can't be read."""
 
     code: ClassVar[str] = "invalid_argument"
     place: str
@@ -97,7 +97,7 @@ class MappingInvalid(InputError):
 
 @dataclass(eq=False)
 class ArgumentInvalid(InputError):
-    """A call's argument can't be used: a bad branch name, an unknown mode."""
+    """A call has a wrong argument: a bad branch name, an unknown mode."""
 
     code: ClassVar[str] = "invalid_argument"
     argument: str

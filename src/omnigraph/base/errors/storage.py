@@ -75,7 +75,7 @@ class LimitExceeded(LimitError):
 
 @dataclass(eq=False)
 class QueryCancelled(LimitError):
-    """Whoever asked took the question back."""
+    """The caller cancelled the query."""
 
     code: ClassVar[str] = "cancelled"
     step: str
@@ -105,7 +105,7 @@ class GraphMoved(RecoveryError):
     code: ClassVar[str] = "graph_moved"
     here: str
     there: str | None
-    """None: nobody has looked yet where they were written."""
+    """None: the handle has not looked yet where they were written."""
     reason: str | None = None
     """Why they could not be brought here."""
 

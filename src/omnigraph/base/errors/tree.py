@@ -23,8 +23,8 @@ class OmnigraphError(Exception):
     code: ClassVar[str] = "internal"
 
     def __post_init__(self) -> None:
-        # A traceback shows notes below the message: whoever does not catch the error sees the
-        # place it points at and the hint all the same.
+        # A traceback shows notes below the message. So a caller that does not catch the error sees
+        # the place it points at, and the hint.
         if beside := self.render().removeprefix(f"error: {self.message}").strip("\n"):
             self.add_note(beside)
 
@@ -62,7 +62,7 @@ class OmnigraphError(Exception):
 
 
 class InputError(OmnigraphError):
-    """Fix what was given."""
+    """Fix the input."""
 
 
 class MissingError(OmnigraphError):

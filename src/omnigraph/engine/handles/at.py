@@ -42,7 +42,7 @@ class At(Reads):
 
 
 def moment_of(engine: Engine, snapshot: Moment | At | None) -> Moment | Snapshot | None:
-    """The moment that a caller names: what was held by this engine is read as it is held."""
+    """The moment that a caller names. A moment of this engine is read as it is held."""
     if not isinstance(snapshot, At):
         return snapshot
     return snapshot.stored if snapshot.engine is engine else snapshot.stored.commit.id

@@ -70,10 +70,12 @@ class Graph(History):
         durability: DurabilityName = "fsync",
         settings: Settings | None = None,
         actor: str | None = None,
+        message: str | None = None,
     ) -> "Graph":
         """Make a graph in an empty place. `schema` is the text, or the path of a `.pg` file.
 
-        `actor` makes the first commit, and acts in every later call that names nobody.
+        `actor` and `message` stand in the first commit; `actor` acts in every later call that
+        names nobody.
         Without `settings` those of the environment hold.
         """
         engine = Engine.init(
@@ -82,6 +84,7 @@ class Graph(History):
             durability=durability,
             settings=settings,
             actor=actor,
+            message=message,
         )
         return cls(engine)
 

@@ -4,12 +4,13 @@ from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.handles.at import At
 from omnigraph.engine.handles.branch import Branch
-from omnigraph.engine.history import branch_create, branch_delete, branches, commit
+from omnigraph.engine.history import branch, branch_create, branch_delete, branches, commit
 from omnigraph.engine.merge import merge
 from omnigraph.engine.requests import (
     BranchCreate,
     BranchDelete,
     BranchesRead,
+    BranchRead,
     CommitRead,
     Merge,
     Moment,
@@ -28,8 +29,8 @@ class History:
 
     def branch(self, name: str) -> Branch:
         """A handle of one branch, which must be there: `graph.branch("agent/1").mutate(…)`."""
-        self.engine.store.branches.resolve(BranchName(name))
-        return Branch(self.engine, name)
+        request = BranchRead(branch=BranchName(name), actor=self.engine.actor)
+        return Branch(self.engine, branch(self.engine, request))
 
     def branches(self) -> list[str]:
         """The names of all branches, main first."""

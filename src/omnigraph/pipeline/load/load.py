@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.choices import LoadModeName, check_choice
 from omnigraph.base.ids import TableKey
 from omnigraph.base.progress import Progress
 from omnigraph.base.violations import Violations
@@ -64,12 +64,8 @@ class LoadMode(Enum):
 
     @classmethod
     def named(cls, name: str) -> "LoadMode":
-        try:
-            return cls(name)
-        except ValueError:
-            raise ArgumentInvalid(
-                argument="mode", value=name, rule="it must be append, merge or overwrite"
-            ) from None
+        check_choice("mode", name, LoadModeName)
+        return cls(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ def init(
     store: UriOption = None,
     schema: Annotated[Path, typer.Option("--schema", help="The .pg schema.", metavar="FILE")],
     actor: ActorOption = None,
+    message: MessageOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -62,7 +63,7 @@ def init(
     """
     from omnigraph.engine.handles.graph import Graph
 
-    graph = Graph.init(one_uri(uri, store), schema, actor=actor)
+    graph = Graph.init(one_uri(uri, store), schema, actor=actor, message=message)
     head = graph.commits(limit=1)[0]
     if as_json:
         print_json({"uri": graph.uri, "graph_commit_id": head.graph_commit_id})
