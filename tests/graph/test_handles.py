@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from omnigraph import Graph
-from omnigraph.base.errors import BranchMissing, ReadOnly
+from omnigraph.errors import ArgumentInvalid, BranchMissing, ReadOnly
 from tests.graph.people import QUERIES, SCHEMA
 
 ADA = 'query q() { insert Person { email: "ada@x", name: "Ada", age: 1 } }'
@@ -102,3 +102,11 @@ def test_a_handle_that_was_opened_to_read_writes_nothing(graph: Graph, name: str
     assert refused.value.code == "read_only" and graph.uri in str(refused.value)
     assert reader.query(QUERIES, "everyone").to_pylist() == []
     assert reader.branches() == ["main", "side"] and len(reader.commits()) == 1
+
+
+def test_a_stream_that_could_load_no_batch_never_begins(graph: Graph) -> None:
+    with pytest.raises(ArgumentInvalid, match=r"max_errors '1': .* on_error is quarantine"):
+        graph.stream(object(), mode="append", checkpoint="c", max_errors=1)
+    wrong: Any = "whole"
+    with pytest.raises(ArgumentInvalid, match="it must be append, complete or update"):
+        graph.stream(object(), mode="append", checkpoint="c", output_mode=wrong)

@@ -71,6 +71,10 @@ def test_handles_and_answers_say_what_they_are(graph: Graph) -> None:
     assert repr(graph) == f"<Graph {graph.uri}>"
     assert repr(Graph.open(graph.uri, read_only=True)) == f"<Graph {graph.uri}, read only>"
     assert repr(graph.snapshot()).startswith(f"<At {commit.graph_commit_id}: load on main, 20")
+    again = graph.load(
+        [{"type": "Person", "data": {"email": "cid@x"}}], mode="append", dry_run=True
+    )
+    assert repr(again) == "<LoadResult of append into main: 1 entity, no commit, a dry run>"
     answer = graph.query(AGE, {"email": "ada@x"})
     assert repr(answer) == f"<QueryResult of age: 1 row (age) at {commit.graph_commit_id}>"
 

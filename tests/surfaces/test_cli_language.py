@@ -112,3 +112,19 @@ def test_explain_runs_a_query_only_on_a_graph(omnigraph: CommandLine) -> None:
     assert ran.exit_code == 0
     assert " ms " in ran.out
     assert omnigraph(*asked, "--schema", "people.pg").exit_code == 2
+
+
+def test_plans_and_sizes_of_the_past_are_asked_as_answers_are(omnigraph: CommandLine) -> None:
+    assert omnigraph("init", "--schema", "people.pg", "past.omni").exit_code == 0
+    first = omnigraph("commit", "list", "past.omni", "--json").json["commits"][0]
+    moment = ("--store", "past.omni", "--snapshot", first["graph_commit_id"])
+    asked = ("explain", "friends_of", "-q", "people.gq", "--json")
+    plan = omnigraph(*asked, *moment).json
+    assert plan["graph_commit_id"] == first["graph_commit_id"] and not plan["is_analyzed"]
+    lines = plan["plan"].splitlines()
+    for line, step in zip(lines, plan["steps"], strict=True):
+        assert line.startswith("    " * step["depth"] + step["text"])
+    assert plan["steps"][0]["depth"] == 0
+    assert omnigraph("stats", *moment, "--json").json["graph_commit_id"] == plan["graph_commit_id"]
+    assert omnigraph(*asked, *moment, "--branch", "main").exit_code == 2
+    assert omnigraph(*asked, "--schema", "people.pg", "--branch", "main").exit_code == 2

@@ -5,6 +5,7 @@ Each alias is written here and nowhere else, so that Python, the command line an
 same words.
 """
 
+from enum import Enum, EnumType
 from typing import Any, Literal, get_args
 
 from omnigraph.base.errors import ArgumentInvalid
@@ -36,13 +37,15 @@ EntityKind = Literal["node", "edge"]
 
 
 def words_of(choices: Any) -> tuple[str, ...]:
-    """The words of an alias."""
-    words: tuple[str, ...] = get_args(choices)
-    return words
+    """The words of an alias or of an enumeration."""
+    if isinstance(choices, EnumType):
+        members: list[Enum] = list(choices)
+        return tuple(str(member.value) for member in members)
+    return tuple(get_args(choices))
 
 
 def check_choice(argument: str, value: object, choices: Any) -> None:
-    """Refuse a value that is not one of the words of an alias, and say which there are."""
+    """Refuse a value that is not one of the words, and say which there are."""
     words = words_of(choices)
     if value not in words:
         near = nearest(str(value), words)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from omnigraph.base.choices import LoadModeName
 from omnigraph.base.errors import DependencyMissing
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.base.row_counts import RowCounts
@@ -159,7 +160,7 @@ class MutationResult:
     commit: CommitInfo | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LoadResult:
     """What a load came to. `commit` is None where nothing changed.
 
@@ -169,7 +170,7 @@ class LoadResult:
 
     branch: BranchName
     base_branch: BranchName | None
-    mode: str
+    mode: LoadModeName
     load_id: str | None
     is_repeat: bool
     engine: Literal["local", "spark"] | None
@@ -207,6 +208,14 @@ class LoadResult:
     @property
     def total_entities(self) -> int:
         return sum(self.nodes.values()) + sum(self.edges.values())
+
+    def __repr__(self) -> str:
+        done = amount(self.total_entities, "entity")
+        rejected = f", {amount(self.rejected, 'row')} rejected" if self.rejected else ""
+        outcome = f"commit {self.commit.graph_commit_id}" if self.commit else "no commit"
+        how = "a dry run" if self.dry_run else "loaded before" if self.is_repeat else None
+        said = f"{done}{rejected}, {outcome}{f', {how}' if how else ''}"
+        return f"<LoadResult of {self.mode} into {self.branch}: {said}>"
 
     @property
     def inserted(self) -> int:

@@ -81,11 +81,8 @@ def _load_engine(name: str) -> LoadEngine:
 
 
 def _traversal_mode(name: str) -> TraversalMode:
-    try:
-        return TraversalMode(name)
-    except ValueError:
-        rule = f"it must be one of {', '.join(TraversalMode)}"
-        raise ArgumentInvalid("OMNIGRAPH_TRAVERSAL_MODE", name, rule) from None
+    check_choice("OMNIGRAPH_TRAVERSAL_MODE", name, TraversalMode)
+    return TraversalMode(name)
 
 
 def _bucket_access(environment: Mapping[str, str]) -> BucketAccess:

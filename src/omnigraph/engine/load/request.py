@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from omnigraph.base.choices import LoadModeName
 from omnigraph.base.errors import BranchMissing
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.load.bad_rows import BadRows
@@ -24,7 +25,7 @@ class Request:
     source: object
     mapping: "MappingArgument"
     format: str | None
-    mode: str
+    mode: LoadModeName
     branch: BranchName
     from_: BranchName | None
     load_id: str | None

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from omnigraph.base.choices import SourceFormat, check_choice
 from omnigraph.base.disk_failures import reading_file
-from omnigraph.base.errors import ArgumentInvalid, FileMissing, Unsupported
+from omnigraph.base.errors import FileMissing, Unsupported
 from omnigraph.pipeline.sources.opening import PACKED_SUFFIXES, suffix_of
 from omnigraph.store.location import DiskLocation
 
@@ -41,10 +42,7 @@ class Form(Enum):
         """The form that a caller may ask for."""
         if name is None:
             return None
-        if name not in ("jsonl", "csv", "parquet"):
-            raise ArgumentInvalid(
-                argument="format", value=name, rule="format must be jsonl, csv or parquet"
-            )
+        check_choice("format", name, SourceFormat)
         return cls(name)
 
 

@@ -11,7 +11,6 @@ import typer
 
 from omnigraph.base.choices import DiagramFormat
 from omnigraph.base.errors import Diagnostic
-from omnigraph.base.ids import MAIN
 from omnigraph.base.span import SourceText
 from omnigraph.base.words import amount
 from omnigraph.engine import language
@@ -22,6 +21,9 @@ from omnigraph.surfaces.cli.options import (
     ParamsFileOption,
     ParamsOption,
     QueryFileOption,
+    ReadBranchOption,
+    SnapshotOption,
+    branch_to_read,
     open_graph,
     parameters,
     query_source,
@@ -111,7 +113,8 @@ def explain(
     store: OptionalStoreOption = None,
     params: ParamsOption = None,
     params_file: ParamsFileOption = None,
-    branch: Annotated[str, typer.Option("--branch", help="The branch of the graph.")] = MAIN,
+    branch: ReadBranchOption = None,
+    snapshot: SnapshotOption = None,
     analyze: Annotated[
         bool, typer.Option("--analyze", help="Run it: rows and milliseconds of each step.")
     ] = False,
@@ -126,8 +129,9 @@ def explain(
         if schema is not None:
             raise typer.BadParameter(ONE_SCHEMA)
         graph = open_graph(store, read_only=True)
-        plan = graph.explain(source, name, given, branch=branch, analyze=analyze)
-    elif analyze or given:
+        on = branch_to_read(branch, snapshot)
+        plan = graph.explain(source, name, given, branch=on, snapshot=snapshot, analyze=analyze)
+    elif analyze or given or branch is not None or snapshot is not None:
         raise typer.BadParameter("a query runs on a graph: name it with --store")
     else:
         plan = language.explain_text(source, _catalog(schema, store), name)

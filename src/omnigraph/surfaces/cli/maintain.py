@@ -9,8 +9,11 @@ from omnigraph.surfaces.cli.options import (
     JsonOption,
     MessageOption,
     QuietOption,
+    ReadBranchOption,
+    SnapshotOption,
     UriArgument,
     UriOption,
+    branch_to_read,
     one_uri,
     open_graph,
 )
@@ -53,14 +56,17 @@ def stats(
     uri: UriArgument = None,
     *,
     store: UriOption = None,
-    branch: BranchOption = MAIN,
+    branch: ReadBranchOption = None,
+    snapshot: SnapshotOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show the size of every table, and how much of it indexes answer for.
 
     Example: omnigraph stats --store g.omni
     """
-    statistics = open_graph(one_uri(uri, store), read_only=True).stats(branch)
+    on = branch_to_read(branch, snapshot)
+    graph = open_graph(one_uri(uri, store), read_only=True)
+    statistics = graph.stats(on, snapshot=snapshot)
     if as_json:
         print_json(statistics_json(statistics))
         return
