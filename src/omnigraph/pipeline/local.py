@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import duckdb
 import pyarrow as pa
 
-from omnigraph.pipeline.runner import Engine, Ran, runs
+from omnigraph.pipeline.runner import Engine, TaskResult, runs
 
 __all__ = ["InProcess"]
 
@@ -40,10 +40,10 @@ class InProcess:
         *,
         doing: str,
         on_progress: Callable[[int], None] | None = None,
-    ) -> list[Ran[R]]:
+    ) -> list[TaskResult[R]]:
         ran = []
         for number, result in enumerate(self._each(tasks, work)):
-            ran.append(Ran(result, partition=number, pid=os.getpid()))
+            ran.append(TaskResult(result, partition=number, pid=os.getpid()))
             if on_progress is not None:
                 on_progress(len(ran))
         return ran

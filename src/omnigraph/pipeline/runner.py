@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["Engine", "Ran", "Runner", "runs"]
+__all__ = ["Engine", "Runner", "TaskResult", "runs"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -22,7 +22,7 @@ Engine = Literal["local", "spark"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ran(Generic[R]):
+class TaskResult(Generic[R]):
     """What one task gave, and where it ran."""
 
     result: R
@@ -45,7 +45,7 @@ class Runner(Protocol):
         *,
         doing: str,
         on_progress: Callable[[int], None] | None = None,
-    ) -> list[Ran[R]]:
+    ) -> list[TaskResult[R]]:
         """Run `work` on every task, in parallel, once; the results come in the order of the tasks.
 
         `on_progress` hears how many tasks are done. An error of ours comes back as it was.

@@ -184,7 +184,7 @@ def test_of_many_loads_at_once_each_is_whole_or_refused(world: World, mode: str)
 
 
 @pytest.mark.parametrize("world", [pytest.param("large", marks=ON_SPARK)], indirect=True)
-def test_a_large_merge_on_spark_is_settled_again(world: World, spark: Spark) -> None:
+def test_a_large_merge_on_spark_is_resolved_again(world: World, spark: Spark) -> None:
     world.load({"ada": 1}, mode="append")
     quick = {"mode": "merge", "engine": "spark", "spark": spark}
     done = world.load_late(SECOND, lambda: world.load(FIRST, **quick), **quick)

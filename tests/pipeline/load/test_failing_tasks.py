@@ -18,13 +18,13 @@ import pytest
 from omnigraph import Graph
 from omnigraph.base.errors import StorageFailed
 from omnigraph.engine.results import LoadResult
-from omnigraph.pipeline.runner import Ran
+from omnigraph.pipeline.runner import TaskResult
 from omnigraph.pipeline.sources import Piece
 from omnigraph.pipeline.sources.pieces import LineRange
 from omnigraph.pipeline.spark.session import Spark
-from omnigraph.pipeline.staging import receipts as account_module
+from omnigraph.pipeline.staging import receipts as receipts_module
 from omnigraph.pipeline.staging.receipts import NamedTask
-from omnigraph.pipeline.staging.stage import Keeping, Share, StageJob, stage_pieces
+from omnigraph.pipeline.staging.stage import StagedAs, StageJob, TaskOutput, stage_pieces
 from omnigraph.store.layout import GRAPH, STAGING
 from omnigraph.store.location import location_at
 from tests.pipeline.spark.clusters import (
@@ -103,7 +103,9 @@ def test_a_worker_that_dies_with_its_files_written_costs_no_row(
         os._exit(9)
 
     class Stumbling(Spark):
-        def run(self, tasks: Sequence[T], work: Callable[[T], R], **options: Any) -> list[Ran[R]]:
+        def run(
+            self, tasks: Sequence[T], work: Callable[[T], R], **options: Any
+        ) -> list[TaskResult[R]]:
             return super().run(tasks, partial(stumble, work), **options)
 
     result = opened(place.uri).load(
@@ -148,7 +150,9 @@ def load_with_a_slow_task(uri: str, source: str, marker: str) -> LoadResult:
     """Inside a driver: one task does not end before a copy of it has."""
 
     class Impatient(Spark):
-        def run(self, tasks: Sequence[T], work: Callable[[T], R], **options: Any) -> list[Ran[R]]:
+        def run(
+            self, tasks: Sequence[T], work: Callable[[T], R], **options: Any
+        ) -> list[TaskResult[R]]:
             assert isinstance(work, partial)
             return super().run(tasks, partial(overtaken_once, work, marker), **options)
 
@@ -172,13 +176,13 @@ def overtaken_once(work: "partial[R]", marker: str, task: NamedTask) -> R:
         seen.update(there)
         return task.name in there or bool(seen and not there)
 
-    def stage_and_wait(job: StageJob, pieces: Sequence[Piece]) -> Share:
-        share = stage_pieces(job, pieces)
+    def stage_and_wait(job: StageJob, pieces: Sequence[Piece]) -> TaskOutput:
+        output = stage_pieces(job, pieces)
         wait_until(partial(is_overtaken, job.root), "no copy was ever done")
-        return share
+        return output
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(account_module, "stage_pieces", stage_and_wait)
+        patch.setattr(receipts_module, "stage_pieces", stage_and_wait)
         done = work(task)
     Path(marker).with_suffix(".late").touch()
     return done
@@ -207,7 +211,7 @@ def stage_elsewhere(uri: str, source: str) -> None:
         root=f"{uri}/elsewhere",
         graph=Path(uri, GRAPH).read_bytes(),
         now_ms=0,
-        keeping=Keeping.FILES,
+        staged_as=StagedAs.FILES,
     )
     size = Path(source).stat().st_size
     pieces = [(LineRange(source, location_at(source), 0, size),)]

@@ -198,7 +198,7 @@ def test_rules_broken_by_a_merge_are_named_by_line(world: World) -> None:
 
 
 @IN_PROCESS
-def test_a_merge_is_settled_again_by_what_is_there_now(world: World) -> None:
+def test_a_merge_is_resolved_again_at_the_new_head(world: World) -> None:
     world.load(YORK, *owner("ada"), *owner("bob"))
     lines = [person("ada", phone="1"), *owner("eve"), node("Note", text="hi")]
     resolved = world.resolve(write_lines(world.place / "late.jsonl", *lines), mode="merge")

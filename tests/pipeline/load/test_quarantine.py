@@ -333,7 +333,7 @@ def test_one_report_tells_of_rows_alone_and_together(held: Held, size: str) -> N
 REPORTED = """
 import sys
 from omnigraph.pipeline.staging.quarantine import open_quarantine
-open_quarantine(sys.argv[1], max_errors=1).settle([], {"file": "Ünfug"})
+open_quarantine(sys.argv[1], max_errors=1).write_report([], {"file": "Ünfug"})
 """
 
 

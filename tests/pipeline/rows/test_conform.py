@@ -332,7 +332,7 @@ ODDITIES = st.sampled_from(
 @given(
     lines=st.lists(st.one_of(LINES, ODDITIES), max_size=12),
     times=st.integers(1, 3),
-    least=st.sampled_from([1, 3, columns_module.LEAST_LINES]),
+    least=st.sampled_from([1, 3, columns_module.MIN_FAST_LINES]),
 )
 @example(['{"type": "Person", "data": {"age": 2147483648}}'], 1, 1)
 def test_lines_come_out_as_if_each_was_decoded_whichever_way_it_took(
@@ -340,7 +340,7 @@ def test_lines_come_out_as_if_each_was_decoded_whichever_way_it_took(
 ) -> None:
     data = "\n".join(line.replace("\n", " ") for line in lines * times).encode(errors="replace")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columns_module, "LEAST_LINES", least)
+        patch.setattr(columns_module, "MIN_FAST_LINES", least)
         mixed = conformed(data)
         patch.setattr(lines_module, "read_columns", lambda *_: ())
         careful = conformed(data)
@@ -370,7 +370,7 @@ def test_a_bad_line_does_not_slow_down_its_neighbours(
         return decode(line, catalog)
 
     monkeypatch.setattr(lines_module, "decode", seen)
-    monkeypatch.setattr(columns_module, "LEAST_LINES", 1)
+    monkeypatch.setattr(columns_module, "MIN_FAST_LINES", 1)
     good = [
         *(person(f"p{n}", age=n, tags=[], born="2020-01-01", face=[n, 1]) for n in range(9)),
         *(edge("LivesIn", f"p{n}@x.org", n) for n in range(9)),

@@ -28,10 +28,10 @@ from omnigraph.engine.engine import Engine
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.sources import Piece
 from omnigraph.pipeline.sources.pieces import LineRange
-from omnigraph.pipeline.staging import receipts as account_module
+from omnigraph.pipeline.staging import receipts as receipts_module
 from omnigraph.pipeline.staging.area import Ending, StagingArea
 from omnigraph.pipeline.staging.receipts import NamedTask, name_tasks, stage_task
-from omnigraph.pipeline.staging.stage import Share, StageJob, stage_pieces
+from omnigraph.pipeline.staging.stage import StageJob, TaskOutput, stage_pieces
 from omnigraph.store.layout import GRAPH, STAGING
 from omnigraph.store.location import location_at
 from tests.pipeline.limits import MANY_TASKS, with_limits
@@ -412,17 +412,17 @@ def test_of_two_copies_of_a_task_the_later_one_leaves_nothing(
     area.open({}, name=None)
     tasks = area.for_tasks
     assert tasks is not None
-    first: list[Share] = []
+    first: list[TaskOutput] = []
 
-    def overtaken(job: StageJob, pieces: Sequence[Piece]) -> Share:
-        share = stage_pieces(job, pieces)
+    def overtaken(job: StageJob, pieces: Sequence[Piece]) -> TaskOutput:
+        output = stage_pieces(job, pieces)
         monkeypatch.undo()
         first.append(stage_task(job, tasks, task))
-        return share
+        return output
 
-    monkeypatch.setattr(account_module, "stage_pieces", overtaken)
+    monkeypatch.setattr(receipts_module, "stage_pieces", overtaken)
     late = stage_task(job, tasks, task)
-    assert [late.tables] == [share.tables for share in first]
+    assert [late.tables] == [output.tables for output in first]
     assert (late.was_done, late.read) == (True, len(ROWS))
     assert len(place.files()) == sum(len(table.files) for table in late.tables)
     area.close(Ending.NOTHING)

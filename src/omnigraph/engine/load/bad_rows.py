@@ -40,10 +40,10 @@ def open_for(bad_rows: BadRows, *, source: str, unique: str) -> "Quarantine | No
     """Where rejected rows go, if anywhere. Whoever asks names it or drops it."""
     if bad_rows.on_error == "fail":
         return None
-    from omnigraph.pipeline.staging.quarantine import MOST_ERRORS, open_quarantine
+    from omnigraph.pipeline.staging.quarantine import MAX_ERROR_ROWS, open_quarantine
 
     directory = bad_rows.quarantine or f"{_plain_name(source)}.rejected-{unique}"
-    most = MOST_ERRORS if bad_rows.max_errors is None else bad_rows.max_errors
+    most = MAX_ERROR_ROWS if bad_rows.max_errors is None else bad_rows.max_errors
     return open_quarantine(os.fspath(directory), max_errors=most)
 
 

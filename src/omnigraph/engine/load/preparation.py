@@ -249,7 +249,7 @@ class Preparation(Writer[Work]):
             "counts": load.violations.counts_json(),
         }
         # Before anything is published: all that is left then is to give it its name.
-        self._quarantine.settle(load.parts, report)
+        self._quarantine.write_report(load.parts, report)
 
 
 def _quarantine(store: GraphStore, request: Request) -> "Quarantine | None":

@@ -23,12 +23,12 @@ from omnigraph.pipeline.runner import Runner
 from omnigraph.store.datasets import RowSet, row_set
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["NO_ROWS", "LoadChecks", "Out", "last_of_each"]
+__all__ = ["NO_ROWS", "Excluded", "LoadChecks", "last_of_each"]
 
-Out = Mapping[TableKey, np.ndarray]
+Excluded = Mapping[TableKey, np.ndarray]
 """By table, the places of rows that no longer count, ascending."""
 
-NO_ROWS: Out = {}
+NO_ROWS: Excluded = {}
 
 
 class LoadChecks:
@@ -41,15 +41,15 @@ class LoadChecks:
         self._sql = SqlSession()
         self._matches: dict[TableKey, _Matches] = {}
 
-    def without(self, out: Out) -> SetChecks:
-        """The checks of the load as if the rows in `out` had never been in the input."""
-        return self._in_memory(out) if self._load.is_held else self._in_files(out)
+    def without(self, excluded: Excluded) -> SetChecks:
+        """The checks of the load as if the rows in `excluded` had never been in the input."""
+        return self._in_memory(excluded) if self._load.is_held else self._in_files(excluded)
 
-    def _in_memory(self, out: Out) -> RowsInMemory:
+    def _in_memory(self, excluded: Excluded) -> RowsInMemory:
         is_merge = self._load.mode is LoadMode.MERGE
         incoming: dict[TableKey, IncomingRows] = {}
         for key, table in self._load.tables.items():
-            places = np.setdiff1d(np.arange(table.rows), out.get(key, NO_PLACES))
+            places = np.setdiff1d(np.arange(table.rows), excluded.get(key, NO_PLACES))
             if is_merge:
                 ids = table.held[ID].combine_chunks().take(pa.array(places))
                 places = places[last_of_each(ids)]
@@ -59,17 +59,17 @@ class LoadChecks:
                 incoming[key] = IncomingRows(rows, must_be_new=must_be_new, places=places)
         return RowsInMemory(incoming, self._snapshot, self._sql)
 
-    def _in_files(self, out: Out) -> RowsInFiles:
+    def _in_files(self, excluded: Excluded) -> RowsInFiles:
         mode = self._load.mode
         incoming: dict[TableKey, IncomingFiles] = {}
         for key, table in self._load.tables.items():
-            ignored, replaced = out.get(key, NO_PLACES), None
+            ignored, replaced = excluded.get(key, NO_PLACES), None
             if mode is LoadMode.MERGE:
                 matches = self._match(table, ignored)
                 ignored, replaced = np.union1d(ignored, matches.superseded), matches.replaced
             if table.rows > len(ignored):
                 incoming[key] = IncomingFiles(
-                    [*staged_rows(table, out=ignored)],
+                    [*staged_rows(table, excluded=ignored)],
                     must_be_new=table.ids_may_clash and mode is not LoadMode.MERGE,
                     replaces_all=mode is LoadMode.OVERWRITE,
                     replaced=replaced,
@@ -79,16 +79,18 @@ class LoadChecks:
             self._load.root,
             self._snapshot,
             incoming,
-            is_likely_clean=not out,
+            is_likely_clean=not excluded,
             limits=self._load.limits,
         )
 
-    def _match(self, table: LoadedTable, out: np.ndarray) -> "_Matches":
+    def _match(self, table: LoadedTable, excluded: np.ndarray) -> "_Matches":
         """Found anew only where rows of the table have gone."""
         key = table.entity.table_key
         known = self._matches.get(key)
-        if known is None or known.without != len(out):
-            self._matches[key] = _find_matches(self._runner, self._load, self._snapshot, table, out)
+        if known is None or known.without != len(excluded):
+            self._matches[key] = _find_matches(
+                self._runner, self._load, self._snapshot, table, excluded
+            )
         return self._matches[key]
 
 
@@ -130,13 +132,13 @@ WHERE EXISTS (SELECT 1 FROM {incoming} AS incoming WHERE incoming.term = present
 
 
 def _find_matches(
-    runner: Runner, load: StagedLoad, snapshot: Snapshot, table: LoadedTable, out: np.ndarray
+    runner: Runner, load: StagedLoad, snapshot: Snapshot, table: LoadedTable, excluded: np.ndarray
 ) -> _Matches:
     # Views are the session's, which others may share: the names are ours alone.
     unique = uuid.uuid4().hex
     names = {"incoming": f"checked_{unique}", "present": f"present_{unique}"}
     buckets = runner.parallelism
-    incoming = [*staged_rows(table, out=out)]
+    incoming = [*staged_rows(table, excluded=excluded)]
     show_incoming(runner, names["incoming"], incoming)
     present = committed_rows(load.root, snapshot.options, snapshot.dataset(table.entity))
     show_present(runner, names["present"], present, incoming=incoming, limits=load.limits)
@@ -157,7 +159,7 @@ def _find_matches(
             runner.forget(name)
     row_ids = np.concatenate([NO_PLACES, *replaced]).astype(np.uint64)
     return _Matches(
-        without=len(out),
+        without=len(excluded),
         superseded=np.sort(np.concatenate([NO_PLACES, *superseded])),
         replaced=row_set(row_ids) if len(row_ids) else None,
     )

@@ -31,12 +31,14 @@ INCOMING = pa.schema([("term", pa.string()), ("place", pa.int64())])
 PRESENT = pa.schema([("term", pa.string()), ("row_id", pa.int64()), ("address", pa.int64())])
 
 
-def staged_rows(table: LoadedTable, *, out: np.ndarray = NO_PLACES) -> Iterator[StagedRows]:
-    """Where the keys of the rows are read; those at the places in `out`, sorted, do not count."""
+def staged_rows(table: LoadedTable, *, excluded: np.ndarray = NO_PLACES) -> Iterator[StagedRows]:
+    """Where the keys of the rows are read, without the rows at the places in `excluded`, sorted."""
     first = 0
     for file in table.files:
-        start, end = np.searchsorted(out, [first, first + file.rows])
-        yield StagedRows(table.uri, table.options, file.fragment, file.rows, first, out[start:end])
+        start, end = np.searchsorted(excluded, [first, first + file.rows])
+        yield StagedRows(
+            table.uri, table.options, file.fragment, file.rows, first, excluded[start:end]
+        )
         first += file.rows
 
 

@@ -1,8 +1,8 @@
 """A bulk load, first half: sources ─► conform ─► stage.
 
 One pass over the input: each task reads its pieces, turns them into checked rows and stages them
-(`stage`). Nothing here looks at what the graph holds: what the rows mean for a snapshot is found in
-`settle`, and found again, without reading the input again, when another writer was quicker.
+(`stage`). Nothing here looks at the rows of the graph: `resolve` finds what the load changes in a
+snapshot, and finds it again, without reading the input again, when another writer was quicker.
 """
 
 import contextlib
@@ -22,18 +22,18 @@ from omnigraph.base.progress import Progress
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.limits import LoadLimits
-from omnigraph.pipeline.runner import Ran, Runner
+from omnigraph.pipeline.runner import Runner, TaskResult
 from omnigraph.pipeline.sources import Piece, PlannedInput
 from omnigraph.pipeline.staging.area import StagingArea
 from omnigraph.pipeline.staging.quarantine import Quarantine
 from omnigraph.pipeline.staging.receipts import name_tasks, stage_task
 from omnigraph.pipeline.staging.stage import (
-    Keeping,
     Origin,
-    Share,
+    StagedAs,
     StagedFile,
     StagedTable,
     StageJob,
+    TaskOutput,
     not_held,
     stage_pieces,
 )
@@ -119,7 +119,7 @@ class StagedLoad:
     mode: LoadMode
     catalog: Catalog
     root: str
-    keeping: Keeping
+    staged_as: StagedAs
     tables: Mapping[TableKey, LoadedTable]
     read: int
     """Rows of the input: staged or rejected."""
@@ -144,7 +144,7 @@ class StagedLoad:
 
     @property
     def is_held(self) -> bool:
-        return Keeping.HELD in self.keeping
+        return StagedAs.HELD in self.staged_as
 
     @property
     def is_publishable(self) -> bool:
@@ -181,7 +181,7 @@ def stage_load(
     tell = progress or (lambda phase, done, total: None)
     size = planned.size
     uris = {e.table_key: snapshot.staging_uri(e) for e in snapshot.catalog.entities}
-    keeping = _keeping(
+    staged_as = _staged_as(
         mode, runner, is_small=size <= limits.max_lookup_bytes, may_reject=quarantine is not None
     )
     graph = location_at(root, snapshot.options).objects(Durability.RELAXED).get(GRAPH)
@@ -193,7 +193,7 @@ def stage_load(
         root,
         graph,
         now_ms,
-        keeping,
+        staged_as,
         quarantine,
         max_held_bytes=limits.max_held_bytes // max(1, len(planned.tasks)),
         max_unwritten_bytes=limits.max_unwritten_bytes,
@@ -207,7 +207,7 @@ def stage_load(
 
 
 class Phases:
-    """How long each phase took, all its turns together."""
+    """How long each phase took, however often it was entered."""
 
     def __init__(self) -> None:
         self.seconds = dict.fromkeys(("start", "parse", "write", "check"), 0.0)
@@ -233,7 +233,7 @@ def _run(
     area: StagingArea,
     snapshot: Snapshot,
     tell: Progress,
-) -> list[Ran[Share]]:
+) -> list[TaskResult[TaskOutput]]:
     count, size, doing = len(planned.tasks), planned.size, "reading the input"
 
     def on_progress(done: int) -> None:
@@ -251,19 +251,19 @@ def _run(
     return runner.run(tasks, named_work, doing=doing, on_progress=on_progress)
 
 
-def _keeping(mode: LoadMode, runner: Runner, *, is_small: bool, may_reject: bool) -> Keeping:
+def _staged_as(mode: LoadMode, runner: Runner, *, is_small: bool, may_reject: bool) -> StagedAs:
     # To find rows at fault may take many questions, each of which costs Spark a second.
     is_looked_up = is_small and (runner.engine == "local" or may_reject)
     match mode:
         case LoadMode.MERGE:
-            return Keeping.HELD if is_small else Keeping.SCRATCH
+            return StagedAs.HELD if is_small else StagedAs.SCRATCH
         case LoadMode.APPEND if is_looked_up:
-            return Keeping.FILES | Keeping.HELD
+            return StagedAs.FILES | StagedAs.HELD
         case LoadMode.APPEND | LoadMode.OVERWRITE:
-            return Keeping.FILES
+            return StagedAs.FILES
 
 
-def _split(ran: Sequence[Ran[Share]], *, clock_s: float) -> dict[str, float]:
+def _split(ran: Sequence[TaskResult[TaskOutput]], *, clock_s: float) -> dict[str, float]:
     """The clock of the pass, split as its tasks spent their time.
 
     They parse and write by turns, many at once, so neither phase has a clock of its own. Tasks
@@ -275,7 +275,7 @@ def _split(ran: Sequence[Ran[Share]], *, clock_s: float) -> dict[str, float]:
 
 
 def _gather(
-    ran: Sequence[Ran[Share]],
+    ran: Sequence[TaskResult[TaskOutput]],
     job: StageJob,
     planned: PlannedInput,
     area: StagingArea,
@@ -283,20 +283,20 @@ def _gather(
     mode: LoadMode,
     root: str,
 ) -> StagedLoad:
-    """The shares of all tasks, in the order of the input."""
+    """The outputs of all tasks, in the order of the input."""
     starts = itertools.accumulate(map(len, planned.tasks), initial=0)
     staged = [
         _renumbered(table, first=first)
         for first, one in zip(starts, ran, strict=False)
         for table in one.result.tables
     ]
-    keeping = job.keeping
-    if Keeping.HELD in keeping and not all(table.held for table in staged):
-        keeping = keeping.without_memory()
+    staged_as = job.staged_as
+    if StagedAs.HELD in staged_as and not all(table.held for table in staged):
+        staged_as = staged_as.without_memory()
     tables = {}
     for entity in job.catalog.entities:
         mine = [table for table in staged if table.key == entity.table_key]
-        if Keeping.HELD not in keeping:
+        if StagedAs.HELD not in staged_as:
             mine = [not_held(job, entity, table, area) for table in mine]
         if mine:
             tables[entity.table_key] = LoadedTable(
@@ -314,7 +314,7 @@ def _gather(
         mode=mode,
         catalog=job.catalog,
         root=root,
-        keeping=keeping,
+        staged_as=staged_as,
         tables=tables,
         read=sum(one.result.read for one in ran),
         rejected=sum(one.result.rejected for one in ran),
@@ -334,7 +334,7 @@ def _renumbered(table: StagedTable, *, first: int) -> StagedTable:
     return replace(table, origins=tuple(origins))
 
 
-def _row_violations(ran: Sequence[Ran[Share]]) -> Violations:
+def _row_violations(ran: Sequence[TaskResult[TaskOutput]]) -> Violations:
     violations = Violations()
     for one in ran:
         violations.merge(one.result.violations)

@@ -15,7 +15,7 @@ from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.check.sets.violations import SetViolation
 from omnigraph.lang.schema.catalog import Catalog, EntityType, NodeType
-from omnigraph.pipeline.load.checks import Out
+from omnigraph.pipeline.load.checks import Excluded
 from omnigraph.pipeline.load.id_join import NO_PLACES
 from omnigraph.pipeline.load.load import LoadedTable, LoadMode, StagedLoad
 from omnigraph.pipeline.load.row_origin import row_numbers, whereabouts
@@ -36,11 +36,11 @@ Faults = dict[tuple[TableKey, int], list[SetViolation]]
 """By table and place: the rows at fault, and the violations of each."""
 
 
-def places_of(faults: Faults) -> Out:
-    out: dict[TableKey, list[int]] = defaultdict(list)
+def places_of(faults: Faults) -> Excluded:
+    excluded: dict[TableKey, list[int]] = defaultdict(list)
     for key, place in faults:
-        out[key].append(place)
-    return {key: np.sort(np.array(places, dtype=np.int64)) for key, places in out.items()}
+        excluded[key].append(place)
+    return {key: np.sort(np.array(places, dtype=np.int64)) for key, places in excluded.items()}
 
 
 def quarantine_faults(
@@ -68,12 +68,12 @@ def quarantine_faults(
 
 
 def take_out(
-    runner: Runner, load: StagedLoad, out: Out, area: StagingArea
+    runner: Runner, load: StagedLoad, excluded: Excluded, area: StagingArea
 ) -> dict[TableKey, LoadedTable]:
     """The tables of the load without the rows at these places, as they are to be resolved."""
     tables: dict[TableKey, LoadedTable] = {}
     for key, table in load.tables.items():
-        places = out.get(key, NO_PLACES)
+        places = excluded.get(key, NO_PLACES)
         if len(places) == table.rows:
             continue
         files = _files_without(runner, load, table, places)
@@ -87,10 +87,10 @@ def take_out(
     return tables
 
 
-def _held_without(held: pa.Table, out: np.ndarray) -> pa.Table:
-    if not len(out) or not held.num_rows:
+def _held_without(held: pa.Table, excluded: np.ndarray) -> pa.Table:
+    if not len(excluded) or not held.num_rows:
         return held
-    return held.take(pa.array(np.setdiff1d(np.arange(held.num_rows), out)))
+    return held.take(pa.array(np.setdiff1d(np.arange(held.num_rows), excluded)))
 
 
 # Files --------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ class _Rewrite:
     """A file to be written again."""
 
     file: StagedFile
-    out: np.ndarray
+    excluded: np.ndarray
     """Rows that leave it, counted from its first."""
 
 
@@ -114,23 +114,23 @@ class _RewriteJob:
 
 
 def _files_without(
-    runner: Runner, load: StagedLoad, table: LoadedTable, out: np.ndarray
+    runner: Runner, load: StagedLoad, table: LoadedTable, excluded: np.ndarray
 ) -> tuple[StagedFile, ...]:
     """The table's files, those that a row leaves or that can't be published written again."""
     is_merge = load.mode is LoadMode.MERGE
     job = _RewriteJob(table.entity, table.uri, table.options, is_scratch=is_merge)
-    if len(out) and table.files and table.held.num_rows:
-        held = _held_without(table.held, out)
+    if len(excluded) and table.files and table.held.num_rows:
+        held = _held_without(table.held, excluded)
         return write_rows(job.entity, job.uri, iter(held.to_batches()), job.options)
     first = 0
     rewrites: dict[int, _Rewrite] = {}
     for number, file in enumerate(table.files):
-        start, end = np.searchsorted(out, [first, first + file.rows])
+        start, end = np.searchsorted(excluded, [first, first + file.rows])
         if end > start or (file.is_scratch and not is_merge):
-            rewrites[number] = _Rewrite(file, out[start:end] - first)
+            rewrites[number] = _Rewrite(file, excluded[start:end] - first)
         first += file.rows
     ran = runner.run(
-        list(rewrites.values()), partial(_rewrite, job), doing="taking out rejected rows"
+        list(rewrites.values()), partial(_rewrite, job), doing="removing rejected rows"
     )
     written = dict(zip(rewrites, (one.result for one in ran), strict=True))
     each = (written.get(number, (file,)) for number, file in enumerate(table.files))
@@ -142,7 +142,7 @@ def _rewrite(job: _RewriteJob, rewrite: _Rewrite) -> tuple[StagedFile, ...]:
     fragments = [rewrite.file.fragment]
     location = location_at(job.uri, job.options)
     rows = read_fragment_columns(location, fragments, schema.names)
-    left = _held_without(rows, rewrite.out).cast(schema)
+    left = _held_without(rows, rewrite.excluded).cast(schema)
     if not left.num_rows:
         return ()
     batches = iter(left.to_batches())

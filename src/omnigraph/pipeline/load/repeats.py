@@ -15,7 +15,7 @@ from omnigraph.store.snapshot import Snapshot
 __all__ = ["SAMPLE_ROWS", "compared_columns", "repeats_edges"]
 
 SAMPLE_ROWS = 64
-MOST_CANDIDATES = 10_000
+MAX_CANDIDATE_ROWS = 10_000
 """Rows between the same ends that are compared, as Python values."""
 
 
@@ -33,6 +33,6 @@ def repeats_edges(entity: EdgeType, fresh: pa.Table, snapshot: Snapshot) -> bool
     # By the end with more values: a node that all edges share would find all of its edges.
     by, other = (SRC, DST) if len(ends[SRC]) >= len(ends[DST]) else (DST, SRC)
     found = snapshot.dataset(entity).rows_among(by, ends[by], columns)
-    found = found.filter(pc.is_in(found[other], value_set=ends[other])).slice(0, MOST_CANDIDATES)
+    found = found.filter(pc.is_in(found[other], value_set=ends[other])).slice(0, MAX_CANDIDATE_ROWS)
     known = {repr(row) for row in found.select(columns).to_pylist()}
     return any(repr(row) in known for row in sample.to_pylist())

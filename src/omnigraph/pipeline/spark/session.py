@@ -23,7 +23,7 @@ from typing import IO, Any, Generic, TypeVar, cast
 import pyarrow as pa
 
 from omnigraph.base.errors import DependencyMissing, OmnigraphError, SparkFailed
-from omnigraph.pipeline.runner import Engine, Ran, runs
+from omnigraph.pipeline.runner import Engine, TaskResult, runs
 from omnigraph.pipeline.spark.launch import SparkSettings, connect, first_reason, launch, open_log
 
 __all__ = ["Spark", "SparkSettings"]
@@ -36,9 +36,9 @@ R = TypeVar("R")
 CLUSTER_PARALLELISM = 16
 
 # What a join has so few rows of is sent to all workers, which costs less than sorting both sides.
-MOST_SENT_TO_ALL = 100_000
+MAX_BROADCAST_ROWS = 100_000
 
-POLL_SECONDS = 0.2
+POLL_S = 0.2
 
 # How long tasks may take to end once they are told to. A worker is killed after two seconds.
 CANCEL_S = 10.0
@@ -118,12 +118,14 @@ class Spark:
         *,
         doing: str,
         on_progress: Callable[[int], None] | None = None,
-    ) -> list[Ran[R]]:
+    ) -> list[TaskResult[R]]:
         if not tasks:
             return []
         frame = self._frame(list(enumerate(tasks)), partial(_run_one, work), RAN)
         rows = self._run(frame.collect, doing=doing, on_progress=on_progress)
-        return [cast("Ran[R]", ran) for _, ran in sorted(pickle.loads(row.ran) for row in rows)]
+        return [
+            cast("TaskResult[R]", ran) for _, ran in sorted(pickle.loads(row.ran) for row in rows)
+        ]
 
     def show_as(
         self,
@@ -136,7 +138,7 @@ class Spark:
     ) -> None:
         # The rows are made when a query asks for them, and again for each query that does.
         frame = self._frame(tasks, read, schema)
-        if most > MOST_SENT_TO_ALL:
+        if most > MAX_BROADCAST_ROWS:
             # Spark takes them to be as few as the tasks, and would send all to every worker.
             frame = frame.hint("merge")
         frame.createOrReplaceTempView(name)
@@ -255,7 +257,7 @@ class Spark:
             while any(stage.numActiveTasks for stage in _stages(tracker, name)):
                 if time.monotonic() > deadline:
                     return
-                time.sleep(POLL_SECONDS)
+                time.sleep(POLL_S)
 
     @contextlib.contextmanager
     def failures(self, doing: str) -> Iterator[None]:
@@ -358,7 +360,7 @@ def _stages(tracker: Any, group: str) -> list[Any]:
 def _poll(
     tracker: Any, group: str, done: threading.Event, on_progress: Callable[[int], None]
 ) -> None:
-    while not done.wait(POLL_SECONDS):
+    while not done.wait(POLL_S):
         on_progress(sum(stage.numCompletedTasks for stage in _stages(tracker, group)))
 
 
@@ -422,7 +424,7 @@ def _run_one(work: Callable[[T], R], numbered: tuple[int, T]) -> Iterator[pa.Rec
     number, task = numbered
     context = TaskContext.get()
     assert context is not None, "runs inside a task"
-    ran = Ran(result=work(task), partition=context.partitionId(), pid=os.getpid())
+    ran = TaskResult(result=work(task), partition=context.partitionId(), pid=os.getpid())
     yield _pickled((number, ran))
 
 

@@ -154,8 +154,9 @@ class Receipt:
 
     @classmethod
     def from_json(cls, data: bytes) -> "Receipt":
-        told = json.loads(data)
-        return cls(tuple((home, fragment) for home, fragment in told["files"]), told["result"])
+        document = json.loads(data)
+        files = tuple((home, fragment) for home, fragment in document["files"])
+        return cls(files, document["result"])
 
 
 @dataclass(frozen=True)

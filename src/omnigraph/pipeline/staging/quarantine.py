@@ -10,7 +10,7 @@ where `row` is the input itself, untouched, or its text where that is not JSON.
 
 Until then nothing is moved that an earlier step wrote, so that whoever comes after a driver that
 died can go on: a load that is resumed takes the parts of finished tasks over (`take_over`), and of
-a load that turns out to be published all that is left is to name things (`keep_if_settled`).
+a load that turns out to be published all that is left is to name things (`keep_if_complete`).
 """
 
 import contextlib
@@ -29,7 +29,7 @@ from omnigraph.base.violations import Violation
 from omnigraph.pipeline.rows.conform import RejectedRow
 
 __all__ = [
-    "MOST_ERRORS",
+    "MAX_ERROR_ROWS",
     "Quarantine",
     "RejectedRows",
     "open_quarantine",
@@ -38,7 +38,7 @@ __all__ = [
 
 # A load that rejects more than this is told so unless it asks for more. The driver keeps a line's
 # worth of memory for each row that only a set check rejects.
-MOST_ERRORS = 100_000
+MAX_ERROR_ROWS = 100_000
 
 REPORT = "report.json"
 ORDER = "order.json"
@@ -54,7 +54,7 @@ class Quarantine:
     partial: str
     max_errors: int
 
-    def settle(self, parts: Sequence[str], report: Mapping[str, Any]) -> None:
+    def write_report(self, parts: Sequence[str], report: Mapping[str, Any]) -> None:
         """Say what is in the parts, and in which order they come."""
         with disk_failures("write", self.partial):
             place = Path(self.partial)
@@ -86,7 +86,7 @@ class Quarantine:
             with disk_failures("name", self.directory):
                 return str(place.rename(f"{self.directory}-{uuid.uuid4().hex}"))
 
-    def keep_if_settled(self) -> str | None:
+    def keep_if_complete(self) -> str | None:
         """Name what a driver left that died when its load was published."""
         return self.keep() if (Path(self.partial) / REPORT).exists() else None
 
@@ -141,7 +141,7 @@ class RejectedRows:
         if self._file is None:
             return
         with disk_failures("write", self._quarantine.partial), self._file as file:
-            # Whoever finds the account of the task must find its part too.
+            # A driver that finds the receipt of the task must find its part too.
             file.flush()
             os.fsync(file.fileno())
         self._file = None

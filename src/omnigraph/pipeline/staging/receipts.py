@@ -22,12 +22,12 @@ from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, ScratchR
 from omnigraph.pipeline.sources.spilled import digest_of
 from omnigraph.pipeline.staging.area import Receipt, TaskArea, TaskFiles
 from omnigraph.pipeline.staging.stage import (
-    Keeping,
     Origin,
-    Share,
+    StagedAs,
     StagedFile,
     StagedTable,
     StageJob,
+    TaskOutput,
     stage_pieces,
 )
 from omnigraph.store.datasets import has_fragments
@@ -48,52 +48,54 @@ def name_tasks(
     """Tasks by all that their files depend on: the input, the schema, where the files go."""
     is_quarantined = job.quarantine is not None
     homes = sorted((key, job.home_of(key)) for key in job.uris)
-    about = repr((schema_hash, homes, job.keeping.value, is_quarantined))
+    about = repr((schema_hash, homes, job.staged_as.value, is_quarantined))
     # Of files by their path: a bucket is asked once for each.
     states: dict[Location, str] = {}
     named = []
     for pieces in tasks:
-        told = hashlib.sha256(about.encode())
+        digest = hashlib.sha256(about.encode())
         for piece in pieces:
-            told.update(_identity(piece, states).encode())
-        named.append(NamedTask(told.hexdigest(), pieces))
+            digest.update(_identity(piece, states).encode())
+        named.append(NamedTask(digest.hexdigest(), pieces))
     return named
 
 
-def stage_task(job: StageJob, area: TaskArea, task: NamedTask) -> Share:
+def stage_task(job: StageJob, area: TaskArea, task: NamedTask) -> TaskOutput:
     """Inside a task: stage its pieces, unless a receipt says that this has been done.
 
     Spark may run two copies of a task at once. The first one to leave a receipt has done it; the
     other deletes its own files.
     """
     # Rows that the driver holds die with it: their receipt is of their files alone.
-    is_held = Keeping.HELD in job.keeping
+    is_held = StagedAs.HELD in job.staged_as
     found = area.find_receipt(task.name)
     if found is not None and not is_held:
-        share = _share(found)
-        if found.result["is_whole"] and _is_there(job, share):
-            return share
+        output = _output(found)
+        if found.result["is_whole"] and _is_there(job, output):
+            return output
         area.forget_receipt(task.name)
-    share = stage_pieces(job, task.pieces)
-    ours = _receipt(share, job)
+    output = stage_pieces(job, task.pieces)
+    ours = _receipt(output, job)
     if found is not None:
         # Another driver may publish these; if none does, they go with our own.
         ours = replace(ours, files=(*ours.files, *found.files))
-    with TaskFiles(share.files(job)) as files:
+    with TaskFiles(output.files(job)) as files:
         # Held rows are on their way to the driver, and the files of this copy go with them.
         counts = area.leave_receipt(task.name, ours, is_final=is_held)
         if counts is ours:
-            return share
+            return output
         files.discard()
-    return _share(counts)
+    return _output(counts)
 
 
-def _is_there(job: StageJob, share: Share) -> bool:
+def _is_there(job: StageJob, output: TaskOutput) -> bool:
     """True if all files and parts that a receipt names are still there."""
-    parts_are = not share.parts or (job.quarantine is not None and job.quarantine.has(share.parts))
+    parts_are = not output.parts or (
+        job.quarantine is not None and job.quarantine.has(output.parts)
+    )
     return parts_are and all(
         has_fragments(job.location_of(table.key), [file.fragment for file in table.files])
-        for table in share.tables
+        for table in output.tables
     )
 
 
@@ -109,10 +111,10 @@ def _identity(piece: Piece, states: dict[Location, str]) -> str:
             return f"{piece!r} {states[piece.location]}"
 
 
-def _receipt(share: Share, job: StageJob) -> Receipt:
+def _receipt(output: TaskOutput, job: StageJob) -> Receipt:
     # Of more rejected rows than may be, not all are written down; another driver may allow more.
-    is_whole = share.rejected <= (job.quarantine.max_errors if job.quarantine is not None else 0)
-    files = tuple((job.home_of(t.key), file.fragment) for t in share.tables for file in t.files)
+    is_whole = output.rejected <= (job.quarantine.max_errors if job.quarantine is not None else 0)
+    files = tuple((job.home_of(t.key), file.fragment) for t in output.tables for file in t.files)
     tables = [
         {
             "key": table.key,
@@ -120,21 +122,21 @@ def _receipt(share: Share, job: StageJob) -> Receipt:
             "origins": [[origin.piece, origin.rows] for origin in table.origins],
             "gives_ids": table.gives_ids,
         }
-        for table in share.tables
+        for table in output.tables
     ]
     result = {
         "is_whole": is_whole,
-        "read": share.read,
-        "rejected": share.rejected,
-        "counts": [[*about, count] for about, count in share.violations.counts.items()],
-        "examples": [asdict(violation) for violation in share.violations.examples],
-        "parts": list(share.parts),
+        "read": output.read,
+        "rejected": output.rejected,
+        "counts": [[*about, count] for about, count in output.violations.counts.items()],
+        "examples": [asdict(violation) for violation in output.violations.examples],
+        "parts": list(output.parts),
         "tables": tables,
     }
     return Receipt(files, result)
 
 
-def _share(receipt: Receipt) -> Share:
+def _output(receipt: Receipt) -> TaskOutput:
     result = receipt.result
     tables = tuple(
         StagedTable(
@@ -146,7 +148,7 @@ def _share(receipt: Receipt) -> Share:
         )
         for table in result["tables"]
     )
-    return Share(
+    return TaskOutput(
         read=result["read"],
         rejected=result["rejected"],
         violations=Violations(

@@ -60,9 +60,9 @@ class LoadRecord:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> "LoadRecord":
-        quarantine = told["quarantine"]
-        return cls(**{**told, "quarantine": quarantine and Quarantine(**quarantine)})
+    def from_json(cls, document: Mapping[str, Any]) -> "LoadRecord":
+        quarantine = document["quarantine"]
+        return cls(**{**document, "quarantine": quarantine and Quarantine(**quarantine)})
 
 
 def check_load_id(load_id: str) -> None:
@@ -167,7 +167,7 @@ def conclude(store: GraphStore, load_id: str) -> str | None:
             if found is None:
                 return None
             quarantine = LoadRecord.from_json(found.about).quarantine
-            kept = quarantine.keep_if_settled() if quarantine is not None else None
+            kept = quarantine.keep_if_complete() if quarantine is not None else None
             StagingArea(store, hold=hold).predecessor(found).close(Ending.BY_OTHER)
             return kept
     except LoadUnderWay:

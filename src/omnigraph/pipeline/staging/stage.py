@@ -1,7 +1,7 @@
 """Inside a load's task: its pieces become checked rows, and the rows files of their tables.
 
 Rows wait in memory until there are enough for a good file, then all types are written. What becomes
-of them is the load's choice: see `Keeping`. Good rows are staged whatever becomes of their
+of them is the load's choice: see `StagedAs`. Good rows are staged whatever becomes of their
 neighbours: even of a load that will fail, rules over many rows have something to say.
 """
 
@@ -33,12 +33,12 @@ from omnigraph.store.layout import GRAPH
 from omnigraph.store.location import Location, location_at
 
 __all__ = [
-    "Keeping",
     "Origin",
-    "Share",
     "StageJob",
+    "StagedAs",
     "StagedFile",
     "StagedTable",
+    "TaskOutput",
     "in_input_order",
     "not_held",
     "stage_pieces",
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 
-class Keeping(Flag):
+class StagedAs(Flag):
     """Where the rows of a load are, once they are checked."""
 
     HELD = auto()
@@ -56,9 +56,9 @@ class Keeping(Flag):
     SCRATCH = auto()
     """In files that later tasks read: which rows are to be published is not known yet."""
 
-    def without_memory(self) -> "Keeping":
+    def without_memory(self) -> "StagedAs":
         """What becomes of rows that were to be held and are too many."""
-        return Keeping.FILES if Keeping.FILES in self else Keeping.SCRATCH
+        return StagedAs.FILES if StagedAs.FILES in self else StagedAs.SCRATCH
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class StageJob:
     root: str
     """The graph's, as every worker must see it."""
     graph: bytes
-    """What the graph says of itself there: a disk that workers do not share says otherwise."""
+    """What the graph says of itself there: a disk that workers do not output says otherwise."""
     now_ms: int
-    keeping: Keeping = Keeping.FILES
+    staged_as: StagedAs = StagedAs.FILES
     quarantine: Quarantine | None = None
     """Where rejected rows go; None: nowhere, since one of them is enough to fail."""
     max_held_bytes: int = LoadLimits().max_held_bytes
@@ -91,10 +91,10 @@ class StageJob:
 
     def makes_scratch(self, entity: EntityType) -> bool:
         """Whether the files of these rows are such as can't be published."""
-        return Keeping.SCRATCH in self.keeping or (
+        return StagedAs.SCRATCH in self.staged_as or (
             # A row with a blob can't be read back from its file, and may have to leave it.
             self.quarantine is not None
-            and Keeping.HELD not in self.keeping
+            and StagedAs.HELD not in self.staged_as
             and any(property_.type is Scalar.BLOB for property_ in entity.properties)
         )
 
@@ -136,7 +136,7 @@ class StagedTable:
 
 
 @dataclass(frozen=True)
-class Share:
+class TaskOutput:
     """What one task made of its pieces."""
 
     read: int
@@ -159,12 +159,12 @@ class Share:
         ]
 
 
-def stage_pieces(job: StageJob, pieces: Sequence[Piece]) -> Share:
+def stage_pieces(job: StageJob, pieces: Sequence[Piece]) -> TaskOutput:
     began = time.perf_counter()
     _require_graph(job)
     with TaskFiles() as files:
-        share = _stage(job, pieces, files)
-    return replace(share, took_s=time.perf_counter() - began)
+        output = _stage(job, pieces, files)
+    return replace(output, took_s=time.perf_counter() - began)
 
 
 def not_held(
@@ -173,14 +173,14 @@ def not_held(
     """The same rows in files, as if they had never been meant to be held."""
     if not table.held:
         return table
-    job, files = replace(job, keeping=job.keeping.without_memory()), table.files
+    job, files = replace(job, staged_as=job.staged_as.without_memory()), table.files
     if not files or job.makes_scratch(entity) != files[0].is_scratch:
         files = _write(job, entity, table.held)
         area.add(job.location_of(table.key), [file.fragment for file in files])
     return replace(table, files=files, held=())
 
 
-def _stage(job: StageJob, pieces: Sequence[Piece], files: TaskFiles) -> Share:
+def _stage(job: StageJob, pieces: Sequence[Piece], files: TaskFiles) -> TaskOutput:
     tables: list[StagedTable] = []
     read = rejected = 0
     violations = Violations()
@@ -198,7 +198,7 @@ def _stage(job: StageJob, pieces: Sequence[Piece], files: TaskFiles) -> Share:
                     waiting.flush(tables)
     parts = () if bad is None else bad.parts
     waiting.flush(tables)
-    return Share(read, rejected, violations, tuple(tables), parts, write_s=waiting.write_s)
+    return TaskOutput(read, rejected, violations, tuple(tables), parts, write_s=waiting.write_s)
 
 
 def _require_graph(job: StageJob) -> None:
@@ -270,8 +270,8 @@ class _Waiting:
             if typed.gives_ids:
                 self._given.add(key)
         # Before anything is written, since `max_unwritten_bytes` is not less.
-        if Keeping.HELD in self._job.keeping and self.size >= self._job.max_held_bytes:
-            self._job = replace(self._job, keeping=self._job.keeping.without_memory())
+        if StagedAs.HELD in self._job.staged_as and self.size >= self._job.max_held_bytes:
+            self._job = replace(self._job, staged_as=self._job.staged_as.without_memory())
 
     def flush(self, tables: list[StagedTable]) -> None:
         began = time.perf_counter()
@@ -288,14 +288,14 @@ class _Waiting:
         origins = tuple(self._origins[key])
         is_whole = not files or sum(f.rows for f in files) == sum(o.rows for o in origins)
         assert is_whole, "every row is written"
-        held = tuple(self._batches[key]) if Keeping.HELD in self._job.keeping else ()
+        held = tuple(self._batches[key]) if StagedAs.HELD in self._job.staged_as else ()
         return StagedTable(key, files, held, origins, key in self._given)
 
 
 def _write(
     job: StageJob, entity: EntityType, batches: Iterable[pa.RecordBatch]
 ) -> tuple[StagedFile, ...]:
-    if not job.keeping & (Keeping.FILES | Keeping.SCRATCH):
+    if not job.staged_as & (StagedAs.FILES | StagedAs.SCRATCH):
         return ()
     uri, is_scratch = job.uris[entity.table_key], job.makes_scratch(entity)
     return write_rows(entity, uri, iter(batches), job.options, is_scratch=is_scratch)
