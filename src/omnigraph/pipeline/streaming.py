@@ -92,6 +92,8 @@ def start_stream(
     """Begin to hand every micro-batch to `each`, and end when that fails."""
     name, frame = streaming_frame(source)
     failure = _Failure()
+    # Its log would show a traceback of a failure that is raised as an error of ours.
+    logging.getLogger("py4j.clientserver").addFilter(_is_news)
 
     def handle(batch: Any, number: int) -> None:
         query_id = batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
@@ -119,10 +121,6 @@ class BatchFailed(Exception):
 def _is_news(record: logging.LogRecord) -> bool:
     kind = record.exc_info[0] if record.exc_info else None
     return kind is not BatchFailed
-
-
-# It would print a traceback for what is told as an error of ours.
-logging.getLogger("py4j.clientserver").addFilter(_is_news)
 
 
 class _Failure:
