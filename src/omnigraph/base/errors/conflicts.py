@@ -86,7 +86,7 @@ class BranchBusy(ConflictError):
 
 @dataclass(eq=False)
 class LoadUnderWay(ConflictError):
-    """A driver that seems to live is at work on the load."""
+    """Another process drives the load of this name, or did so until a moment ago."""
 
     code: ClassVar[str] = "load_in_progress"
     load_id: str
