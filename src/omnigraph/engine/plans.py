@@ -16,9 +16,9 @@ from omnigraph.store.snapshot import Snapshot
 __all__ = ["PlanCache"]
 
 # A program asks a few hundred questions at most; a plan takes a few kilobytes.
-LIMIT_PLANS = 512
+MAX_PLANS = 512
 # One question about a graph that grows: a plan for each time it doubles.
-LIMIT_SIZES = 16
+MAX_SIZES = 16
 
 
 class PlanCache:
@@ -29,7 +29,7 @@ class PlanCache:
     """
 
     def __init__(self) -> None:
-        self._compiled: Recent[tuple[str, str | None, str], _Compiled] = Recent(LIMIT_PLANS)
+        self._compiled: Recent[tuple[str, str | None, str], _Compiled] = Recent(MAX_PLANS)
 
     def compile(self, source: SourceText, name: str | None, snapshot: Snapshot) -> CompiledQuery:
         """The plan as the text has it, whatever the graph holds."""
@@ -64,4 +64,4 @@ class _Compiled:
         self.compared: tuple[str, ...] = ()
         if isinstance(query, ReadQuery):
             self.compared = tuple(sorted(compared_properties(query.plan)))
-        self.by_size: Recent[Hashable, CompiledQuery] = Recent(LIMIT_SIZES)
+        self.by_size: Recent[Hashable, CompiledQuery] = Recent(MAX_SIZES)

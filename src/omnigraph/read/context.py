@@ -1,4 +1,4 @@
-"""What every operator may ask for: the tables, the parameters, the time, and room for rows."""
+"""Everything that an operator may ask for: tables, parameters, the time, and room for rows."""
 
 import threading
 import time
@@ -25,9 +25,10 @@ SCRATCH_COLUMNS = 3
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one query may take. It is asked before rows are made and between the parts of long work.
+    """The memory and time that one query may take.
 
-    Caches are not part of it: they have a limit of their own and outlive the query.
+    It is asked before rows are made and between the parts of long work. Caches are not part of it:
+    they have a limit of their own and outlive the query.
     """
 
     memory_bytes: int = MAX_QUERY_BYTES

@@ -1,4 +1,4 @@
-"""What the operators above want of the rows that an operator makes.
+"""Demand: the variables that operators above want of the rows that an operator makes.
 
 Demand flows down the plan as rows flow up. A variable nobody above looks at need not be carried,
 and below an aggregate it need not even be told apart: rows that differ in it alone become one row

@@ -1,4 +1,4 @@
-"""What an expression is worth on every row of a frame, and which rows satisfy a predicate.
+"""Values of expressions on every row of a frame, and the rows that satisfy a predicate.
 
 Literals, parameters and the time give a scalar; everything else gives an array as long as the
 frame. This is where properties are read at last, for the rows that have come this far.

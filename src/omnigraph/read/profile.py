@@ -1,4 +1,4 @@
-"""What each operator of a run did: the rows it gave, their bytes, and how long it took by itself.
+"""A record of each operator of a run: the rows it gave, their bytes, and its own time.
 
 Bytes are those of the columns it handed on: eight for the number of each row that a variable is
 bound to, and the values themselves once they are read, by an aggregate or for the answer. Columns

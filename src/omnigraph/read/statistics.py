@@ -1,4 +1,4 @@
-"""What the planner and callers are told of a view: sizes, and values from a small sample.
+"""Statistics of a view for the planner and for callers: sizes, and values of a small sample.
 
 A count of values is kept by table and column and not by version. A guess that is a few commits old
 is as good as a new one, and plans made with it are kept.

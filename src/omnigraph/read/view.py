@@ -6,7 +6,7 @@ is. Queries read through `tables.tables_of(view, …)`, where hidden rows have n
 rows as a table (the `where` of a mutation, an export, a blob) asks the view itself.
 
 A view without conditions is the snapshot, and costs nothing. The snapshot stays with those who
-write and check: a rule holds for all rows, whoever can see them.
+write and check: a rule holds for all rows, visible or not.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -43,8 +43,8 @@ def lines_of(entity: EntityType, rows: pa.RecordBatch) -> pa.Array:
 def _members(properties: Sequence[Property], rows: pa.RecordBatch) -> Parts:
     """The members of `data`, with commas between those that are there.
 
-    A member that every row has is the pivot: whoever stands before it brings a comma at its end,
-    whoever stands after it one at its beginning.
+    A member that every row has is the pivot: members before it bring a comma at their end,
+    members after it one at their beginning.
     """
     whole = (n for n, p in enumerate(properties) if not rows[p.column].null_count)
     pivot = next(whole, len(properties))

@@ -1,1 +1,1 @@
-"""What the plan's operators do to a frame, one subject per file."""
+"""The plan's operators over frames, one subject per file."""

@@ -17,7 +17,7 @@ from omnigraph.read.values.sums import count_by_group, multiplied
 __all__ = ["flow_into_targets", "weigh"]
 
 # From one origin in this many, walking all edges in order beats looking up those of each origin.
-MANY = 4
+MAX_ROWS_PER_ORIGIN = 4
 
 
 def weigh(frame: Frame, counts: Ordinals, *, step: str) -> Frame:
@@ -35,7 +35,7 @@ def flow_into_targets(
 ) -> tuple[Ordinals, Ordinals]:
     """The targets that are reached, each once, and the weight that arrives at each."""
     what = f"the number of paths of `{step}`"
-    if origins is not None and len(origins) * MANY < graph.height:
+    if origins is not None and len(origins) * MAX_ROWS_PER_ORIGIN < graph.height:
         return _flow_from_few(graph, origins, weights, what=what)
     if origins is None and weights is None:
         arrived = graph.in_degrees

@@ -20,7 +20,7 @@ from omnigraph.read.operators.count_paths import flow_into_targets, weigh
 from omnigraph.read.space import NULL, Space
 from omnigraph.read.tables.adjacencies import Route
 from omnigraph.read.topology.csr import Adjacency, Ordinals, Ranges, Stored
-from omnigraph.read.topology.pairs import WORTH_HASHING
+from omnigraph.read.topology.pairs import MAX_ENTRIES_PER_PAIR
 from omnigraph.read.topology.reach import reach, reach_counts
 from omnigraph.read.values.ordering import distinct
 
@@ -168,7 +168,7 @@ def _closed(frame: Frame, op: Expand, hop: _Hop, context: Context) -> tuple[Fram
     """The rows whose two ends are joined, and the entries between them."""
     heads = np.arange(frame.count) if hop.heads is None else hop.heads
     target = frame.bindings[op.target]
-    if op.most_hops > 1 or frame.count * WORTH_HASHING < len(hop.graph.neighbours):
+    if op.most_hops > 1 or frame.count * MAX_ENTRIES_PER_PAIR < len(hop.graph.neighbours):
         ranges = hop.graph.ranges_between(heads, target.rows)
         rows = np.flatnonzero(ranges.counts)
         return frame.take(rows), Ranges(ranges.lows[rows], ranges.counts[rows])
@@ -199,7 +199,7 @@ def _hop(frame: Frame, op: Expand, context: Context) -> _Hop:
 def _reached(
     origin: Binding, targets: Space, op: Expand, context: Context
 ) -> tuple[Adjacency, Ordinals]:
-    """Who is reached within the bounds, for each distinct origin; and each row's origin."""
+    """The nodes within the bounds of each distinct origin; and each row's origin."""
     walk = _walk(origin, op, context)
 
     def admit(pairs: int) -> None:

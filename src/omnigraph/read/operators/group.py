@@ -30,7 +30,7 @@ from omnigraph.read.values.ordering import Codes, encode, first_rows_of, loosely
 __all__ = ["Groups", "codes_of", "distinct_rows", "group_rows"]
 
 # From one row in this many, telling all values of a table apart, once and for all, is worth it.
-WORTH_ENCODING = 4
+MAX_ROWS_PER_CODED_ROW = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def codes_of(expression: Expression, frame: Frame, context: Context) -> Codes:
     if isinstance(expression, PropertyOf):
         binding = frame.bindings[expression.variable]
         is_one_table = len(binding.space.parts) == 1 and not binding.is_optional
-        if is_one_table and frame.count * WORTH_ENCODING >= binding.space.size:
+        if is_one_table and frame.count * MAX_ROWS_PER_CODED_ROW >= binding.space.size:
             codes = context.columns.codes(binding.space.parts[0].entity, expression.name)
             if binding.ordinals is None:
                 return codes

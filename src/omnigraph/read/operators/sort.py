@@ -51,11 +51,11 @@ def foremost(frame: Frame, first: int, context: Context) -> Frame:
     """
     if frame.made:
         return sort(frame, Sort(Unit(), (), ()), context).take(np.arange(first))
-    places = [frame.bindings[variable].rows for variable in sorted(frame.bindings)]
-    if not places or not first:
+    columns = [frame.bindings[variable].rows for variable in sorted(frame.bindings)]
+    if not columns or not first:
         return frame.take(np.arange(first))
-    (near,) = np.nonzero(places[0] <= np.partition(places[0], first - 1)[first - 1])
-    order = np.lexsort([place[near] for place in reversed(places)])
+    (near,) = np.nonzero(columns[0] <= np.partition(columns[0], first - 1)[first - 1])
+    order = np.lexsort([column_[near] for column_ in reversed(columns)])
     return frame.take(near[order[:first]])
 
 

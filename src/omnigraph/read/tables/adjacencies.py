@@ -59,7 +59,7 @@ class StoredAdjacencies:
         return self._ends.of(self._columns.edge(name))
 
     def adjacency(self, route: Route, *, nodes: Ordinals | None = None, hops: int = 1) -> Adjacency:
-        """Who is one step away.
+        """The nodes that are one step away from each node.
 
         `nodes` are where a walk of so many hops begins: nothing else need be in it.
         """

@@ -1,9 +1,9 @@
-"""What reading has worked out and may need again: columns, id indexes, adjacency.
+"""The runtime cache: columns, id indexes and adjacency that reading may need again.
 
 Keys are made of `DatasetRef`s, which never mean anything else than they meant, so an entry can't be
 stale: a new version is a new key. Branches that share a table's version share its entries. Of one
 thing only a few versions are kept, since few are asked for again: those of branches that are gone
-fall out without anybody telling.
+fall out by themselves.
 """
 
 import threading
@@ -111,7 +111,7 @@ class RuntimeCache:
             return key in self._entries or family in self._families
 
     def asked(self, table: Hashable) -> float:
-        """How many look-ups a table has had that nobody read whole."""
+        """How many look-ups a table has had since it was last read whole."""
         return self._asked.get(table) or 0.0
 
     def note_asked(self, table: Hashable, lookups: float) -> None:

@@ -1,4 +1,4 @@
-"""What was worked out of tables at some versions, and where their rows are at others.
+"""Keys of cache entries by table versions, and the numbers that rows of other versions have.
 
 Keys name every table version that an entry was made from, so an entry is never stale; the entries
 of one family are the same thing at different versions, and the next can be made from the last.

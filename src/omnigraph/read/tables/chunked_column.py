@@ -28,7 +28,7 @@ class _Part:
     rows: Ordinals | None
     """Which of the values are left; None: all of them."""
     room: Room | None = None
-    """What the values lie in, with space behind for those of later versions."""
+    """The memory of the values, with space behind for those of later versions."""
 
     @property
     def count(self) -> int:
@@ -74,7 +74,7 @@ class ChunkedColumn:
         self._parts = tuple(parts)
         self._limits = limits
         self._whole: pa.Array | None = None
-        """All values in one array, once anybody has asked for them."""
+        """All values in one array; None until they are first asked for."""
 
     @classmethod
     def of(cls, values: pa.Array, limits: ReadLimits | None = None) -> "ChunkedColumn":
@@ -86,7 +86,7 @@ class ChunkedColumn:
 
     @property
     def room(self) -> Room | None:
-        """What the first part lies in, if others share it; no other part grows."""
+        """The memory of the first part, if other versions share it; no other part grows."""
         return self._parts[0].room
 
     @property

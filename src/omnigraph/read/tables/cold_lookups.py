@@ -2,9 +2,8 @@
 
 A graph just opened answers a question about one node in a few look-ups, through the indexes of the
 tables where there are some. The answers are those of the arrays: ids become the same row numbers,
-and a traversal gets an adjacency that holds the neighbourhood it asks for and nothing else. Whoever
-keeps asking pays for the arrays in the end: look-ups are counted, and past the point where reading
-the table would have been cheaper it is read.
+and a traversal gets an adjacency that holds the neighbourhood it asks for and nothing else.
+Look-ups are counted. Past the point where reading the table would have been cheaper, it is read.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,15 +27,15 @@ from omnigraph.store.snapshot import Snapshot
 __all__ = ["ColdLookups", "TraversalMode", "ways_of"]
 
 # A look-up costs as much as reading so many rows and making arrays of them, and taking rows whose
-# place is known as much as reading a third of that.
+# position is known as much as reading a third of that.
 ROWS_PER_LOOKUP = 75_000
 ROWS_PER_TAKE = 25_000
 # A table of fewer rows is read before anybody would notice.
-LEAST_ROWS = 50_000
+MIN_ROWS = 50_000
 # Without an index it costs a pass over the column, and that is less than half of the work.
 LOOKUPS_WITHOUT_INDEX = 3
 # A list of more ids than this is no look-up any more.
-LIMIT_IDS = 1_000
+MAX_IDS = 1_000
 
 
 class TraversalMode(StrEnum):
@@ -56,12 +55,12 @@ class ColdLookups:
     def is_worth_it(self, entity: EntityType, ids: float, *, column: str | None = None) -> bool:
         """Whether to look up about so many ids in a table that would have to be read otherwise.
 
-        They are looked for in `column`, or are rows whose place is known.
+        They are looked for in `column`, or are rows whose position is known.
         """
         if self._mode is not TraversalMode.AUTO:
             return self._mode is TraversalMode.INDEXED
         entry = self._snapshot.tables[entity.table_key]
-        if ids > LIMIT_IDS or entry.row_count < LEAST_ROWS:
+        if ids > MAX_IDS or entry.row_count < MIN_ROWS:
             return False
         rows = (ROWS_PER_TAKE if column is None else ROWS_PER_LOOKUP) * (1 + ids / 100)
         if column is not None and not self._has_index(entity, column):

@@ -63,15 +63,15 @@ class DiskCache:
     def last(self, family: str) -> Kept | None:
         """The entry of a family that was written last."""
         try:
-            places = sorted(self._family(family).iterdir(), key=lambda p: p.stat().st_mtime_ns)
+            folders = sorted(self._family(family).iterdir(), key=lambda p: p.stat().st_mtime_ns)
         except OSError as error:
             self._do_without(error)
             return None
-        for place in reversed(places):
-            kept = _read(place)
+        for folder in reversed(folders):
+            kept = _read(folder)
             if kept is not None:
                 return kept
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
         return None
 
     def is_worth_keeping(self, nbytes: int) -> bool:
@@ -83,15 +83,15 @@ class DiskCache:
         if not self.is_worth_keeping(size) or size > self._limits.max_disk_bytes:
             return
         home = self._family(family)
-        place = home / _digest(json.dumps(kept.origin))
+        folder = home / _digest(json.dumps(kept.origin))
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             home.mkdir(mode=0o700, exist_ok=True)
             unfinished = Path(tempfile.mkdtemp(dir=self._directory, prefix=UNFINISHED))
             try:
                 _write(unfinished, kept)
-                if not place.exists():
-                    unfinished.rename(place)
+                if not folder.exists():
+                    unfinished.rename(folder)
             finally:
                 shutil.rmtree(unfinished, ignore_errors=True)
             self._make_room()
@@ -108,14 +108,14 @@ class DiskCache:
         for home in self._directory.glob(f"{UNFINISHED}*"):
             if time.time() - home.stat().st_mtime > UNFINISHED_S:
                 shutil.rmtree(home, ignore_errors=True)
-        entries = [place for home in self._directory.iterdir() for place in _entries(home)]
-        entries.sort(key=lambda place: place.stat().st_mtime_ns)
-        sizes = [sum(file.stat().st_size for file in place.iterdir()) for place in entries]
+        entries = [folder for home in self._directory.iterdir() for folder in _entries(home)]
+        entries.sort(key=lambda folder: folder.stat().st_mtime_ns)
+        sizes = [sum(file.stat().st_size for file in folder.iterdir()) for folder in entries]
         total = sum(sizes)
-        for place, size in zip(entries, sizes, strict=True):
+        for folder, size in zip(entries, sizes, strict=True):
             if total <= self._limits.max_disk_bytes:
                 return
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
             total -= size
 
     def _family(self, family: str) -> Path:
@@ -125,24 +125,24 @@ class DiskCache:
 def _entries(home: Path) -> list[Path]:
     if home.name.startswith(UNFINISHED) or not home.is_dir():
         return []
-    return [place for place in home.iterdir() if place.is_dir()]
+    return [folder for folder in home.iterdir() if folder.is_dir()]
 
 
-def _write(place: Path, kept: Kept) -> None:
+def _write(folder: Path, kept: Kept) -> None:
     for name, array in kept.arrays.items():
-        np.save(place / f"{name}.npy", array, allow_pickle=False)
+        np.save(folder / f"{name}.npy", array, allow_pickle=False)
     sums = {name: zlib.crc32(np.ascontiguousarray(a).data) for name, a in kept.arrays.items()}
     note = {"format": FORMAT, "origin": kept.origin, "sums": sums}
-    (place / NOTE).write_text(json.dumps(note), encoding="utf-8")
+    (folder / NOTE).write_text(json.dumps(note), encoding="utf-8")
 
 
-def _read(place: Path) -> Kept | None:
+def _read(folder: Path) -> Kept | None:
     try:
-        note = json.loads((place / NOTE).read_text(encoding="utf-8"))
+        note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
         if note["format"] != FORMAT:
             return None
         arrays = {
-            name: np.asarray(np.load(place / f"{name}.npy", mmap_mode="r", allow_pickle=False))
+            name: np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False))
             for name in note["sums"]
         }
         if any(zlib.crc32(arrays[name].data) != total for name, total in note["sums"].items()):
@@ -151,7 +151,7 @@ def _read(place: Path) -> Kept | None:
         return None
     with suppress(OSError):
         # Used just now, if anybody keeps count: a cache that comes with an image can't be written.
-        os.utime(place)
+        os.utime(folder)
     return Kept(note["origin"], arrays)
 
 

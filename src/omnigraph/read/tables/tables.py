@@ -1,4 +1,4 @@
-"""What a query may ask of the tables of its view: columns, and who is next to whom.
+"""The tables of a view, as a query asks them: columns, and adjacency.
 
 Rows are numbers: a row's number is its position among the rows that the view shows, in the order of
 a full scan. All answers for one view agree on the numbers.
@@ -62,7 +62,7 @@ class Adjacencies(Protocol):
         """Both ends of each edge of a type, as rows of the node tables, in the table's order."""
 
     def adjacency(self, route: Route, *, nodes: Ordinals | None = None, hops: int = 1) -> Adjacency:
-        """Who is one step away.
+        """The nodes that are one step away from each node.
 
         `nodes` are where a walk of so many hops begins: nothing else need be in it.
         """

@@ -60,7 +60,7 @@ class VisibleRows:
 
 
 class VisibleKey(NamedTuple):
-    """What an entry was made from: versions of tables, and the conditions on each."""
+    """The versions of tables that an entry was made from, and the conditions on each."""
 
     kind: str
     tables: tuple[tuple[DatasetRef, Restriction | None], ...]

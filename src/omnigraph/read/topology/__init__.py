@@ -1,1 +1,1 @@
-"""Who is next to whom: adjacency as arrays, made from edge tables and kept by their identity."""
+"""Adjacency as arrays, made from edge tables and kept by their identity."""

@@ -28,7 +28,7 @@ class Ends:
     sources: NDArray[np.int32]
     targets: NDArray[np.int32]
     room: Room | None = None
-    """What both lie in, with space behind for the edges of later versions."""
+    """The memory of both, with space behind for the edges of later versions."""
 
     @property
     def nbytes(self) -> int:

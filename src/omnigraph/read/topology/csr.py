@@ -81,7 +81,7 @@ class Room:
     ) -> int | None:
         """Where the entries now begin, or None if there is no space left.
 
-        With `at`, they must begin there: None too if somebody else went on from there first.
+        With `at`, they must begin there: None too if another version went on from there first.
         """
         count = len(columns[0])
         with self._lock:

@@ -20,7 +20,7 @@ __all__ = ["Delta", "follow"]
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What changed between two versions of the same steps, in the spaces of the new one."""
+    """The changes between two versions of the same steps, in the spaces of the new one."""
 
     origin_numbers: Ordinals | None
     """The new number of each old origin, -1 if it is gone; None: none has moved."""

@@ -46,7 +46,7 @@ class IdIndex:
         self.ids = ids
         """Texts without nulls or repeats; the position is the row number."""
         self._known = hashed
-        """None: nobody has looked up a few of the ids yet."""
+        """None until a few of the ids are first looked up."""
 
     @property
     def nbytes(self) -> int:

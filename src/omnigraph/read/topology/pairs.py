@@ -3,8 +3,8 @@
 To look for a target among the neighbours of its origin takes as many steps as there are halvings of
 their number, each a look somewhere else in memory. A cycle asks it of every path there is, so the
 pairs are hashed once: a look at a bit tells most pairs that are not there, and one into a table
-which pair it could be. A pair whose place another has taken goes into the next, smaller table; the
-few that found no place in any are searched for. The answer is that of `Adjacency.ranges_between`.
+which pair it could be. A pair whose slot another has taken goes into the next, smaller table; the
+few that found no slot in any are searched for. The answer is that of `Adjacency.ranges_between`.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 
 from omnigraph.read.topology.csr import Adjacency, Ordinals, Ranges, Stored, narrow
 
-__all__ = ["WORTH_HASHING", "PairIndex"]
+__all__ = ["MAX_ENTRIES_PER_PAIR", "PairIndex"]
 
 # Hashing all entries costs as much as searching for a pair in this many of them.
-WORTH_HASHING = 4
+MAX_ENTRIES_PER_PAIR = 4
 
 # From one changed origin in this many, hashing anew is as quick.
 MIN_ORIGINS_PER_CHANGE = 8
 
-# Places for each pair in its table. More would be read slower, fewer would be taken more often.
-PLACES_PER_PAIR = 2
+# Slots for each pair in its table. More would be read slower, fewer would be taken more often.
+SLOTS_PER_PAIR = 2
 
-# Two bits of the filter for each place: so one pair that is not there in ten gets past it.
-BITS_PER_PLACE = 2
+# Two bits of the filter for each slot: so one pair that is not there in ten gets past it.
+BITS_PER_SLOT = 2
 
 # Odd, and unlike each other: pairs that meet in one table part in the next.
 MULTIPLIERS = (
@@ -59,7 +59,7 @@ class _Filter(NamedTuple):
 
     @classmethod
     def of(cls, keys: Ordinals, multiplier: int) -> "_Filter":
-        size = max(4, (PLACES_PER_PAIR * BITS_PER_PLACE * len(keys)).bit_length())
+        size = max(4, (SLOTS_PER_PAIR * BITS_PER_SLOT * len(keys)).bit_length())
         shift = np.uint64(64 - size)
         is_set = np.zeros(1 << size, dtype=np.bool_)
         is_set[_hashed(keys, np.uint64(multiplier), shift)] = True
@@ -75,14 +75,14 @@ class _Filter(NamedTuple):
 
 
 class _Table(NamedTuple):
-    places: NDArray[np.int32] | NDArray[np.int64]
-    """The pair at each place, -1 where there is none."""
+    slots: NDArray[np.int32] | NDArray[np.int64]
+    """The pair at each slot, -1 where there is none."""
     multiplier: np.uint64
     shift: np.uint64
 
     def at(self, keys: Ordinals) -> Stored:
         """The pair that each key could be, or -1."""
-        found: Stored = self.places[_hashed(keys, self.multiplier, self.shift)]
+        found: Stored = self.slots[_hashed(keys, self.multiplier, self.shift)]
         return found
 
 
@@ -102,7 +102,7 @@ class PairIndex:
     filter: _Filter
     tables: tuple[_Table, ...]
     rest: Ordinals
-    """Pairs that found no place, ascending."""
+    """Pairs that found no slot, ascending."""
 
     @classmethod
     def of(cls, graph: Adjacency, multipliers: Sequence[int] = MULTIPLIERS) -> "PairIndex":
@@ -140,7 +140,7 @@ class PairIndex:
     @property
     def nbytes(self) -> int:
         arrays = [self.keys, self.lows, self.rest, self.filter.bits, self.counts, self.changed]
-        arrays += [table.places for table in self.tables]
+        arrays += [table.slots for table in self.tables]
         return sum(a.nbytes for a in arrays if a is not None)
 
     def matches(
@@ -196,7 +196,7 @@ class PairIndex:
             is_it = self.keys[at] == wanted
             rows.append(left[is_it])
             pairs.append(at[is_it].astype(np.int64))
-            # At an empty place there is no pair, here or in a later table.
+            # At an empty slot there is no pair, here or in a later table.
             more = np.flatnonzero(~is_it & (at >= 0))
             if not len(more):
                 return
@@ -226,10 +226,10 @@ def _tables(keys: Ordinals, multipliers: Sequence[int]) -> tuple[tuple[_Table, .
     tables: list[_Table] = []
     left = np.arange(len(keys))
     for multiplier in multipliers:
-        bits = max(4, (PLACES_PER_PAIR * len(left)).bit_length())
-        places = narrow(np.full(1 << bits, -1, dtype=np.int64), len(keys) + 1)
+        bits = max(4, (SLOTS_PER_PAIR * len(left)).bit_length())
+        slots = narrow(np.full(1 << bits, -1, dtype=np.int64), len(keys) + 1)
         at = _hashed(keys[left], np.uint64(multiplier), np.uint64(64 - bits))
-        places[at] = left
-        tables.append(_Table(places, np.uint64(multiplier), np.uint64(64 - bits)))
-        left = left[places[at] != left]
+        slots[at] = left
+        tables.append(_Table(slots, np.uint64(multiplier), np.uint64(64 - bits)))
+        left = left[slots[at] != left]
     return tuple(tables), left

@@ -16,7 +16,7 @@ __all__ = ["renumbered", "resized", "with_runs"]
 
 # Entries that moved behind are read as fast as others; what they left unread is wasted memory.
 REPACK_SHARE = 4
-LEAST_SPACE = 1 << 16
+MIN_SPACE_ENTRIES = 1 << 16
 
 
 def with_runs(
@@ -166,7 +166,7 @@ def _mapped(column: Stored, numbers: Ordinals | None, *, space: int) -> Stored:
 
 
 def _space(count: int) -> int:
-    return max(count // REPACK_SHARE, LEAST_SPACE)
+    return max(count // REPACK_SHARE, MIN_SPACE_ENTRIES)
 
 
 def _left(

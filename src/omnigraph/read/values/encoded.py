@@ -25,7 +25,7 @@ class Encoded:
     values: pa.Array | None
     """The value of each number; None: values of the type can't be looked up."""
     room: Room | None = None
-    """What the numbers lie in, with space behind for those of later versions."""
+    """The memory of the numbers, with space behind for those of later versions."""
 
     @classmethod
     def of(cls, column: pa.Array) -> "Encoded":

@@ -1,4 +1,4 @@
-"""Long work over arrays, in chunks, with a question between two: does anybody still wait?
+"""Long work over arrays in chunks, with the deadline asked between two of them.
 
 A call of NumPy over a hundred million rows can't be stopped. So work that may be as long takes
 chunks of rows, and a query ends soon after its deadline or its cancellation.

@@ -1,4 +1,4 @@
-"""What a predicate says of values, wherever the values come from.
+"""Predicates over values, wherever the values come from.
 
 A query reads them from the tables its variables are bound to, an update's `where` from rows that
 may be nowhere on disk yet. What the predicate means is the same and is written here once.
@@ -49,7 +49,7 @@ def holds(predicate: Predicate, value: Callable[[Expression], Values], count: in
 def constant_of(
     expression: Literal | Parameter | Now, parameters: Mapping[str, Value], now_ms: int
 ) -> pa.Scalar:
-    """What a literal, a parameter or the time is worth."""
+    """The value of a literal, a parameter or the time."""
     match expression:
         case Literal(value=value, type=type_):
             return pa.scalar(value, None if type_ is None else arrow_type(type_))

@@ -1,4 +1,4 @@
-"""Committed rows that a write touches, whoever may see them.
+"""Committed rows that a write touches, also those that its caller can't see.
 
 A node takes its edges with it and a key is taken by the row that has it, also where the writer can
 see neither. So these read the snapshot and not a view.
