@@ -23,7 +23,7 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import Datasets, write_fragments
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.location import BucketLocation, DiskLocation, location_at
+from omnigraph.store.location import BucketLocation, DiskLocation
 from omnigraph.store.objects import DiskObjects, Objects
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import DatasetRef, StagedTransaction
@@ -170,16 +170,14 @@ def scatter(store: GraphStore, named: dict[str, int], faults: Faults = NEVER) ->
     """Load people, each in a file of their own."""
 
     def prepare(snapshot: Snapshot) -> Work:
-        uri = snapshot.staging_uri(PERSON)
+        location = snapshot.location(PERSON)
         files = [
             fragment
             for name, age in named.items()
             for rows in [people(**{name: age})]
-            for fragment in write_fragments(
-                location_at(uri, snapshot.options), iter(rows.to_batches()), rows.schema
-            )
+            for fragment in write_fragments(location, iter(rows.to_batches()), rows.schema)
         ]
-        staged = StagedFiles("append", tuple(files), len(named), uri)
+        staged = StagedFiles("append", tuple(files), len(named), location)
         return Work({PERSON.table_key: staged}, frozenset(), OnConflict.RAISE)
 
     note = CommitNote(CommitKind.LOAD)

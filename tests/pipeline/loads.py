@@ -21,7 +21,6 @@ from omnigraph.store.arrow import table_schema
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import Dataset, read_fragment_columns
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.location import location_at
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import CommitNote, Replacement, StagedFiles, Target
 from omnigraph.write.writer import write
@@ -77,7 +76,6 @@ class World:
             planned,
             snapshot=snapshot,
             mode=LoadMode.named(mode),
-            root=str(self.store.root),
             limits=self.limits,
             area=self.area,
             now_ms=NOW_MS,
@@ -146,7 +144,7 @@ class World:
         files = resolved.work.tables[entity.table_key]
         assert isinstance(files, StagedFiles | Replacement)
         columns = table_schema(entity).names
-        return read_fragment_columns(location_at(files.written_at), files.fragments, columns)
+        return read_fragment_columns(files.written_at, files.fragments, columns)
 
     @property
     def snapshot(self) -> Snapshot:

@@ -17,7 +17,7 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import DatasetRef, Datasets, EditCounts, write_fragments
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.location import Location, location_at
+from omnigraph.store.location import Location
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import Update
 from omnigraph.write.work import (
@@ -152,10 +152,10 @@ def id_of(written: Written[Any] | None) -> CommitId | None:
 
 def staged(snapshot: Snapshot, entity: EntityType, rows: pa.Table, mode: Any) -> StagedFiles:
     """Rows written as files beside the table, as a load's tasks do."""
-    uri = snapshot.staging_uri(entity)
+    location = snapshot.location(entity)
     batches = iter(rows.to_batches())
-    fragments = write_fragments(location_at(uri, snapshot.options), batches, rows.schema)
-    return StagedFiles(mode, tuple(fragments), rows.num_rows, uri)
+    fragments = write_fragments(location, batches, rows.schema)
+    return StagedFiles(mode, tuple(fragments), rows.num_rows, location)
 
 
 def load(

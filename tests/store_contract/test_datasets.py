@@ -309,7 +309,7 @@ def test_files_written_beside_the_source_can_be_adopted_by_a_fork(datasets: Data
     batches = iter(rows.to_batches())
     fragments = tuple(write_fragments(written_at, batches, rows.schema))
     fork = datasets.fork(source, "b.01.02")
-    datasets.adopt(fragments, written_at=str(written_at), ref=fork)
+    datasets.adopt(fragments, written_at=written_at, ref=fork)
     landed = datasets.land(datasets.stage(fork, Append(fragments), {}))
     # The originals may be swept away as unused.
     discard_fragments(written_at, fragments)

@@ -27,7 +27,7 @@ __all__ = [
     "Location",
     "graph_location",
     "is_bucket_address",
-    "location_at",
+    "name_below",
     "source_location",
 ]
 
@@ -178,15 +178,9 @@ def source_location(uri: str, access: BucketAccess) -> BucketLocation:
     return BucketLocation(bucket, key.rstrip("/"), access.options(bucket))
 
 
-def location_at(address: str, options: dict[str, str] | None = None) -> Location:
-    """The location with this text. No link is followed: a worker may have others than the driver.
-
-    In a bucket, `options` say how to reach it.
-    """
-    if not is_bucket_address(address):
-        return DiskLocation(Path(address))
-    bucket, _, key = address.removeprefix(SCHEME).partition("/")
-    return BucketLocation(bucket, key, options or {})
+def name_below(location: Location, root: Location) -> str:
+    """The name of a location below a root, as objects of the root use it."""
+    return str(location).removeprefix(f"{root}/")
 
 
 def is_bucket_address(text: str) -> bool:

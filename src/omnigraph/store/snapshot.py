@@ -11,6 +11,7 @@ from omnigraph.base.ids import BranchName, TableKey
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.store.commits import Commit
 from omnigraph.store.datasets import Dataset, DatasetRef, Datasets
+from omnigraph.store.location import Location
 from omnigraph.store.manifest import TableEntry
 
 __all__ = ["Snapshot", "TableEntry", "tables_at"]
@@ -45,15 +46,15 @@ class Snapshot:
         """True if the version of a type that this commit pins was made from that one."""
         return self._datasets.continues(self.tables[entity.table_key].ref, earlier)
 
-    def staging_uri(self, entity: EntityType) -> str:
-        """Where a load writes the files of new rows of this type (`datasets.write_fragments`)."""
+    def location(self, entity: EntityType) -> Location:
+        """Where the rows of a type lie, and where a load writes files of new ones."""
         ref = self.tables[entity.table_key].ref
-        return str(self._datasets.location(ref.path, ref.branch))
+        return self._datasets.location(ref.path, ref.branch)
 
     @property
-    def options(self) -> dict[str, str] | None:
-        """What a process elsewhere needs beside an address to reach it; None on a disk."""
-        return self._datasets.root.options
+    def root(self) -> Location:
+        """Where the graph lies."""
+        return self._datasets.root
 
 
 def tables_at(line: Iterable[Commit], keys: Iterable[TableKey]) -> Mapping[TableKey, TableEntry]:

@@ -179,6 +179,6 @@ def _operation(
 def _adopted(
     store: GraphStore, files: StagedFiles | Replacement, base: DatasetRef
 ) -> tuple[str, ...]:
-    if files.written_at != str(store.datasets.location(base.path, base.branch)):
+    if files.written_at != store.datasets.location(base.path, base.branch):
         store.datasets.adopt(files.fragments, written_at=files.written_at, ref=base)
     return files.fragments

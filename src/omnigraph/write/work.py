@@ -19,6 +19,7 @@ from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import ROW_LOCATOR
+from omnigraph.store.location import Location
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import CreateIndex, DatasetRef, Rewrite
 
@@ -72,8 +73,8 @@ class StagedFiles:
     mode: Literal["append", "overwrite"]
     fragments: tuple[str, ...]
     row_count: int
-    written_at: str
-    """The `uri` they were written with: `Snapshot.staging_uri`."""
+    written_at: Location
+    """Where they lie: `Snapshot.location` when they were written."""
 
     @property
     def base(self) -> None:
@@ -96,8 +97,8 @@ class Replacement:
     addresses: NDArray[np.uint64]
     """Where the rows lie that are replaced."""
     inserted: int
-    written_at: str
-    """The `uri` they were written with: `Snapshot.staging_uri`."""
+    written_at: Location
+    """Where they lie: `Snapshot.location` when they were written."""
 
     @property
     def is_empty(self) -> bool:

@@ -26,7 +26,7 @@ from omnigraph.pipeline.staging import receipts as receipts_module
 from omnigraph.pipeline.staging.receipts import NamedTask
 from omnigraph.pipeline.staging.stage import StagedAs, StageJob, TaskOutput, stage_pieces
 from omnigraph.store.layout import GRAPH, STAGING
-from omnigraph.store.location import location_at
+from omnigraph.store.location import DiskLocation
 from tests.pipeline.spark.clusters import (
     Driver,
     Server,
@@ -178,7 +178,7 @@ def overtaken_once(work: "partial[R]", marker: str, task: NamedTask) -> R:
 
     def stage_and_wait(job: StageJob, pieces: Sequence[Piece]) -> TaskOutput:
         output = stage_pieces(job, pieces)
-        wait_until(partial(is_overtaken, job.root), "no copy was ever done")
+        wait_until(partial(is_overtaken, str(job.root)), "no copy was ever done")
         return output
 
     with pytest.MonkeyPatch.context() as patch:
@@ -206,15 +206,14 @@ def stage_elsewhere(uri: str, source: str) -> None:
     snapshot = Graph.open(uri).snapshot().stored
     job = StageJob(
         catalog=snapshot.catalog,
-        uris={e.table_key: snapshot.staging_uri(e) for e in snapshot.catalog.entities},
-        options=None,
-        root=f"{uri}/elsewhere",
+        locations={e.table_key: snapshot.location(e) for e in snapshot.catalog.entities},
+        root=snapshot.root / "elsewhere",
         graph=Path(uri, GRAPH).read_bytes(),
         now_ms=0,
         staged_as=StagedAs.FILES,
     )
     size = Path(source).stat().st_size
-    pieces = [(LineRange(source, location_at(source), 0, size),)]
+    pieces = [(LineRange(source, DiskLocation(Path(source)), 0, size),)]
     spark_there().run(pieces, partial(stage_pieces, job), doing="staging")
 
 

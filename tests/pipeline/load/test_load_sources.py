@@ -201,7 +201,7 @@ def test_many_rows_that_came_with_the_call_wait_in_storage_and_do_not_travel_wit
         for task in one.tasks
     ]
     assert conformed[0] == conformed[1] and sum(map(len, conformed[0])) == 20_000
-    job = StageJob(catalog, {}, None, "", b"", 0)
+    job = StageJob(catalog, {}, store.root, b"", 0)
     names = [name_tasks(job, one.tasks, schema_hash="")[0].name for one in (planned, stored)]
     assert names[0] == names[1], "a load that is resumed knows its rows again"
 

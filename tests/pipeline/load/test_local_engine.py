@@ -11,7 +11,7 @@ from omnigraph.base.errors import ArgumentInvalid, FileMissing
 from omnigraph.pipeline.local import InProcess
 from omnigraph.pipeline.sources.lines import lines_before
 from omnigraph.pipeline.sources.pieces import LineRange
-from omnigraph.store.location import location_at
+from omnigraph.store.location import DiskLocation
 from tests.graph.people import SCHEMA, write_ndjson
 from tests.processes import PATIENCE_S
 
@@ -60,6 +60,6 @@ def test_tasks_run_side_by_side_and_answer_in_order() -> None:
 
 
 def test_an_error_of_a_task_comes_as_it_was() -> None:
-    splits = [LineRange("in.jsonl", location_at("/nowhere/in.jsonl"), 0, 1)] * 3
+    splits = [LineRange("in.jsonl", DiskLocation(Path("/nowhere/in.jsonl")), 0, 1)] * 3
     with pytest.raises(FileMissing):
         InProcess().run(splits, lines_before, doing="reading")

@@ -39,7 +39,6 @@ class Sifted:
             plan_pieces(source, catalog=snapshot.catalog, parallelism=2),
             snapshot=snapshot,
             mode=LoadMode.named(mode),
-            root=str(world.store.root),
             limits=world.limits,
             area=self.area,
             now_ms=NOW_MS,

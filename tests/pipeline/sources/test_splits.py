@@ -21,7 +21,7 @@ from omnigraph.pipeline.sources.files import find_files, stem_of
 from omnigraph.pipeline.sources.lines import lines_before, read_range
 from omnigraph.pipeline.sources.pieces import LineRange
 from omnigraph.pipeline.sources.plan import pack
-from omnigraph.store.location import DiskLocation, location_at
+from omnigraph.store.location import DiskLocation
 from tests.pipeline.world import CATALOG
 
 BOM = b"\xef\xbb\xbf"
@@ -185,7 +185,7 @@ def test_tasks_hold_every_piece_once_in_order_and_about_as_much_as_asked(
     sizes: list[int], task_bytes: int
 ) -> None:
     pieces = [
-        LineRange(f"{number}.jsonl", location_at(""), start, min(start + task_bytes, size))
+        LineRange(f"{number}.jsonl", DiskLocation(Path()), start, min(start + task_bytes, size))
         for number, size in enumerate(sizes)
         for start in range(0, size, task_bytes)
     ]

@@ -16,7 +16,7 @@ from omnigraph.pipeline.sources.lines import lines_before
 from omnigraph.pipeline.sources.pieces import LineRange
 from omnigraph.pipeline.spark.launch import connect
 from omnigraph.pipeline.spark.session import Spark, SparkSettings
-from omnigraph.store.location import location_at
+from omnigraph.store.location import DiskLocation
 from tests.processes import PATIENCE_S
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -36,7 +36,7 @@ def test_no_tasks_are_no_job(spark: Spark) -> None:
 def test_an_error_of_ours_comes_back_from_a_task_as_it_was(spark: Spark) -> None:
     with pytest.raises(FileMissing) as caught:
         spark.run(
-            [LineRange("in.jsonl", location_at("/nowhere/in.jsonl"), 0, 1)],
+            [LineRange("in.jsonl", DiskLocation(Path("/nowhere/in.jsonl")), 0, 1)],
             lines_before,
             doing="reading",
         )

@@ -33,7 +33,7 @@ from omnigraph.pipeline.staging.area import Ending, StagingArea
 from omnigraph.pipeline.staging.receipts import NamedTask, name_tasks, stage_task
 from omnigraph.pipeline.staging.stage import StageJob, TaskOutput, stage_pieces
 from omnigraph.store.layout import GRAPH, STAGING
-from omnigraph.store.location import location_at
+from omnigraph.store.location import DiskLocation
 from tests.pipeline.limits import MANY_TASKS, with_limits
 from tests.pipeline.world import edge, node, text
 from tests.processes import PATIENCE_S
@@ -434,14 +434,15 @@ def whole_input(place: Place) -> tuple[StageJob, NamedTask]:
     snapshot = place.graph.snapshot().stored
     job = StageJob(
         catalog=snapshot.catalog,
-        uris={e.table_key: snapshot.staging_uri(e) for e in snapshot.catalog.entities},
-        options=None,
-        root=place.uri,
+        locations={e.table_key: snapshot.location(e) for e in snapshot.catalog.entities},
+        root=snapshot.root,
         graph=Path(place.uri, GRAPH).read_bytes(),
         now_ms=0,
     )
     file, size = str(place.source), place.source.stat().st_size
     tasks = name_tasks(
-        job, [(LineRange(file, location_at(file), 0, size),)], schema_hash=snapshot.schema_hash
+        job,
+        [(LineRange(file, DiskLocation(Path(file)), 0, size),)],
+        schema_hash=snapshot.schema_hash,
     )
     return job, tasks[0]

@@ -197,7 +197,6 @@ class Preparation(Writer[Work]):
             mode=self._mode,
             limits=request.limits,
             area=area,
-            root=str(store.root),
             now_ms=store.clock.now_ms(),
             quarantine=self._quarantine,
             progress=self._tell,

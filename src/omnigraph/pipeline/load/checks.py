@@ -76,7 +76,6 @@ class LoadChecks:
                 )
         return RowsInFiles(
             self._runner,
-            self._load.root,
             self._snapshot,
             incoming,
             is_likely_clean=not excluded,
@@ -140,7 +139,7 @@ def _find_matches(
     buckets = runner.parallelism
     incoming = [*staged_rows(table, excluded=excluded)]
     show_incoming(runner, names["incoming"], incoming)
-    present = committed_rows(load.root, snapshot.options, snapshot.dataset(table.entity))
+    present = committed_rows(snapshot.root, snapshot.dataset(table.entity))
     show_present(runner, names["present"], present, incoming=incoming, limits=load.limits)
     try:
         superseded, replaced = (

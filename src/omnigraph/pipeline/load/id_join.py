@@ -36,9 +36,7 @@ def staged_rows(table: LoadedTable, *, excluded: np.ndarray = NO_PLACES) -> Iter
     first = 0
     for file in table.files:
         start, end = np.searchsorted(excluded, [first, first + file.rows])
-        yield StagedRows(
-            table.uri, table.options, file.fragment, file.rows, first, excluded[start:end]
-        )
+        yield StagedRows(table.location, file.fragment, file.rows, first, excluded[start:end])
         first += file.rows
 
 

@@ -40,7 +40,7 @@ from omnigraph.pipeline.staging.stage import (
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.durability import Durability
 from omnigraph.store.layout import GRAPH
-from omnigraph.store.location import Location, location_at
+from omnigraph.store.location import Location
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = [
@@ -81,8 +81,8 @@ class LoadedTable:
     """The incoming rows of one type: where they lie, and where they came from, in one order."""
 
     entity: EntityType
-    uri: str
-    options: dict[str, str] | None = field(repr=False)
+    location: Location
+    """Where its files lie."""
     files: tuple[StagedFile, ...]
     held: pa.Table
     """All rows, if the load keeps them; else none."""
@@ -107,10 +107,6 @@ class LoadedTable:
         """Fresh ids never do."""
         return bool(self.entity.key) or self.gives_ids
 
-    @property
-    def location(self) -> Location:
-        return location_at(self.uri, self.options)
-
 
 @dataclass(frozen=True)
 class StagedLoad:
@@ -118,7 +114,7 @@ class StagedLoad:
 
     mode: LoadMode
     catalog: Catalog
-    root: str
+    root: Location
     staged_as: StagedAs
     tables: Mapping[TableKey, LoadedTable]
     read: int
@@ -166,7 +162,6 @@ def stage_load(
     *,
     snapshot: Snapshot,
     mode: LoadMode,
-    root: str,
     limits: LoadLimits,
     area: StagingArea,
     now_ms: int,
@@ -180,17 +175,16 @@ def stage_load(
     """
     tell = progress or (lambda phase, done, total: None)
     size = planned.size
-    uris = {e.table_key: snapshot.staging_uri(e) for e in snapshot.catalog.entities}
+    locations = {e.table_key: snapshot.location(e) for e in snapshot.catalog.entities}
     staged_as = _staged_as(
         mode, runner, is_small=size <= limits.max_lookup_bytes, may_reject=quarantine is not None
     )
-    graph = location_at(root, snapshot.options).objects(Durability.RELAXED).get(GRAPH)
+    graph = snapshot.root.objects(Durability.RELAXED).get(GRAPH)
     assert graph is not None, "a graph is where it was opened"
     job = StageJob(
         snapshot.catalog,
-        uris,
-        snapshot.options,
-        root,
+        locations,
+        snapshot.root,
         graph,
         now_ms,
         staged_as,
@@ -201,7 +195,7 @@ def stage_load(
     tell("parse", 0, size)
     began = time.monotonic()
     ran = _run(runner, planned, job, area, snapshot, tell)
-    load = _gather(ran, job, planned, area, mode=mode, root=root)
+    load = _gather(ran, job, planned, area, mode=mode)
     tell("parse", size, size)
     return replace(load, seconds=_split(ran, clock_s=time.monotonic() - began))
 
@@ -281,7 +275,6 @@ def _gather(
     area: StagingArea,
     *,
     mode: LoadMode,
-    root: str,
 ) -> StagedLoad:
     """The outputs of all tasks, in the order of the input."""
     starts = itertools.accumulate(map(len, planned.tasks), initial=0)
@@ -301,8 +294,7 @@ def _gather(
         if mine:
             tables[entity.table_key] = LoadedTable(
                 entity=entity,
-                uri=job.uris[entity.table_key],
-                options=job.options,
+                location=job.locations[entity.table_key],
                 files=tuple(file for table in mine for file in table.files),
                 held=pa.Table.from_batches(
                     [batch for table in mine for batch in table.held], table_schema(entity)
@@ -313,7 +305,7 @@ def _gather(
     return StagedLoad(
         mode=mode,
         catalog=job.catalog,
-        root=root,
+        root=job.root,
         staged_as=staged_as,
         tables=tables,
         read=sum(one.result.read for one in ran),

@@ -5,7 +5,7 @@ the places that are empty now. A table of which no row is left is no longer part
 """
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -28,7 +28,7 @@ from omnigraph.pipeline.staging.quarantine import Quarantine, rejected_rows
 from omnigraph.pipeline.staging.stage import StagedFile, write_rows
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import read_fragment_columns
-from omnigraph.store.location import location_at
+from omnigraph.store.location import Location
 
 __all__ = ["Faults", "places_of", "quarantine_faults", "take_out"]
 
@@ -108,8 +108,7 @@ class _Rewrite:
 @dataclass(frozen=True)
 class _RewriteJob:
     entity: EntityType
-    uri: str
-    options: dict[str, str] | None = field(repr=False)
+    location: Location
     is_scratch: bool
 
 
@@ -118,10 +117,10 @@ def _files_without(
 ) -> tuple[StagedFile, ...]:
     """The table's files, those that a row leaves or that can't be published written again."""
     is_merge = load.mode is LoadMode.MERGE
-    job = _RewriteJob(table.entity, table.uri, table.options, is_scratch=is_merge)
+    job = _RewriteJob(table.entity, table.location, is_scratch=is_merge)
     if len(excluded) and table.files and table.held.num_rows:
         held = _held_without(table.held, excluded)
-        return write_rows(job.entity, job.uri, iter(held.to_batches()), job.options)
+        return write_rows(job.entity, job.location, iter(held.to_batches()))
     first = 0
     rewrites: dict[int, _Rewrite] = {}
     for number, file in enumerate(table.files):
@@ -140,13 +139,12 @@ def _files_without(
 def _rewrite(job: _RewriteJob, rewrite: _Rewrite) -> tuple[StagedFile, ...]:
     schema = table_schema(job.entity)
     fragments = [rewrite.file.fragment]
-    location = location_at(job.uri, job.options)
-    rows = read_fragment_columns(location, fragments, schema.names)
+    rows = read_fragment_columns(job.location, fragments, schema.names)
     left = _held_without(rows, rewrite.excluded).cast(schema)
     if not left.num_rows:
         return ()
     batches = iter(left.to_batches())
-    return write_rows(job.entity, job.uri, batches, job.options, is_scratch=job.is_scratch)
+    return write_rows(job.entity, job.location, batches, is_scratch=job.is_scratch)
 
 
 # The rows at fault --------------------------------------------------------------------------------

@@ -118,7 +118,7 @@ def _resolve_new_rows(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> R
             "overwrite" if load.mode is LoadMode.OVERWRITE else "append",
             tuple(file.fragment for file in table.files),
             table.rows,
-            table.uri,
+            table.location,
         )
         for key, table in load.tables.items()
     }
@@ -188,7 +188,7 @@ def _merge_scratch_files(
         key: IncomingFiles([*upserted.rows()], replaced=upserted.replaced)
         for key, upserted in upserts.items()
     }
-    checks = RowsInFiles(runner, load.root, snapshot, incoming, limits=load.limits)
+    checks = RowsInFiles(runner, snapshot, incoming, limits=load.limits)
     if violations := checks.violations():
         raise _refusal(load, violations, lambda e, place: upserts[e.table_key].place(place))
     work = Work(

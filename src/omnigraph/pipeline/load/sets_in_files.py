@@ -48,7 +48,7 @@ from omnigraph.store.datasets import (
     RowSet,
     read_fragment_columns,
 )
-from omnigraph.store.location import location_at
+from omnigraph.store.location import Location
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = [
@@ -81,8 +81,7 @@ DOING = "checking keys, endpoints and cardinality"
 class StagedRows:
     """Rows in a file that nothing names yet."""
 
-    uri: str
-    options: dict[str, str] | None = field(repr=False)
+    location: Location
     fragment: str
     row_count: int
     first_place: int
@@ -92,8 +91,7 @@ class StagedRows:
 
     def read(self, columns: Sequence[str]) -> tuple[pa.Table, np.ndarray]:
         """The rows that count, and their places."""
-        location = location_at(self.uri, self.options)
-        rows = read_fragment_columns(location, [self.fragment], columns)
+        rows = read_fragment_columns(self.location, [self.fragment], columns)
         places = np.arange(self.first_place, self.first_place + rows.num_rows)
         if not len(self.excluded):
             return rows, places
@@ -105,8 +103,7 @@ class StagedRows:
 class CommittedRows:
     """Rows in some fragments of a version that the snapshot pins."""
 
-    root: str
-    options: dict[str, str] | None = field(repr=False)
+    root: Location
     ref: DatasetRef
     fragment_ids: tuple[int, ...]
     row_count: int
@@ -114,14 +111,14 @@ class CommittedRows:
     """Rows that the load replaces."""
 
     def open(self) -> Dataset:
-        return Datasets(location_at(self.root, self.options)).open(self.ref)
+        return Datasets(self.root).open(self.ref)
 
 
 KeySource = StagedRows | CommittedRows
 
 
 def committed_rows(
-    root: str, options: dict[str, str] | None, dataset: Dataset, *, without: RowSet | None = None
+    root: Location, dataset: Dataset, *, without: RowSet | None = None
 ) -> list[CommittedRows]:
     """The rows of a dataset in pieces that fit in a worker's memory."""
     fragments, rows = dataset.fragment_ids, dataset.row_count
@@ -130,7 +127,7 @@ def committed_rows(
     pieces = min(len(fragments), math.ceil(rows / MAX_TASK_ROWS))
     return [
         CommittedRows(
-            root, options, dataset.ref, fragments[piece::pieces], math.ceil(rows / pieces), without
+            root, dataset.ref, fragments[piece::pieces], math.ceil(rows / pieces), without
         )
         for piece in range(pieces)
     ]
@@ -154,7 +151,6 @@ class RowsInFiles:
     """The set checks (`protocol.SetChecks`) of rows in files."""
 
     runner: Runner
-    root: str
     snapshot: Snapshot
     incoming: Mapping[TableKey, IncomingFiles]
     is_likely_clean: bool = True
@@ -205,8 +201,7 @@ class RowsInFiles:
                 return ()
             case Part.KEPT:
                 return committed_rows(
-                    self.root,
-                    self.snapshot.options,
+                    self.snapshot.root,
                     self.snapshot.dataset(reading.entity),
                     without=None if incoming is None else incoming.replaced,
                 )

@@ -8,7 +8,7 @@ A row that replaces another keeps its row id. The driver sees row ids and addres
 
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
@@ -37,7 +37,7 @@ from omnigraph.store.datasets import (
     with_row_ids,
     write_fragments,
 )
-from omnigraph.store.location import location_at
+from omnigraph.store.location import Location
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import Replacement
 
@@ -60,10 +60,9 @@ class UpsertJob:
     """What every task needs to know."""
 
     entity: EntityType
-    root: str
+    root: Location
     ref: DatasetRef
-    uri: str
-    options: dict[str, str] | None = field(repr=False)
+    location: Location
     files: tuple[StagedFile, ...]
     """The scratch files, by number."""
 
@@ -106,7 +105,7 @@ class Upserted:
         table = self.table
         first = next(file for part in self.parts for file in part.files)
         batches = fragment_batches(
-            location_at(table.uri, table.options),
+            table.location,
             first.fragment,
             compared_columns(table.entity),
             batch_rows=SAMPLE_ROWS,
@@ -127,7 +126,7 @@ class Upserted:
             fragments=tuple(file.fragment for part in self.parts for file in part.files),
             addresses=np.concatenate(addresses),
             inserted=sum(part.inserted for part in self.parts),
-            written_at=self.table.uri,
+            written_at=self.table.location,
         )
 
     def rows(self) -> Iterator[StagedRows]:
@@ -135,7 +134,7 @@ class Upserted:
         table, first = self.table, 0
         for part in self.parts:
             for file in part.files:
-                yield StagedRows(table.uri, table.options, file.fragment, file.rows, first)
+                yield StagedRows(table.location, file.fragment, file.rows, first)
                 first += file.rows
 
     def place(self, place: int) -> int:
@@ -153,8 +152,7 @@ class Upserted:
         raise AssertionError("a place is of a changed row")
 
     def _ids(self, fragments: Sequence[str]) -> pa.ChunkedArray:
-        location = location_at(self.table.uri, self.table.options)
-        return read_fragment_columns(location, fragments, [ID])[ID]
+        return read_fragment_columns(self.table.location, fragments, [ID])[ID]
 
 
 def upsert(
@@ -162,18 +160,16 @@ def upsert(
 ) -> Upserted:
     """Find what the rows of a table change in `snapshot`, and write that."""
     dataset = snapshot.dataset(table.entity)
-    job = UpsertJob(
-        table.entity, load.root, dataset.ref, table.uri, table.options, files=table.files
-    )
+    job = UpsertJob(table.entity, load.root, dataset.ref, table.location, files=table.files)
     # Views are the session's, which others may share: the names are ours alone.
     unique = uuid.uuid4().hex
     incoming, present = f"incoming_{unique}", f"present_{unique}"
     rows = [
-        StagedRows(table.uri, table.options, file.fragment, file.rows, number * FILE)
+        StagedRows(table.location, file.fragment, file.rows, number * FILE)
         for number, file in enumerate(table.files)
     ]
     show_incoming(runner, incoming, rows)
-    committed = committed_rows(load.root, snapshot.options, dataset)
+    committed = committed_rows(load.root, dataset)
     show_present(runner, present, committed, incoming=rows, limits=load.limits)
     try:
         parts = runner.run_over(
@@ -198,9 +194,7 @@ def upsert(
 def _write_changes(job: UpsertJob, scratch: int, matches: pa.Table) -> Written:
     number = scratch // FILE
     schema = table_schema(job.entity)
-    staged = read_fragment_columns(
-        location_at(job.uri, job.options), [job.files[number].fragment], schema.names
-    )
+    staged = read_fragment_columns(job.location, [job.files[number].fragment], schema.names)
     rows = staged.take(matches["row"]).cast(schema)
     is_known = matches["row_id"].is_valid()
     known, found = rows.filter(is_known), matches.filter(is_known)
@@ -223,7 +217,7 @@ def _write_changes(job: UpsertJob, scratch: int, matches: pa.Table) -> Written:
 
 def _changed(job: UpsertJob, known: pa.Table, found: pa.Table) -> pa.Array:
     """Which rows differ from the ones that they find."""
-    dataset = Datasets(location_at(job.root, job.options)).open(job.ref)
+    dataset = Datasets(job.root).open(job.ref)
     wanted = row_set(found["row_id"].to_numpy().astype(np.uint64))
     return differing(known, dataset.rows_at(wanted, known.column_names).drop_columns("_rowid"))
 
@@ -231,6 +225,5 @@ def _changed(job: UpsertJob, known: pa.Table, found: pa.Table) -> pa.Array:
 def _written(job: UpsertJob, rows: pa.Table, row_ids: NDArray[np.uint64]) -> tuple[StagedFile, ...]:
     if not rows.num_rows:
         return ()
-    location = location_at(job.uri, job.options)
-    fragments = write_fragments(location, iter(rows.to_batches()), rows.schema)
+    fragments = write_fragments(job.location, iter(rows.to_batches()), rows.schema)
     return tuple(map(StagedFile.of, with_row_ids(fragments, row_ids)))

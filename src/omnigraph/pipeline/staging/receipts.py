@@ -47,7 +47,7 @@ def name_tasks(
 ) -> list[NamedTask]:
     """Tasks by all that their files depend on: the input, the schema, where the files go."""
     is_quarantined = job.quarantine is not None
-    homes = sorted((key, job.home_of(key)) for key in job.uris)
+    homes = sorted((key, job.home_of(key)) for key in job.locations)
     about = repr((schema_hash, homes, job.staged_as.value, is_quarantined))
     # Of files by their path: a bucket is asked once for each.
     states: dict[Location, str] = {}
@@ -94,7 +94,7 @@ def _is_there(job: StageJob, output: TaskOutput) -> bool:
         job.quarantine is not None and job.quarantine.has(output.parts)
     )
     return parts_are and all(
-        has_fragments(job.location_of(table.key), [file.fragment for file in table.files])
+        has_fragments(job.locations[table.key], [file.fragment for file in table.files])
         for table in output.tables
     )
 

@@ -10,7 +10,7 @@ import socket
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Flag, auto
 
 import numpy as np
@@ -30,7 +30,7 @@ from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import write_fragments, write_scratch
 from omnigraph.store.durability import Durability
 from omnigraph.store.layout import GRAPH
-from omnigraph.store.location import Location, location_at
+from omnigraph.store.location import Location, name_below
 
 __all__ = [
     "Origin",
@@ -66,13 +66,12 @@ class StageJob:
     """What every task of a load needs to know."""
 
     catalog: Catalog
-    uris: Mapping[TableKey, str]
-    options: dict[str, str] | None = field(repr=False)
-    """What it takes to reach them, if they lie in a bucket: secrets too."""
-    root: str
+    locations: Mapping[TableKey, Location]
+    """Where the files of each table go."""
+    root: Location
     """The graph's, as every worker must see it."""
     graph: bytes
-    """What the graph says of itself there: a disk that workers do not output says otherwise."""
+    """What the graph says of itself there: a disk that workers do not share says otherwise."""
     now_ms: int
     staged_as: StagedAs = StagedAs.FILES
     quarantine: Quarantine | None = None
@@ -84,10 +83,7 @@ class StageJob:
 
     def home_of(self, key: TableKey) -> str:
         """Where the files of a table go, below the root: what is written down outlives a move."""
-        return self.uris[key].removeprefix(f"{self.root}/")
-
-    def location_of(self, key: TableKey) -> Location:
-        return location_at(self.uris[key], self.options)
+        return name_below(self.locations[key], self.root)
 
     def makes_scratch(self, entity: EntityType) -> bool:
         """Whether the files of these rows are such as can't be published."""
@@ -154,7 +150,7 @@ class TaskOutput:
     def files(self, job: "StageJob") -> list[tuple[Location, list[str]]]:
         """The fragments that it wrote, by the home of their table."""
         return [
-            (job.location_of(table.key), [file.fragment for file in table.files])
+            (job.locations[table.key], [file.fragment for file in table.files])
             for table in self.tables
         ]
 
@@ -176,7 +172,7 @@ def not_held(
     job, files = replace(job, staged_as=job.staged_as.without_memory()), table.files
     if not files or job.makes_scratch(entity) != files[0].is_scratch:
         files = _write(job, entity, table.held)
-        area.add(job.location_of(table.key), [file.fragment for file in files])
+        area.add(job.locations[table.key], [file.fragment for file in files])
     return replace(table, files=files, held=())
 
 
@@ -203,25 +199,24 @@ def _stage(job: StageJob, pieces: Sequence[Piece], files: TaskFiles) -> TaskOutp
 
 def _require_graph(job: StageJob) -> None:
     """Files written to a disk that the driver does not see would be named and never found."""
-    seen = location_at(job.root, job.options).objects(Durability.RELAXED).get(GRAPH)
+    seen = job.root.objects(Durability.RELAXED).get(GRAPH)
     if seen != job.graph:
         reason = "there is none" if seen is None else "another graph is there"
         raise StorageFailed(
             doing="see the graph at",
-            path=job.root,
+            path=str(job.root),
             reason=f"{reason} as {socket.gethostname()} sees it; workers need shared storage",
         )
 
 
 def write_rows(
     entity: EntityType,
-    uri: str,
+    location: Location,
     batches: Iterator[pa.RecordBatch],
-    options: dict[str, str] | None,
     *,
     is_scratch: bool = False,
 ) -> tuple[StagedFile, ...]:
-    schema, location = table_schema(entity), location_at(uri, options)
+    schema = table_schema(entity)
     if is_scratch:
         scratch = write_scratch(location, batches, schema)
         return (StagedFile.of(scratch, is_scratch=True),)
@@ -284,7 +279,7 @@ class _Waiting:
 
     def _stage(self, key: TableKey) -> StagedTable:
         files = _write(self._job, self._entities[key], self._batches[key])
-        self._files.add(self._job.location_of(key), [file.fragment for file in files])
+        self._files.add(self._job.locations[key], [file.fragment for file in files])
         origins = tuple(self._origins[key])
         is_whole = not files or sum(f.rows for f in files) == sum(o.rows for o in origins)
         assert is_whole, "every row is written"
@@ -297,5 +292,5 @@ def _write(
 ) -> tuple[StagedFile, ...]:
     if not job.staged_as & (StagedAs.FILES | StagedAs.SCRATCH):
         return ()
-    uri, is_scratch = job.uris[entity.table_key], job.makes_scratch(entity)
-    return write_rows(entity, uri, iter(batches), job.options, is_scratch=is_scratch)
+    location, is_scratch = job.locations[entity.table_key], job.makes_scratch(entity)
+    return write_rows(entity, location, iter(batches), is_scratch=is_scratch)

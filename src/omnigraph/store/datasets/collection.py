@@ -53,7 +53,7 @@ from omnigraph.store.datasets.references import References
 from omnigraph.store.datasets.version_file import is_torn
 from omnigraph.store.durability import Durability
 from omnigraph.store.layout import ADDRESS
-from omnigraph.store.location import Location
+from omnigraph.store.location import Location, name_below
 from omnigraph.store.transactions import (
     CreateIndex,
     DatasetRef,
@@ -298,9 +298,9 @@ class Datasets:
         self._sync_files_of(ref, Update(updated=kept))  # their writer has synced the others
         return Update(removed=removed, updated=kept, new=fragments)
 
-    def adopt(self, fragments: Sequence[str], *, written_at: str, ref: DatasetRef) -> None:
+    def adopt(self, fragments: Sequence[str], *, written_at: Location, ref: DatasetRef) -> None:
         """Give a dataset the files that were written beside it, for a fork that came later."""
-        source, home = written_at.removeprefix(f"{self.root}/"), home_of(ref.path, ref.branch)
+        source, home = name_below(written_at, self.root), home_of(ref.path, ref.branch)
         for name in data_files(self._objects, source, fragments):
             self._objects.copy(name, home + name.removeprefix(source))
 
