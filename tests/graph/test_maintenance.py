@@ -127,9 +127,10 @@ def test_branches_that_are_gone_leave_nothing_in_memory(
     graph: Graph, monkeypatch: pytest.MonkeyPatch, is_elsewhere: bool
 ) -> None:
     """Whoever deletes them: what this handle holds does not grow with their number."""
-    for module, limit in ((collection, "LIMIT_LANDED"), (manifest, "LIMIT_BRANCHES")):
+    limits = ((collection, "MAX_LANDED_HANDLES"), (manifest, "MAX_KEPT_BRANCHES"))
+    for module, limit in limits:
         monkeypatch.setattr(module, limit, 8)
-    monkeypatch.setattr(graph_store, "LIMIT_HEADS", 8)
+    monkeypatch.setattr(graph_store, "MAX_KEPT_SNAPSHOTS", 8)
     reader = Graph.open(graph.uri)
     writer = graph if is_elsewhere else reader
 
