@@ -308,6 +308,5 @@ def test_ctrl_c_ends_a_load_in_one_line_and_leaves_nothing(
 
 
 def files_told_by(record: Path) -> Iterator[str]:
-    for table in json.loads(record.read_text()).get("tables", ()):
-        for staged in table["files"]:
-            yield from (file["path"] for file in json.loads(staged["fragment"])["files"])
+    for _, fragment in json.loads(record.read_text()).get("files", ()):
+        yield from (file["path"] for file in json.loads(fragment)["files"])
