@@ -224,7 +224,7 @@ class Load(Write):
 
     def __post_init__(self) -> None:
         check_choice("mode", self.mode, LoadModeName)
-        check_choice("on_error", self.on_error, OnError)
+        _check_bad_rows(self)
         if self.format is not None:
             check_choice("format", self.format, SourceFormat)
         if self.engine is not None:
@@ -236,6 +236,9 @@ class Load(Write):
                 rule="a load in this process can't use the Spark session that was passed",
                 advice="leave out engine or spark",
             )
+        if self.resume and (self.load_id is None or self.dry_run):
+            rule = "it needs load_id, and can't be combined with dry_run"
+            raise ArgumentInvalid(argument="resume", value=None, rule=rule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,7 +258,7 @@ class StreamLoad(Write):
 
     def __post_init__(self) -> None:
         check_choice("mode", self.mode, LoadModeName)
-        check_choice("on_error", self.on_error, OnError)
+        _check_bad_rows(self)
         check_choice("output_mode", self.output_mode, OutputMode)
 
 
@@ -283,6 +286,19 @@ class BranchDelete(Write):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optimize(Write):
     action: ClassVar[Action] = Action.ADMIN
+
+
+def _check_bad_rows(request: Load | StreamLoad) -> None:
+    """Refuse what can't be done with rows that break a rule."""
+    check_choice("on_error", request.on_error, OnError)
+    if request.on_error == "fail":
+        for argument in ("quarantine", "max_errors"):
+            if (value := getattr(request, argument)) is not None:
+                rule = "it has a meaning only where on_error is quarantine"
+                raise ArgumentInvalid(argument=argument, value=str(value), rule=rule)
+    if request.max_errors is not None and request.max_errors < 0:
+        rule = "it must be 0 or more"
+        raise ArgumentInvalid(argument="max_errors", value=str(request.max_errors), rule=rule)
 
 
 def _check_limit(argument: str, value: object) -> None:

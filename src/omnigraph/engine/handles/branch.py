@@ -17,7 +17,7 @@ from omnigraph.engine.engine import Engine
 from omnigraph.engine.handles.at import At, moment_of
 from omnigraph.engine.handles.reads import Reads
 from omnigraph.engine.history import commits
-from omnigraph.engine.load.run import load
+from omnigraph.engine.load.load import load
 from omnigraph.engine.load.stream import stream
 from omnigraph.engine.maintain import optimize
 from omnigraph.engine.requests import (

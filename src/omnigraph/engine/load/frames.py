@@ -1,52 +1,31 @@
-"""What is written down beside the graph for the tasks of a load to read: Spark frames, and rows
-that came with the call where they are many. It is removed when the load has ended.
+"""What is written down beside the graph for the tasks of a load to read: the rows of Spark frames.
+It is removed when the load has ended.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
 
 from omnigraph.base.errors import ArgumentInvalid, BranchMissing
 from omnigraph.base.ids import BranchName
+from omnigraph.engine.engine import Engine
+from omnigraph.engine.requests import Load
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.store.graph_store import GraphStore
 
-if TYPE_CHECKING:
-    from omnigraph.pipeline.sources.mapping import MappingArgument
-    from omnigraph.pipeline.spark.session import Spark
-
-__all__ = ["readable", "scratch_folders"]
+__all__ = ["for_tasks"]
 
 
 @contextmanager
-def scratch_folders(store: GraphStore) -> Iterator[Callable[[], str]]:
-    """Gives names of folders in the graph's storage that are removed at the end."""
+def for_tasks(engine: Engine, request: Load) -> Iterator[Load]:
+    """The same load of a source that tasks can read, with the session of a frame to read it."""
+    from omnigraph.pipeline.sources import check_frame, spark_frames, write_frames
     from omnigraph.pipeline.staging.area import Ending, StagingArea
 
-    area = StagingArea(store)
-    try:
-        yield area.new_folder
-    finally:
-        area.close(Ending.NOTHING)
-
-
-def readable(
-    store: GraphStore,
-    source: object,
-    *,
-    branch: BranchName,
-    from_: BranchName | None,
-    mapping: "MappingArgument",
-    spark: Any,
-    start: Callable[[Any], "Spark"],
-    new_folder: Callable[[], str],
-) -> tuple[object, Any]:
-    """The source as tasks can read it, and the session to read it with: a frame's own, if any."""
-    from omnigraph.pipeline.sources import check_frame, spark_frames, write_frames
-
-    frames = spark_frames(source)
+    frames = spark_frames(request.source)
     if not frames:
-        return source, spark
+        yield request
+        return
     if any(frame.isStreaming for frame in frames.values()):
         raise ArgumentInvalid(
             argument="source",
@@ -54,12 +33,19 @@ def readable(
             rule="a stream has no end, so it can't be loaded as one commit",
             advice="Graph.stream takes it, a commit for each micro-batch",
         )
-    session = spark if spark is not None else next(iter(frames.values())).sparkSession
-    started = start(session)
-    catalog = _catalog(store, branch, from_)
+    given = request.spark
+    session = given if given is not None else next(iter(frames.values())).sparkSession
+    started = engine.spark.session(session)
+    catalog = _catalog(engine.store, request.branch, request.from_)
     for name, frame in frames.items():
-        check_frame(name, started.schema_of(frame), catalog=catalog, mapping=mapping)
-    return write_frames(started, frames, location=store.root / new_folder()), session
+        check_frame(name, started.schema_of(frame), catalog=catalog, mapping=request.mapping)
+    area = StagingArea(engine.store)
+    try:
+        folder = engine.store.root / area.new_folder()
+        written = write_frames(started, frames, location=folder)
+        yield replace(request, source=written, spark=session)
+    finally:
+        area.close(Ending.NOTHING)
 
 
 def _catalog(store: GraphStore, branch: BranchName, from_: BranchName | None) -> Catalog:

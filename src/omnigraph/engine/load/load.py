@@ -8,24 +8,23 @@ load ends, its staging area is told so once (`Ending`).
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 from omnigraph.base.errors import (
-    ArgumentInvalid,
     BranchBusy,
     BranchExists,
     BranchMissing,
     OmnigraphError,
     ReadSetMoved,
 )
-from omnigraph.base.failpoints import Faults
 from omnigraph.base.ids import BranchName
 from omnigraph.base.progress import Progress
-from omnigraph.engine.load.preparation import Preparation
-from omnigraph.engine.load.request import Request, loaded_before
+from omnigraph.engine.engine import Engine
+from omnigraph.engine.load.frames import for_tasks
+from omnigraph.engine.load.preparation import Preparation, loaded_before
 from omnigraph.engine.load.result import load_result
+from omnigraph.engine.requests import Load
 from omnigraph.engine.results import LoadResult
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
@@ -33,68 +32,49 @@ from omnigraph.write.recover import recover_if_idle
 from omnigraph.write.work import CommitNote, Target
 from omnigraph.write.writer import write
 
-if TYPE_CHECKING:
-    from omnigraph.pipeline.load.load import LoadMode
-    from omnigraph.pipeline.runner import Runner
-
-__all__ = ["load", "rehearse"]
+__all__ = ["load"]
 
 log = logging.getLogger(__name__)
 
 
-def load(
-    store: GraphStore,
-    request: Request,
-    *,
-    actor: str | None,
-    message: str | None,
-    start_spark: Callable[[], "Runner"],
-    progress: Progress | None,
-    faults: Faults,
-) -> LoadResult:
+def load(engine: Engine, request: Load, progress: Progress | None = None) -> LoadResult:
+    """Load the source as one commit; a dry run does everything but publish."""
+    engine.gate.allow(request)
+    if request.load_id is not None:
+        from omnigraph.pipeline.staging.record import check_load_id
+
+        check_load_id(request.load_id)
+    with for_tasks(engine, request) as readable:
+        run = _rehearse if request.dry_run else _carry_out
+        return run(engine, readable, progress or _silent)
+
+
+def _carry_out(engine: Engine, request: Load, tell: Progress) -> LoadResult:
     """Stage the input and publish it as one commit."""
-    mode = _checked_mode(request)
+    from omnigraph.pipeline.staging.record import driving
+
+    store = engine.store
     if request.load_id is not None:
         # A load of this name that died in its last step is finished first.
         with suppress(BranchMissing):
             recover_if_idle(store, request.branch)
     if (before := loaded_before(store, request)) is not None:
         return _finished(store, request, before)
-    from omnigraph.pipeline.staging.record import driving
-
     with driving(store, request.load_id) as hold:
-        preparation = Preparation(
-            store,
-            request,
-            mode=mode,
-            hold=hold,
-            start_spark=start_spark,
-            tell=progress or _silent,
-        )
-        note = CommitNote(
-            CommitKind.LOAD,
-            actor,
-            message,
-            extra={LOAD_ID: request.load_id} if request.load_id is not None else {},
-        )
-        return _publish(store, request, preparation, note, progress or _silent, faults)
+        preparation = Preparation(engine, request, hold=hold, tell=tell)
+        return _publish(engine, request, preparation, tell)
 
 
-def _publish(
-    store: GraphStore,
-    request: Request,
-    preparation: Preparation,
-    note: CommitNote,
-    tell: Progress,
-    faults: Faults,
-) -> LoadResult:
+def _publish(engine: Engine, request: Load, preparation: Preparation, tell: Progress) -> LoadResult:
     from omnigraph.pipeline.staging.area import Ending
 
     began = time.monotonic()
-    with _on_its_branch(store, request):
+    named = {LOAD_ID: request.load_id} if request.load_id is not None else {}
+    note = CommitNote(CommitKind.LOAD, request.actor, request.message, extra=named)
+    target = Target(request.branch)
+    with _on_its_branch(engine.store, request):
         try:
-            target = Target(request.branch)
-            written = write(store, preparation, to=target, note=note, faults=faults)
+            written = write(engine.store, preparation, to=target, note=note, faults=engine.faults)
         except (BranchBusy, ReadSetMoved):
             # These say that nothing was published and nothing is left to recover.
             preparation.end(Ending.NOTHING)
@@ -104,7 +84,7 @@ def _publish(
             raise
     if written is None:
         preparation.end(Ending.BY_OTHER)
-        before = loaded_before(store, request)
+        before = loaded_before(engine.store, request)
         assert before is not None, "a write steps aside only for this"
         return load_result(request, base_branch=request.from_, commit=before, quarantine=None)
     failure: BaseException | None = None
@@ -119,17 +99,11 @@ def _publish(
     return result
 
 
-def rehearse(
-    store: GraphStore,
-    request: Request,
-    *,
-    start_spark: Callable[[], "Runner"],
-    progress: Progress | None,
-) -> LoadResult:
+def _rehearse(engine: Engine, request: Load, tell: Progress) -> LoadResult:
     """Do everything that a load does but publish, and say what would have become of the input."""
     from omnigraph.pipeline.staging.area import Ending
 
-    mode = _checked_mode(request)
+    store = engine.store
     if (before := loaded_before(store, request)) is not None:
         return load_result(request, base_branch=None, commit=before, quarantine=None)
     base = request.branch
@@ -137,14 +111,7 @@ def rehearse(
         store.branches.check_new(request.branch)
         base = request.from_
     snapshot = store.snapshot(base)
-    preparation = Preparation(
-        store,
-        request,
-        mode=mode,
-        hold=None,
-        start_spark=start_spark,
-        tell=progress or _silent,
-    )
+    preparation = Preparation(engine, request, hold=None, tell=tell)
     began = time.monotonic()
     preparation.prepare(snapshot)
     result = preparation.result(None, seconds=time.monotonic() - began)
@@ -152,19 +119,7 @@ def rehearse(
     return result
 
 
-def _checked_mode(request: Request) -> "LoadMode":
-    from omnigraph.pipeline.load.load import LoadMode
-    from omnigraph.pipeline.staging.record import check_load_id
-
-    if request.load_id is not None:
-        check_load_id(request.load_id)
-    if request.resume and (request.load_id is None or request.is_dry_run):
-        rule = "it needs load_id, and can't be combined with dry_run"
-        raise ArgumentInvalid(argument="resume", value=None, rule=rule)
-    return LoadMode.named(request.mode)
-
-
-def _finished(store: GraphStore, request: Request, before: Commit) -> LoadResult:
+def _finished(store: GraphStore, request: Load, before: Commit) -> LoadResult:
     """The answer of a load that is there already, whose driver may have died before it was over."""
     from omnigraph.pipeline.staging.record import conclude
 
@@ -173,7 +128,7 @@ def _finished(store: GraphStore, request: Request, before: Commit) -> LoadResult
 
 
 @contextmanager
-def _on_its_branch(store: GraphStore, request: Request) -> Iterator[None]:
+def _on_its_branch(store: GraphStore, request: Load) -> Iterator[None]:
     """Make the branch first if it is missing, and take it away again if the load fails."""
     branch = request.branch
     if request.from_ is None or _is_there(store, branch):

@@ -5,15 +5,16 @@ files that it stages belong to its staging area, and `end` closes that, however 
 """
 
 import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from omnigraph.base.errors import FenceLost, LoadUnderWay, StorageFailed
+from omnigraph.base.choices import LoadEngine
+from omnigraph.base.errors import BranchMissing, FenceLost, LoadUnderWay, StorageFailed
 from omnigraph.base.ids import CommitId
 from omnigraph.base.progress import Progress
-from omnigraph.engine.load.bad_rows import open_for
-from omnigraph.engine.load.request import Request, loaded_before
+from omnigraph.engine.engine import Engine
+from omnigraph.engine.load.bad_rows import quarantine_for
 from omnigraph.engine.load.result import load_result
+from omnigraph.engine.requests import Load
 from omnigraph.engine.results import LoadResult
 from omnigraph.store.commits import Commit
 from omnigraph.store.fence import Hold
@@ -22,14 +23,14 @@ from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import Work, Writer
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.load.load import LoadMode, StagedLoad
+    from omnigraph.pipeline.load.load import StagedLoad
     from omnigraph.pipeline.load.resolve import ResolvedLoad
     from omnigraph.pipeline.runner import Runner
     from omnigraph.pipeline.sources import PlannedInput
     from omnigraph.pipeline.staging.area import Ending
     from omnigraph.pipeline.staging.quarantine import Quarantine
 
-__all__ = ["Preparation"]
+__all__ = ["Preparation", "loaded_before"]
 
 
 class Preparation(Writer[Work]):
@@ -37,25 +38,22 @@ class Preparation(Writer[Work]):
 
     def __init__(
         self,
-        store: GraphStore,
-        request: Request,
+        engine: Engine,
+        request: Load,
         *,
-        mode: "LoadMode",
         hold: Hold | None,
-        start_spark: Callable[[], "Runner"],
         tell: Progress,
     ) -> None:
         from omnigraph.pipeline.load.load import Phases
         from omnigraph.pipeline.staging.area import StagingArea
 
-        self._store = store
+        self._engine = engine
+        self._store = engine.store
         self._request = request
-        self._mode = mode
         self._hold = hold
         self._tell = tell
         self._clock = Phases()
-        self._start_spark = start_spark
-        self._area = StagingArea(store, hold=hold)
+        self._area = StagingArea(engine.store, hold=hold)
         self._runner: Runner | None = None
         self._quarantine: Quarantine | None = None
         self._seen: CommitId | None = None
@@ -139,18 +137,18 @@ class Preparation(Writer[Work]):
         with self._clock.phase("check"):
             self._resolved = self._resolve(self._runner, self._staged, snapshot)
         self._tell("check", 1, 1)
-        if not self._request.is_dry_run:
+        if not self._request.dry_run:
             self._tell("publish", 0, 1)
         return self._resolved.work
 
     def _stage(self, snapshot: Snapshot) -> tuple["Runner", "StagedLoad"]:
-        from omnigraph.pipeline.load.load import stage_load
+        from omnigraph.pipeline.load.load import LoadMode, stage_load
         from omnigraph.pipeline.sources import plan_pieces
         from omnigraph.pipeline.staging.record import LoadRecord, begin_load, resume_load
 
         request, store, area = self._request, self._store, self._area
         parallelism = os.cpu_count() or 1
-        self._quarantine = _quarantine(store, request)
+        self._quarantine = quarantine_for(request, unique=store.clock.ulid())
         if request.resume:
             assert request.load_id is not None, "asked for above"
             parallelism = resume_load(
@@ -168,8 +166,8 @@ class Preparation(Writer[Work]):
                 mapping=request.mapping,
                 format=request.format,
                 parallelism=parallelism,
-                access=request.access,
-                limits=request.limits,
+                access=self._engine.settings.bucket_access,
+                limits=self._engine.settings.load_limits,
             )
         self._tell("start", 0, 0)
         with self._clock.phase("start"):
@@ -180,7 +178,7 @@ class Preparation(Writer[Work]):
             if runner.engine == "spark" and planned.is_in_memory and not self._is_little(planned):
                 planned = planned.spilled(store, folder=area.new_folder())
         # A single task is done or it is not. A load with a name may have to be found again.
-        name = None if request.is_dry_run else request.load_id
+        name = None if request.dry_run else request.load_id
         if not request.resume and (len(planned.tasks) > 1 or name is not None):
             record = LoadRecord(
                 mode=request.mode,
@@ -194,8 +192,8 @@ class Preparation(Writer[Work]):
             runner,
             planned,
             snapshot=snapshot,
-            mode=self._mode,
-            limits=request.limits,
+            mode=LoadMode.named(request.mode),
+            limits=self._engine.settings.load_limits,
             area=area,
             now_ms=store.clock.now_ms(),
             quarantine=self._quarantine,
@@ -209,12 +207,20 @@ class Preparation(Writer[Work]):
 
         # Files, however small, are Spark's unless told otherwise: one rule to remember.
         is_quick = planned.is_in_memory and self._is_little(planned)
-        if self._request.engine == "local" or (self._request.engine == "auto" and is_quick):
+        if self._where == "local" or (self._where == "auto" and is_quick):
             return InProcess()
-        return self._start_spark()
+        return self._engine.spark.session(self._request.spark)
+
+    @property
+    def _where(self) -> LoadEngine:
+        chosen = self._request.engine
+        # A session that is passed is meant to be used.
+        if self._request.spark is not None and chosen in (None, "auto"):
+            return "spark"
+        return self._engine.settings.load_engine if chosen is None else chosen
 
     def _is_little(self, planned: "PlannedInput") -> bool:
-        return planned.size <= self._request.limits.max_in_process_bytes
+        return planned.size <= self._engine.settings.load_limits.max_in_process_bytes
 
     def _resolve(
         self, runner: "Runner", staged: "StagedLoad", snapshot: Snapshot
@@ -240,7 +246,7 @@ class Preparation(Writer[Work]):
         report = {
             "branch": self._request.branch,
             "mode": self._request.mode,
-            "dry_run": self._request.is_dry_run,
+            "dry_run": self._request.dry_run,
             "read": load.read,
             "loaded": loaded,
             "rejected": load.rejected,
@@ -251,9 +257,14 @@ class Preparation(Writer[Work]):
         self._quarantine.write_report(load.parts, report)
 
 
-def _quarantine(store: GraphStore, request: Request) -> "Quarantine | None":
-    source = request.source
-    if not isinstance(source, str | os.PathLike):
-        named = source if isinstance(source, list | tuple) else ()
-        source = next((one for one in named if isinstance(one, str | os.PathLike)), "rows")
-    return open_for(request.bad_rows, source=os.fspath(source), unique=store.clock.ulid())
+def loaded_before(store: GraphStore, request: Load) -> Commit | None:
+    """The commit that brought an earlier load with this load id, by itself or by a merge."""
+    if request.load_id is None:
+        return None
+    line = store.history().line(request.branch)
+    try:
+        return next((commit for commit in line if request.load_id in commit.load_ids), None)
+    except BranchMissing:
+        if request.from_ is None:
+            raise
+        return None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from omnigraph.base.ids import BranchName
-from omnigraph.engine.load.request import Request
+from omnigraph.engine.requests import Load
 from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.store.commits import Commit
 
@@ -16,7 +16,7 @@ __all__ = ["load_result"]
 
 
 def load_result(
-    request: Request,
+    request: Load,
     *,
     base_branch: BranchName | None,
     commit: Commit | None,
@@ -35,7 +35,7 @@ def load_result(
         load_id=request.load_id,
         is_repeat=resolved is None,
         engine=engine,
-        dry_run=request.is_dry_run,
+        dry_run=request.dry_run,
         read=load.read if load else 0,
         rejected=load.rejected if load else 0,
         violations=load.violations if load and load.rejected else None,

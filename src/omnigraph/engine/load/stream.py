@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omnigraph.engine.engine import Engine
-from omnigraph.engine.load.bad_rows import BadRows
-from omnigraph.engine.load.run import load
+from omnigraph.engine.load.load import load
 from omnigraph.engine.requests import Load, StreamLoad
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ def stream(engine: Engine, request: StreamLoad) -> "Stream":
     from omnigraph.pipeline.streaming import start_stream, streaming_frame
 
     engine.gate.allow(request)
-    # Refused here, before the stream begins, and not by its first micro-batch.
-    BadRows(request.on_error, request.quarantine, request.max_errors)
     name, frame = streaming_frame(request.source)
     spark = Spark.adopt(frame.sparkSession)
     catalog = engine.store.snapshot(request.branch).catalog
