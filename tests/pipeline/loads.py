@@ -95,7 +95,7 @@ class World:
 
     def end(self, resolved: ResolvedLoad, *, is_published: bool) -> None:
         ending = Ending.PUBLISHED if is_published else Ending.NOTHING
-        self.area.close(ending, published=resolved.fragments if is_published else ())
+        self.area.close(ending, published=staged_files(resolved) if is_published else ())
 
     def load(self, *lines: dict[str, Any] | str, mode: str = "append") -> ResolvedLoad:
         resolved = self.resolve(write_lines(self.place / "load.jsonl", *lines), mode=mode)
@@ -164,3 +164,10 @@ def owner(name: str, city: int = 1) -> list[dict[str, Any]]:
 
 
 YORK = node("City", code=1)
+
+
+def staged_files(resolved: ResolvedLoad) -> frozenset[str]:
+    """Its fragments, where none of its tables is forked for the commit."""
+    staged = (StagedFiles, Replacement)
+    tables = {key: t for key, t in resolved.work.tables.items() if isinstance(t, staged)}
+    return resolved.fragments_in({key: table.written_at for key, table in tables.items()})

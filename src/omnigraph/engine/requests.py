@@ -178,6 +178,9 @@ class BranchRead(Read):
 class CommitsRead(Read):
     limit: int | None = None
 
+    def __post_init__(self) -> None:
+        _check_limit("limit", self.limit)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRead(Read):
@@ -236,6 +239,7 @@ class Load(Write):
                 rule="a load in this process can't use the Spark session that was passed",
                 advice="leave out engine or spark",
             )
+        _check_text("load_id", self.load_id)
         if self.resume and (self.load_id is None or self.dry_run):
             rule = "it needs load_id, and can't be combined with dry_run"
             raise ArgumentInvalid(argument="resume", value=None, rule=rule)
@@ -299,6 +303,11 @@ def _check_bad_rows(request: Load | StreamLoad) -> None:
     if request.max_errors is not None and request.max_errors < 0:
         rule = "it must be 0 or more"
         raise ArgumentInvalid(argument="max_errors", value=str(request.max_errors), rule=rule)
+
+
+def _check_text(argument: str, value: object) -> None:
+    if value is not None and not isinstance(value, str):
+        raise ArgumentInvalid(argument=argument, value=str(value), rule="it must be text")
 
 
 def _check_limit(argument: str, value: object) -> None:

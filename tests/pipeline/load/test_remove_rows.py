@@ -18,7 +18,7 @@ from omnigraph.pipeline.sources import plan_pieces
 from omnigraph.pipeline.staging.area import Ending, StagingArea
 from omnigraph.pipeline.staging.quarantine import Quarantine, open_quarantine
 from tests.pipeline.limits import LARGE
-from tests.pipeline.loads import YORK, World, owner, person
+from tests.pipeline.loads import YORK, World, owner, person, staged_files
 from tests.pipeline.world import NOW_MS, edge, node
 from tests.pipeline.world import write as write_lines
 
@@ -54,7 +54,7 @@ class Sifted:
         world, accepted = self.world, AcceptedLoad(load)
         resolved = resolve_load(world.runner, accepted, world.snapshot, self.area)
         assert world.publish(resolved) is not None
-        self.area.close(Ending.PUBLISHED, published=resolved.fragments)
+        self.area.close(Ending.PUBLISHED, published=staged_files(resolved))
 
     def rejected_lines(self, load: StagedLoad) -> list[int]:
         texts = [(Path(self.quarantine.partial) / part).read_text() for part in load.parts]

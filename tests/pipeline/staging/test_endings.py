@@ -12,9 +12,11 @@ import pytest
 
 from omnigraph import Graph
 from omnigraph.base.errors import (
+    ArgumentInvalid,
     ConstraintViolated,
     KeyTaken,
     LoadUnderWay,
+    OmnigraphError,
     ReadSetMoved,
     StorageFailed,
 )
@@ -70,9 +72,9 @@ class Place:
         chosen = {"mode": "append", "engine": "local", "load_id": "x", **options}
         return (graph or self.graph).load(self.source, **chosen)
 
-    def killed(self, how: str) -> None:
+    def killed(self, how: str, **options: Any) -> None:
         child = get_context("spawn").Process(
-            target=load_and_die, args=(self.uri, str(self.source), how)
+            target=load_and_die, args=(self.uri, str(self.source), how), kwargs=options
         )
         child.start()
         child.join()
@@ -115,13 +117,14 @@ class Place:
         assert (self.unnamed(), self.staged(), self.locks()) == (set(), [], [])
 
 
-def load_and_die(uri: str, source: str, how: str) -> None:
+def load_and_die(uri: str, source: str, how: str, **options: Any) -> None:
     def progress(phase: str, done: int, total: int) -> None:
         if how == phase == PARSE and done > total / 2:
             os.kill(os.getpid(), signal.SIGKILL)
 
     graph = opened(uri, KillAt(how))
-    graph.load(source, mode="append", engine="local", load_id="x", progress=progress)
+    chosen = {"mode": "append", "load_id": "x", **options}
+    graph.load(source, engine="local", progress=progress, **chosen)
 
 
 @pytest.fixture
@@ -338,3 +341,61 @@ def test_a_driver_that_took_a_lease_and_gives_up_leaves_the_files_of_the_other(
     assert (in_bucket.unnamed(), in_bucket.staged()) == (before, [])
     assert not in_bucket.load().is_repeat
     assert (in_bucket.rows(), in_bucket.unnamed()) == (len(ROWS), before)
+
+
+# Several branches ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_load_onto_a_new_branch_has_its_files_once_and_they_go_with_the_branch(
+    load: Place, mode: str
+) -> None:
+    load.load(branch="side", from_="main", mode=mode)
+    side = load.graph.snapshot("side").stored
+    datasets = [side.dataset(entity) for entity in side.catalog.entities]
+    named = sorted(f.path for d in datasets for part in d.fragments for f in part.files)
+    lying = [name.rsplit("/", 1)[-1] for name in load.walk() if "/data/" in name]
+    assert sorted(name for name in lying if name in named) == named
+    load.graph.branch_delete("side")
+    load.assert_nothing_left(rows=0)
+
+
+def test_a_load_that_waits_on_a_branch_is_no_other_branchs(load: Place) -> None:
+    load.graph.branch_create("side")
+    load.killed(Failpoint.AFTER_STAGE.value, branch="side")
+    let_leases_end(load.graph.engine.store)
+    with pytest.raises(ArgumentInvalid, match="waits to be resumed on branch side"):
+        load.load()
+    assert load.load(branch="side", resume=True).resumed_tasks
+
+
+def test_a_repetition_leaves_alone_what_waits_on_another_branch(load: Place) -> None:
+    load.graph.branch_create("side")
+    load.load()
+    load.killed(Failpoint.AFTER_STAGE.value, branch="side")
+    let_leases_end(load.graph.engine.store)
+    assert load.load().is_repeat
+    assert load.load(branch="side", resume=True).resumed_tasks
+
+
+def test_what_waited_on_a_branch_that_is_gone_is_in_nobodys_way(load: Place) -> None:
+    load.graph.branch_create("side")
+    load.killed(PARSE, branch="side")
+    let_leases_end(load.graph.engine.store)
+    load.graph.branch_delete("side")
+    assert load.load().total_entities == len(ROWS)
+    assert load.staged() == []
+
+
+@pytest.mark.parametrize("wrong", [{"mapping": {"nope": 1}}, {"source": "missing.jsonl"}], ids=str)
+def test_a_resume_that_finds_no_input_leaves_what_was_staged(
+    load: Place, wrong: dict[str, Any]
+) -> None:
+    load.killed(Failpoint.AFTER_STAGE.value)
+    let_leases_end(load.graph.engine.store)
+    staged = load.staged()
+    options = {"mode": "append", "engine": "local", "load_id": "x", "resume": True, **wrong}
+    with pytest.raises(OmnigraphError):
+        load.graph.load(options.pop("source", load.source), **options)
+    assert load.staged() == staged
+    assert load.load(resume=True).resumed_tasks

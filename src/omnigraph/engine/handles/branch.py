@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.choices import LoadEngine, LoadModeName, OnError, OutputMode, SourceFormat
+from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.base.progress import Progress
 from omnigraph.engine.engine import Engine
@@ -166,6 +167,13 @@ class Branch(Reads):
 
     def at(self, moment: Moment | At) -> At:
         """The past of the branch, held still; see `Graph.at`."""
+        if moment is None:
+            raise ArgumentInvalid(
+                argument="moment",
+                value=None,
+                rule="it must be a commit, a version or a time",
+                advice="snapshot() holds the newest commit",
+            )
         place = {**self._place(), "moment": moment_of(self.engine, moment)}
         return At(self.engine, snapshot_for(self.engine, Read(**place)))
 

@@ -93,7 +93,8 @@ def _publish(engine: Engine, request: Load, preparation: Preparation, tell: Prog
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - it is raised below
         failure = error  # of the caller's own code: the load is published and comes to its end
     result = preparation.result(written.commit, seconds=time.monotonic() - began)
-    preparation.end(Ending.PUBLISHED if written.commit is not None else Ending.NOTHING)
+    ending = Ending.PUBLISHED if written.commit is not None else Ending.NOTHING
+    preparation.end(ending, written.commit)
     if failure is not None:
         raise failure
     return result
@@ -123,7 +124,7 @@ def _finished(store: GraphStore, request: Load, before: Commit) -> LoadResult:
     """The answer of a load that is there already, whose driver may have died before it was over."""
     from omnigraph.pipeline.staging.record import conclude
 
-    kept = conclude(store, request.load_id or "")
+    kept = conclude(store, request.load_id or "", request.branch)
     return load_result(request, base_branch=None, commit=before, quarantine=kept)
 
 

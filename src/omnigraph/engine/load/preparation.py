@@ -5,6 +5,7 @@ files that it stages belong to its staging area, and `end` closes that, however 
 """
 
 import os
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from omnigraph.base.choices import LoadEngine
@@ -79,12 +80,21 @@ class Preparation(Writer[Work]):
             self.end(Ending.NOTHING)
             raise
 
-    def end(self, ending: "Ending") -> None:
-        """Delete what is no longer needed, now that it is known how the load has ended."""
+    def end(self, ending: "Ending", commit: Commit | None = None) -> None:
+        """Delete what is no longer needed, now that it is known how the load has ended.
+
+        `commit` is ours, if it was published.
+        """
         from omnigraph.pipeline.staging.area import Ending
 
-        published = self._resolved.fragments if self._resolved is not None else frozenset()
-        self._area.close(ending, published=published if ending is Ending.PUBLISHED else ())
+        published: Collection[str] = ()
+        if commit is not None and self._resolved is not None:
+            where = {
+                change.key: self._store.datasets.location(change.ref.path, change.ref.branch)
+                for change in commit.changes
+            }
+            published = self._resolved.fragments_in(where)
+        self._area.close(ending, published=published)
         # The rejected rows of a commit that recovery may yet publish are named by the next load.
         if self._quarantine is not None and ending is not Ending.UNKNOWN:
             self._quarantine.drop()
@@ -144,21 +154,23 @@ class Preparation(Writer[Work]):
     def _stage(self, snapshot: Snapshot) -> tuple["Runner", "StagedLoad"]:
         from omnigraph.pipeline.load.load import LoadMode, stage_load
         from omnigraph.pipeline.sources import plan_pieces
-        from omnigraph.pipeline.staging.record import LoadRecord, begin_load, resume_load
+        from omnigraph.pipeline.staging.record import (
+            LoadRecord,
+            begin_load,
+            find_resumable,
+            resume_load,
+        )
 
         request, store, area = self._request, self._store, self._area
         parallelism = os.cpu_count() or 1
         self._quarantine = quarantine_for(request, unique=store.clock.ulid())
+        found = None
         if request.resume:
-            assert request.load_id is not None, "asked for above"
-            parallelism = resume_load(
-                store,
-                area,
-                load_id=request.load_id,
-                mode=request.mode,
-                branch=request.branch,
-                quarantine=self._quarantine,
-            ).parallelism
+            assert request.load_id is not None, "a request to resume has a name"
+            found, left = find_resumable(
+                store, load_id=request.load_id, mode=request.mode, branch=request.branch
+            )
+            parallelism = left.parallelism
         with self._clock.phase("parse"):
             planned = plan_pieces(
                 request.source,
@@ -179,7 +191,11 @@ class Preparation(Writer[Work]):
                 planned = planned.spilled(store, folder=area.new_folder())
         # A single task is done or it is not. A load with a name may have to be found again.
         name = None if request.dry_run else request.load_id
-        if not request.resume and (len(planned.tasks) > 1 or name is not None):
+        if found is not None:
+            # Not before the input was found and the runner started: had they failed, the files
+            # would have gone with us.
+            resume_load(area, found, left, self._quarantine)
+        elif len(planned.tasks) > 1 or name is not None:
             record = LoadRecord(
                 mode=request.mode,
                 branch=request.branch,

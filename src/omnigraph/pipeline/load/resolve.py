@@ -28,6 +28,7 @@ from omnigraph.pipeline.staging.area import StagingArea
 from omnigraph.read.changes.diff import differing
 from omnigraph.store.changes import RowEdits
 from omnigraph.store.datasets import ROW_LOCATOR
+from omnigraph.store.location import Location
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import OnConflict, Replacement, StagedFiles, TableEdit, Work
 
@@ -71,13 +72,16 @@ class ResolvedLoad:
             if (counts := self.counts.get(entity.table_key)) is not None:
                 yield entity.name, counts
 
-    @property
-    def fragments(self) -> frozenset[str]:
-        """The staged files that its commit names."""
+    def fragments_in(self, where: Mapping[TableKey, Location]) -> frozenset[str]:
+        """The staged files that lie where the tables of its commit do.
+
+        A table that was forked for the commit got copies of the files, and the staged ones are not
+        needed any more.
+        """
         return frozenset(
             fragment
-            for table in self.work.tables.values()
-            if isinstance(table, StagedFiles | Replacement)
+            for key, table in self.work.tables.items()
+            if isinstance(table, StagedFiles | Replacement) and table.written_at == where.get(key)
             for fragment in table.fragments
         )
 

@@ -22,7 +22,13 @@ from omnigraph.base.errors import (
     StagedLoadMissing,
 )
 from omnigraph.base.ids import BranchName
-from omnigraph.pipeline.staging.area import Ending, StagingArea, find_area, named_areas
+from omnigraph.pipeline.staging.area import (
+    AreaRecord,
+    Ending,
+    StagingArea,
+    find_area,
+    named_areas,
+)
 from omnigraph.pipeline.staging.quarantine import Quarantine
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.fence import Hold
@@ -35,6 +41,7 @@ __all__ = [
     "check_load_id",
     "conclude",
     "driving",
+    "find_resumable",
     "is_unpublished",
     "resume_load",
 ]
@@ -111,6 +118,13 @@ def begin_load(store: GraphStore, area: StagingArea, record: LoadRecord, name: s
     """Start afresh: what an earlier driver left under this name is thrown away."""
     if name is not None and (found := find_area(store.objects, name)) is not None:
         left = LoadRecord.from_json(found.about)
+        if left.branch != record.branch and _is_there(store, left.branch):
+            raise ArgumentInvalid(
+                argument="load_id",
+                value=name,
+                rule=f"a load of this name waits to be resumed on branch {left.branch}",
+                advice="resume it there, load it there once more, or choose another load_id",
+            )
         earlier = area.predecessor(found)
         is_gone = is_unpublished(store, left.branch, load_id=name, since=left.base_commit)
         earlier.close(Ending.NOTHING if is_gone else Ending.BY_OTHER)
@@ -119,16 +133,10 @@ def begin_load(store: GraphStore, area: StagingArea, record: LoadRecord, name: s
     area.open(record.to_json(), name=name)
 
 
-def resume_load(
-    store: GraphStore,
-    area: StagingArea,
-    *,
-    load_id: str,
-    mode: str,
-    branch: BranchName,
-    quarantine: Quarantine | None,
-) -> LoadRecord:
-    """Go on where an earlier driver died."""
+def find_resumable(
+    store: GraphStore, *, load_id: str, mode: str, branch: BranchName
+) -> tuple[AreaRecord, LoadRecord]:
+    """The load that an earlier driver left; raises if there is none like this. Nothing moves."""
     found = find_area(store.objects, load_id)
     if found is None or not found.is_named:
         known = tuple(sorted(record.name for record in named_areas(store.objects)))
@@ -144,19 +152,25 @@ def resume_load(
         if value != expected:
             rule = f"the load that is resumed was begun with {expected}"
             raise ArgumentInvalid(argument=argument, value=value, rule=rule)
+    return found, left
+
+
+def resume_load(
+    area: StagingArea, found: AreaRecord, left: LoadRecord, quarantine: Quarantine | None
+) -> None:
+    """Go on where an earlier driver died. From here on the files are ours to delete."""
     record = LoadRecord(left.mode, left.branch, left.base_commit, left.parallelism, quarantine)
     area.resume(found, record.to_json())
     if left.quarantine is not None and quarantine is not None:
         quarantine.take_over(left.quarantine)
     if left.quarantine is not None and area.is_alone:
         left.quarantine.drop()
-    return record
 
 
 # Endings ------------------------------------------------------------------------------------------
 
 
-def conclude(store: GraphStore, load_id: str) -> str | None:
+def conclude(store: GraphStore, load_id: str, branch: BranchName) -> str | None:
     """Finish for a driver that died when its load was published: name its quarantine, and delete
     all that it left but the files."""
     if find_area(store.objects, load_id) is None:
@@ -166,7 +180,10 @@ def conclude(store: GraphStore, load_id: str) -> str | None:
             found = find_area(store.objects, load_id)
             if found is None:
                 return None
-            quarantine = LoadRecord.from_json(found.about).quarantine
+            left = LoadRecord.from_json(found.about)
+            if left.branch != branch and _is_there(store, left.branch):
+                return None  # it waits there to be resumed: the commit here is of another load
+            quarantine = left.quarantine
             kept = quarantine.keep_if_complete() if quarantine is not None else None
             StagingArea(store, hold=hold).predecessor(found).close(Ending.BY_OTHER)
             return kept
@@ -184,4 +201,8 @@ def is_unpublished(store: GraphStore, branch: str, *, load_id: str | None, since
         later = takewhile(lambda commit: commit.id != since, store.history().line(name))
         return not any(c.kind is CommitKind.LOAD and c.load_id == load_id for c in later)
     except BranchMissing:
-        return False
+        return True  # with the branch all its commits are gone
+
+
+def _is_there(store: GraphStore, branch: str) -> bool:
+    return branch in {one.name for one in store.branches.list()}
