@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType
-from omnigraph.pipeline.rows.conform import Conformed, RejectedRow, conform_piece
+from omnigraph.pipeline.rows.conform import Conformed, RejectedRow, conform_split
 from omnigraph.pipeline.rows.row_text import rows_as_text
-from omnigraph.pipeline.sources import plan_pieces
+from omnigraph.pipeline.sources import plan_splits
 from omnigraph.store.arrow import arrow_type
 from tests.pipeline.world import CATALOG, NOW_MS, node, rows
 
@@ -128,12 +128,12 @@ FORMS: dict[str, Callable[[Path, Data], Any]] = {
 
 def conform_all(source: Any, **options: Any) -> list[Conformed]:
     """Every block of the source; the text of each bad row can be found again."""
-    planned = plan_pieces(source, catalog=CATALOG, parallelism=1, **options)
+    planned = plan_splits(source, catalog=CATALOG, parallelism=1, **options)
     blocks = []
-    for piece in (piece for task in planned.tasks for piece in task):
-        found = list(conform_piece(piece, catalog=CATALOG, now_ms=NOW_MS))
+    for split in (split for task in planned.tasks for split in task):
+        found = list(conform_split(split, catalog=CATALOG, now_ms=NOW_MS))
         bad = [row for block in found for row in block.rejected_rows]
-        assert rows_as_text(piece, [row.number for row in bad]) == [row.text for row in bad]
+        assert rows_as_text(split, [row.number for row in bad]) == [row.text for row in bad]
         blocks += found
     return blocks
 

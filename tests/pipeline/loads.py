@@ -15,7 +15,7 @@ from omnigraph.pipeline.load.faults import accept_load
 from omnigraph.pipeline.load.load import AcceptedLoad, LoadMode, stage_load
 from omnigraph.pipeline.load.resolve import ResolvedLoad, resolve_load
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.sources import plan_pieces
+from omnigraph.pipeline.sources import plan_splits
 from omnigraph.pipeline.staging.area import Ending, StagingArea
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.commits import CommitKind
@@ -65,7 +65,7 @@ class World:
 
     def _resolve(self, *sources: str, mode: str, **options: Any) -> ResolvedLoad:
         snapshot = self.store.snapshot(MAIN)
-        planned = plan_pieces(
+        planned = plan_splits(
             sources,
             catalog=snapshot.catalog,
             parallelism=self.runner.parallelism,
@@ -124,8 +124,8 @@ class World:
             file.path
             for entity in self.snapshot.catalog.entities
             for version in range(1, self.snapshot.tables[entity.table_key].ref.version + 1)
-            for piece in self._version(entity, version).fragments
-            for file in piece.files
+            for fragment in self._version(entity, version).fragments
+            for file in fragment.files
         }
         tables = [Path(file) for file in self.files() if {"nodes", "edges"} & {*Path(file).parts}]
         return {file.name for file in tables} - named

@@ -66,7 +66,7 @@ def plan_of(spark: Spark, sql: str) -> str:
 
 
 @EITHER
-def test_an_answer_is_dealt_out_by_value_and_each_value_in_one_piece(runner: Runner) -> None:
+def test_an_answer_is_dealt_out_by_value_and_each_value_in_one_split(runner: Runner) -> None:
     show(runner, "numbers", [*range(50)], [*range(50, 100)])
     dealt = runner.run_over(
         "SELECT n % 7 AS seventh, 100 - n AS rest FROM numbers",

@@ -9,8 +9,8 @@ from omnigraph.base.clock import ulid_text
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.check.check import compile_schema
-from omnigraph.pipeline.rows.conform import Conformed, TypedRows, conform_piece
-from omnigraph.pipeline.sources.pieces import InlineLines
+from omnigraph.pipeline.rows.conform import Conformed, TypedRows, conform_split
+from omnigraph.pipeline.sources.splits import InlineLines
 from omnigraph.store.graph_store import GraphStore
 
 NOW_MS = 1_700_000_000_000
@@ -69,7 +69,7 @@ def write(path: Path, *lines: dict[str, Any] | str) -> str:
 
 
 def conformed(data: bytes, catalog: Catalog = CATALOG) -> Conformed:
-    (block,) = conform_piece(InlineLines("in.jsonl", 0, data), catalog=catalog, now_ms=NOW_MS)
+    (block,) = conform_split(InlineLines("in.jsonl", 0, data), catalog=catalog, now_ms=NOW_MS)
     return block
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.base.errors import ArgumentInvalid, StorageFailed
-from omnigraph.pipeline.sources.pieces import LineRange
+from omnigraph.pipeline.sources.splits import LineRange
 from omnigraph.store.datasets import read_fragment_columns
 from omnigraph.store.location import (
     BucketAccess,

@@ -14,8 +14,8 @@ from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.pipeline.export.lines import lines_of
-from omnigraph.pipeline.rows.conform import conform_piece
-from omnigraph.pipeline.sources.pieces import InlineLines
+from omnigraph.pipeline.rows.conform import conform_split
+from omnigraph.pipeline.sources.splits import InlineLines
 from omnigraph.store.arrow import table_schema
 
 SCHEMA = """
@@ -89,8 +89,8 @@ def batch_of(table: pa.Table) -> pa.RecordBatch:
 
 def read_back(lines: list[str], entity: EntityType) -> str:
     """The rows as text, in which every two values differ that are not the same."""
-    piece = InlineLines("in.jsonl", 0, "".join(lines).encode())
-    (result,) = conform_piece(piece, catalog=CATALOG, now_ms=0)
+    split = InlineLines("in.jsonl", 0, "".join(lines).encode())
+    (result,) = conform_split(split, catalog=CATALOG, now_ms=0)
     assert not result.violations, result.violations
     rows = {
         int(line): row

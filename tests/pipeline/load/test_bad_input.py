@@ -21,7 +21,7 @@ from omnigraph.base.errors import (
     StorageFailed,
     Unsupported,
 )
-from omnigraph.pipeline.sources import lines, plan_pieces
+from omnigraph.pipeline.sources import lines, plan_splits
 from tests.pipeline.forms import bad_rows, conform_all, rows_by_type
 from tests.pipeline.world import CATALOG, person, text
 
@@ -224,7 +224,7 @@ def test_a_table_whose_columns_do_not_fit_fails_before_a_row_is_read(
     pq.write_table(table, tmp_path / "Person.parquet")
     source = tmp_path / "Person.parquet" if form == "parquet" else {"Person": table}
     with pytest.raises(SourceInvalid, match=f"Person.*{error}"):
-        plan_pieces(source, catalog=CATALOG, parallelism=1)
+        plan_splits(source, catalog=CATALOG, parallelism=1)
 
 
 def test_a_directory_of_all_forms_is_read_file_by_file_in_order(tmp_path: Path) -> None:
@@ -342,12 +342,12 @@ def test_a_source_of_no_known_kind_is_refused(
     source: Any, error: type[OmnigraphError], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        plan_pieces(source, catalog=CATALOG, parallelism=1)
+        plan_splits(source, catalog=CATALOG, parallelism=1)
 
 
 def test_what_is_no_file_is_lines_and_nothing_else() -> None:
     with pytest.raises(Unsupported, match="csv"):
-        plan_pieces(b"a,b", catalog=CATALOG, parallelism=1, format="csv")
+        plan_splits(b"a,b", catalog=CATALOG, parallelism=1, format="csv")
 
 
 def test_values_of_python_and_numpy_are_what_they_look_like() -> None:

@@ -64,7 +64,7 @@ INPUTS = st.fixed_dictionaries(
 
 
 def cut_to(patch: pytest.MonkeyPatch, size: int) -> LoadLimits:
-    """Pieces, blocks and batches as small as that."""
+    """Splits, blocks and batches as small as that."""
     patch.setattr(plan, "BLOCK_BYTES", size)
     patch.setattr(given_module, "CUT_BYTES", size)
     patch.setattr(lines, "BLOCK_BYTES", size)

@@ -19,12 +19,12 @@ from omnigraph import Graph
 from omnigraph.base.errors import StorageFailed
 from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline.runner import TaskResult
-from omnigraph.pipeline.sources import Piece
-from omnigraph.pipeline.sources.pieces import LineRange
+from omnigraph.pipeline.sources import Split
+from omnigraph.pipeline.sources.splits import LineRange
 from omnigraph.pipeline.spark.session import Spark
 from omnigraph.pipeline.staging import receipts as receipts_module
 from omnigraph.pipeline.staging.receipts import NamedTask
-from omnigraph.pipeline.staging.stage import StagedAs, StageJob, TaskOutput, stage_pieces
+from omnigraph.pipeline.staging.stage import StagedAs, StageJob, TaskOutput, stage_splits
 from omnigraph.store.layout import GRAPH, STAGING
 from omnigraph.store.location import DiskLocation
 from tests.pipeline.spark.clusters import (
@@ -176,13 +176,13 @@ def overtaken_once(work: "partial[R]", marker: str, task: NamedTask) -> R:
         seen.update(there)
         return task.name in there or bool(seen and not there)
 
-    def stage_and_wait(job: StageJob, pieces: Sequence[Piece]) -> TaskOutput:
-        output = stage_pieces(job, pieces)
+    def stage_and_wait(job: StageJob, splits: Sequence[Split]) -> TaskOutput:
+        output = stage_splits(job, splits)
         wait_until(partial(is_overtaken, str(job.root)), "no copy was ever done")
         return output
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(receipts_module, "stage_pieces", stage_and_wait)
+        patch.setattr(receipts_module, "stage_splits", stage_and_wait)
         done = work(task)
     Path(marker).with_suffix(".late").touch()
     return done
@@ -213,8 +213,8 @@ def stage_elsewhere(uri: str, source: str) -> None:
         staged_as=StagedAs.FILES,
     )
     size = Path(source).stat().st_size
-    pieces = [(LineRange(source, DiskLocation(Path(source)), 0, size),)]
-    spark_there().run(pieces, partial(stage_pieces, job), doing="staging")
+    splits = [(LineRange(source, DiskLocation(Path(source)), 0, size),)]
+    spark_there().run(splits, partial(stage_splits, job), doing="staging")
 
 
 @pytest.mark.parametrize(

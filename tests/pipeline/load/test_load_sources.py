@@ -31,9 +31,9 @@ from omnigraph.base.errors import (
 from omnigraph.base.ids import MAIN
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.pipeline.limits import LoadLimits
-from omnigraph.pipeline.rows.conform import Conformed, conform_piece
+from omnigraph.pipeline.rows.conform import Conformed, conform_split
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.sources import Piece, plan_pieces
+from omnigraph.pipeline.sources import Split, plan_splits
 from omnigraph.pipeline.spark.session import Spark
 from omnigraph.pipeline.staging.receipts import name_tasks
 from omnigraph.pipeline.staging.stage import StageJob
@@ -190,13 +190,13 @@ def test_many_rows_that_came_with_the_call_wait_in_storage_and_do_not_travel_wit
     store = new_graph(tmp_path / "graph", SCHEMA)
     rows = ({"type": "Person", "data": row} for row in MANY.to_pylist())
     catalog = store.snapshot(MAIN).catalog
-    planned = plan_pieces(
+    planned = plan_splits(
         {"Person": MANY} if kind == "a table" else rows, catalog=catalog, parallelism=2
     )
     stored = planned.spilled(store, folder="__staging/rows")
     assert len(pickle.dumps(stored.tasks)) < 2_000 < planned.size == stored.size
     conformed = [
-        [c.rows[0].batch.column("email") for piece in task for c in conform(piece, catalog)]
+        [c.rows[0].batch.column("email") for split in task for c in conform(split, catalog)]
         for one in (planned, stored)
         for task in one.tasks
     ]
@@ -206,8 +206,8 @@ def test_many_rows_that_came_with_the_call_wait_in_storage_and_do_not_travel_wit
     assert names[0] == names[1], "a load that is resumed knows its rows again"
 
 
-def conform(piece: Piece, catalog: Catalog) -> Iterator[Conformed]:
-    return conform_piece(piece, catalog=catalog, now_ms=0)
+def conform(split: Split, catalog: Catalog) -> Iterator[Conformed]:
+    return conform_split(split, catalog=catalog, now_ms=0)
 
 
 @pytest.mark.spark

@@ -10,7 +10,7 @@ from omnigraph import Graph
 from omnigraph.base.errors import ArgumentInvalid, FileMissing
 from omnigraph.pipeline.local import InProcess
 from omnigraph.pipeline.sources.lines import lines_before
-from omnigraph.pipeline.sources.pieces import LineRange
+from omnigraph.pipeline.sources.splits import LineRange
 from omnigraph.store.location import DiskLocation
 from tests.graph.people import SCHEMA, write_ndjson
 from tests.processes import PATIENCE_S

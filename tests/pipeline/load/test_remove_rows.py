@@ -14,7 +14,7 @@ from omnigraph.pipeline.load.load import AcceptedLoad, LoadMode, StagedLoad, sta
 from omnigraph.pipeline.load.resolve import resolve_load
 from omnigraph.pipeline.local import InProcess
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.sources import plan_pieces
+from omnigraph.pipeline.sources import plan_splits
 from omnigraph.pipeline.staging.area import Ending, StagingArea
 from omnigraph.pipeline.staging.quarantine import Quarantine, open_quarantine
 from tests.pipeline.limits import LARGE
@@ -36,7 +36,7 @@ class Sifted:
         source = write_lines(world.place / "in.jsonl", *lines)
         return stage_load(
             world.runner,
-            plan_pieces(source, catalog=snapshot.catalog, parallelism=2),
+            plan_splits(source, catalog=snapshot.catalog, parallelism=2),
             snapshot=snapshot,
             mode=LoadMode.named(mode),
             limits=world.limits,

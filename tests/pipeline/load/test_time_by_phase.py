@@ -21,7 +21,7 @@ SLOW_S = 0.3
 # A part of each phase.
 PARTS: dict[str, tuple[ModuleType, str]] = {
     "start": (local, "InProcess"),
-    "parse": (stage, "conform_piece"),
+    "parse": (stage, "conform_split"),
     "write": (stage, "write_rows"),
     "check": (resolve, "LoadChecks"),
     "publish": (engine_module, "write"),

@@ -26,11 +26,11 @@ from omnigraph.base.span import SourceText
 from omnigraph.engine.settings import Settings
 from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.pipeline.limits import LoadLimits
-from omnigraph.pipeline.sources import plan_pieces
+from omnigraph.pipeline.sources import plan_splits
 from omnigraph.pipeline.sources.buckets import find_objects
 from omnigraph.pipeline.sources.files import find_files
 from omnigraph.pipeline.sources.lines import lines_before, read_range
-from omnigraph.pipeline.sources.pieces import LineRange
+from omnigraph.pipeline.sources.splits import LineRange
 from omnigraph.pipeline.spark.session import Spark
 from tests.buckets import BUCKET, bucket_access, location_of
 from tests.pipeline.world import CATALOG
@@ -115,14 +115,14 @@ def test_any_way_of_cutting_an_object_gives_the_same_lines_each_once(
 ) -> None:
     inputs.put({"in.jsonl": data})
     location = location_of(inputs.uri) / "in.jsonl"
-    pieces = [
+    splits = [
         LineRange("", location, start, min(start + size, len(data)))
         for start in range(0, len(data), size)
     ]
     read = b""
-    for piece in pieces:
-        if lines := read_range(piece):
-            assert lines_before(piece) == read.count(b"\n")
+    for split in splits:
+        if lines := read_range(split):
+            assert lines_before(split) == read.count(b"\n")
         read += lines
     assert read == data
 
@@ -149,7 +149,7 @@ def test_an_object_that_is_named_twice_is_read_once(inputs: Inputs, tmp_path: Pa
     inputs.put({"a.jsonl": LINES})
     (tmp_path / "b.jsonl").write_bytes(b"{}\n")
     twice = [f"{inputs.uri}/a.jsonl", str(tmp_path / "b.jsonl"), f"{inputs.uri}/*"]
-    planned = plan_pieces(twice, catalog=CATALOG, parallelism=1, access=bucket_access())
+    planned = plan_splits(twice, catalog=CATALOG, parallelism=1, access=bucket_access())
     assert planned.size == len(LINES) + 3
 
 
@@ -167,7 +167,7 @@ def test_what_can_not_be_read_is_refused(inputs: Inputs) -> None:
             inputs.found(source)
     for address in ("s3:///a.jsonl", f"{inputs.uri}//a.jsonl"):
         with pytest.raises(ArgumentInvalid):
-            plan_pieces(address, catalog=CATALOG, parallelism=1, access=bucket_access())
+            plan_splits(address, catalog=CATALOG, parallelism=1, access=bucket_access())
 
 
 @pytest.mark.parametrize("path", ["in.jsonl", "in/*.csv"])
@@ -175,7 +175,7 @@ def test_what_can_not_be_read_is_refused(inputs: Inputs) -> None:
 def test_a_bucket_that_refuses_is_named_by_the_whole_address(path: str) -> None:
     address = f"s3://no-such-bucket/{path}"
     with pytest.raises(StorageFailed, match="s3://no-such-bucket/in"):
-        plan_pieces(address, catalog=CATALOG, parallelism=1, access=bucket_access())
+        plan_splits(address, catalog=CATALOG, parallelism=1, access=bucket_access())
 
 
 def test_a_dataset_of_lance_is_read_from_a_bucket(graph: Graph, inputs: Inputs) -> None:
@@ -198,7 +198,7 @@ def test_a_damaged_object_and_a_bad_line_are_named_by_their_address(
 def test_plans_tell_no_secret(inputs: Inputs) -> None:
     inputs.put(FORMS)
     catalog = compile_schema(SourceText(SCHEMA, "g.pg"))
-    planned = plan_pieces(inputs.uri, catalog=catalog, parallelism=1, access=bucket_access())
+    planned = plan_splits(inputs.uri, catalog=catalog, parallelism=1, access=bucket_access())
     assert b"secret" in pickle.dumps(planned) and "secret" not in repr(planned)
 
 

@@ -14,9 +14,9 @@ from omnigraph.base.errors import LimitExceeded, SourceInvalid
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.pipeline.limits import LoadLimits
-from omnigraph.pipeline.rows.conform import conform_piece
-from omnigraph.pipeline.sources import delimited, plan_pieces
-from omnigraph.pipeline.sources.pieces import CsvRange
+from omnigraph.pipeline.rows.conform import conform_split
+from omnigraph.pipeline.sources import delimited, plan_splits
+from omnigraph.pipeline.sources.splits import CsvRange
 
 CATALOG = compile_schema(SourceText("node Cell { a: String?  b: String? }", "cell.pg"))
 SOUP = st.text(st.sampled_from('ab,"\n\r\ufeff\0'), max_size=40)
@@ -30,11 +30,11 @@ def read(text: bytes, *, cut: int = 1 << 20) -> tuple[list[Any], list[Any]]:
     with TemporaryDirectory() as place:
         path = Path(place) / "Cell.csv"
         path.write_bytes(text)
-        planned = plan_pieces(path, catalog=CATALOG, parallelism=1, limits=limits)
-        pieces = [piece for task in planned.tasks for piece in task]
-        assert all(isinstance(piece, CsvRange) for piece in pieces)
-        for piece in pieces:
-            for block in conform_piece(piece, catalog=CATALOG, now_ms=0):
+        planned = plan_splits(path, catalog=CATALOG, parallelism=1, limits=limits)
+        splits = [split for task in planned.tasks for split in task]
+        assert all(isinstance(split, CsvRange) for split in splits)
+        for split in splits:
+            for block in conform_split(split, catalog=CATALOG, now_ms=0):
                 for typed in block.rows:
                     good += [(row["a"], row["b"]) for row in typed.batch.to_pylist()]
                 bad += [

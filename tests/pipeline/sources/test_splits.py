@@ -16,20 +16,20 @@ from omnigraph.base.errors import (
     Unsupported,
 )
 from omnigraph.pipeline.limits import LoadLimits
-from omnigraph.pipeline.sources import lines, plan_pieces
+from omnigraph.pipeline.sources import lines, plan_splits
 from omnigraph.pipeline.sources.files import find_files, stem_of
 from omnigraph.pipeline.sources.lines import lines_before, read_range
-from omnigraph.pipeline.sources.pieces import LineRange
 from omnigraph.pipeline.sources.plan import pack
+from omnigraph.pipeline.sources.splits import LineRange
 from omnigraph.store.location import DiskLocation
 from tests.pipeline.world import CATALOG
 
 BOM = b"\xef\xbb\xbf"
-PIECES = st.lists(
+SPLITS = st.lists(
     st.one_of(st.just(b"\n"), st.just(b"\r\n"), st.just(BOM), st.binary(max_size=12)),
     max_size=30,
 ).map(b"".join)
-ANY_FILE = st.one_of(PIECES, PIECES.map(lambda data: BOM + data))
+ANY_FILE = st.one_of(SPLITS, SPLITS.map(lambda data: BOM + data))
 
 in_one_place = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -181,17 +181,17 @@ def test_an_address_is_not_a_path() -> None:
 
 
 @given(sizes=st.lists(st.integers(0, 300), max_size=12), task_bytes=st.integers(1, 200))
-def test_tasks_hold_every_piece_once_in_order_and_about_as_much_as_asked(
+def test_tasks_hold_every_split_once_in_order_and_about_as_much_as_asked(
     sizes: list[int], task_bytes: int
 ) -> None:
-    pieces = [
+    splits = [
         LineRange(f"{number}.jsonl", DiskLocation(Path()), start, min(start + task_bytes, size))
         for number, size in enumerate(sizes)
         for start in range(0, size, task_bytes)
     ]
-    tasks = pack(pieces, task_bytes=task_bytes)
-    assert all(sum(piece.size for piece in task) <= task_bytes for task in tasks)
-    assert [piece for task in tasks for piece in task] == pieces
+    tasks = pack(splits, task_bytes=task_bytes)
+    assert all(sum(split.size for split in task) <= task_bytes for task in tasks)
+    assert [split for task in tasks for split in task] == splits
     assert all(
         a[0].size + sum(p.size for p in b) > task_bytes for b, a in itertools.pairwise(tasks)
     )
@@ -208,11 +208,11 @@ def test_an_input_that_is_dealt_again_is_the_same_in_as_many_tasks_as_suit(
     limits = LoadLimits(min_task_bytes=least)
     with tempfile.TemporaryDirectory() as place:
         (Path(place) / "in.jsonl").write_bytes(b" " * size)
-        planned = plan_pieces(f"{place}/in.jsonl", catalog=CATALOG, parallelism=1, limits=limits)
+        planned = plan_splits(f"{place}/in.jsonl", catalog=CATALOG, parallelism=1, limits=limits)
         for parallelism in workers:
             planned = planned.dealt(parallelism)
-            ranges = [piece for task in planned.tasks for piece in task]
-            assert all(isinstance(piece, LineRange) for piece in ranges)
+            ranges = [split for task in planned.tasks for split in task]
+            assert all(isinstance(split, LineRange) for split in ranges)
             assert all(len(task) == 1 for task in planned.tasks), "neighbours are joined"
             assert [(p.start, p.end) for p in ranges if isinstance(p, LineRange)] == [
                 *itertools.pairwise([0, *itertools.accumulate(p.size for p in ranges)])

@@ -13,7 +13,7 @@ import pytest
 
 from omnigraph.base.errors import FileMissing, SparkFailed
 from omnigraph.pipeline.sources.lines import lines_before
-from omnigraph.pipeline.sources.pieces import LineRange
+from omnigraph.pipeline.sources.splits import LineRange
 from omnigraph.pipeline.spark.launch import connect
 from omnigraph.pipeline.spark.session import Spark, SparkSettings
 from omnigraph.store.location import DiskLocation

@@ -26,12 +26,12 @@ from omnigraph.base.errors import (
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.engine import Engine
 from omnigraph.pipeline.limits import LoadLimits
-from omnigraph.pipeline.sources import Piece
-from omnigraph.pipeline.sources.pieces import LineRange
+from omnigraph.pipeline.sources import Split
+from omnigraph.pipeline.sources.splits import LineRange
 from omnigraph.pipeline.staging import receipts as receipts_module
 from omnigraph.pipeline.staging.area import Ending, StagingArea
 from omnigraph.pipeline.staging.receipts import NamedTask, name_tasks, stage_task
-from omnigraph.pipeline.staging.stage import StageJob, TaskOutput, stage_pieces
+from omnigraph.pipeline.staging.stage import StageJob, TaskOutput, stage_splits
 from omnigraph.store.layout import GRAPH, STAGING
 from omnigraph.store.location import DiskLocation
 from tests.pipeline.limits import MANY_TASKS, with_limits
@@ -414,13 +414,13 @@ def test_of_two_copies_of_a_task_the_later_one_leaves_nothing(
     assert tasks is not None
     first: list[TaskOutput] = []
 
-    def overtaken(job: StageJob, pieces: Sequence[Piece]) -> TaskOutput:
-        output = stage_pieces(job, pieces)
+    def overtaken(job: StageJob, splits: Sequence[Split]) -> TaskOutput:
+        output = stage_splits(job, splits)
         monkeypatch.undo()
         first.append(stage_task(job, tasks, task))
         return output
 
-    monkeypatch.setattr(receipts_module, "stage_pieces", overtaken)
+    monkeypatch.setattr(receipts_module, "stage_splits", overtaken)
     late = stage_task(job, tasks, task)
     assert [late.tables] == [output.tables for output in first]
     assert (late.was_done, late.read) == (True, len(ROWS))

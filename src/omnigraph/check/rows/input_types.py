@@ -113,7 +113,7 @@ def as_plain(column: pa.Array, type_: ValueType) -> pa.Array:
     if pa.types.is_string(column.type):
         return column
     plain = plain_type(type_, column.type)
-    assert plain is not None, "types were looked at when the pieces were planned"
+    assert plain is not None, "types were looked at when the splits were planned"
     return _cast(_unpacked(column), plain)
 
 

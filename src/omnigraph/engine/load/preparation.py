@@ -153,7 +153,7 @@ class Preparation(Writer[Work]):
 
     def _stage(self, snapshot: Snapshot) -> tuple["Runner", "StagedLoad"]:
         from omnigraph.pipeline.load.load import LoadMode, stage_load
-        from omnigraph.pipeline.sources import plan_pieces
+        from omnigraph.pipeline.sources import plan_splits
         from omnigraph.pipeline.staging.record import (
             LoadRecord,
             begin_load,
@@ -172,7 +172,7 @@ class Preparation(Writer[Work]):
             )
             parallelism = left.parallelism
         with self._clock.phase("parse"):
-            planned = plan_pieces(
+            planned = plan_splits(
                 request.source,
                 catalog=snapshot.catalog,
                 mapping=request.mapping,

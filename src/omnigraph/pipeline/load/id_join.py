@@ -74,12 +74,12 @@ def _incoming(rows: StagedRows) -> Iterator[pa.RecordBatch]:
 
 
 def _present(
-    incoming: Sequence[StagedRows] | None, pieces: Sequence[CommittedRows]
+    incoming: Sequence[StagedRows] | None, parts: Sequence[CommittedRows]
 ) -> Iterator[pa.RecordBatch]:
     ids = None if incoming is None else ids_at(incoming)
-    for piece in pieces:
-        rows = piece.open().scan(
-            [ID], with_row_id=True, with_row_address=True, fragment_ids=piece.fragment_ids
+    for part in parts:
+        rows = part.open().scan(
+            [ID], with_row_id=True, with_row_address=True, fragment_ids=part.fragment_ids
         )
         if ids is not None:
             rows = rows.filter(pc.is_in(rows[ID], value_set=ids))

@@ -1,6 +1,6 @@
 """A bulk load, first half: sources ─► conform ─► stage.
 
-One pass over the input: each task reads its pieces, turns them into checked rows and stages them
+One pass over the input: each task reads its splits, turns them into checked rows and stages them
 (`stage`). Nothing here looks at the rows of the graph: `resolve` finds what the load changes in a
 snapshot, and finds it again, without reading the input again, when another writer was quicker.
 """
@@ -23,7 +23,7 @@ from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.runner import Runner, TaskResult
-from omnigraph.pipeline.sources import Piece, PlannedInput
+from omnigraph.pipeline.sources import PlannedInput, Split
 from omnigraph.pipeline.staging.area import StagingArea
 from omnigraph.pipeline.staging.quarantine import Quarantine
 from omnigraph.pipeline.staging.receipts import name_tasks, stage_task
@@ -35,7 +35,7 @@ from omnigraph.pipeline.staging.stage import (
     StageJob,
     TaskOutput,
     not_held,
-    stage_pieces,
+    stage_splits,
 )
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.durability import Durability
@@ -124,7 +124,7 @@ class StagedLoad:
     """What is wrong with the rejected rows."""
     parts: tuple[str, ...]
     """Files of the quarantine, in the order of the input."""
-    pieces: tuple[Piece, ...] = field(repr=False)
+    splits: tuple[Split, ...] = field(repr=False)
     """The input, in order: what origins name by number."""
     input_bytes: int
     limits: LoadLimits
@@ -234,7 +234,7 @@ def _run(
         tell("parse", size * done // count, size)
 
     if area.for_tasks is None:
-        work = partial(stage_pieces, job)
+        work = partial(stage_splits, job)
         ran = runner.run(planned.tasks, work, doing=doing, on_progress=on_progress)
         for one in ran:
             for home, fragments in one.result.files(job):
@@ -312,7 +312,7 @@ def _gather(
         rejected=sum(one.result.rejected for one in ran),
         violations=_row_violations(ran),
         parts=tuple(part for one in ran for part in one.result.parts),
-        pieces=tuple(piece for task in planned.tasks for piece in task),
+        splits=tuple(split for task in planned.tasks for split in task),
         input_bytes=planned.size,
         limits=planned.limits,
         tasks=tuple(TaskNote(one.partition, one.pid) for one in ran),
@@ -321,8 +321,8 @@ def _gather(
 
 
 def _renumbered(table: StagedTable, *, first: int) -> StagedTable:
-    """With the pieces of its task counted as those of the load."""
-    origins = (Origin(first + origin.piece, origin.rows) for origin in table.origins)
+    """With the splits of its task counted as those of the load."""
+    origins = (Origin(first + origin.split, origin.rows) for origin in table.origins)
     return replace(table, origins=tuple(origins))
 
 

@@ -22,7 +22,7 @@ from omnigraph.pipeline.load.row_origin import row_numbers, whereabouts
 from omnigraph.pipeline.rows.conform import RejectedRow
 from omnigraph.pipeline.rows.row_text import rows_as_text
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.sources import Piece, position_in
+from omnigraph.pipeline.sources import Split, position_in
 from omnigraph.pipeline.staging.area import StagingArea
 from omnigraph.pipeline.staging.quarantine import Quarantine, rejected_rows
 from omnigraph.pipeline.staging.stage import StagedFile, write_rows
@@ -48,7 +48,7 @@ def quarantine_faults(
 ) -> StagedLoad:
     """The load without the rows at fault, which are in the quarantine."""
     written = runner.run(
-        _by_piece(load, faults),
+        _by_split(load, faults),
         partial(_write_faults, load.catalog, quarantine),
         doing="writing rejected rows",
     )
@@ -152,7 +152,7 @@ def _rewrite(job: _RewriteJob, rewrite: _Rewrite) -> tuple[StagedFile, ...]:
 
 @dataclass(frozen=True)
 class _RowAtFault:
-    """A row at fault, by its place among the good rows of its type in a piece."""
+    """A row at fault, by its place among the good rows of its type in a split."""
 
     row: int
     violations: tuple[SetViolation, ...]
@@ -175,28 +175,28 @@ class _Written:
     parts: tuple[str, ...]
 
 
-_PieceFaults = tuple[Piece, tuple[_RowAtFault, ...]]
+_SplitFaults = tuple[Split, tuple[_RowAtFault, ...]]
 
 
-def _by_piece(load: StagedLoad, faults: Faults) -> list[_PieceFaults]:
-    """Whatever is at fault in a piece is found again by one task."""
-    pieces: dict[int, list[_RowAtFault]] = defaultdict(list)
+def _by_split(load: StagedLoad, faults: Faults) -> list[_SplitFaults]:
+    """Whatever is at fault in a split is found again by one task."""
+    splits: dict[int, list[_RowAtFault]] = defaultdict(list)
     for key, places in places_of(faults).items():
         found = whereabouts(load.tables[key], places)
         for place, (number, row) in zip(places.tolist(), found, strict=True):
             # SQL tells them in no order; the report of a load is the same every time.
             violations = sorted(faults[key, place], key=lambda each: each.rule)
-            pieces[number].append(_RowAtFault(row, tuple(violations)))
-    return [(load.pieces[number], tuple(group)) for number, group in sorted(pieces.items())]
+            splits[number].append(_RowAtFault(row, tuple(violations)))
+    return [(load.splits[number], tuple(group)) for number, group in sorted(splits.items())]
 
 
-def _write_faults(catalog: Catalog, quarantine: Quarantine, faults: _PieceFaults) -> _Written:
+def _write_faults(catalog: Catalog, quarantine: Quarantine, faults: _SplitFaults) -> _Written:
     """Inside a task: the rows as they came, each with what is held against it."""
-    piece, group = faults
-    rows_of = row_numbers(piece, catalog)
+    split, group = faults
+    rows_of = row_numbers(split, catalog)
     numbers = [int(rows_of[f.violations[0].entity.table_key][f.row]) for f in group]
     order = np.argsort(numbers)
-    place, texts = position_in(piece), rows_as_text(piece, numbers)
+    place, texts = position_in(split), rows_as_text(split, numbers)
     violations = Violations()
     with rejected_rows(quarantine) as part:
         assert part is not None

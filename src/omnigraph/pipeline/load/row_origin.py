@@ -1,7 +1,7 @@
 """From a staged row back to the place in the input that it came from.
 
 Places are not kept with rows: a load that breaks no rule never needs them. Where a rule is broken,
-the pieces of the few rows to be named are read once more.
+the splits of the few rows to be named are read once more.
 """
 
 import itertools
@@ -14,8 +14,8 @@ import numpy as np
 from omnigraph.base.ids import TableKey
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.load.load import LoadedTable, StagedLoad
-from omnigraph.pipeline.rows.conform import conform_piece
-from omnigraph.pipeline.sources import Piece, Position, position_in
+from omnigraph.pipeline.rows.conform import conform_split
+from omnigraph.pipeline.sources import Position, Split, position_in
 from omnigraph.pipeline.staging.stage import in_input_order
 
 __all__ = ["Locator", "row_numbers", "whereabouts"]
@@ -32,29 +32,29 @@ class Locator:
         key = entity.table_key
         ((number, row),) = whereabouts(self._load.tables[key], np.array([place]))
         if number not in self._numbers:
-            piece = self._load.pieces[number]
-            self._numbers[number] = row_numbers(piece, self._load.catalog)
-            self._places[number] = position_in(piece)
+            split = self._load.splits[number]
+            self._numbers[number] = row_numbers(split, self._load.catalog)
+            self._places[number] = position_in(split)
         return self._places[number](int(self._numbers[number][key][row]))
 
 
 def whereabouts(table: LoadedTable, places: np.ndarray) -> Iterator[tuple[int, int]]:
-    """The number of the piece that each of the rows came from, and its place among its rows."""
+    """The number of the split that each of the rows came from, and its place among its rows."""
     ends = list(itertools.accumulate(origin.rows for origin in table.origins))
-    # A piece may give several runs of a type's rows: they are counted from the first of them.
+    # A split may give several runs of a type's rows: they are counted from the first of them.
     starts: dict[int, int] = {}
     for origin, end in zip(table.origins, ends, strict=True):
-        starts.setdefault(origin.piece, end - origin.rows)
+        starts.setdefault(origin.split, end - origin.rows)
     for staged in table.staged_places(places).tolist():
-        piece = table.origins[bisect_right(ends, staged)].piece
-        yield piece, staged - starts[piece]
+        split = table.origins[bisect_right(ends, staged)].split
+        yield split, staged - starts[split]
 
 
-def row_numbers(piece: Piece, catalog: Catalog) -> dict[TableKey, np.ndarray]:
-    """The number within the piece of each of its good rows, in the order in which they are staged;
-    by reading the piece once more."""
+def row_numbers(split: Split, catalog: Catalog) -> dict[TableKey, np.ndarray]:
+    """The number within the split of each of its good rows, in the order in which they are staged;
+    by reading the split once more."""
     numbers: dict[TableKey, list[np.ndarray]] = defaultdict(list)
-    for conformed in conform_piece(piece, catalog=catalog, now_ms=0):
+    for conformed in conform_split(split, catalog=catalog, now_ms=0):
         for typed in in_input_order(conformed.rows):
             numbers[typed.entity.table_key].append(typed.lines)
     return {key: np.concatenate(parts) for key, parts in numbers.items()}

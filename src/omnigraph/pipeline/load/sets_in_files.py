@@ -120,16 +120,14 @@ KeySource = StagedRows | CommittedRows
 def committed_rows(
     root: Location, dataset: Dataset, *, without: RowSet | None = None
 ) -> list[CommittedRows]:
-    """The rows of a dataset in pieces that fit in a worker's memory."""
+    """The rows of a dataset in parts that fit in a worker's memory."""
     fragments, rows = dataset.fragment_ids, dataset.row_count
     if not rows:
         return []
-    pieces = min(len(fragments), math.ceil(rows / MAX_TASK_ROWS))
+    parts = min(len(fragments), math.ceil(rows / MAX_TASK_ROWS))
     return [
-        CommittedRows(
-            root, dataset.ref, fragments[piece::pieces], math.ceil(rows / pieces), without
-        )
-        for piece in range(pieces)
+        CommittedRows(root, dataset.ref, fragments[part::parts], math.ceil(rows / parts), without)
+        for part in range(parts)
     ]
 
 

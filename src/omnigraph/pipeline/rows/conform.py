@@ -1,6 +1,6 @@
-"""The rows of a piece, conformed to the schema: typed batches, and a reason for each row left over.
+"""The rows of a split, conformed to the schema: typed batches, and a reason for each row left over.
 
-A piece gives several blocks if it is large. Every row is accounted for: it is in a batch, or it is
+A split gives several blocks if it is large. Every row is accounted for: it is in a batch, or it is
 rejected. The text of a rejected row, and every reason against it, is put into words only when asked
 for (`Conformed.rejected_rows`): a file in which every row is wrong should not cost more than a good
 one.
@@ -20,11 +20,11 @@ from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.rows.parse_lines import parse_lines
 from omnigraph.pipeline.rows.parse_table import Cells, parse_batch, parse_cells
 from omnigraph.pipeline.rows.parsed import Parsed
-from omnigraph.pipeline.sources import Piece, Position, position_in
+from omnigraph.pipeline.sources import Position, Split, position_in
 from omnigraph.pipeline.sources.columnar import table_batches
 from omnigraph.pipeline.sources.delimited import record_blocks
 from omnigraph.pipeline.sources.lines import line_blocks
-from omnigraph.pipeline.sources.pieces import (
+from omnigraph.pipeline.sources.splits import (
     CsvFile,
     CsvRange,
     InlineLines,
@@ -40,7 +40,7 @@ __all__ = [
     "Conformed",
     "RejectedRow",
     "TypedRows",
-    "conform_piece",
+    "conform_split",
 ]
 
 
@@ -51,7 +51,7 @@ class TypedRows:
     entity: EntityType
     batch: pa.RecordBatch
     lines: np.ndarray
-    """Counted from 0 within the piece."""
+    """Counted from 0 within the split."""
     gives_ids: bool
     """Whether ids came with the rows: only then can those of a type without a key clash."""
 
@@ -61,7 +61,7 @@ class RejectedRow:
     """A row of the input that is not loaded."""
 
     number: int
-    """Counted from 0 within the piece."""
+    """Counted from 0 within the split."""
     text: str
     """The input as it came: a line, or a table's row as JSON."""
     reasons: tuple[Violation, ...]
@@ -72,7 +72,7 @@ class RejectedRow:
 
 @dataclass(frozen=True)
 class Conformed:
-    """One block of a piece."""
+    """One block of a split."""
 
     read: int
     """Rows; blank lines are none."""
@@ -93,25 +93,25 @@ class Conformed:
         return rows
 
 
-def conform_piece(piece: Piece, *, catalog: Catalog, now_ms: int) -> Iterator[Conformed]:
-    """The piece's rows, block by block in order."""
-    place = position_in(piece)
-    for first, parsed in _parsed(piece, catalog):
+def conform_split(split: Split, *, catalog: Catalog, now_ms: int) -> Iterator[Conformed]:
+    """The split's rows, block by block in order."""
+    place = position_in(split)
+    for first, parsed in _parsed(split, catalog):
         yield _conform(parsed, first=first, place=place, catalog=catalog, now_ms=now_ms)
 
 
-def _parsed(piece: Piece, catalog: Catalog) -> Iterator[tuple[int, Parsed]]:
-    """Blocks of the piece before their rows are checked, and the number of the first in each."""
-    match piece:
+def _parsed(split: Split, catalog: Catalog) -> Iterator[tuple[int, Parsed]]:
+    """Blocks of the split before their rows are checked, and the number of the first in each."""
+    match split:
         case LineRange() | LinesFile() | InlineLines():
-            for first, data in line_blocks(piece):
+            for first, data in line_blocks(split):
                 yield first, parse_lines(data, catalog=catalog)
         case CsvRange(table=layout, feed=feed) | CsvFile(table=layout, feed=feed):
-            for records in record_blocks(piece):
+            for records in record_blocks(split):
                 yield records.first, parse_cells(Cells(records, layout, feed), catalog=catalog)
         case RowGroups() | LanceRows() | InlineTable() | ScratchRows():
-            for first, batch in table_batches(piece):
-                yield first, parse_batch(batch, feed=piece.feed, catalog=catalog)
+            for first, batch in table_batches(split):
+                yield first, parse_batch(batch, feed=split.feed, catalog=catalog)
 
 
 def _conform(

@@ -25,7 +25,7 @@ from omnigraph.pipeline.rows.parsed import Parsed, ParsedRows, ViolationsByRow
 from omnigraph.pipeline.sources.delimited import Records
 from omnigraph.pipeline.sources.feed import Feed, key_types
 from omnigraph.pipeline.sources.in_memory import json_value
-from omnigraph.pipeline.sources.pieces import TextTable
+from omnigraph.pipeline.sources.splits import TextTable
 from omnigraph.store.arrays import one_array
 from omnigraph.store.identity import derive_ids
 

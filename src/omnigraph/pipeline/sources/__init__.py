@@ -1,17 +1,17 @@
-"""Sources of a load: files, frames and rows, as pieces that tasks read on their own."""
+"""Sources of a load: files, frames and rows, as splits that tasks read on their own."""
 
-from omnigraph.pipeline.sources.pieces import Piece
-from omnigraph.pipeline.sources.plan import PlannedInput, check_frame, plan_pieces
+from omnigraph.pipeline.sources.plan import PlannedInput, check_frame, plan_splits
 from omnigraph.pipeline.sources.positions import Position, position_in
 from omnigraph.pipeline.sources.spark_frames import WrittenFrames, spark_frames, write_frames
+from omnigraph.pipeline.sources.splits import Split
 
 __all__ = [
-    "Piece",
     "PlannedInput",
     "Position",
+    "Split",
     "WrittenFrames",
     "check_frame",
-    "plan_pieces",
+    "plan_splits",
     "position_in",
     "spark_frames",
     "write_frames",

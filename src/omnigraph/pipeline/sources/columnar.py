@@ -1,6 +1,6 @@
 """Typed tables as batches: Parquet files, Lance datasets, and frames that came with the call.
 
-Only the columns that feed something are read. Types are looked at when pieces are planned, so that
+Only the columns that feed something are read. Types are looked at when splits are planned, so that
 a table that can't fit fails before any row is read.
 """
 
@@ -13,17 +13,17 @@ import pyarrow.parquet as pq
 from omnigraph.base.errors import FileMissing, SourceInvalid
 from omnigraph.pipeline.sources.feed import Feed
 from omnigraph.pipeline.sources.opening import FilePart, opened
-from omnigraph.pipeline.sources.pieces import InlineTable, LanceRows, RowGroups, ScratchRows
 from omnigraph.pipeline.sources.spilled import data_in
+from omnigraph.pipeline.sources.splits import InlineTable, LanceRows, RowGroups, ScratchRows
 from omnigraph.store.datasets import fragment_batches, open_at
 from omnigraph.store.location import DiskLocation
 
 __all__ = [
-    "inline_pieces",
-    "lance_pieces",
+    "inline_splits",
     "lance_schema",
-    "parquet_pieces",
+    "lance_splits",
     "parquet_schema",
+    "parquet_splits",
     "table_batches",
 ]
 
@@ -32,11 +32,11 @@ BATCH_ROWS = 1 << 15
 
 
 def table_batches(
-    piece: RowGroups | LanceRows | InlineTable | ScratchRows,
+    split: RowGroups | LanceRows | InlineTable | ScratchRows,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows in order, and the number within the piece of the first in each batch."""
+    """The rows in order, and the number within the split of the first in each batch."""
     first = 0
-    for batch in _batches(piece):
+    for batch in _batches(split):
         yield first, batch
         first += batch.num_rows
 
@@ -50,7 +50,7 @@ def lance_schema(source: FilePart) -> pa.Schema:
     return open_at(source.location).schema
 
 
-def parquet_pieces(source: FilePart, feed: Feed, *, cut_bytes: int) -> Iterator[RowGroups]:
+def parquet_splits(source: FilePart, feed: Feed, *, cut_bytes: int) -> Iterator[RowGroups]:
     file, location = source.file, source.location
     with _parquet(source) as parquet:
         metadata = parquet.metadata
@@ -60,7 +60,7 @@ def parquet_pieces(source: FilePart, feed: Feed, *, cut_bytes: int) -> Iterator[
         yield RowGroups(file, location, size, first_row, which, feed)
 
 
-def lance_pieces(source: FilePart, feed: Feed, *, cut_bytes: int) -> Iterator[LanceRows]:
+def lance_splits(source: FilePart, feed: Feed, *, cut_bytes: int) -> Iterator[LanceRows]:
     file, location = source.file, source.location
     dataset = open_at(location)
     fragments = dataset.fragments
@@ -71,7 +71,7 @@ def lance_pieces(source: FilePart, feed: Feed, *, cut_bytes: int) -> Iterator[La
         yield LanceRows(file, location, size, first_row, dataset.ref.version, ids, feed)
 
 
-def inline_pieces(
+def inline_splits(
     name: str, table: pa.Table, feed: Feed, *, cut_bytes: int
 ) -> Iterator[InlineTable]:
     batches = table.select(list(feed.columns)).to_batches(max_chunksize=BATCH_ROWS)
@@ -85,12 +85,12 @@ def inline_pieces(
 
 
 def _batches(
-    piece: RowGroups | LanceRows | InlineTable | ScratchRows,
+    split: RowGroups | LanceRows | InlineTable | ScratchRows,
 ) -> Iterator[pa.RecordBatch]:
-    columns = list(piece.feed.columns)
-    match piece:
+    columns = list(split.feed.columns)
+    match split:
         case RowGroups(groups=groups):
-            with _parquet(piece) as parquet:
+            with _parquet(split) as parquet:
                 yield from parquet.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns)
         case LanceRows(location=location, version=version, fragments=fragments):
             dataset = open_at(location, version)

@@ -29,9 +29,9 @@ from omnigraph.pipeline.sources.opening import (
     opened,
     unpacked_chunks,
 )
-from omnigraph.pipeline.sources.pieces import CsvFile, CsvRange, TextTable
+from omnigraph.pipeline.sources.splits import CsvFile, CsvRange, TextTable
 
-__all__ = ["Records", "csv_pieces", "read_header", "record_blocks"]
+__all__ = ["Records", "csv_splits", "read_header", "record_blocks"]
 
 NEWLINE, RETURN, QUOTE = 10, 13, 34
 
@@ -47,7 +47,7 @@ class Records:
     """Whole records, the last one's newline included."""
 
     first: int
-    """The number within the piece of the first."""
+    """The number within the split of the first."""
     first_line: int
     """Lines of the file before it."""
     data: bytes = field(repr=False)
@@ -129,27 +129,27 @@ class Records:
         return table
 
 
-def read_header(piece: WholeFile) -> tuple[TextTable | None, int]:
+def read_header(split: WholeFile) -> tuple[TextTable | None, int]:
     """The columns that the first record names, and how many bytes it takes; None if none is."""
-    head = _head(piece)
+    head = _head(split)
     body = head.removeprefix(BYTE_ORDER_MARK)
-    delimiter = "\t" if ".tsv" in Path(piece.location.name.lower()).suffixes else ","
+    delimiter = "\t" if ".tsv" in Path(split.location.name.lower()).suffixes else ","
     records = _records(body, delimiter, first=0, first_line=0)
     named = np.flatnonzero(~records.is_blank)
     if not len(body) or not len(named):
         return None, len(head)
     record = int(named[0])
-    _refuse_lone_returns(records, record, piece.file)
+    _refuse_lone_returns(records, record, split.file)
     taken = len(head) - len(body) + int(records.ends[record])
     if taken > MAX_HEADER_BYTES:
-        raise LimitExceeded(what=f"the header of {piece.file}, in bytes,", limit=MAX_HEADER_BYTES)
+        raise LimitExceeded(what=f"the header of {split.file}, in bytes,", limit=MAX_HEADER_BYTES)
     if records.is_misplaced()[record]:
-        raise SourceInvalid(file=piece.file, reason="its header contains a misplaced quote")
-    names = _fields(records.raw(record), delimiter, piece.file)
+        raise SourceInvalid(file=split.file, reason="its header contains a misplaced quote")
+    names = _fields(records.raw(record), delimiter, split.file)
     return TextTable(names, delimiter), min(taken, len(head))
 
 
-def csv_pieces(
+def csv_splits(
     source: WholeFile, layout: TextTable, feed: Feed, *, header_bytes: int, cut_bytes: int
 ) -> Iterator[CsvRange | CsvFile]:
     """The file's records, in ranges of about `cut_bytes`."""
@@ -171,17 +171,17 @@ def csv_pieces(
         start, line = end, line + block.count(b"\n")
 
 
-def record_blocks(piece: CsvRange | CsvFile) -> Iterator[Records]:
-    """The piece's records in order."""
-    match piece:
+def record_blocks(split: CsvRange | CsvFile) -> Iterator[Records]:
+    """The split's records in order."""
+    match split:
         case CsvRange():
-            chunks, line = _chunks(piece, piece.start, piece.end), piece.first_line
+            chunks, line = _chunks(split, split.start, split.end), split.first_line
         case CsvFile():
-            _, header_bytes = read_header(piece)
-            line = _head(piece)[:header_bytes].count(b"\n")
-            chunks = _without(unpacked_chunks(piece), header_bytes)
-    delimiter, first = piece.table.delimiter, 0
-    for block in _blocks(chunks, delimiter, piece.file, block_bytes=RECORDS_BYTES):
+            _, header_bytes = read_header(split)
+            line = _head(split)[:header_bytes].count(b"\n")
+            chunks = _without(unpacked_chunks(split), header_bytes)
+    delimiter, first = split.table.delimiter, 0
+    for block in _blocks(chunks, delimiter, split.file, block_bytes=RECORDS_BYTES):
         records = _records(block, delimiter, first=first, first_line=line)
         yield records
         first += len(records.ends)
@@ -301,21 +301,21 @@ def _one_by_one(
 # Bytes --------------------------------------------------------------------------------------------
 
 
-def _head(piece: WholeFile) -> bytes:
+def _head(split: WholeFile) -> bytes:
     """The first bytes of a file, unpacked: one more than a header may take."""
-    if not is_packed(piece.location.name):
-        with opened(piece) as file:
+    if not is_packed(split.location.name):
+        with opened(split) as file:
             return file.read(MAX_HEADER_BYTES + 1)
     head = b""
-    for chunk in unpacked_chunks(piece):
+    for chunk in unpacked_chunks(split):
         head += chunk
         if len(head) > MAX_HEADER_BYTES:
             break
     return head[: MAX_HEADER_BYTES + 1]
 
 
-def _chunks(piece: FilePart, start: int, end: int, *, step: int = CHUNK_BYTES) -> Iterator[bytes]:
-    with opened(piece, ahead_bytes=min(AHEAD_BYTES, max(1, end - start))) as file:
+def _chunks(split: FilePart, start: int, end: int, *, step: int = CHUNK_BYTES) -> Iterator[bytes]:
+    with opened(split, ahead_bytes=min(AHEAD_BYTES, max(1, end - start))) as file:
         file.seek(start)
         while start < end and (chunk := file.read(min(step, end - start))):
             yield chunk

@@ -1,7 +1,7 @@
 """How the columns of a table feed a type of the graph: a mapping, worked out.
 
 A feed is made once, on the driver, when a table's columns are known (`mapping`), and travels with
-each piece of the table.
+each split of the table.
 """
 
 from collections.abc import Iterator

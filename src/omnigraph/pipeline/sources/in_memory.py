@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.errors import ArgumentInvalid, SourceInvalid
-from omnigraph.pipeline.sources.pieces import InlineLines
+from omnigraph.pipeline.sources.splits import InlineLines
 
 __all__ = ["as_table", "inline_lines", "is_frame", "json_value", "lines_of_file", "lines_of_rows"]
 
@@ -62,7 +62,7 @@ def _without_empty_types(table: pa.Table) -> pa.Table:
 
 
 def inline_lines(name: str, data: bytes) -> Iterator[InlineLines]:
-    """NDJSON in pieces, each of whole lines."""
+    """NDJSON in splits, each of whole lines."""
     start = line = 0
     while start < len(data):
         end = data.find(b"\n", min(start + CUT_BYTES, len(data))) + 1 or len(data)

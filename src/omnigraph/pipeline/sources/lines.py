@@ -10,8 +10,8 @@ from typing import BinaryIO
 
 from omnigraph.base.errors import LimitExceeded
 from omnigraph.pipeline.sources.opening import CHUNK_BYTES, opened, unpacked_chunks
-from omnigraph.pipeline.sources.pieces import InlineLines, LineRange, LinesFile, LinesPiece
 from omnigraph.pipeline.sources.spilled import data_in
+from omnigraph.pipeline.sources.splits import InlineLines, LineRange, LinesFile, LinesSplit
 
 __all__ = [
     "BLOCK_BYTES",
@@ -31,37 +31,37 @@ MAX_LINE_BYTES = 64 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def line_blocks(piece: LinesPiece) -> Iterator[tuple[int, bytes]]:
-    """Whole lines in order, and the number within the piece of the first in each block."""
-    match piece:
+def line_blocks(split: LinesSplit) -> Iterator[tuple[int, bytes]]:
+    """Whole lines in order, and the number within the split of the first in each block."""
+    match split:
         case LineRange():
-            yield 0, read_range(piece)
+            yield 0, read_range(split)
         case InlineLines(data=data):
             yield 0, data_in(data).removeprefix(BYTE_ORDER_MARK)
         case LinesFile():
             first = 0
-            for block in _blocks_of_lines(unpacked_chunks(piece), piece.file):
+            for block in _blocks_of_lines(unpacked_chunks(split), split.file):
                 yield first, block.removeprefix(BYTE_ORDER_MARK) if first == 0 else block
                 first += block.count(b"\n")
 
 
-def read_range(piece: LineRange) -> bytes:
+def read_range(split: LineRange) -> bytes:
     """The range's lines; the last line of a file may lack its newline."""
-    with opened(piece) as file:
-        start = _first_line(file, piece)
-        if start >= piece.end:
+    with opened(split) as file:
+        start = _first_line(file, split)
+        if start >= split.end:
             return b""
         file.seek(start)
-        body = file.read(piece.end - start)
+        body = file.read(split.end - start)
         if not body.endswith(b"\n"):
-            body += _rest_of_line(file, piece)
+            body += _rest_of_line(file, split)
         return body.removeprefix(BYTE_ORDER_MARK) if start == 0 else body
 
 
-def lines_before(piece: LineRange) -> int:
+def lines_before(split: LineRange) -> int:
     """How many lines of the file come before the range's first: makes its line numbers absolute."""
-    with opened(piece) as file:
-        left = _first_line(file, piece)
+    with opened(split) as file:
+        left = _first_line(file, split)
         file.seek(0)
         count = 0
         while left > 0 and (chunk := file.read(min(left, CHUNK_BYTES))):
@@ -70,25 +70,25 @@ def lines_before(piece: LineRange) -> int:
         return count
 
 
-def _first_line(file: BinaryIO, piece: LineRange) -> int:
+def _first_line(file: BinaryIO, split: LineRange) -> int:
     """Where the first line that is the range's begins; at or past its end if none does."""
-    if piece.start == 0:
+    if split.start == 0:
         return 0
     # One byte back: a newline there means that a line begins exactly at `start`.
-    position = piece.start - 1
+    position = split.start - 1
     file.seek(position)
-    while position < piece.end and (chunk := file.read(CHUNK_BYTES)):
+    while position < split.end and (chunk := file.read(CHUNK_BYTES)):
         newline = chunk.find(b"\n")
         if newline >= 0:
             return position + newline + 1
         position += len(chunk)
-    return piece.end
+    return split.end
 
 
-def _rest_of_line(file: BinaryIO, piece: LineRange) -> bytes:
+def _rest_of_line(file: BinaryIO, split: LineRange) -> bytes:
     rest = file.readline(MAX_LINE_BYTES)
     if len(rest) == MAX_LINE_BYTES and not rest.endswith(b"\n"):
-        raise _too_long(piece.file)
+        raise _too_long(split.file)
     return rest
 
 

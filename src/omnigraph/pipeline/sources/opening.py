@@ -1,7 +1,7 @@
 """Bytes of input files, plain or unpacked on the way, with errors that name the file.
 
 A damaged archive may give many good bytes before the damage shows. That is why a load publishes
-nothing before every task has read its pieces to the end.
+nothing before every task has read its splits to the end.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ AHEAD_BYTES = 8 << 20
 
 
 class FilePart(Protocol):
-    """A piece that lies in a file."""
+    """A split or a file, as far as reading it goes."""
 
     @property
     def file(self) -> str: ...
@@ -69,13 +69,13 @@ def is_packed(path: str) -> bool:
 
 
 @contextlib.contextmanager
-def opened(piece: FilePart, *, ahead_bytes: int = CHUNK_BYTES) -> Iterator[BinaryIO]:
+def opened(part: FilePart, *, ahead_bytes: int = CHUNK_BYTES) -> Iterator[BinaryIO]:
     """The file as it lies there. A bucket is asked for `ahead_bytes` at once, 0: for what is read.
 
     A question takes a bucket as long as some megabytes do.
     """
-    with reading_file(piece.file):
-        match piece.location:
+    with reading_file(part.file):
+        match part.location:
             case DiskLocation(path=path):
                 reading: BinaryIO = path.open("rb")
             case BucketLocation() as location:
@@ -84,10 +84,10 @@ def opened(piece: FilePart, *, ahead_bytes: int = CHUNK_BYTES) -> Iterator[Binar
             yield reading
 
 
-def state_of(piece: FilePart) -> str:
+def state_of(part: FilePart) -> str:
     """A text that differs once the file has changed."""
-    with reading_file(piece.file):
-        match piece.location:
+    with reading_file(part.file):
+        match part.location:
             case DiskLocation(path=path):
                 about = path.stat()
                 return f"{about.st_size} {about.st_mtime_ns}"
@@ -97,27 +97,27 @@ def state_of(piece: FilePart) -> str:
                 return f"{found.size} {found.tag}"
 
 
-def unpacked_chunks(piece: WholeFile) -> Iterator[bytes]:
+def unpacked_chunks(part: WholeFile) -> Iterator[bytes]:
     """The unpacked bytes of a compressed file, in order."""
-    with opened(piece, ahead_bytes=AHEAD_BYTES) as file:
+    with opened(part, ahead_bytes=AHEAD_BYTES) as file:
         # An archive of nothing has bytes; the codecs take a file without any for one.
-        if piece.size == 0:
-            raise _damaged(piece, "it is empty")
-        stream = _unpacking(file, suffix_of(piece.location.name))
+        if part.size == 0:
+            raise _damaged(part, "it is empty")
+        stream = _unpacking(file, suffix_of(part.location.name))
         while True:
             try:
                 chunk = stream.read(CHUNK_BYTES)
             # Arrow's codecs and Python's say "damaged" in different ways.
             except (EOFError, OSError, zlib.error, pa.ArrowException) as error:
-                raise _damaged(piece, str(error)) from error
+                raise _damaged(part, str(error)) from error
             if not chunk:
                 return
             yield chunk
 
 
-def _damaged(piece: FilePart, reason: str) -> SourceInvalid:
+def _damaged(part: FilePart, reason: str) -> SourceInvalid:
     return SourceInvalid(
-        file=piece.file,
+        file=part.file,
         reason=f"the file is damaged or truncated ({reason})",
         advice="create or copy the file again; nothing was loaded",
     )

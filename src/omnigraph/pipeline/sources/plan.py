@@ -1,4 +1,4 @@
-"""A source becomes pieces, dealt to tasks in the order of the input.
+"""A source becomes splits, dealt to tasks in the order of the input.
 
 Planning looks at names, headers and footers, and at whatever came with the call; of large files
 only CSV is read through once, since the end of a record can't be found from the middle.
@@ -18,13 +18,13 @@ from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.sources.buckets import InputObject, find_objects
 from omnigraph.pipeline.sources.columnar import (
-    inline_pieces,
-    lance_pieces,
+    inline_splits,
     lance_schema,
-    parquet_pieces,
+    lance_splits,
     parquet_schema,
+    parquet_splits,
 )
-from omnigraph.pipeline.sources.delimited import csv_pieces, read_header
+from omnigraph.pipeline.sources.delimited import csv_splits, read_header
 from omnigraph.pipeline.sources.feed import Feed, check_types
 from omnigraph.pipeline.sources.files import Form, InputFile, find_files, stem_of
 from omnigraph.pipeline.sources.in_memory import (
@@ -37,34 +37,34 @@ from omnigraph.pipeline.sources.in_memory import (
 from omnigraph.pipeline.sources.lines import BLOCK_BYTES
 from omnigraph.pipeline.sources.mapping import MappingArgument, Rule, feed_for, read_mapping
 from omnigraph.pipeline.sources.opening import is_packed
-from omnigraph.pipeline.sources.pieces import (
+from omnigraph.pipeline.sources.spark_frames import FRAME, WrittenFrames
+from omnigraph.pipeline.sources.spilled import spill_splits
+from omnigraph.pipeline.sources.splits import (
     InlineLines,
     InlineTable,
     LineRange,
     LinesFile,
-    Piece,
     ScratchRows,
+    Split,
     join,
 )
-from omnigraph.pipeline.sources.spark_frames import FRAME, WrittenFrames
-from omnigraph.pipeline.sources.spilled import spill_pieces
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.location import BucketAccess, is_bucket_address
 
-__all__ = ["PlannedInput", "check_frame", "pack", "plan_pieces"]
+__all__ = ["PlannedInput", "check_frame", "pack", "plan_splits"]
 
 STDIN = "-"
 
 
 @dataclass(frozen=True)
 class PlannedInput:
-    tasks: list[tuple[Piece, ...]]
+    tasks: list[tuple[Split, ...]]
     size: int
-    """Bytes of all pieces: compressed in a compressed file, not so in Parquet."""
+    """Bytes of all splits: compressed in a compressed file, not so in Parquet."""
     is_in_memory: bool
     """True if the rows came with the call and not as names of files."""
-    cut: tuple[Piece, ...] = field(repr=False)
-    """The input as small pieces, which make up the tasks."""
+    cut: tuple[Split, ...] = field(repr=False)
+    """The input as small splits, which make up the tasks."""
     limits: LoadLimits = field(default_factory=LoadLimits, repr=False)
 
     def dealt(self, parallelism: int) -> "PlannedInput":
@@ -75,10 +75,10 @@ class PlannedInput:
 
     def spilled(self, store: GraphStore, *, folder: str) -> "PlannedInput":
         """The same, with rows that came with the call in a folder of the graph."""
-        return replace(self, tasks=spill_pieces(store, self.tasks, folder=folder), cut=())
+        return replace(self, tasks=spill_splits(store, self.tasks, folder=folder), cut=())
 
 
-def plan_pieces(
+def plan_splits(
     source: object,
     *,
     catalog: Catalog,
@@ -96,23 +96,23 @@ def plan_pieces(
     limits = limits or LoadLimits()
     form, tables = Form.named(format), _Tables(catalog, read_mapping(mapping, catalog))
     paths, source = _paths(source)
-    pieces: list[Piece]
+    splits: list[Split]
     if isinstance(source, WrittenFrames):
-        pieces = list(_pieces_of_written(source, tables))
+        splits = list(_splits_of_written(source, tables))
     elif paths is not None:
         files = _find_inputs(paths, form, access or BucketAccess())
-        pieces = list(_pieces_of_files(files, tables, limits))
+        splits = list(_splits_of_files(files, tables, limits))
     else:
         if form not in (None, Form.JSONL):
             instead = "write it to a file and pass the path"
             what = f"format={form.value!r} for a source that is not a file"
             raise Unsupported(what=what, instead=instead)
-        pieces = list(_pieces_in_memory(source, tables))
+        splits = list(_splits_in_memory(source, tables))
     planned = PlannedInput(
         tasks=[],
-        size=sum(piece.size for piece in pieces),
+        size=sum(split.size for split in splits),
         is_in_memory=paths is None and not isinstance(source, WrittenFrames),
-        cut=tuple(pieces),
+        cut=tuple(splits),
         limits=limits,
     )
     return planned.dealt(parallelism)
@@ -126,17 +126,17 @@ def check_frame(
     _feed_of_frame(name, schema, tables)
 
 
-def pack(pieces: Iterable[Piece], *, task_bytes: int) -> list[tuple[Piece, ...]]:
-    """The pieces in order, dealt to tasks of about `task_bytes` each."""
-    tasks: list[tuple[Piece, ...]] = []
-    task: list[Piece] = []
+def pack(splits: Iterable[Split], *, task_bytes: int) -> list[tuple[Split, ...]]:
+    """The splits in order, dealt to tasks of about `task_bytes` each."""
+    tasks: list[tuple[Split, ...]] = []
+    task: list[Split] = []
     room = task_bytes
-    for piece in pieces:
-        if task and piece.size > room:
+    for split in splits:
+        if task and split.size > room:
             tasks.append(tuple(task))
             task, room = [], task_bytes
-        task.append(piece)
-        room -= piece.size
+        task.append(split)
+        room -= split.size
     return [*tasks, tuple(task)] if task else tasks
 
 
@@ -145,15 +145,15 @@ def _task_bytes(size: int, parallelism: int, limits: LoadLimits) -> int:
     return min(max(even, limits.min_task_bytes), limits.max_task_bytes)
 
 
-def _joined(task: Sequence[Piece]) -> tuple[Piece, ...]:
-    """Neighbours as one piece, up to what is parsed at once."""
-    joined: list[Piece] = []
-    for piece in task:
-        both = join(joined[-1], piece) if joined else None
+def _joined(task: Sequence[Split]) -> tuple[Split, ...]:
+    """Neighbours as one split, up to what is parsed at once."""
+    joined: list[Split] = []
+    for split in task:
+        both = join(joined[-1], split) if joined else None
         if both is not None and both.size <= BLOCK_BYTES:
             joined[-1] = both
         else:
-            joined.append(piece)
+            joined.append(split)
     return tuple(joined)
 
 
@@ -233,40 +233,40 @@ def _find_inputs(
     return list(found.values())
 
 
-def _pieces_of_files(
+def _splits_of_files(
     files: Sequence[InputFile | InputObject], tables: _Tables, limits: LoadLimits
-) -> Iterator[Piece]:
+) -> Iterator[Split]:
     size = sum(file.size for file in files)
     cut_bytes = min(BLOCK_BYTES, _task_bytes(size, limits.max_workers, limits))
     for file in files:
-        yield from _pieces_of(file, tables, cut_bytes=cut_bytes, min_csv_bytes=limits.min_csv_bytes)
+        yield from _splits_of(file, tables, cut_bytes=cut_bytes, min_csv_bytes=limits.min_csv_bytes)
 
 
-def _pieces_of(
+def _splits_of(
     file: InputFile | InputObject, tables: _Tables, *, cut_bytes: int, min_csv_bytes: int
-) -> Iterator[Piece]:
+) -> Iterator[Split]:
     name = file.file
     names = (stem_of(name), stem_of(file.location.parent.name))
     match file.form:
         case Form.JSONL:
-            yield from _line_pieces(file, cut_bytes=cut_bytes)
+            yield from _line_splits(file, cut_bytes=cut_bytes)
         case Form.CSV:
             layout, header_bytes = read_header(file)
             if layout is not None:
                 feed = tables.feed(name, layout.columns, names)
                 cut_bytes = max(cut_bytes, min_csv_bytes)
-                yield from csv_pieces(
+                yield from csv_splits(
                     file, layout, feed, header_bytes=header_bytes, cut_bytes=cut_bytes
                 )
         case Form.PARQUET:
             feed = tables.typed(name, parquet_schema(file), names)
-            yield from parquet_pieces(file, feed, cut_bytes=cut_bytes)
+            yield from parquet_splits(file, feed, cut_bytes=cut_bytes)
         case Form.LANCE:
             feed = tables.typed(name, lance_schema(file), names)
-            yield from lance_pieces(file, feed, cut_bytes=cut_bytes)
+            yield from lance_splits(file, feed, cut_bytes=cut_bytes)
 
 
-def _line_pieces(
+def _line_splits(
     file: InputFile | InputObject, *, cut_bytes: int
 ) -> Iterator[LineRange | LinesFile]:
     name, location, size = file.file, file.location, file.size
@@ -280,7 +280,7 @@ def _line_pieces(
 # Memory -------------------------------------------------------------------------------------------
 
 
-def _pieces_in_memory(source: Any, tables: _Tables) -> Iterator[InlineLines | InlineTable]:
+def _splits_in_memory(source: Any, tables: _Tables) -> Iterator[InlineLines | InlineTable]:
     if isinstance(source, bytes | bytearray | memoryview):
         yield from inline_lines("bytes", bytes(source))
     elif hasattr(source, "read") and not is_frame(source):
@@ -288,7 +288,7 @@ def _pieces_in_memory(source: Any, tables: _Tables) -> Iterator[InlineLines | In
         yield from lines_of_file(name, source)
     elif is_frame(source):
         tables.require_rules()
-        yield from _frame_pieces(FRAME, source, tables)
+        yield from _frame_splits(FRAME, source, tables)
     elif isinstance(source, Mapping):
         yield from _frames_by_name(source, tables)
     elif isinstance(source, Iterable):
@@ -298,7 +298,7 @@ def _pieces_in_memory(source: Any, tables: _Tables) -> Iterator[InlineLines | In
         raise ArgumentInvalid(argument="source", value=type(source).__name__, rule=rule)
 
 
-def _pieces_of_written(written: WrittenFrames, tables: _Tables) -> Iterator[ScratchRows]:
+def _splits_of_written(written: WrittenFrames, tables: _Tables) -> Iterator[ScratchRows]:
     for frame in written.frames:
         feed = _feed_of_frame(frame.name, frame.schema, tables)
         first_row = 0
@@ -320,10 +320,10 @@ def _frames_by_name(frames: Mapping[object, Any], tables: _Tables) -> Iterator[I
         if not isinstance(name, str) or not is_frame(frame):
             rule = "a dict must map names of types to frames; put rows as dicts into a list"
             raise ArgumentInvalid(argument="source", value=str(name), rule=rule)
-        yield from _frame_pieces(name, frame, tables)
+        yield from _frame_splits(name, frame, tables)
 
 
-def _frame_pieces(name: str, frame: Any, tables: _Tables) -> Iterator[InlineTable]:
+def _frame_splits(name: str, frame: Any, tables: _Tables) -> Iterator[InlineTable]:
     table = as_table(name, frame)
     feed = tables.typed(name, table.schema, names=(name,))
-    yield from inline_pieces(name, table, feed, cut_bytes=BLOCK_BYTES)
+    yield from inline_splits(name, table, feed, cut_bytes=BLOCK_BYTES)

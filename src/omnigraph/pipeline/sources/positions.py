@@ -1,4 +1,4 @@
-"""Where single rows of a piece stand in the input, for messages."""
+"""Where single rows of a split stand in the input, for messages."""
 
 from collections.abc import Callable
 from functools import cache
@@ -7,7 +7,7 @@ import numpy as np
 
 from omnigraph.pipeline.sources.delimited import record_blocks
 from omnigraph.pipeline.sources.lines import lines_before
-from omnigraph.pipeline.sources.pieces import (
+from omnigraph.pipeline.sources.splits import (
     CsvFile,
     CsvRange,
     InlineLines,
@@ -15,9 +15,9 @@ from omnigraph.pipeline.sources.pieces import (
     LanceRows,
     LineRange,
     LinesFile,
-    Piece,
     RowGroups,
     ScratchRows,
+    Split,
 )
 
 __all__ = ["Position", "position_in"]
@@ -25,19 +25,19 @@ __all__ = ["Position", "position_in"]
 Position = Callable[[int], tuple[str, int]]
 
 
-def position_in(piece: Piece) -> Position:
+def position_in(split: Split) -> Position:
     """The file and the line (of lines and CSV) or row (of tables), from 1, of a row's number.
 
-    It costs nothing until it is asked; then some pieces are read once more.
+    It costs nothing until it is asked; then some splits are read once more.
     """
-    match piece:
+    match split:
         case LineRange():
-            before = cache(lambda: lines_before(piece))
-            return lambda number: (piece.file, before() + number + 1)
+            before = cache(lambda: lines_before(split))
+            return lambda number: (split.file, before() + number + 1)
         case CsvRange() | CsvFile():
-            lines = cache(lambda: np.concatenate([r.lines for r in record_blocks(piece)]))
-            return lambda number: (piece.file, int(lines()[number]))
+            lines = cache(lambda: np.concatenate([r.lines for r in record_blocks(split)]))
+            return lambda number: (split.file, int(lines()[number]))
         case LinesFile():
-            return lambda number: (piece.file, number + 1)
+            return lambda number: (split.file, number + 1)
         case InlineLines() | RowGroups() | LanceRows() | InlineTable() | ScratchRows():
-            return lambda number: (piece.file, piece.first_row + number + 1)
+            return lambda number: (split.file, split.first_row + number + 1)

@@ -1,7 +1,7 @@
 """Frames of Spark, made into files that a load can read.
 
 The rows of a Spark frame are wherever Spark has them, and asking for them twice may give others. So
-the frame's own tasks write them down, once; from there on they are pieces of a table like any
+the frame's own tasks write them down, once; from there on they are splits of a table like any
 other, which can be read again to name a row. The files belong to no table: the caller removes
 them.
 """
@@ -25,7 +25,7 @@ __all__ = ["FRAME", "WrittenFrame", "WrittenFrames", "spark_frames", "write_fram
 FRAME = "frame"
 """What a frame is called that came without a name."""
 
-# Arrow bytes of a file. A task writes as many as it takes, and each is a piece of its own.
+# Arrow bytes of a file. A task writes as many as it takes, and each is a split of its own.
 FILE_BYTES = 64 << 20
 
 

@@ -1,7 +1,7 @@
 """Rows that came with the call, put beside the graph where tasks read them.
 
 A task carries what it reads, and Spark sends that to every worker by way of the JVM: fine for a few
-rows, ruinous for a large frame. Its rows wait in storage instead, an object for each piece. They
+rows, ruinous for a large frame. Its rows wait in storage instead, an object for each split. They
 belong to no table: the caller that stores them removes them.
 """
 
@@ -9,31 +9,31 @@ import hashlib
 from dataclasses import replace
 
 from omnigraph.base.errors import StorageFailed
-from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, Piece, SpilledData
+from omnigraph.pipeline.sources.splits import InlineLines, InlineTable, SpilledData, Split
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 
-__all__ = ["data_in", "digest_of", "spill_pieces"]
+__all__ = ["data_in", "digest_of", "spill_splits"]
 
 
-def spill_pieces(
-    store: GraphStore, tasks: list[tuple[Piece, ...]], *, folder: str
-) -> list[tuple[Piece, ...]]:
+def spill_splits(
+    store: GraphStore, tasks: list[tuple[Split, ...]], *, folder: str
+) -> list[tuple[Split, ...]]:
     """The same tasks, with the rows that they hold in objects of a folder of the graph."""
     # The rows are of no use once this process is gone: they need not survive a power cut.
     objects = store.root.objects(Durability.RELAXED)
     count = 0
 
-    def spilled(piece: Piece) -> Piece:
+    def spilled(split: Split) -> Split:
         nonlocal count
-        if not isinstance(piece, InlineLines | InlineTable) or isinstance(piece.data, SpilledData):
-            return piece
+        if not isinstance(split, InlineLines | InlineTable) or isinstance(split.data, SpilledData):
+            return split
         name, count = f"{folder}/{count}", count + 1
-        objects.put(name, piece.data)
-        there = SpilledData(store.root / name, len(piece.data), digest_of(piece.data))
-        return replace(piece, data=there)
+        objects.put(name, split.data)
+        there = SpilledData(store.root / name, len(split.data), digest_of(split.data))
+        return replace(split, data=there)
 
-    return [tuple(spilled(piece) for piece in task) for task in tasks]
+    return [tuple(spilled(split) for split in task) for task in tasks]
 
 
 def data_in(data: bytes | SpilledData) -> bytes:

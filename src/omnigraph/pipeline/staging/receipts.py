@@ -16,10 +16,10 @@ from dataclasses import asdict, dataclass, replace
 
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violation, Violations
-from omnigraph.pipeline.sources import Piece
+from omnigraph.pipeline.sources import Split
 from omnigraph.pipeline.sources.opening import state_of
-from omnigraph.pipeline.sources.pieces import InlineLines, InlineTable, ScratchRows
 from omnigraph.pipeline.sources.spilled import digest_of
+from omnigraph.pipeline.sources.splits import InlineLines, InlineTable, ScratchRows
 from omnigraph.pipeline.staging.area import Receipt, TaskArea, TaskFiles
 from omnigraph.pipeline.staging.stage import (
     Origin,
@@ -28,7 +28,7 @@ from omnigraph.pipeline.staging.stage import (
     StagedTable,
     StageJob,
     TaskOutput,
-    stage_pieces,
+    stage_splits,
 )
 from omnigraph.store.datasets import has_fragments
 from omnigraph.store.location import Location
@@ -39,11 +39,11 @@ __all__ = ["NamedTask", "name_tasks", "stage_task"]
 @dataclass(frozen=True, slots=True)
 class NamedTask:
     name: str
-    pieces: tuple[Piece, ...]
+    splits: tuple[Split, ...]
 
 
 def name_tasks(
-    job: StageJob, tasks: Sequence[tuple[Piece, ...]], *, schema_hash: str
+    job: StageJob, tasks: Sequence[tuple[Split, ...]], *, schema_hash: str
 ) -> list[NamedTask]:
     """Tasks by all that their files depend on: the input, the schema, where the files go."""
     is_quarantined = job.quarantine is not None
@@ -52,16 +52,16 @@ def name_tasks(
     # Of files by their path: a bucket is asked once for each.
     states: dict[Location, str] = {}
     named = []
-    for pieces in tasks:
+    for splits in tasks:
         digest = hashlib.sha256(about.encode())
-        for piece in pieces:
-            digest.update(_identity(piece, states).encode())
-        named.append(NamedTask(digest.hexdigest(), pieces))
+        for split in splits:
+            digest.update(_identity(split, states).encode())
+        named.append(NamedTask(digest.hexdigest(), splits))
     return named
 
 
 def stage_task(job: StageJob, area: TaskArea, task: NamedTask) -> TaskOutput:
-    """Inside a task: stage its pieces, unless a receipt says that this has been done.
+    """Inside a task: stage its splits, unless a receipt says that this has been done.
 
     Spark may run two copies of a task at once. The first one to leave a receipt has done it; the
     other deletes its own files.
@@ -74,7 +74,7 @@ def stage_task(job: StageJob, area: TaskArea, task: NamedTask) -> TaskOutput:
         if found.result["is_whole"] and _is_there(job, output):
             return output
         area.forget_receipt(task.name)
-    output = stage_pieces(job, task.pieces)
+    output = stage_splits(job, task.splits)
     ours = _receipt(output, job)
     if found is not None:
         # Another driver may publish these; if none does, they go with our own.
@@ -99,16 +99,16 @@ def _is_there(job: StageJob, output: TaskOutput) -> bool:
     )
 
 
-def _identity(piece: Piece, states: dict[Location, str]) -> str:
-    match piece:
+def _identity(split: Split, states: dict[Location, str]) -> str:
+    match split:
         case ScratchRows():
-            return repr(piece)
+            return repr(split)
         case InlineLines() | InlineTable():
-            return f"{piece!r} {digest_of(piece.data)}"
+            return f"{split!r} {digest_of(split.data)}"
         case _:
-            if piece.location not in states:
-                states[piece.location] = state_of(piece)
-            return f"{piece!r} {states[piece.location]}"
+            if split.location not in states:
+                states[split.location] = state_of(split)
+            return f"{split!r} {states[split.location]}"
 
 
 def _receipt(output: TaskOutput, job: StageJob) -> Receipt:
@@ -119,7 +119,7 @@ def _receipt(output: TaskOutput, job: StageJob) -> Receipt:
         {
             "key": table.key,
             "files": [asdict(file) for file in table.files],
-            "origins": [[origin.piece, origin.rows] for origin in table.origins],
+            "origins": [[origin.split, origin.rows] for origin in table.origins],
             "gives_ids": table.gives_ids,
         }
         for table in output.tables
@@ -143,7 +143,7 @@ def _output(receipt: Receipt) -> TaskOutput:
             key=TableKey(table["key"]),
             files=tuple(StagedFile(**file) for file in table["files"]),
             held=(),
-            origins=tuple(Origin(piece, rows) for piece, rows in table["origins"]),
+            origins=tuple(Origin(split, rows) for split, rows in table["origins"]),
             gives_ids=table["gives_ids"],
         )
         for table in result["tables"]

@@ -1,4 +1,4 @@
-"""Inside a load's task: its pieces become checked rows, and the rows files of their tables.
+"""Inside a load's task: its splits become checked rows, and the rows files of their tables.
 
 Rows wait in memory until there are enough for a good file, then all types are written. What becomes
 of them is the load's choice: see `StagedAs`. Good rows are staged whatever becomes of their
@@ -22,8 +22,8 @@ from omnigraph.base.types import Scalar
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.limits import LoadLimits
-from omnigraph.pipeline.rows.conform import Conformed, TypedRows, conform_piece
-from omnigraph.pipeline.sources import Piece
+from omnigraph.pipeline.rows.conform import Conformed, TypedRows, conform_split
+from omnigraph.pipeline.sources import Split
 from omnigraph.pipeline.staging.area import StagingArea, TaskFiles
 from omnigraph.pipeline.staging.quarantine import Quarantine, rejected_rows
 from omnigraph.store.arrow import table_schema
@@ -41,7 +41,7 @@ __all__ = [
     "TaskOutput",
     "in_input_order",
     "not_held",
-    "stage_pieces",
+    "stage_splits",
     "write_rows",
 ]
 
@@ -97,10 +97,10 @@ class StageJob:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """So many rows, one after the other, came from one piece."""
+    """So many rows, one after the other, came from one split."""
 
-    piece: int
-    """Its number among those of the task, later among those of the load: a piece that holds its
+    split: int
+    """Its number among those of the task, later among those of the load: a split that holds its
     rows itself would be sent back with them."""
     rows: int
 
@@ -133,7 +133,7 @@ class StagedTable:
 
 @dataclass(frozen=True)
 class TaskOutput:
-    """What one task made of its pieces."""
+    """What one task made of its splits."""
 
     read: int
     rejected: int
@@ -155,11 +155,11 @@ class TaskOutput:
         ]
 
 
-def stage_pieces(job: StageJob, pieces: Sequence[Piece]) -> TaskOutput:
+def stage_splits(job: StageJob, splits: Sequence[Split]) -> TaskOutput:
     began = time.perf_counter()
     _require_graph(job)
     with TaskFiles() as files:
-        output = _stage(job, pieces, files)
+        output = _stage(job, splits, files)
     return replace(output, took_s=time.perf_counter() - began)
 
 
@@ -176,14 +176,14 @@ def not_held(
     return replace(table, files=files, held=())
 
 
-def _stage(job: StageJob, pieces: Sequence[Piece], files: TaskFiles) -> TaskOutput:
+def _stage(job: StageJob, splits: Sequence[Split], files: TaskFiles) -> TaskOutput:
     tables: list[StagedTable] = []
     read = rejected = 0
     violations = Violations()
     waiting = _Waiting(job, files)
     with rejected_rows(job.quarantine) as bad:
-        for number, piece in enumerate(pieces):
-            for conformed in conform_piece(piece, catalog=job.catalog, now_ms=job.now_ms):
+        for number, split in enumerate(splits):
+            for conformed in conform_split(split, catalog=job.catalog, now_ms=job.now_ms):
                 read += conformed.read
                 rejected += conformed.rejected
                 violations.merge(conformed.violations)
@@ -255,12 +255,12 @@ class _Waiting:
         self.size = 0
         self.write_s = 0.0
 
-    def add(self, piece: int, conformed: Conformed) -> None:
+    def add(self, split: int, conformed: Conformed) -> None:
         for typed in in_input_order(conformed.rows):
             key = typed.entity.table_key
             self._entities[key] = typed.entity
             self._batches[key].append(typed.batch)
-            self._origins[key].append(Origin(piece, typed.batch.num_rows))
+            self._origins[key].append(Origin(split, typed.batch.num_rows))
             self.size += typed.batch.nbytes
             if typed.gives_ids:
                 self._given.add(key)

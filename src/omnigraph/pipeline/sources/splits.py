@@ -1,8 +1,8 @@
-"""Pieces of the input, which tasks read on their own.
+"""Splits of the input, which tasks read on their own.
 
-A piece says where its rows are, never how they are judged, and travels to workers by pickle. Its
+A split says where its rows are, never how they are judged, and travels to workers by pickle. Its
 rows are numbered from 0 within it; `positions.position_in` turns a number into a line or row that a
-person can look up. Lines name their type themselves; a piece of a table carries the `Feed` that
+person can look up. Lines name their type themselves; a split of a table carries the `Feed` that
 does.
 """
 
@@ -19,11 +19,11 @@ __all__ = [
     "LanceRows",
     "LineRange",
     "LinesFile",
-    "LinesPiece",
-    "Piece",
+    "LinesSplit",
     "RowGroups",
     "ScratchRows",
     "SpilledData",
+    "Split",
     "TextTable",
     "join",
 ]
@@ -67,7 +67,7 @@ class SpilledData:
 
 @dataclass(frozen=True, slots=True)
 class InlineLines:
-    """Lines that came with the call. `first_row` counts those of the pieces before it."""
+    """Lines that came with the call. `first_row` counts those of the splits before it."""
 
     file: str
     first_row: int
@@ -166,12 +166,12 @@ class ScratchRows:
     feed: Feed
 
 
-LinesPiece = LineRange | LinesFile | InlineLines
-Piece = LinesPiece | CsvRange | CsvFile | RowGroups | LanceRows | InlineTable | ScratchRows
+LinesSplit = LineRange | LinesFile | InlineLines
+Split = LinesSplit | CsvRange | CsvFile | RowGroups | LanceRows | InlineTable | ScratchRows
 
 
-def join(left: Piece, right: Piece) -> Piece | None:
-    """Two pieces as one, where the second begins in a file at the end of the first."""
+def join(left: Split, right: Split) -> Split | None:
+    """Two splits as one, where the second begins in a file at the end of the first."""
     # One file has one form, so ranges of one location are of one kind.
     if isinstance(left, LineRange | CsvRange) and isinstance(right, LineRange | CsvRange):
         follows = left.location == right.location and left.end == right.start
