@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from omnigraph.base.errors import (
@@ -13,10 +15,11 @@ from omnigraph.base.errors import (
 from omnigraph.base.ids import MAIN, CommitId, TableKey
 from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import CommitKind
+from omnigraph.store.datasets import with_row_ids, write_fragments
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import Append
-from omnigraph.write.work import CommitNote, OnConflict, Replay, Target
+from omnigraph.write.work import CommitNote, OnConflict, Replacement, Replay, Target, Work
 from omnigraph.write.writer import write
 from tests.store_contract.builders import (
     KNOWS,
@@ -150,3 +153,36 @@ def test_rows_that_no_commit_names_are_not_built_upon(store: GraphStore) -> None
     with pytest.raises(RecoveryRequired, match="stands at version 3"):
         put(store, changes(people=people(bob=2)))
     assert contents(store)[0] == {"ada": 1}
+
+
+@pytest.mark.parametrize("put_rows", [{"bob": 9, "new": 5}, {}], ids=["with rows", "alone"])
+def test_rows_in_files_come_with_rows_that_go_in_one_commit(
+    store: GraphStore, put_rows: dict[str, int]
+) -> None:
+    put(store, changes(people=people(bob=2, eve=3)))
+
+    def prepare(snapshot: Snapshot) -> Work:
+        dataset, location = snapshot.dataset(PERSON), snapshot.location(PERSON)
+        there = dataset.rows_of(pa.array(["ada", "bob"]))
+        gone = there.filter(pc.equal(there["id"], "ada"))
+        replaced = there.filter(pc.is_in(there["id"], value_set=pa.array([*put_rows], pa.string())))
+        rows = people(**put_rows)
+        fragments = write_fragments(location, iter(rows.to_batches()), rows.schema)
+        work = Replacement(
+            base=dataset.ref,
+            fragments=with_row_ids(fragments, replaced["_rowid"].to_numpy()),
+            addresses=replaced["_rowaddr"].to_numpy(),
+            inserted=rows.num_rows - replaced.num_rows,
+            written_at=location,
+            deleted=gone["_rowaddr"].to_numpy(),
+        )
+        assert not work.is_empty
+        return Work({PERSON.table_key: work}, frozenset(), OnConflict.RAISE)
+
+    put(store, prepare)
+    assert ages(store.snapshot(MAIN)) == {"bob": 2, "eve": 3} | put_rows
+    (change,) = store.snapshot(MAIN).commit.changes
+    assert (change.inserted, change.updated, change.deleted) == (
+        *((1, 1) if put_rows else (0, 0)),
+        1,
+    )

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
+import numpy as np
+
 from omnigraph.base.ids import CommitId, TableKey
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.store.arrow import table_schema
@@ -168,10 +170,11 @@ def _operation(
         case StagedFiles(row_count=new):
             overwrite = Overwrite(_adopted(store, work, base))
             return overwrite, EditCounts(inserted=new, deleted=rows_before)
-        case Replacement(addresses=addresses, inserted=new):
+        case Replacement(addresses=replaced, deleted=gone, inserted=new):
             fragments = _adopted(store, work, base)
+            addresses = np.concatenate([replaced, gone])
             update = store.datasets.stage_replacement(base, fragments, addresses)
-            return update, EditCounts(inserted=new, updated=len(addresses))
+            return update, EditCounts(inserted=new, updated=len(replaced), deleted=len(gone))
         case Upkeep(operation=operation):
             return operation, EditCounts()
 

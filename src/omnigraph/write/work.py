@@ -88,7 +88,8 @@ class StagedFiles:
 
 @dataclass(frozen=True, eq=False)
 class Replacement:
-    """Rows of one table in files already, some of them in the place of rows that are there."""
+    """Rows of one table in files already, some of them in the place of rows that are there, and
+    the places of rows that go."""
 
     base: DatasetRef
     """The version that the addresses are about."""
@@ -99,10 +100,12 @@ class Replacement:
     inserted: int
     written_at: Location
     """Where they lie: `Snapshot.location` when they were written."""
+    deleted: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    """Where the rows lie that go, and that nothing replaces."""
 
     @property
     def is_empty(self) -> bool:
-        return not self.fragments
+        return not self.fragments and not len(self.deleted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -293,7 +293,7 @@ class Datasets:
     def stage_replacement(
         self, ref: DatasetRef, fragments: tuple[str, ...], addresses: NDArray[np.uint64]
     ) -> Update:
-        """Put rows that lie in files already in the place of those at the addresses."""
+        """Put rows that lie in files already, and take away those at the addresses."""
         removed, kept = delete_rows(self.open(ref), addresses)
         self._sync_files_of(ref, Update(updated=kept))  # their writer has synced the others
         return Update(removed=removed, updated=kept, new=fragments)
