@@ -1,0 +1,42 @@
+"""Rows of a type as another schema of the same type has them.
+
+Columns are matched by the stable ids of properties, never by name: a renamed property keeps its
+values, and one that was dropped and added again does not.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.base.ids import PropertyId
+from omnigraph.base.types import Value
+from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.store.arrow import table_schema
+
+__all__ = ["filled", "lifted"]
+
+
+def lifted(rows: pa.Table, from_entity: EntityType, to_entity: EntityType) -> pa.Table:
+    """Whole rows of `from_entity`, as the table of `to_entity` holds them.
+
+    Properties that it has no more are left out, new ones have their default or null, and numbers
+    are as wide as it wants them.
+    """
+    assert from_entity.id == to_entity.id, f"{from_entity.name} and {to_entity.name} are two types"
+    schema = table_schema(to_entity)
+    was: dict[PropertyId, str] = {p.id: p.column for p in from_entity.properties}
+    columns = [rows[name] for name in schema.names[: -len(to_entity.properties) or None]]
+    for property_ in to_entity.properties:
+        type_ = schema.field(property_.column).type
+        if (column := was.get(property_.id)) is not None:
+            columns.append(rows[column].cast(type_))
+        else:
+            columns.append(filled(property_.default, type_, rows.num_rows))
+    return pa.table(columns, schema=schema)
+
+
+def filled(default: Value, type_: pa.DataType, count: int) -> pa.Array:
+    """So many rows that don't give a value: the default, or null where there is none."""
+    if default is None:
+        return pa.nulls(count, type_)
+    one = pa.array([list(default) if isinstance(default, tuple) else default], type_)
+    return one.take(pa.array(np.zeros(count, dtype=np.int64)))
