@@ -4,15 +4,18 @@ Columns are matched by the stable ids of properties, never by name: a renamed pr
 values, and one that was dropped and added again does not.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.ids import PropertyId
 from omnigraph.base.types import Value
-from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.store.arrow import table_schema
+from omnigraph.store.datasets import ColumnFill
 
-__all__ = ["filled", "lifted"]
+__all__ = ["column_fills", "lifted"]
 
 
 def lifted(rows: pa.Table, from_entity: EntityType, to_entity: EntityType) -> pa.Table:
@@ -30,11 +33,43 @@ def lifted(rows: pa.Table, from_entity: EntityType, to_entity: EntityType) -> pa
         if (column := was.get(property_.id)) is not None:
             columns.append(rows[column].cast(type_))
         else:
-            columns.append(filled(property_.default, type_, rows.num_rows))
+            columns.append(_filled(property_.default, type_, rows.num_rows))
     return pa.table(columns, schema=schema)
 
 
-def filled(default: Value, type_: pa.DataType, count: int) -> pa.Array:
+def column_fills(from_entity: EntityType, to_entity: EntityType) -> list[ColumnFill]:
+    """The columns that the table of `to_entity` has anew and that are not null throughout."""
+    schema = table_schema(to_entity)
+    was: dict[PropertyId, str] = {p.id: p.column for p in from_entity.properties}
+    fills = []
+    for property_ in to_entity.properties:
+        type_ = schema.field(property_.column).type
+        if (column := was.get(property_.id)) is None:
+            if property_.default is not None:
+                fills.append(ColumnFill(property_.column, ID, _Default(property_.default, type_)))
+        elif column != property_.column:
+            fills.append(ColumnFill(property_.column, column, _Cast(type_)))
+    return fills
+
+
+@dataclass(frozen=True, slots=True)
+class _Default:
+    default: Value
+    type: pa.DataType
+
+    def __call__(self, beside: pa.Array) -> pa.Array:
+        return _filled(self.default, self.type, len(beside))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cast:
+    type: pa.DataType
+
+    def __call__(self, values: pa.Array) -> pa.Array:
+        return values.cast(self.type)
+
+
+def _filled(default: Value, type_: pa.DataType, count: int) -> pa.Array:
     """So many rows that don't give a value: the default, or null where there is none."""
     if default is None:
         return pa.nulls(count, type_)

@@ -14,6 +14,7 @@ __all__ = [
     "DatasetRef",
     "Operation",
     "Overwrite",
+    "Reshape",
     "Restore",
     "Rewrite",
     "SetMetadata",
@@ -83,8 +84,18 @@ class SetMetadata:
     entries: tuple[tuple[str, str], ...]
 
 
-Operation = Append | Overwrite | Update | Restore | Rewrite | CreateIndex | SetMetadata
-"""Fragments and index segments are the JSON text of Lance's metadata."""
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """Other columns for the same rows, all of them where they were."""
+
+    fields: tuple[str, ...]
+    """Every field that there is afterwards, in order: Lance's own text of it, as base64."""
+    files: tuple[tuple[int, str], ...] = ()
+    """For each fragment, by its number, the file of new columns; empty: new columns are null."""
+
+
+Operation = Append | Overwrite | Update | Restore | Rewrite | CreateIndex | SetMetadata | Reshape
+"""Fragments, files and index segments are the JSON text of Lance's metadata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,5 +147,7 @@ def _operation_from_json(value: Mapping[str, Any]) -> Operation:
             return CreateIndex(tuple(new), tuple(removed))
         case {"kind": "setmetadata", "entries": entries}:
             return SetMetadata(tuple((name, value) for name, value in entries))
+        case {"kind": "reshape", "fields": fields, "files": files}:
+            return Reshape(tuple(fields), tuple((number, file) for number, file in files))
         case _:
             raise ValueError(f"no operation of a dataset: {value.get('kind')}")

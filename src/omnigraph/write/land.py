@@ -43,8 +43,7 @@ def arm(store: GraphStore, staged: Staged) -> Armed:
         fencing=staged.fenced.number,
         commit=staged.commit,
         tables=tuple(
-            SidecarTable(table.change.key, table.pinned, table.transaction)
-            for table in staged.tables
+            SidecarTable(table.key, table.pinned, table.transaction) for table in staged.tables
         ),
     )
     staged.fenced.hold.check()

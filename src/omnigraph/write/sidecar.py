@@ -37,6 +37,7 @@ FORMAT = 1
 @dataclass(frozen=True, slots=True)
 class SidecarTable:
     key: TableKey
+    """As the manifest names it before the write: one that is undone leaves it so."""
     pinned: DatasetRef
     transaction: StagedTransaction
 

@@ -7,7 +7,7 @@ write must lie in the fork.
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -32,6 +32,7 @@ from omnigraph.write.late_landings import newest_like, trace
 from omnigraph.write.work import (
     CommitNote,
     Replacement,
+    Reshape,
     StagedFiles,
     TableEdit,
     TableWork,
@@ -50,6 +51,8 @@ MAX_PARALLEL_TABLES = 8
 
 @dataclass(frozen=True, slots=True)
 class StagedTable:
+    key: TableKey
+    """As the manifest names it now; the change has the key that it gets."""
     pinned: DatasetRef
     """The version that the manifest names now. The transaction starts there, at a restoration of
     it, or at a fork of it."""
@@ -74,12 +77,20 @@ def stage(
     operation_id = store.clock.ulid()
 
     def stage_one(key: TableKey) -> StagedTable | None:
-        return _stage_table(store, fenced, key, work.tables[key], onto.tables[key], operation_id)
+        properties = trace(fenced, operation_id, key)
+        table = _stage_table(store, fenced, key, work.tables[key], onto.tables[key], properties)
+        return _renamed(table, work.renamed.get(key, key)) if table is not None else None
 
     tables = at_once(stage_one, sorted(k for k, table in work.tables.items() if not table.is_empty))
     staged = [table for table in tables if table is not None]
     schema_hash = work.schema_hash or onto.schema_hash
     changes_schema = schema_hash != onto.schema_hash or work.created or work.dropped
+    moved = {table.key for table in staged}
+    only_renamed = (
+        TableChange(new, onto.tables[old].ref, onto.tables[old].row_count)
+        for old, new in sorted(work.renamed.items())
+        if old not in moved
+    )
     if not staged and not changes_schema and note.merged_parent is None:
         return None
     created = at_once(partial(_create_table, store), work.created)
@@ -91,8 +102,8 @@ def stage(
         kind=note.kind,
         created_at_ms=store.clock.now_ms(),
         schema_hash=schema_hash,
-        changes=(*(table.change for table in staged), *created),
-        dropped=tuple(sorted(work.dropped)),
+        changes=(*(table.change for table in staged), *only_renamed, *created),
+        dropped=tuple(sorted({*work.dropped, *work.renamed})),
         actor=note.actor,
         message=note.message,
         merged_parent=note.merged_parent,
@@ -124,13 +135,12 @@ def _stage_table(
     key: TableKey,
     work: TableWork,
     entry: TableEntry,
-    operation_id: str,
+    properties: dict[str, str],
 ) -> StagedTable | None:
     assert work.base in (None, entry.ref), f"made for {work.base}, to land on {entry.ref}"
-    properties = trace(fenced, operation_id, key)
     base = _own_line(store, fenced, entry.ref, properties=properties)
     operation, counts = _operation(store, base, work, rows_before=entry.row_count)
-    if counts == EditCounts() and not isinstance(work, Upkeep):
+    if counts == EditCounts() and not isinstance(work, Upkeep | Reshape):
         return None
     change = TableChange(
         key=key,
@@ -141,7 +151,11 @@ def _stage_table(
         deleted=counts.deleted,
     )
     transaction = store.datasets.stage(base, operation, properties)
-    return StagedTable(pinned=entry.ref, transaction=transaction, change=change)
+    return StagedTable(key, pinned=entry.ref, transaction=transaction, change=change)
+
+
+def _renamed(table: StagedTable, key: TableKey) -> StagedTable:
+    return replace(table, change=replace(table.change, key=key))
 
 
 def _create_table(store: GraphStore, entity: EntityType) -> TableChange:
@@ -175,7 +189,7 @@ def _operation(
             addresses = np.concatenate([replaced, gone])
             update = store.datasets.stage_replacement(base, fragments, addresses)
             return update, EditCounts(inserted=new, updated=len(replaced), deleted=len(gone))
-        case Upkeep(operation=operation):
+        case Upkeep(operation=operation) | Reshape(operation=operation):
             return operation, EditCounts()
 
 

@@ -22,12 +22,14 @@ from omnigraph.store.datasets import ROW_LOCATOR
 from omnigraph.store.location import Location
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import CreateIndex, DatasetRef, Rewrite
+from omnigraph.store.transactions import Reshape as ReshapeOperation
 
 __all__ = [
     "CommitNote",
     "OnConflict",
     "Replacement",
     "Replay",
+    "Reshape",
     "StagedFiles",
     "TableEdit",
     "TableWork",
@@ -121,7 +123,20 @@ class Upkeep:
         return False
 
 
-TableWork = TableEdit | StagedFiles | Replacement | Upkeep
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """Other columns for the rows of one table, which all stay."""
+
+    base: DatasetRef
+    """The version that the files of new columns are of, on a line of the branch's own."""
+    operation: ReshapeOperation
+
+    @property
+    def is_empty(self) -> bool:
+        return False
+
+
+TableWork = TableEdit | StagedFiles | Replacement | Upkeep | Reshape
 """Each knows whether it `is_empty`, and its `base`: the version that it fits; None: it fits any."""
 
 
@@ -142,11 +157,14 @@ class Work:
     """Types that get an empty table."""
     dropped: frozenset[TableKey] = frozenset()
     """Tables that the commit no longer has. Their rows stay readable at earlier commits."""
+    renamed: Mapping[TableKey, TableKey] = field(default_factory=dict)
+    """Tables that the commit has under another key, which no other table has before or after.
+    `tables` names them as they were."""
 
     @property
     def changed(self) -> frozenset[TableKey]:
-        """The tables there are that it changes or drops."""
-        return self.dropped | self.tables.keys()
+        """The tables there are that it changes, renames or drops."""
+        return self.dropped | self.tables.keys() | self.renamed.keys()
 
     def fits(self, snapshot: Snapshot) -> bool:
         """Whether the rows that it names lie where it says; a compaction puts them elsewhere."""

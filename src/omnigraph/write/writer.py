@@ -165,7 +165,7 @@ def _moved(store: GraphStore, work: Work, seen: Snapshot, now: Snapshot) -> tupl
     Nor is a compaction: it moves no row.
     """
     if seen.schema_hash != now.schema_hash:
-        return tuple(sorted(now.tables))
+        return tuple(sorted({**seen.tables, **now.tables}))
     depends = now.tables.keys() if work.reads is None else work.reads | work.changed
     moved = {key for key in depends if seen.tables[key].ref != now.tables[key].ref}
     if moved:

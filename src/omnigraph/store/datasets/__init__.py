@@ -46,6 +46,7 @@ from omnigraph.store.datasets.reading import (
     open_at,
     row_set,
 )
+from omnigraph.store.datasets.reshape import ColumnFill
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "ROW_LOCATOR",
     "WRITTEN_AT",
     "BlobCell",
+    "ColumnFill",
     "Dataset",
     "DatasetRef",
     "Datasets",

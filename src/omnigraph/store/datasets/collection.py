@@ -50,6 +50,7 @@ from omnigraph.store.datasets.lance_values import (
 from omnigraph.store.datasets.occupant import Occupant
 from omnigraph.store.datasets.reading import ROW_ID, Dataset
 from omnigraph.store.datasets.references import References
+from omnigraph.store.datasets.reshape import ColumnFill, stage_columns
 from omnigraph.store.datasets.version_file import is_torn
 from omnigraph.store.durability import Durability
 from omnigraph.store.layout import ADDRESS
@@ -58,6 +59,7 @@ from omnigraph.store.transactions import (
     CreateIndex,
     DatasetRef,
     Operation,
+    Reshape,
     Rewrite,
     StagedTransaction,
     Update,
@@ -341,6 +343,14 @@ class Datasets:
         index = CreateIndex(tuple(new), tuple(removed))
         self._sync_files_of(ref, index)
         return index
+
+    def stage_reshape(
+        self, ref: DatasetRef, schema: pa.Schema, fills: Sequence[ColumnFill]
+    ) -> Reshape | None:
+        """Write what gives the dataset these columns; None: it has them."""
+        if (reshape := stage_columns(self._own_handle(ref), schema, fills)) is not None:
+            self._sync_files_of(ref, reshape)
+        return reshape
 
     def has_files_of(self, staged: StagedTransaction) -> bool:
         """True if every file that a transaction would make visible is still there."""

@@ -30,6 +30,7 @@ from omnigraph.store.transactions import (
     CreateIndex,
     Operation,
     Overwrite,
+    Reshape,
     Restore,
     Rewrite,
     SetMetadata,
@@ -211,6 +212,8 @@ def files_of(objects: Objects, home: str, operation: Operation) -> Iterator[str]
             for segment in map(segment_from, new):
                 folder = f"{home}/_indices/{segment.uuid}"
                 yield from (f"{folder}/{file.path}" for file in segment.files or ())
+        case Reshape(files=files):
+            yield from (f"{home}/data/{json.loads(file)['path']}" for _, file in files)
         case Restore() | SetMetadata():
             pass
 

@@ -18,6 +18,7 @@ from lance.commit import CommitConflictError
 from lance.dataset import Index, IndexFile, LanceDataset, LanceOperation
 from lance.fragment import FragmentMetadata, RowIdMeta, RowIdSequence
 from lance.optimize import RewriteResult
+from lance.schema import LanceSchema
 from numpy.typing import NDArray
 
 from omnigraph.base.errors import StorageFailed
@@ -28,6 +29,7 @@ from omnigraph.store.transactions import (
     CreateIndex,
     Operation,
     Overwrite,
+    Reshape,
     Restore,
     Rewrite,
     SetMetadata,
@@ -165,6 +167,31 @@ def lance_operation(operation: Operation, handle: LanceDataset) -> LanceOperatio
             return LanceOperation.UpdateConfig(
                 schema_metadata_updates=LanceOperation.UpdateMap(dict(entries))
             )
+        case Reshape():
+            return _reshape(operation, handle)
+
+
+def _reshape(reshape: Reshape, handle: LanceDataset) -> LanceOperation.BaseOperation:
+    state: Any = handle.lance_schema.__reduce__()[1]
+    metadata, *_ = state
+    fields = (base64.b64decode(field) for field in reshape.fields)
+    schema = LanceSchema._from_protos(metadata, *fields)
+    if not reshape.files:
+        return LanceOperation.Project(schema)
+    files = dict(reshape.files)
+    fragments = [
+        _with_file(fragment.metadata, files[fragment.fragment_id])
+        for fragment in handle.get_fragments()
+    ]
+    return LanceOperation.Merge(fragments, schema)
+
+
+def _with_file(fragment: FragmentMetadata, file: str) -> FragmentMetadata:
+    """A fragment with one more file, and all else as it is: what is left out here would be gone,
+    such as the note of its deleted rows."""
+    value = fragment.to_json()
+    files = [*value["files"], json.loads(file)]
+    return FragmentMetadata.from_json(json.dumps({**value, "files": files}))
 
 
 def group_of(result: RewriteResult) -> tuple[tuple[str, ...], tuple[str, ...]]:

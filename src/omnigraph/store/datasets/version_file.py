@@ -19,8 +19,10 @@ __all__ = [
     "Base",
     "MalformedVersionFile",
     "VersionFile",
+    "fields_of",
     "is_torn",
     "parse_version_file",
+    "varint_bytes",
     "with_bases_at",
 ]
 
@@ -62,7 +64,7 @@ def parse_version_file(raw: bytes) -> VersionFile:
     """What a version file says, or `MalformedVersionFile` where its parts do not fit together."""
     start, manifest = _manifest(raw)
     version, offsets, bases = None, [], []
-    for field in _fields(manifest):
+    for field in fields_of(manifest):
         if field.number == VERSION:
             version = field.number_value
         elif field.number in (INDEXES_OFFSET, TRANSACTION_OFFSET):
@@ -94,7 +96,7 @@ def with_bases_at(raw: bytes, address_of: Callable[[str | None], str]) -> bytes:
         _delimited(BASES, _base_at(field.bytes_value, address_of))
         if field.number == BASES
         else manifest[field.start : field.end]
-        for field in _fields(manifest)
+        for field in fields_of(manifest)
     ]
     body = b"".join(parts)
     if body == manifest:
@@ -142,7 +144,7 @@ def _require_sections(raw: bytes, offsets: list[int], *, end: int) -> None:
         at = section.end
         if at > end:
             raise MalformedVersionFile(f"the section at byte {offset} reaches into the manifest")
-        for _ in _fields(raw[section.start : section.end]):
+        for _ in fields_of(raw[section.start : section.end]):
             pass
     if at != end:
         raise MalformedVersionFile(f"nothing owns the bytes from {at} to {end}")
@@ -171,7 +173,7 @@ class Field(NamedTuple):
         return self.value
 
 
-def _fields(message: bytes) -> Iterator[Field]:
+def fields_of(message: bytes) -> Iterator[Field]:
     """The fields of a protobuf message, in order."""
     at = 0
     while at < len(message):
@@ -208,7 +210,8 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
     raise MalformedVersionFile(f"a number does not end, at byte {at}")
 
 
-def _varint_bytes(value: int) -> bytes:
+def varint_bytes(value: int) -> bytes:
+    """A number as protobuf writes it."""
     done = bytearray()
     while value >= 0x80:
         done.append(value & 0x7F | 0x80)
@@ -218,7 +221,7 @@ def _varint_bytes(value: int) -> bytes:
 
 
 def _delimited(number: int, value: bytes) -> bytes:
-    return _varint_bytes(number << 3 | DELIMITED) + _varint_bytes(len(value)) + value
+    return varint_bytes(number << 3 | DELIMITED) + varint_bytes(len(value)) + value
 
 
 # Bases -------------------------------------------------------------------------------------------
@@ -226,7 +229,7 @@ def _delimited(number: int, value: bytes) -> bytes:
 
 def _base(message: bytes) -> Base:
     id_, name, path = 0, None, ""
-    for field in _fields(message):
+    for field in fields_of(message):
         if field.number == BASE_ID:
             id_ = field.number_value
         elif field.number == BASE_NAME:
@@ -242,7 +245,7 @@ def _base_at(message: bytes, address_of: Callable[[str | None], str]) -> bytes:
         _delimited(BASE_PATH, path)
         if field.number == BASE_PATH
         else message[field.start : field.end]
-        for field in _fields(message)
+        for field in fields_of(message)
     )
 
 

@@ -4,8 +4,9 @@ With an accepted catalog, a type or property of the same name is the same one, a
 says `@rename_from` the name of one; everything else is new and takes the next ids in the order of
 names, so that the order of the text never matters. A dropped id is never given again.
 
-A column means one property of its table for ever, dropped ones included: data of an old version or
-branch can't be taken for a newer property that happens to have the old name.
+A column means one property of its table, of one type, for ever, dropped ones included: data of an
+old version or branch can't be taken for a newer property that happens to have the old name, nor for
+numbers of another width.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Protocol, TypeVar
 
 from omnigraph.base.ids import PropertyId, TypeId, TypeName
 from omnigraph.base.nearest import did_you_mean
+from omnigraph.base.types import EnumOf
 from omnigraph.base.words import clipped
 from omnigraph.lang.schema.catalog import (
     DST,
@@ -132,20 +134,28 @@ def _properties(
     """The properties by name, and the columns that no later property may take."""
     before = old.by_name if old else {}
     matched = _matched(drafts, before, findings)
-    kept = {p.column for p in matched.values()}
+    matched_columns = {
+        name: known.column for name, known in matched.items() if _keeps_column(known, drafts[name])
+    }
+    kept = set(matched_columns.values())
     retired = {p.column for p in before.values()} - kept | set(old.retired if old else ())
     taken = {c.casefold() for c in (*TAKEN_COLUMNS, *kept, *retired)}
     properties = []
     for name in sorted(drafts):
-        if name in matched:
-            known = matched[name]
-            properties.append(_property(drafts[name], known.id, known.column))
+        if name in matched_columns:
+            properties.append(_property(drafts[name], matched[name].id, matched_columns[name]))
         else:
-            number = next(fresh)
+            number = matched[name].id if name in matched else PropertyId(next(fresh))
             column = _free_column(name, number, taken)
             taken.add(column.casefold())
-            properties.append(_property(drafts[name], PropertyId(number), column))
+            properties.append(_property(drafts[name], number, column))
     return tuple(properties), tuple(sorted(retired))
+
+
+def _keeps_column(known: Property, draft: DraftProperty) -> bool:
+    """True if the values are stored as they were. The words of an enum are text in any case."""
+    are_enums = isinstance(known.type, EnumOf) and isinstance(draft.type, EnumOf)
+    return are_enums or known.type == draft.type
 
 
 def _property(draft: DraftProperty, number: PropertyId, column: str) -> Property:
