@@ -129,11 +129,13 @@ FORMS: dict[str, Callable[[Path, Data], Any]] = {
 def conform_all(source: Any, **options: Any) -> list[Conformed]:
     """Every block of the source; the text of each bad row can be found again."""
     planned = plan_splits(source, catalog=CATALOG, parallelism=1, **options)
+    limits = planned.limits.input
     blocks = []
     for split in (split for task in planned.tasks for split in task):
-        found = list(conform_split(split, catalog=CATALOG, now_ms=NOW_MS))
+        found = list(conform_split(split, catalog=CATALOG, now_ms=NOW_MS, limits=limits))
         bad = [row for block in found for row in block.rejected_rows]
-        assert rows_as_text(split, [row.number for row in bad]) == [row.text for row in bad]
+        numbers = [row.number for row in bad]
+        assert rows_as_text(split, numbers, limits) == [row.text for row in bad]
         blocks += found
     return blocks
 

@@ -9,10 +9,12 @@ from omnigraph.base.clock import ulid_text
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.check.check import compile_schema
+from omnigraph.pipeline.limits import InputLimits
 from omnigraph.pipeline.rows.conform import Conformed, TypedRows, conform_split
 from omnigraph.pipeline.sources.splits import InlineLines
 from omnigraph.store.graph_store import GraphStore
 
+INPUT_LIMITS = InputLimits()
 NOW_MS = 1_700_000_000_000
 
 SCHEMA = """
@@ -68,8 +70,11 @@ def write(path: Path, *lines: dict[str, Any] | str) -> str:
     return str(path)
 
 
-def conformed(data: bytes, catalog: Catalog = CATALOG) -> Conformed:
-    (block,) = conform_split(InlineLines("in.jsonl", 0, data), catalog=catalog, now_ms=NOW_MS)
+def conformed(
+    data: bytes, catalog: Catalog = CATALOG, limits: InputLimits = INPUT_LIMITS
+) -> Conformed:
+    lines = InlineLines("in.jsonl", 0, data)
+    (block,) = conform_split(lines, catalog=catalog, now_ms=NOW_MS, limits=limits)
     return block
 
 

@@ -3,9 +3,36 @@
 The defaults are measured. Other values are for tests, in which any load can be a large one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-__all__ = ["LoadLimits"]
+__all__ = ["InputLimits", "LoadLimits"]
+
+
+@dataclass(frozen=True, slots=True)
+class InputLimits:
+    """How much of the input a task takes into memory at once."""
+
+    # Lines are parsed in blocks, at a few times their size.
+    max_block_bytes: int = 16 << 20
+
+    # One row. Longer than this, a file is not lines of JSON at all, and reading on would fill
+    # memory.
+    max_line_bytes: int = 64 << 20
+
+    # A header is found in the first bytes of a file.
+    max_header_bytes: int = 1 << 20
+
+    # Records of CSV, in blocks that Arrow parses at once, at a few times their size.
+    max_records_bytes: int = 8 << 20
+
+    # What is read of a file, or unpacked of an archive, in one step.
+    chunk_bytes: int = 1 << 20
+
+    # A batch of a table is checked at once; wide rows make it large.
+    max_batch_rows: int = 1 << 15
+
+    # Fewer lines are decoded one by one in less time than it takes to halve them further.
+    min_fast_lines: int = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +76,5 @@ class LoadLimits:
 
     # Where more claims than these come twice, the load is wrong as a whole: every claim is sent.
     max_repeated_claims: int = 1_000_000
+
+    input: InputLimits = field(default_factory=InputLimits)

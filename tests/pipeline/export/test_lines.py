@@ -14,6 +14,7 @@ from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.pipeline.export.lines import lines_of
+from omnigraph.pipeline.limits import InputLimits
 from omnigraph.pipeline.rows.conform import conform_split
 from omnigraph.pipeline.sources.splits import InlineLines
 from omnigraph.store.arrow import table_schema
@@ -90,7 +91,7 @@ def batch_of(table: pa.Table) -> pa.RecordBatch:
 def read_back(lines: list[str], entity: EntityType) -> str:
     """The rows as text, in which every two values differ that are not the same."""
     split = InlineLines("in.jsonl", 0, "".join(lines).encode())
-    (result,) = conform_split(split, catalog=CATALOG, now_ms=0)
+    (result,) = conform_split(split, catalog=CATALOG, now_ms=0, limits=InputLimits())
     assert not result.violations, result.violations
     rows = {
         int(line): row

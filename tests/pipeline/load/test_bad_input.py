@@ -21,7 +21,8 @@ from omnigraph.base.errors import (
     StorageFailed,
     Unsupported,
 )
-from omnigraph.pipeline.sources import lines, plan_splits
+from omnigraph.pipeline.limits import InputLimits, LoadLimits
+from omnigraph.pipeline.sources import plan_splits
 from tests.pipeline.forms import bad_rows, conform_all, rows_by_type
 from tests.pipeline.world import CATALOG, person, text
 
@@ -83,13 +84,10 @@ def test_an_empty_input_has_no_rows(tmp_path: Path, form: str) -> None:
     assert conform_all(LINE_FORMS[form](tmp_path, b"")) in ([], conform_all([]))
 
 
-def test_a_packed_line_without_end_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1_000)
-    monkeypatch.setattr(lines, "BLOCK_BYTES", 1_000)
+def test_a_packed_line_without_end_is_refused(tmp_path: Path) -> None:
+    limits = LoadLimits(input=InputLimits(max_line_bytes=1_000, max_block_bytes=1_000))
     with pytest.raises(LimitExceeded, match=r"in\.jsonl\.gz"):
-        conform_all(LINE_FORMS["gzip"](tmp_path, b"x" * 3_000_000))
+        conform_all(LINE_FORMS["gzip"](tmp_path, b"x" * 3_000_000), limits=limits)
 
 
 @pytest.mark.parametrize("name", ["Person.csv.gz", "in.jsonl.gz", "Person.tsv.zst", "in.jsonl.zst"])

@@ -62,7 +62,7 @@ def test_a_load_is_judged_the_same_whichever_clues_are_used(
     assert found == plain
 
 
-def judged(world: World, source: str, mode: str, *, few: int, ids: int, **limits: int) -> object:
+def judged(world: World, source: str, mode: str, *, few: int, ids: int, **limits: Any) -> object:
     world.limits = replace(LARGE, max_plain_claims=few, max_worker_ids=ids, **limits)
     try:
         world.end(world.resolve(source, mode=mode), is_published=False)

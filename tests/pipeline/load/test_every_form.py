@@ -12,10 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.pipeline.limits import LoadLimits
-from omnigraph.pipeline.sources import columnar, delimited, lines, plan
-from omnigraph.pipeline.sources import in_memory as given_module
-from omnigraph.pipeline.sources import opening as streams
+from omnigraph.pipeline.limits import InputLimits, LoadLimits
 from tests.pipeline.forms import FORMS, Data, bad_rows, conform_all, rows_by_type
 
 TEXT = st.text(
@@ -63,16 +60,19 @@ INPUTS = st.fixed_dictionaries(
 )
 
 
-def cut_to(patch: pytest.MonkeyPatch, size: int) -> LoadLimits:
+def cut_to(size: int) -> LoadLimits:
     """Splits, blocks and batches as small as that."""
-    patch.setattr(plan, "BLOCK_BYTES", size)
-    patch.setattr(given_module, "CUT_BYTES", size)
-    patch.setattr(lines, "BLOCK_BYTES", size)
-    patch.setattr(delimited, "RECORDS_BYTES", size)
-    patch.setattr(delimited, "CHUNK_BYTES", size)
-    patch.setattr(streams, "CHUNK_BYTES", size)
-    patch.setattr(columnar, "BATCH_ROWS", 1 + size // 64)
-    return LoadLimits(min_task_bytes=size, max_task_bytes=size, min_csv_bytes=size)
+    return LoadLimits(
+        min_task_bytes=size,
+        max_task_bytes=size,
+        min_csv_bytes=size,
+        input=InputLimits(
+            max_block_bytes=size,
+            max_records_bytes=size,
+            chunk_bytes=size,
+            max_batch_rows=1 + size // 64,
+        ),
+    )
 
 
 def meaning(source: Any, limits: LoadLimits | None = None) -> tuple[Any, Any]:
@@ -95,9 +95,8 @@ def test_the_same_rows_conform_alike_in_every_form_however_they_are_cut(
 ) -> None:
     found = {}
     for form, write in FORMS.items():
-        with TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
-            limits = cut_to(patch, size)
-            found[form] = meaning(write(Path(place), data), limits)
+        with TemporaryDirectory() as place:
+            found[form] = meaning(write(Path(place), data), cut_to(size))
     assert {form: repr(it) for form, it in found.items() if repr(it) != repr(found["lines"])} == {}
 
 

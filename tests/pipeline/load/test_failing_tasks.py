@@ -19,12 +19,11 @@ from omnigraph import Graph
 from omnigraph.base.errors import StorageFailed
 from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline.runner import TaskResult
-from omnigraph.pipeline.sources import Split
 from omnigraph.pipeline.sources.splits import LineRange
 from omnigraph.pipeline.spark.session import Spark
-from omnigraph.pipeline.staging import receipts as receipts_module
+from omnigraph.pipeline.staging.area import Receipt, TaskArea
 from omnigraph.pipeline.staging.receipts import NamedTask
-from omnigraph.pipeline.staging.stage import StagedAs, StageJob, TaskOutput, stage_splits
+from omnigraph.pipeline.staging.stage import StagedAs, StageJob, stage_splits
 from omnigraph.store.layout import GRAPH, STAGING
 from omnigraph.store.location import DiskLocation
 from tests.pipeline.spark.clusters import (
@@ -167,23 +166,22 @@ def overtaken_once(work: "partial[R]", marker: str, task: NamedTask) -> R:
         os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         return work(task)
-    folder, seen = work.args[1].folder, set[str]()
+    job, area = work.args
+    seen = set[str]()
 
-    def is_overtaken(root: str) -> bool:
+    def is_overtaken() -> bool:
         """The copy's record is there, or was: once the load is over none is there any more."""
-        receipts = Path(root, folder).glob("*.json")
+        receipts = Path(str(area.root), area.folder).glob("*.json")
         there = {receipt.stem.rpartition("-")[2] for receipt in receipts}
         seen.update(there)
         return task.name in there or bool(seen and not there)
 
-    def stage_and_wait(job: StageJob, splits: Sequence[Split]) -> TaskOutput:
-        output = stage_splits(job, splits)
-        wait_until(partial(is_overtaken, str(job.root)), "no copy was ever done")
-        return output
+    class Patient(TaskArea):
+        def leave_receipt(self, name: str, receipt: Receipt, *, is_final: bool) -> Receipt:
+            wait_until(is_overtaken, "no copy was ever done")
+            return super().leave_receipt(name, receipt, is_final=is_final)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(receipts_module, "stage_splits", stage_and_wait)
-        done = work(task)
+    done = work.func(job, Patient(**vars(area)), task)
     Path(marker).with_suffix(".late").touch()
     return done
 

@@ -30,7 +30,7 @@ from omnigraph.base.errors import (
 )
 from omnigraph.base.ids import MAIN
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.pipeline.limits import LoadLimits
+from omnigraph.pipeline.limits import InputLimits, LoadLimits
 from omnigraph.pipeline.rows.conform import Conformed, conform_split
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.sources import Split, plan_splits
@@ -207,7 +207,7 @@ def test_many_rows_that_came_with_the_call_wait_in_storage_and_do_not_travel_wit
 
 
 def conform(split: Split, catalog: Catalog) -> Iterator[Conformed]:
-    return conform_split(split, catalog=catalog, now_ms=0)
+    return conform_split(split, catalog=catalog, now_ms=0, limits=InputLimits())
 
 
 @pytest.mark.spark

@@ -6,14 +6,22 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from omnigraph.base.span import SourceText
-from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.check.check import compile_schema
-from omnigraph.pipeline.rows import line_columns as columns_module
-from omnigraph.pipeline.rows import parse_lines as lines_module
+from omnigraph.pipeline.limits import InputLimits
 from omnigraph.pipeline.rows.conform import Conformed
-from omnigraph.pipeline.rows.decode import decode
+from omnigraph.pipeline.rows.parse_lines import parse_lines
 from omnigraph.pipeline.staging.stage import in_input_order
-from tests.pipeline.world import conformed, edge, node, person, rows, rows_by_line, text
+from tests.pipeline.world import (
+    CATALOG,
+    INPUT_LIMITS,
+    conformed,
+    edge,
+    node,
+    person,
+    rows,
+    rows_by_line,
+    text,
+)
 
 ADA = person("ada")
 
@@ -332,18 +340,18 @@ ODDITIES = st.sampled_from(
 @given(
     lines=st.lists(st.one_of(LINES, ODDITIES), max_size=12),
     times=st.integers(1, 3),
-    least=st.sampled_from([1, 3, columns_module.MIN_FAST_LINES]),
+    least=st.sampled_from([1, 3, INPUT_LIMITS.min_fast_lines]),
 )
 @example(['{"type": "Person", "data": {"age": 2147483648}}'], 1, 1)
 def test_lines_come_out_as_if_each_was_decoded_whichever_way_it_took(
     lines: list[str], times: int, least: int
 ) -> None:
-    data = "\n".join(line.replace("\n", " ") for line in lines * times).encode(errors="replace")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columns_module, "MIN_FAST_LINES", least)
-        mixed = conformed(data)
-        patch.setattr(lines_module, "read_columns", lambda *_: ())
-        careful = conformed(data)
+    each = [line.replace("\n", " ").encode(errors="replace") for line in lines * times]
+    mixed = conformed(b"\n".join(each), limits=InputLimits(min_fast_lines=least))
+    # A return before the row is a blank as good as any, but no program writes it.
+    odd = b"\n".join(b"\r" + line for line in each)
+    assert parse_lines(odd, catalog=CATALOG, min_fast_lines=1).decoded == mixed.read
+    careful = conformed(odd)
     assert repr(in_order(mixed)) == repr(in_order(careful))
     assert (mixed.read, mixed.rejected) == (careful.read, careful.rejected)
     assert mixed.violations.counts == careful.violations.counts
@@ -361,16 +369,8 @@ def in_order(result: Conformed) -> dict[str, list[tuple[int, dict[str, Any]]]]:
 
 @pytest.mark.parametrize("misfit", [case[1] for case in BAD_LINES], ids=[c[0] for c in BAD_LINES])
 def test_a_bad_line_does_not_slow_down_its_neighbours(
-    misfit: dict[str, Any] | str, monkeypatch: pytest.MonkeyPatch
+    misfit: dict[str, Any] | str,
 ) -> None:
-    decoded: list[bytes] = []
-
-    def seen(line: bytes, catalog: Catalog) -> Any:
-        decoded.append(line)
-        return decode(line, catalog)
-
-    monkeypatch.setattr(lines_module, "decode", seen)
-    monkeypatch.setattr(columns_module, "MIN_FAST_LINES", 1)
     good = [
         *(person(f"p{n}", age=n, tags=[], born="2020-01-01", face=[n, 1]) for n in range(9)),
         *(edge("LivesIn", f"p{n}@x.org", n) for n in range(9)),
@@ -379,22 +379,23 @@ def test_a_bad_line_does_not_slow_down_its_neighbours(
         *(node("Note", text="") for n in range(9)),
     ]
     lines = [*good, misfit, *good]
-    result = conformed(text(lines).encode())
+    data, limits = text(lines).encode(), InputLimits(min_fast_lines=1)
+    result = conformed(data, limits=limits)
     assert (result.read, result.rejected) == (91, 1)
-    assert len(decoded) <= 1
+    parsed = parse_lines(data, catalog=CATALOG, min_fast_lines=limits.min_fast_lines)
+    assert parsed.decoded <= 1
 
 
-def test_plain_lines_are_read_as_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(*_: object) -> None:
-        raise AssertionError("decoded line by line")
-
-    monkeypatch.setattr(lines_module, "decode", never)
+def test_plain_lines_are_read_as_columns() -> None:
     lines = [
         *(person(f"p{n}", age=n, tags=[], born="2020-01-01", face=[n, 1]) for n in range(9)),
         *(edge("LivesIn", f"p{n}@x.org", n) for n in range(9)),
         *(node("City", code=n, id="") for n in range(9)),
     ]
-    result = conformed(text(lines).encode())
+    data = text(lines).encode()
+    parsed = parse_lines(data, catalog=CATALOG, min_fast_lines=INPUT_LIMITS.min_fast_lines)
+    assert parsed.decoded == 0
+    result = conformed(data)
     assert result.read == 27
     assert {t.entity.name: t.batch.num_rows for t in result.rows} == {
         "Person": 9,

@@ -25,7 +25,7 @@ from omnigraph.base.errors import (
 from omnigraph.base.span import SourceText
 from omnigraph.engine.settings import Settings
 from omnigraph.lang.schema.check.check import compile_schema
-from omnigraph.pipeline.limits import LoadLimits
+from omnigraph.pipeline.limits import InputLimits, LoadLimits
 from omnigraph.pipeline.sources import plan_splits
 from omnigraph.pipeline.sources.buckets import find_objects
 from omnigraph.pipeline.sources.files import find_files
@@ -121,7 +121,7 @@ def test_any_way_of_cutting_an_object_gives_the_same_lines_each_once(
     ]
     read = b""
     for split in splits:
-        if lines := read_range(split):
+        if lines := read_range(split, InputLimits()):
             assert lines_before(split) == read.count(b"\n")
         read += lines
     assert read == data

@@ -13,20 +13,25 @@ from hypothesis import strategies as st
 from omnigraph.base.errors import LimitExceeded, SourceInvalid
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.check.check import compile_schema
-from omnigraph.pipeline.limits import LoadLimits
+from omnigraph.pipeline.limits import InputLimits, LoadLimits
 from omnigraph.pipeline.rows.conform import conform_split
-from omnigraph.pipeline.sources import delimited, plan_splits
+from omnigraph.pipeline.sources import plan_splits
 from omnigraph.pipeline.sources.splits import CsvRange
 
+INPUT_LIMITS = InputLimits()
 CATALOG = compile_schema(SourceText("node Cell { a: String?  b: String? }", "cell.pg"))
 SOUP = st.text(st.sampled_from('ab,"\n\r\ufeff\0'), max_size=40)
 
 
-def read(text: bytes, *, cut: int = 1 << 20) -> tuple[list[Any], list[Any]]:
+def read(
+    text: bytes, *, cut: int = 1 << 20, input_limits: InputLimits = INPUT_LIMITS
+) -> tuple[list[Any], list[Any]]:
     """Rows and rejections of a file, each with its line."""
     good: list[Any] = []
     bad: list[Any] = []
-    limits = LoadLimits(min_task_bytes=cut, max_task_bytes=cut, min_csv_bytes=cut)
+    limits = LoadLimits(
+        min_task_bytes=cut, max_task_bytes=cut, min_csv_bytes=cut, input=input_limits
+    )
     with TemporaryDirectory() as place:
         path = Path(place) / "Cell.csv"
         path.write_bytes(text)
@@ -34,7 +39,7 @@ def read(text: bytes, *, cut: int = 1 << 20) -> tuple[list[Any], list[Any]]:
         splits = [split for task in planned.tasks for split in task]
         assert all(isinstance(split, CsvRange) for split in splits)
         for split in splits:
-            for block in conform_split(split, catalog=CATALOG, now_ms=0):
+            for block in conform_split(split, catalog=CATALOG, now_ms=0, limits=input_limits):
                 for typed in block.rows:
                     good += [(row["a"], row["b"]) for row in typed.batch.to_pylist()]
                 bad += [
@@ -137,13 +142,8 @@ def test_a_header_that_can_not_be_used_fails_the_file(header: bytes, error: str)
         read(header)
 
 
-def test_a_record_or_header_without_end_is_refused_before_it_fills_the_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(delimited, "MAX_LINE_BYTES", 100)
-        with pytest.raises(LimitExceeded, match=r"Cell\.csv"):
-            read(b'a,b\n1,"' + b"x\n" * 200, cut=50)
-    monkeypatch.setattr(delimited, "MAX_HEADER_BYTES", 100)
+def test_a_record_or_header_without_end_is_refused_before_it_fills_the_memory() -> None:
+    with pytest.raises(LimitExceeded, match=r"Cell\.csv"):
+        read(b'a,b\n1,"' + b"x\n" * 200, cut=50, input_limits=InputLimits(max_line_bytes=100))
     with pytest.raises(LimitExceeded, match="header"):
-        read(b"a," + b"b" * 200)
+        read(b"a," + b"b" * 200, input_limits=InputLimits(max_header_bytes=100))

@@ -15,14 +15,14 @@ from omnigraph.base.errors import (
     StorageFailed,
     Unsupported,
 )
-from omnigraph.pipeline.limits import LoadLimits
-from omnigraph.pipeline.sources import lines, plan_splits
+from omnigraph.pipeline.limits import InputLimits, LoadLimits
+from omnigraph.pipeline.sources import plan_splits
 from omnigraph.pipeline.sources.files import find_files, stem_of
 from omnigraph.pipeline.sources.lines import lines_before, read_range
 from omnigraph.pipeline.sources.plan import pack
 from omnigraph.pipeline.sources.splits import LineRange
 from omnigraph.store.location import DiskLocation
-from tests.pipeline.world import CATALOG
+from tests.pipeline.world import CATALOG, INPUT_LIMITS
 
 BOM = b"\xef\xbb\xbf"
 SPLITS = st.lists(
@@ -49,7 +49,7 @@ def test_any_way_of_cutting_a_file_gives_the_same_lines_each_once(
 ) -> None:
     path = tmp_path / "in.jsonl"
     path.write_bytes(data)
-    read = b"".join(read_range(split) for split in ranges_of(path, size))
+    read = b"".join(read_range(split, INPUT_LIMITS) for split in ranges_of(path, size))
     assert read == data.removeprefix(BOM)
 
 
@@ -62,7 +62,7 @@ def test_every_split_knows_how_many_lines_come_before_it(
     path.write_bytes(data)
     offset = 3 if data.startswith(BOM) else 0
     for split in ranges_of(path, size):
-        lines = read_range(split)
+        lines = read_range(split, INPUT_LIMITS)
         if lines:
             assert lines_before(split) == data[:offset].count(b"\n")
         offset += len(lines)
@@ -224,17 +224,15 @@ def test_an_input_that_is_dealt_again_is_the_same_in_as_many_tasks_as_suit(
 
 def test_a_file_that_vanished_or_can_not_be_read_is_a_typed_error(tmp_path: Path) -> None:
     with pytest.raises(FileMissing):
-        read_range(LineRange("in.jsonl", DiskLocation(tmp_path / "gone"), 0, 10))
+        read_range(LineRange("in.jsonl", DiskLocation(tmp_path / "gone"), 0, 10), INPUT_LIMITS)
     with pytest.raises(StorageFailed, match="directory"):
-        read_range(LineRange("in.jsonl", DiskLocation(tmp_path), 0, 10))
+        read_range(LineRange("in.jsonl", DiskLocation(tmp_path), 0, 10), INPUT_LIMITS)
 
 
-def test_a_line_without_end_is_refused_before_it_fills_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 100)
+def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    limits = InputLimits(max_line_bytes=100)
     path = tmp_path / "in.jsonl"
     path.write_bytes(b"x" * 500)
     with pytest.raises(LimitExceeded, match=r"in\.jsonl"):
-        read_range(LineRange("in.jsonl", DiskLocation(path), 0, 10))
-    assert read_range(LineRange("in.jsonl", DiskLocation(path), 10, 500)) == b""
+        read_range(LineRange("in.jsonl", DiskLocation(path), 0, 10), limits)
+    assert read_range(LineRange("in.jsonl", DiskLocation(path), 10, 500), limits) == b""

@@ -5,7 +5,7 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -26,12 +26,10 @@ from omnigraph.base.errors import (
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.engine import Engine
 from omnigraph.pipeline.limits import LoadLimits
-from omnigraph.pipeline.sources import Split
 from omnigraph.pipeline.sources.splits import LineRange
-from omnigraph.pipeline.staging import receipts as receipts_module
-from omnigraph.pipeline.staging.area import Ending, StagingArea
+from omnigraph.pipeline.staging.area import Ending, Receipt, StagingArea, TaskArea
 from omnigraph.pipeline.staging.receipts import NamedTask, name_tasks, stage_task
-from omnigraph.pipeline.staging.stage import StageJob, TaskOutput, stage_splits
+from omnigraph.pipeline.staging.stage import StageJob, TaskOutput
 from omnigraph.store.layout import GRAPH, STAGING
 from omnigraph.store.location import DiskLocation
 from tests.pipeline.limits import MANY_TASKS, with_limits
@@ -405,23 +403,21 @@ def test_a_task_that_ends_after_its_load_leaves_nothing(place: Place) -> None:
 
 
 def test_of_two_copies_of_a_task_the_later_one_leaves_nothing(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: Place,
 ) -> None:
     job, task = whole_input(place)
     area = StagingArea(place.graph.engine.store)
     area.open({}, name=None)
     tasks = area.for_tasks
     assert tasks is not None
-    first: list[TaskOutput] = []
+    copy, first = tasks, list[TaskOutput]()
 
-    def overtaken(job: StageJob, splits: Sequence[Split]) -> TaskOutput:
-        output = stage_splits(job, splits)
-        monkeypatch.undo()
-        first.append(stage_task(job, tasks, task))
-        return output
+    class Overtaken(TaskArea):
+        def leave_receipt(self, name: str, receipt: Receipt, *, is_final: bool) -> Receipt:
+            first.append(stage_task(job, copy, task))
+            return super().leave_receipt(name, receipt, is_final=is_final)
 
-    monkeypatch.setattr(receipts_module, "stage_splits", overtaken)
-    late = stage_task(job, tasks, task)
+    late = stage_task(job, Overtaken(**vars(tasks)), task)
     assert [late.tables] == [output.tables for output in first]
     assert (late.was_done, late.read) == (True, len(ROWS))
     assert len(place.files()) == sum(len(table.files) for table in late.tables)

@@ -191,6 +191,7 @@ def stage_load(
         quarantine,
         max_held_bytes=limits.max_held_bytes // max(1, len(planned.tasks)),
         max_unwritten_bytes=limits.max_unwritten_bytes,
+        input_limits=limits.input,
     )
     tell("parse", 0, size)
     began = time.monotonic()

@@ -15,6 +15,7 @@ from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.check.sets.violations import SetViolation
 from omnigraph.lang.schema.catalog import Catalog, EntityType, NodeType
+from omnigraph.pipeline.limits import InputLimits
 from omnigraph.pipeline.load.checks import Excluded
 from omnigraph.pipeline.load.id_join import NO_PLACES
 from omnigraph.pipeline.load.load import LoadedTable, LoadMode, StagedLoad
@@ -49,7 +50,7 @@ def quarantine_faults(
     """The load without the rows at fault, which are in the quarantine."""
     written = runner.run(
         _by_split(load, faults),
-        partial(_write_faults, load.catalog, quarantine),
+        partial(_write_faults, load.catalog, quarantine, load.limits.input),
         doing="writing rejected rows",
     )
     violations = Violations()
@@ -190,13 +191,15 @@ def _by_split(load: StagedLoad, faults: Faults) -> list[_SplitFaults]:
     return [(load.splits[number], tuple(group)) for number, group in sorted(splits.items())]
 
 
-def _write_faults(catalog: Catalog, quarantine: Quarantine, faults: _SplitFaults) -> _Written:
+def _write_faults(
+    catalog: Catalog, quarantine: Quarantine, limits: InputLimits, faults: _SplitFaults
+) -> _Written:
     """Inside a task: the rows as they came, each with what is held against it."""
     split, group = faults
-    rows_of = row_numbers(split, catalog)
+    rows_of = row_numbers(split, catalog, limits)
     numbers = [int(rows_of[f.violations[0].entity.table_key][f.row]) for f in group]
     order = np.argsort(numbers)
-    place, texts = position_in(split), rows_as_text(split, numbers)
+    place, texts = position_in(split, limits), rows_as_text(split, numbers, limits)
     violations = Violations()
     with rejected_rows(quarantine) as part:
         assert part is not None

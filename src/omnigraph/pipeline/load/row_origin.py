@@ -13,6 +13,7 @@ import numpy as np
 
 from omnigraph.base.ids import TableKey
 from omnigraph.lang.schema.catalog import Catalog, EntityType
+from omnigraph.pipeline.limits import InputLimits
 from omnigraph.pipeline.load.load import LoadedTable, StagedLoad
 from omnigraph.pipeline.rows.conform import conform_split
 from omnigraph.pipeline.sources import Position, Split, position_in
@@ -32,9 +33,9 @@ class Locator:
         key = entity.table_key
         ((number, row),) = whereabouts(self._load.tables[key], np.array([place]))
         if number not in self._numbers:
-            split = self._load.splits[number]
-            self._numbers[number] = row_numbers(split, self._load.catalog)
-            self._places[number] = position_in(split)
+            split, limits = self._load.splits[number], self._load.limits.input
+            self._numbers[number] = row_numbers(split, self._load.catalog, limits)
+            self._places[number] = position_in(split, limits)
         return self._places[number](int(self._numbers[number][key][row]))
 
 
@@ -50,11 +51,11 @@ def whereabouts(table: LoadedTable, places: np.ndarray) -> Iterator[tuple[int, i
         yield split, staged - starts[split]
 
 
-def row_numbers(split: Split, catalog: Catalog) -> dict[TableKey, np.ndarray]:
+def row_numbers(split: Split, catalog: Catalog, limits: InputLimits) -> dict[TableKey, np.ndarray]:
     """The number within the split of each of its good rows, in the order in which they are staged;
     by reading the split once more."""
     numbers: dict[TableKey, list[np.ndarray]] = defaultdict(list)
-    for conformed in conform_split(split, catalog=catalog, now_ms=0):
+    for conformed in conform_split(split, catalog=catalog, now_ms=0, limits=limits):
         for typed in in_input_order(conformed.rows):
             numbers[typed.entity.table_key].append(typed.lines)
     return {key: np.concatenate(parts) for key, parts in numbers.items()}

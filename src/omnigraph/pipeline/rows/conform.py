@@ -17,6 +17,7 @@ import pyarrow as pa
 from omnigraph.base.violations import Violation, Violations
 from omnigraph.check.rows.validate import Checked, check_rows
 from omnigraph.lang.schema.catalog import Catalog, EntityType
+from omnigraph.pipeline.limits import InputLimits
 from omnigraph.pipeline.rows.parse_lines import parse_lines
 from omnigraph.pipeline.rows.parse_table import Cells, parse_batch, parse_cells
 from omnigraph.pipeline.rows.parsed import Parsed
@@ -93,24 +94,27 @@ class Conformed:
         return rows
 
 
-def conform_split(split: Split, *, catalog: Catalog, now_ms: int) -> Iterator[Conformed]:
+def conform_split(
+    split: Split, *, catalog: Catalog, now_ms: int, limits: InputLimits
+) -> Iterator[Conformed]:
     """The split's rows, block by block in order."""
-    place = position_in(split)
-    for first, parsed in _parsed(split, catalog):
+    place = position_in(split, limits)
+    for first, parsed in _parsed(split, catalog, limits):
         yield _conform(parsed, first=first, place=place, catalog=catalog, now_ms=now_ms)
 
 
-def _parsed(split: Split, catalog: Catalog) -> Iterator[tuple[int, Parsed]]:
+def _parsed(split: Split, catalog: Catalog, limits: InputLimits) -> Iterator[tuple[int, Parsed]]:
     """Blocks of the split before their rows are checked, and the number of the first in each."""
     match split:
         case LineRange() | LinesFile() | InlineLines():
-            for first, data in line_blocks(split):
-                yield first, parse_lines(data, catalog=catalog)
+            for first, data in line_blocks(split, limits):
+                parsed = parse_lines(data, catalog=catalog, min_fast_lines=limits.min_fast_lines)
+                yield first, parsed
         case CsvRange(table=layout, feed=feed) | CsvFile(table=layout, feed=feed):
-            for records in record_blocks(split):
+            for records in record_blocks(split, limits):
                 yield records.first, parse_cells(Cells(records, layout, feed), catalog=catalog)
         case RowGroups() | LanceRows() | InlineTable() | ScratchRows():
-            for first, batch in table_batches(split):
+            for first, batch in table_batches(split, limits):
                 yield first, parse_batch(batch, feed=split.feed, catalog=catalog)
 
 

@@ -24,17 +24,15 @@ from omnigraph.store.arrays import one_array
 
 __all__ = ["optional_defaults", "read_columns"]
 
-# Fewer lines are decoded one by one in less time than it takes to halve them further.
-MIN_FAST_LINES = 64
-
 
 def read_columns(
-    entity: EntityType, lines: pa.Array, catalog: Catalog
+    entity: EntityType, lines: pa.Array, catalog: Catalog, min_fast_lines: int
 ) -> Iterator[tuple[np.ndarray, Rows]]:
     """Rows of the lines that can be read this way, and the place of each among the lines."""
     left = np.flatnonzero(~_may_give_nulls(entity, lines))
     for schema in _schemas(entity, lines, catalog):
-        places, table = _read(lines if len(left) == len(lines) else lines.take(left), schema)
+        taken = lines if len(left) == len(lines) else lines.take(left)
+        places, table = _read(taken, schema, min_fast_lines)
         if len(is_row := _is_row(entity, table)) and not is_row.all():
             places, table = places[is_row], table.filter(pa.array(is_row)).combine_chunks()
         if len(places):
@@ -97,29 +95,29 @@ def _end_types(node: NodeType) -> list[pa.DataType]:
 # Reading ------------------------------------------------------------------------------------------
 
 
-def _read(lines: pa.Array, schema: pa.Schema) -> tuple[np.ndarray, pa.Table]:
+def _read(lines: pa.Array, schema: pa.Schema, min_fast_lines: int) -> tuple[np.ndarray, pa.Table]:
     """The lines that the schema holds, and their places."""
     every = np.arange(len(lines))
     whole = _table(lines, schema)
     if whole is not None:
         return every, whole
     fitting = every[_fit(lines, schema)]
-    read = [*_by_halves(lines.take(pa.array(fitting)), fitting, schema)]
+    read = [*_by_halves(lines.take(pa.array(fitting)), fitting, schema, min_fast_lines)]
     places = np.concatenate([every[:0], *(places for places, _ in read)])
     tables = [schema.empty_table(), *(table for _, table in read)]
     return places, pa.concat_tables(tables).combine_chunks()
 
 
 def _by_halves(
-    lines: pa.Array, places: np.ndarray, schema: pa.Schema
+    lines: pa.Array, places: np.ndarray, schema: pa.Schema, min_fast_lines: int
 ) -> Iterator[tuple[np.ndarray, pa.Table]]:
     table = _table(lines, schema) if len(lines) else None
     if table is not None:
         yield places, table
-    elif len(lines) > MIN_FAST_LINES:
+    elif len(lines) > min_fast_lines:
         half = len(lines) // 2
-        yield from _by_halves(lines[:half], places[:half], schema)
-        yield from _by_halves(lines[half:], places[half:], schema)
+        yield from _by_halves(lines[:half], places[:half], schema, min_fast_lines)
+        yield from _by_halves(lines[half:], places[half:], schema, min_fast_lines)
 
 
 def _table(lines: pa.Array, schema: pa.Schema) -> pa.Table | None:

@@ -35,7 +35,7 @@ NEWLINE, RETURN, CLOSING_BRACE = 10, 13, 125
 BLANKS = b" \t\r\n"
 
 
-def parse_lines(data: bytes, *, catalog: Catalog) -> Parsed:
+def parse_lines(data: bytes, *, catalog: Catalog, min_fast_lines: int) -> Parsed:
     """The rows of each type that the lines hold. Blank lines count as numbers, not as rows."""
     lines = _lines(data)
     groups: list[ParsedRows] = []
@@ -43,17 +43,20 @@ def parse_lines(data: bytes, *, catalog: Catalog) -> Parsed:
     for entity, numbers in lines.by_type(catalog):
         is_left = np.ones(len(numbers), dtype=bool)
         if entity is not None:
-            for places, rows in read_columns(entity, lines.take(numbers), catalog):
+            taken = lines.take(numbers)
+            for places, rows in read_columns(entity, taken, catalog, min_fast_lines):
                 groups.append(ParsedRows(entity, numbers[places], rows))
                 is_left[places] = False
         by_hand.append(numbers[is_left])
     violations: ViolationsByRow = {}
-    groups += _decode_all(lines, np.sort(np.concatenate(by_hand)), catalog, violations)
+    odd = np.sort(np.concatenate(by_hand))
+    groups += _decode_all(lines, odd, catalog, violations)
     return Parsed(
         count=lines.count,
         groups=tuple(groups),
         violations=violations,
         text=lambda number: _raw(lines.text, number).decode(errors="replace"),
+        decoded=len(odd),
     )
 
 

@@ -33,6 +33,8 @@ class Parsed:
     violations: ViolationsByRow
     text: Callable[[int], str]
     """The input of a number, as it came."""
+    decoded: int = 0
+    """Lines that had to be decoded one by one, which takes far longer than to read columns."""
 
     def __post_init__(self) -> None:
         rows = sum(group.rows.count for group in self.groups)

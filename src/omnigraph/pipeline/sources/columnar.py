@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.base.errors import FileMissing, SourceInvalid
+from omnigraph.pipeline.limits import InputLimits
 from omnigraph.pipeline.sources.feed import Feed
 from omnigraph.pipeline.sources.opening import FilePart, opened
 from omnigraph.pipeline.sources.spilled import data_in
@@ -27,16 +28,13 @@ __all__ = [
     "table_batches",
 ]
 
-# A batch is checked in memory at once; wide rows make it large.
-BATCH_ROWS = 1 << 15
-
 
 def table_batches(
-    split: RowGroups | LanceRows | InlineTable | ScratchRows,
+    split: RowGroups | LanceRows | InlineTable | ScratchRows, limits: InputLimits
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows in order, and the number within the split of the first in each batch."""
     first = 0
-    for batch in _batches(split):
+    for batch in _batches(split, limits.max_batch_rows):
         yield first, batch
         first += batch.num_rows
 
@@ -72,11 +70,11 @@ def lance_splits(source: FilePart, feed: Feed, *, cut_bytes: int) -> Iterator[La
 
 
 def inline_splits(
-    name: str, table: pa.Table, feed: Feed, *, cut_bytes: int
+    name: str, table: pa.Table, feed: Feed, limits: InputLimits
 ) -> Iterator[InlineTable]:
-    batches = table.select(list(feed.columns)).to_batches(max_chunksize=BATCH_ROWS)
+    batches = table.select(list(feed.columns)).to_batches(max_chunksize=limits.max_batch_rows)
     sizes = [(batch.nbytes, batch.num_rows) for batch in batches]
-    for _, first_row, which in _gathered(sizes, cut_bytes):
+    for _, first_row, which in _gathered(sizes, limits.max_block_bytes):
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batches[0].schema) as stream:
             for i in which:
@@ -85,20 +83,20 @@ def inline_splits(
 
 
 def _batches(
-    split: RowGroups | LanceRows | InlineTable | ScratchRows,
+    split: RowGroups | LanceRows | InlineTable | ScratchRows, batch_rows: int
 ) -> Iterator[pa.RecordBatch]:
     columns = list(split.feed.columns)
     match split:
         case RowGroups(groups=groups):
             with _parquet(split) as parquet:
-                yield from parquet.iter_batches(BATCH_ROWS, row_groups=groups, columns=columns)
+                yield from parquet.iter_batches(batch_rows, row_groups=groups, columns=columns)
         case LanceRows(location=location, version=version, fragments=fragments):
             dataset = open_at(location, version)
-            yield from dataset.batches(columns, fragment_ids=fragments, batch_rows=BATCH_ROWS)
+            yield from dataset.batches(columns, fragment_ids=fragments, batch_rows=batch_rows)
         case InlineTable(data=data):
             yield from pa.ipc.open_stream(pa.py_buffer(data_in(data)))
         case ScratchRows(location=location, fragment=fragment):
-            yield from fragment_batches(location, fragment, columns, batch_rows=BATCH_ROWS)
+            yield from fragment_batches(location, fragment, columns, batch_rows=batch_rows)
 
 
 def _gathered(

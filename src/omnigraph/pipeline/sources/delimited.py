@@ -9,7 +9,7 @@ are lost. A blank line is no record, but has a number like one.
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from omnigraph.base.errors import LimitExceeded, SourceInvalid
+from omnigraph.pipeline.limits import InputLimits
 from omnigraph.pipeline.sources.feed import Feed
-from omnigraph.pipeline.sources.lines import BYTE_ORDER_MARK, MAX_LINE_BYTES
+from omnigraph.pipeline.sources.lines import BYTE_ORDER_MARK
 from omnigraph.pipeline.sources.opening import (
     AHEAD_BYTES,
-    CHUNK_BYTES,
     FilePart,
     WholeFile,
     is_packed,
@@ -34,12 +34,6 @@ from omnigraph.pipeline.sources.splits import CsvFile, CsvRange, TextTable
 __all__ = ["Records", "csv_splits", "read_header", "record_blocks"]
 
 NEWLINE, RETURN, QUOTE = 10, 13, 34
-
-# A header is found in the first bytes of a file.
-MAX_HEADER_BYTES = CHUNK_BYTES
-
-# Of a compressed file. Arrow parses a block at once, at a few times its size.
-RECORDS_BYTES = 8 << 20
 
 
 @dataclass(frozen=True)
@@ -129,28 +123,35 @@ class Records:
         return table
 
 
-def read_header(split: WholeFile) -> tuple[TextTable | None, int]:
+def read_header(source: WholeFile, limits: InputLimits) -> tuple[TextTable | None, int]:
     """The columns that the first record names, and how many bytes it takes; None if none is."""
-    head = _head(split)
+    head = _head(source, limits)
     body = head.removeprefix(BYTE_ORDER_MARK)
-    delimiter = "\t" if ".tsv" in Path(split.location.name.lower()).suffixes else ","
+    delimiter = "\t" if ".tsv" in Path(source.location.name.lower()).suffixes else ","
     records = _records(body, delimiter, first=0, first_line=0)
     named = np.flatnonzero(~records.is_blank)
     if not len(body) or not len(named):
         return None, len(head)
     record = int(named[0])
-    _refuse_lone_returns(records, record, split.file)
+    _refuse_lone_returns(records, record, source.file)
     taken = len(head) - len(body) + int(records.ends[record])
-    if taken > MAX_HEADER_BYTES:
-        raise LimitExceeded(what=f"the header of {split.file}, in bytes,", limit=MAX_HEADER_BYTES)
+    if taken > limits.max_header_bytes:
+        what = f"the header of {source.file}, in bytes,"
+        raise LimitExceeded(what=what, limit=limits.max_header_bytes)
     if records.is_misplaced()[record]:
-        raise SourceInvalid(file=split.file, reason="its header contains a misplaced quote")
-    names = _fields(records.raw(record), delimiter, split.file)
+        raise SourceInvalid(file=source.file, reason="its header contains a misplaced quote")
+    names = _fields(records.raw(record), delimiter, source.file)
     return TextTable(names, delimiter), min(taken, len(head))
 
 
 def csv_splits(
-    source: WholeFile, layout: TextTable, feed: Feed, *, header_bytes: int, cut_bytes: int
+    source: WholeFile,
+    layout: TextTable,
+    feed: Feed,
+    *,
+    header_bytes: int,
+    cut_bytes: int,
+    limits: InputLimits,
 ) -> Iterator[CsvRange | CsvFile]:
     """The file's records, in ranges of about `cut_bytes`."""
     file, location, size = source.file, source.location, source.size
@@ -164,24 +165,26 @@ def csv_splits(
             yield CsvRange(file, location, header_bytes, size, line, layout, feed)
         return
     start = header_bytes
-    chunks = _chunks(source, start, size, step=min(CHUNK_BYTES, cut_bytes))
-    for block in _blocks(chunks, layout.delimiter, file, block_bytes=cut_bytes):
+    chunks = _chunks(source, start, size, step=min(limits.chunk_bytes, cut_bytes))
+    cut = replace(limits, max_records_bytes=cut_bytes)
+    for block in _blocks(chunks, layout.delimiter, file, cut):
         end = start + len(block)
         yield CsvRange(file, location, start, end, line, layout, feed)
         start, line = end, line + block.count(b"\n")
 
 
-def record_blocks(split: CsvRange | CsvFile) -> Iterator[Records]:
+def record_blocks(split: CsvRange | CsvFile, limits: InputLimits) -> Iterator[Records]:
     """The split's records in order."""
     match split:
         case CsvRange():
-            chunks, line = _chunks(split, split.start, split.end), split.first_line
+            chunks = _chunks(split, split.start, split.end, step=limits.chunk_bytes)
+            line = split.first_line
         case CsvFile():
-            _, header_bytes = read_header(split)
-            line = _head(split)[:header_bytes].count(b"\n")
-            chunks = _without(unpacked_chunks(split), header_bytes)
+            _, header_bytes = read_header(split, limits)
+            line = _head(split, limits)[:header_bytes].count(b"\n")
+            chunks = _without(unpacked_chunks(split, limits.chunk_bytes), header_bytes)
     delimiter, first = split.table.delimiter, 0
-    for block in _blocks(chunks, delimiter, split.file, block_bytes=RECORDS_BYTES):
+    for block in _blocks(chunks, delimiter, split.file, limits):
         records = _records(block, delimiter, first=first, first_line=line)
         yield records
         first += len(records.ends)
@@ -203,17 +206,18 @@ def _refuse_lone_returns(records: Records, header: int, file: str) -> None:
 
 
 def _blocks(
-    chunks: Iterator[bytes], delimiter: str, file: str, *, block_bytes: int
+    chunks: Iterator[bytes], delimiter: str, file: str, limits: InputLimits
 ) -> Iterator[bytes]:
     """Whole records; the last one may lack its newline, or the quote that closes it."""
     waiting = b""
-    for chunk in _of_size(chunks, block_bytes):
+    for chunk in _of_size(chunks, limits.max_records_bytes):
         waiting += chunk
         if border := _last_border(waiting, delimiter):
             yield waiting[:border]
             waiting = waiting[border:]
-        if len(waiting) > MAX_LINE_BYTES:
-            raise LimitExceeded(what=f"a record of {file}, in bytes,", limit=MAX_LINE_BYTES)
+        if len(waiting) > limits.max_line_bytes:
+            what = f"a record of {file}, in bytes,"
+            raise LimitExceeded(what=what, limit=limits.max_line_bytes)
     if waiting:
         yield waiting
 
@@ -301,20 +305,21 @@ def _one_by_one(
 # Bytes --------------------------------------------------------------------------------------------
 
 
-def _head(split: WholeFile) -> bytes:
+def _head(source: WholeFile, limits: InputLimits) -> bytes:
     """The first bytes of a file, unpacked: one more than a header may take."""
-    if not is_packed(split.location.name):
-        with opened(split) as file:
-            return file.read(MAX_HEADER_BYTES + 1)
+    wanted = limits.max_header_bytes + 1
+    if not is_packed(source.location.name):
+        with opened(source) as file:
+            return file.read(wanted)
     head = b""
-    for chunk in unpacked_chunks(split):
+    for chunk in unpacked_chunks(source, limits.chunk_bytes):
         head += chunk
-        if len(head) > MAX_HEADER_BYTES:
+        if len(head) >= wanted:
             break
-    return head[: MAX_HEADER_BYTES + 1]
+    return head[:wanted]
 
 
-def _chunks(split: FilePart, start: int, end: int, *, step: int = CHUNK_BYTES) -> Iterator[bytes]:
+def _chunks(split: FilePart, start: int, end: int, *, step: int) -> Iterator[bytes]:
     with opened(split, ahead_bytes=min(AHEAD_BYTES, max(1, end - start))) as file:
         file.seek(start)
         while start < end and (chunk := file.read(min(step, end - start))):

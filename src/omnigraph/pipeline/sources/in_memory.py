@@ -18,8 +18,6 @@ from omnigraph.pipeline.sources.splits import InlineLines
 
 __all__ = ["as_table", "inline_lines", "is_frame", "json_value", "lines_of_file", "lines_of_rows"]
 
-CUT_BYTES = 16 << 20
-
 
 def is_frame(source: object) -> bool:
     return (
@@ -61,17 +59,17 @@ def _without_empty_types(table: pa.Table) -> pa.Table:
     return table
 
 
-def inline_lines(name: str, data: bytes) -> Iterator[InlineLines]:
+def inline_lines(name: str, data: bytes, *, cut_bytes: int) -> Iterator[InlineLines]:
     """NDJSON in splits, each of whole lines."""
     start = line = 0
     while start < len(data):
-        end = data.find(b"\n", min(start + CUT_BYTES, len(data))) + 1 or len(data)
+        end = data.find(b"\n", min(start + cut_bytes, len(data))) + 1 or len(data)
         yield InlineLines(name, line, data[start:end])
         line += data.count(b"\n", start, end)
         start = end
 
 
-def lines_of_file(name: str, file: Any) -> Iterator[InlineLines]:
+def lines_of_file(name: str, file: Any, *, cut_bytes: int) -> Iterator[InlineLines]:
     """NDJSON that an open file gives, as text or bytes."""
     try:
         data = file.read()
@@ -83,17 +81,17 @@ def lines_of_file(name: str, file: Any) -> Iterator[InlineLines]:
     if not isinstance(data, bytes | bytearray | memoryview):
         rule = f"read() must return text or bytes, not {type(data).__name__}"
         raise ArgumentInvalid(argument="source", value=name, rule=rule)
-    yield from inline_lines(name, bytes(data))
+    yield from inline_lines(name, bytes(data), cut_bytes=cut_bytes)
 
 
-def lines_of_rows(name: str, rows: Iterable[object]) -> Iterator[InlineLines]:
+def lines_of_rows(name: str, rows: Iterable[object], *, cut_bytes: int) -> Iterator[InlineLines]:
     """Envelopes as the lines they would be in a file; a bytes value becomes `base64:…`."""
     waiting: list[str] = []
     size = first = 0
     for number, row in enumerate(rows):
         waiting.append(line := _line(number, row))
         size += len(line)
-        if size >= CUT_BYTES:
+        if size >= cut_bytes:
             yield InlineLines(name, first, _encoded(waiting))
             waiting, size, first = [], 0, number + 1
     if waiting:

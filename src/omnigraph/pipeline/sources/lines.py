@@ -9,43 +9,31 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from omnigraph.base.errors import LimitExceeded
+from omnigraph.pipeline.limits import InputLimits
 from omnigraph.pipeline.sources.opening import CHUNK_BYTES, opened, unpacked_chunks
 from omnigraph.pipeline.sources.spilled import data_in
 from omnigraph.pipeline.sources.splits import InlineLines, LineRange, LinesFile, LinesSplit
 
-__all__ = [
-    "BLOCK_BYTES",
-    "BYTE_ORDER_MARK",
-    "MAX_LINE_BYTES",
-    "line_blocks",
-    "lines_before",
-    "read_range",
-]
-
-# A block is parsed in memory at once, at a few times its size.
-BLOCK_BYTES = 16 << 20
-
-# One row. Longer than this, a file is not lines of JSON at all, and reading on would fill memory.
-MAX_LINE_BYTES = 64 << 20
+__all__ = ["BYTE_ORDER_MARK", "line_blocks", "lines_before", "read_range"]
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def line_blocks(split: LinesSplit) -> Iterator[tuple[int, bytes]]:
+def line_blocks(split: LinesSplit, limits: InputLimits) -> Iterator[tuple[int, bytes]]:
     """Whole lines in order, and the number within the split of the first in each block."""
     match split:
         case LineRange():
-            yield 0, read_range(split)
+            yield 0, read_range(split, limits)
         case InlineLines(data=data):
             yield 0, data_in(data).removeprefix(BYTE_ORDER_MARK)
         case LinesFile():
             first = 0
-            for block in _blocks_of_lines(unpacked_chunks(split), split.file):
+            for block in _blocks_of_lines(split, limits):
                 yield first, block.removeprefix(BYTE_ORDER_MARK) if first == 0 else block
                 first += block.count(b"\n")
 
 
-def read_range(split: LineRange) -> bytes:
+def read_range(split: LineRange, limits: InputLimits) -> bytes:
     """The range's lines; the last line of a file may lack its newline."""
     with opened(split) as file:
         start = _first_line(file, split)
@@ -54,7 +42,7 @@ def read_range(split: LineRange) -> bytes:
         file.seek(start)
         body = file.read(split.end - start)
         if not body.endswith(b"\n"):
-            body += _rest_of_line(file, split)
+            body += _rest_of_line(file, split, limits)
         return body.removeprefix(BYTE_ORDER_MARK) if start == 0 else body
 
 
@@ -85,28 +73,28 @@ def _first_line(file: BinaryIO, split: LineRange) -> int:
     return split.end
 
 
-def _rest_of_line(file: BinaryIO, split: LineRange) -> bytes:
-    rest = file.readline(MAX_LINE_BYTES)
-    if len(rest) == MAX_LINE_BYTES and not rest.endswith(b"\n"):
-        raise _too_long(split.file)
+def _rest_of_line(file: BinaryIO, split: LineRange, limits: InputLimits) -> bytes:
+    rest = file.readline(limits.max_line_bytes)
+    if len(rest) == limits.max_line_bytes and not rest.endswith(b"\n"):
+        raise _too_long(split.file, limits)
     return rest
 
 
-def _blocks_of_lines(chunks: Iterator[bytes], file: str) -> Iterator[bytes]:
+def _blocks_of_lines(split: LinesFile, limits: InputLimits) -> Iterator[bytes]:
     waiting: list[bytes] = []
     size = 0
-    for chunk in chunks:
+    for chunk in unpacked_chunks(split, limits.chunk_bytes):
         end = chunk.rfind(b"\n") + 1
-        if end and size + end >= BLOCK_BYTES:
+        if end and size + end >= limits.max_block_bytes:
             yield b"".join((*waiting, chunk[:end]))
             waiting, size, chunk = [], 0, chunk[end:]
         waiting.append(chunk)
         size += len(chunk)
-        if size > BLOCK_BYTES + MAX_LINE_BYTES:
-            raise _too_long(file)
+        if size > limits.max_block_bytes + limits.max_line_bytes:
+            raise _too_long(split.file, limits)
     if size:
         yield b"".join(waiting)
 
 
-def _too_long(file: str) -> LimitExceeded:
-    return LimitExceeded(what=f"a line of {file}, in bytes,", limit=MAX_LINE_BYTES)
+def _too_long(file: str, limits: InputLimits) -> LimitExceeded:
+    return LimitExceeded(what=f"a line of {file}, in bytes,", limit=limits.max_line_bytes)

@@ -97,7 +97,7 @@ def state_of(part: FilePart) -> str:
                 return f"{found.size} {found.tag}"
 
 
-def unpacked_chunks(part: WholeFile) -> Iterator[bytes]:
+def unpacked_chunks(part: WholeFile, chunk_bytes: int) -> Iterator[bytes]:
     """The unpacked bytes of a compressed file, in order."""
     with opened(part, ahead_bytes=AHEAD_BYTES) as file:
         # An archive of nothing has bytes; the codecs take a file without any for one.
@@ -106,7 +106,7 @@ def unpacked_chunks(part: WholeFile) -> Iterator[bytes]:
         stream = _unpacking(file, suffix_of(part.location.name))
         while True:
             try:
-                chunk = stream.read(CHUNK_BYTES)
+                chunk = stream.read(chunk_bytes)
             # Arrow's codecs and Python's say "damaged" in different ways.
             except (EOFError, OSError, zlib.error, pa.ArrowException) as error:
                 raise _damaged(part, str(error)) from error

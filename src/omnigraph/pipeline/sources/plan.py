@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from omnigraph.base.errors import ArgumentInvalid, SourceInvalid, Unsupported
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.pipeline.limits import LoadLimits
+from omnigraph.pipeline.limits import InputLimits, LoadLimits
 from omnigraph.pipeline.sources.buckets import InputObject, find_objects
 from omnigraph.pipeline.sources.columnar import (
     inline_splits,
@@ -34,7 +34,6 @@ from omnigraph.pipeline.sources.in_memory import (
     lines_of_file,
     lines_of_rows,
 )
-from omnigraph.pipeline.sources.lines import BLOCK_BYTES
 from omnigraph.pipeline.sources.mapping import MappingArgument, Rule, feed_for, read_mapping
 from omnigraph.pipeline.sources.opening import is_packed
 from omnigraph.pipeline.sources.spark_frames import FRAME, WrittenFrames
@@ -70,7 +69,8 @@ class PlannedInput:
     def dealt(self, parallelism: int) -> "PlannedInput":
         """The same for so many workers."""
         task_bytes = _task_bytes(self.size, parallelism, self.limits)
-        tasks = [_joined(task) for task in pack(self.cut, task_bytes=task_bytes)]
+        block_bytes = self.limits.input.max_block_bytes
+        tasks = [_joined(task, block_bytes) for task in pack(self.cut, task_bytes=task_bytes)]
         return replace(self, tasks=tasks)
 
     def spilled(self, store: GraphStore, *, folder: str) -> "PlannedInput":
@@ -107,7 +107,7 @@ def plan_splits(
             instead = "write it to a file and pass the path"
             what = f"format={form.value!r} for a source that is not a file"
             raise Unsupported(what=what, instead=instead)
-        splits = list(_splits_in_memory(source, tables))
+        splits = list(_splits_in_memory(source, tables, limits.input))
     planned = PlannedInput(
         tasks=[],
         size=sum(split.size for split in splits),
@@ -145,12 +145,12 @@ def _task_bytes(size: int, parallelism: int, limits: LoadLimits) -> int:
     return min(max(even, limits.min_task_bytes), limits.max_task_bytes)
 
 
-def _joined(task: Sequence[Split]) -> tuple[Split, ...]:
+def _joined(task: Sequence[Split], block_bytes: int) -> tuple[Split, ...]:
     """Neighbours as one split, up to what is parsed at once."""
     joined: list[Split] = []
     for split in task:
         both = join(joined[-1], split) if joined else None
-        if both is not None and both.size <= BLOCK_BYTES:
+        if both is not None and both.size <= block_bytes:
             joined[-1] = both
         else:
             joined.append(split)
@@ -237,13 +237,13 @@ def _splits_of_files(
     files: Sequence[InputFile | InputObject], tables: _Tables, limits: LoadLimits
 ) -> Iterator[Split]:
     size = sum(file.size for file in files)
-    cut_bytes = min(BLOCK_BYTES, _task_bytes(size, limits.max_workers, limits))
+    cut_bytes = min(limits.input.max_block_bytes, _task_bytes(size, limits.max_workers, limits))
     for file in files:
-        yield from _splits_of(file, tables, cut_bytes=cut_bytes, min_csv_bytes=limits.min_csv_bytes)
+        yield from _splits_of(file, tables, limits, cut_bytes=cut_bytes)
 
 
 def _splits_of(
-    file: InputFile | InputObject, tables: _Tables, *, cut_bytes: int, min_csv_bytes: int
+    file: InputFile | InputObject, tables: _Tables, limits: LoadLimits, *, cut_bytes: int
 ) -> Iterator[Split]:
     name = file.file
     names = (stem_of(name), stem_of(file.location.parent.name))
@@ -251,12 +251,16 @@ def _splits_of(
         case Form.JSONL:
             yield from _line_splits(file, cut_bytes=cut_bytes)
         case Form.CSV:
-            layout, header_bytes = read_header(file)
+            layout, header_bytes = read_header(file, limits.input)
             if layout is not None:
                 feed = tables.feed(name, layout.columns, names)
-                cut_bytes = max(cut_bytes, min_csv_bytes)
                 yield from csv_splits(
-                    file, layout, feed, header_bytes=header_bytes, cut_bytes=cut_bytes
+                    file,
+                    layout,
+                    feed,
+                    header_bytes=header_bytes,
+                    cut_bytes=max(cut_bytes, limits.min_csv_bytes),
+                    limits=limits.input,
                 )
         case Form.PARQUET:
             feed = tables.typed(name, parquet_schema(file), names)
@@ -280,19 +284,22 @@ def _line_splits(
 # Memory -------------------------------------------------------------------------------------------
 
 
-def _splits_in_memory(source: Any, tables: _Tables) -> Iterator[InlineLines | InlineTable]:
+def _splits_in_memory(
+    source: Any, tables: _Tables, limits: InputLimits
+) -> Iterator[InlineLines | InlineTable]:
+    cut_bytes = limits.max_block_bytes
     if isinstance(source, bytes | bytearray | memoryview):
-        yield from inline_lines("bytes", bytes(source))
+        yield from inline_lines("bytes", bytes(source), cut_bytes=cut_bytes)
     elif hasattr(source, "read") and not is_frame(source):
         name = "stdin" if source is sys.stdin.buffer else str(getattr(source, "name", "file"))
-        yield from lines_of_file(name, source)
+        yield from lines_of_file(name, source, cut_bytes=cut_bytes)
     elif is_frame(source):
         tables.require_rules()
-        yield from _frame_splits(FRAME, source, tables)
+        yield from _frame_splits(FRAME, source, tables, limits)
     elif isinstance(source, Mapping):
-        yield from _frames_by_name(source, tables)
+        yield from _frames_by_name(source, tables, limits)
     elif isinstance(source, Iterable):
-        yield from lines_of_rows("rows", source)
+        yield from lines_of_rows("rows", source, cut_bytes=cut_bytes)
     else:
         rule = "pass a path, bytes, an open file, rows as dicts, or a frame"
         raise ArgumentInvalid(argument="source", value=type(source).__name__, rule=rule)
@@ -315,15 +322,19 @@ def _feed_of_frame(name: str, schema: pa.Schema, tables: _Tables) -> Feed:
     return tables.typed(name, schema, names=(name,))
 
 
-def _frames_by_name(frames: Mapping[object, Any], tables: _Tables) -> Iterator[InlineTable]:
+def _frames_by_name(
+    frames: Mapping[object, Any], tables: _Tables, limits: InputLimits
+) -> Iterator[InlineTable]:
     for name, frame in frames.items():
         if not isinstance(name, str) or not is_frame(frame):
             rule = "a dict must map names of types to frames; put rows as dicts into a list"
             raise ArgumentInvalid(argument="source", value=str(name), rule=rule)
-        yield from _frame_splits(name, frame, tables)
+        yield from _frame_splits(name, frame, tables, limits)
 
 
-def _frame_splits(name: str, frame: Any, tables: _Tables) -> Iterator[InlineTable]:
+def _frame_splits(
+    name: str, frame: Any, tables: _Tables, limits: InputLimits
+) -> Iterator[InlineTable]:
     table = as_table(name, frame)
     feed = tables.typed(name, table.schema, names=(name,))
-    yield from inline_splits(name, table, feed, cut_bytes=BLOCK_BYTES)
+    yield from inline_splits(name, table, feed, limits)

@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 
+from omnigraph.pipeline.limits import InputLimits
 from omnigraph.pipeline.sources.delimited import record_blocks
 from omnigraph.pipeline.sources.lines import lines_before
 from omnigraph.pipeline.sources.splits import (
@@ -25,7 +26,7 @@ __all__ = ["Position", "position_in"]
 Position = Callable[[int], tuple[str, int]]
 
 
-def position_in(split: Split) -> Position:
+def position_in(split: Split, limits: InputLimits) -> Position:
     """The file and the line (of lines and CSV) or row (of tables), from 1, of a row's number.
 
     It costs nothing until it is asked; then some splits are read once more.
@@ -35,7 +36,7 @@ def position_in(split: Split) -> Position:
             before = cache(lambda: lines_before(split))
             return lambda number: (split.file, before() + number + 1)
         case CsvRange() | CsvFile():
-            lines = cache(lambda: np.concatenate([r.lines for r in record_blocks(split)]))
+            lines = cache(lambda: np.concatenate([r.lines for r in record_blocks(split, limits)]))
             return lambda number: (split.file, int(lines()[number]))
         case LinesFile():
             return lambda number: (split.file, number + 1)

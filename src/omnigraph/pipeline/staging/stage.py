@@ -10,7 +10,7 @@ import socket
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Flag, auto
 
 import numpy as np
@@ -21,7 +21,7 @@ from omnigraph.base.ids import TableKey
 from omnigraph.base.types import Scalar
 from omnigraph.base.violations import Violations
 from omnigraph.lang.schema.catalog import Catalog, EntityType
-from omnigraph.pipeline.limits import LoadLimits
+from omnigraph.pipeline.limits import InputLimits, LoadLimits
 from omnigraph.pipeline.rows.conform import Conformed, TypedRows, conform_split
 from omnigraph.pipeline.sources import Split
 from omnigraph.pipeline.staging.area import StagingArea, TaskFiles
@@ -80,6 +80,7 @@ class StageJob:
     """How much one task may give the driver to hold."""
     max_unwritten_bytes: int = LoadLimits().max_unwritten_bytes
     """How much a task keeps in memory before it writes files."""
+    input_limits: InputLimits = field(default_factory=InputLimits)
 
     def home_of(self, key: TableKey) -> str:
         """Where the files of a table go, below the root: what is written down outlives a move."""
@@ -183,7 +184,10 @@ def _stage(job: StageJob, splits: Sequence[Split], files: TaskFiles) -> TaskOutp
     waiting = _Waiting(job, files)
     with rejected_rows(job.quarantine) as bad:
         for number, split in enumerate(splits):
-            for conformed in conform_split(split, catalog=job.catalog, now_ms=job.now_ms):
+            blocks = conform_split(
+                split, catalog=job.catalog, now_ms=job.now_ms, limits=job.input_limits
+            )
+            for conformed in blocks:
                 read += conformed.read
                 rejected += conformed.rejected
                 violations.merge(conformed.violations)
