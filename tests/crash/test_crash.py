@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.base.errors import CommitMissing
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
 from omnigraph.base.ids import BranchName
 from omnigraph.pipeline.spark.session import Spark
@@ -13,7 +14,7 @@ from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import RECOVERY
 from omnigraph.store.location import DiskLocation
 from omnigraph.write.recover import recover_all
-from tests.crash.dying import HIRED, SCENARIOS, Life, Scenario, graph_of, mortal_store
+from tests.crash.dying import HIRED, READY, SCENARIOS, Life, Scenario, graph_of, mortal_store
 from tests.graph.people import write_ndjson
 from tests.places import let_leases_end
 from tests.store_contract.builders import changes, contents, knows, open_store, people, put
@@ -159,3 +160,27 @@ def test_a_crash_in_a_deletion_leaves_the_branch_whole_or_gone(
         if not was_killed:
             return
     raise AssertionError("a deletion takes more steps than it should")
+
+
+@pytest.mark.parametrize("point", Failpoint)
+def test_a_merge_that_a_crash_cut_short_brings_the_commits_of_its_branch_or_none(
+    tmp_path: Path, point: Failpoint
+) -> None:
+    """Whoever finishes it has only its note: the branch goes before that."""
+    scenario = SCENARIOS["a merge"]
+    store = scenario.graph(tmp_path)
+    merged = store.snapshot(READY).commit
+    with pytest.raises(Crash):
+        scenario.write(store, CrashAt(point))
+    other = open_store(tmp_path)
+    other.delete_branch(READY)
+    recover_all(other)
+    is_merged = next(other.history().line()).kind is CommitKind.MERGE
+    assert is_merged == (point not in ROLLED_BACK)
+    for healed in (store, other, open_store(tmp_path)):
+        if is_merged:
+            assert healed.history().get(merged.id) == merged
+            assert merged.id in healed.history().ancestors(healed.snapshot().commit.id)
+        else:
+            with pytest.raises(CommitMissing):
+                healed.history().get(merged.id)

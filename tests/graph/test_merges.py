@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph import Graph
-from omnigraph.base.errors import Unsupported
+from omnigraph.base.errors import CommitReclaimed, Unsupported
 
 SCHEMA = "node City { name: String @key  pop: I32? }\nedge Road: City -> City\n"
 CITIES = "query q() { match { $c: City } return { $c.name as n, $c.pop as p } order { n } }"
@@ -132,6 +132,47 @@ def test_a_load_that_a_merge_brought_is_not_repeated(tmp_path: Path, is_deleted:
 def whole(graph: Graph, branch: str) -> list[object]:
     roads = "query q() { match { $a: City  $a road $b } return { $a.name as a, $b.name as b } }"
     return [cities(graph, branch), graph.query(roads, branch=branch).to_pylist()]
+
+
+def test_the_commits_of_a_merged_branch_stay_and_their_rows_go_with_it(graph: Graph) -> None:
+    for kind in ("update", "insert"):
+        work_on(graph, kind, "feature")
+    graph.branch_create("side", "feature")
+    work_on(graph, "delete", "side")
+    graph.branch_merge("side", "feature")
+    line, side = graph.commits("feature"), graph.commits("side")[0]
+    graph.branch_merge("feature", "main")
+    on_main = [commit.graph_commit_id for commit in graph.commits()]
+    held, before = graph.at(side), whole(graph, "main")
+    for name in ("side", "feature"):
+        graph.branch_delete(name)
+    for opened in (graph, Graph.open(graph.uri), Graph.open(graph.uri, read_only=True)):
+        assert [opened.commit(c.graph_commit_id) for c in (*line, side)] == [*line, side]
+        assert [c.graph_commit_id for c in opened.commits()] == on_main
+        for moment in (side, line[0], line[1].graph_commit_id):
+            with pytest.raises(CommitReclaimed, match="are gone"):
+                opened.at(moment)
+            id_ = moment if isinstance(moment, str) else moment.graph_commit_id
+            with pytest.raises(CommitReclaimed) as caught:
+                opened.query(CITIES, snapshot=id_)
+            assert (caught.value.code, caught.value.commit) == ("not_found", id_)
+            assert caught.value.hint is not None
+        assert whole(opened, "main") == before
+        assert opened.query(CITIES, snapshot=on_main[1]).to_pylist()
+    with pytest.raises(CommitReclaimed):
+        held.query(CITIES)
+
+
+def test_what_one_branch_has_is_merged_though_the_rows_of_its_commit_are_gone(graph: Graph) -> None:
+    """Main shows an early commit of a branch that is gone, and another branch its last one."""
+    graph.branch_create("other")
+    work_on(graph, "update", "feature")
+    graph.branch_merge("feature", "main")
+    work_on(graph, "swap", "feature")
+    graph.branch_merge("feature", "other")
+    graph.branch_delete("feature")
+    assert graph.branch_merge("other", "main").outcome == "fast_forward"
+    assert whole(graph, "main") == whole(graph, "other")
 
 
 def test_work_that_came_by_way_of_a_branch_that_is_gone_is_still_known(graph: Graph) -> None:

@@ -54,26 +54,27 @@ class Model:
 
     @property
     def reachable(self) -> set[str]:
-        """The commits that a branch descends from. Those of a deleted branch are lost with it."""
+        """The commits on the lines of branches. The rows of others went with their branch."""
         return {commit for line in self.lines.values() for commit in line}
 
+    @property
+    def known(self) -> set[str]:
+        """The commits that a branch descends from, on its line or by merges."""
+        return {c for line in self.lines.values() for c in self.ancestors(line[-1])}
+
     def ancestors(self, commit: str) -> set[str]:
-        """The commit and whatever leads to it, as far as it is reachable."""
-        reachable, found, ahead = self.reachable, set[str](), [commit]
+        """The commit and whatever leads to it."""
+        found, ahead = set[str](), [commit]
         while ahead:
             current = ahead.pop()
-            if current in reachable and current not in found:
+            if current not in found:
                 found.add(current)
                 ahead += self.commits[current].parents
         return found
 
     def origin(self, commit: str) -> str:
-        """The commit that first showed these rows: upkeep shows its parent's, a merge its source's.
-
-        What a deleted branch took over from others is not known any more.
-        """
-        reachable = self.reachable
-        while commit in reachable and (same := self.commits[commit].same_rows_as) is not None:
+        """The commit that first showed these rows: upkeep and a merge show those of another."""
+        while (same := self.commits[commit].same_rows_as) is not None:
             commit = same
         return commit
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from omnigraph import Graph
-from omnigraph.base.errors import CommitMissing, OmnigraphError
+from omnigraph.base.errors import CommitMissing, CommitReclaimed, OmnigraphError
 from omnigraph.base.failpoints import NEVER, CrashAt, Failpoint, Faults
 from omnigraph.base.failpoints import Crash as Died
 from omnigraph.engine.engine import Engine
@@ -219,6 +219,12 @@ class Walk:
         try:
             self._ask("held", self.held, CONTENTS, commit=commit)
         except CommitMissing:
+            if commit in self.model.known:
+                raise
+            return
+        except CommitReclaimed:
+            if commit not in self.model.known:
+                raise
             return
         raise Disagreement(f"commit {commit} went with its branch and can still be read")
 

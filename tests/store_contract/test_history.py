@@ -30,7 +30,8 @@ def test_rows_are_followed_through_merges_and_compactions(
 ) -> None:
     pick = st.sampled_from([c.id for c in commits])
     ours, theirs = data.draw(pick), data.draw(pick)
-    log, shown = PlainLines(commits).log, rows_shown(commits)
+    keeps_merged = data.draw(st.booleans())
+    log, shown = PlainLines(commits, keeps_merged=keeps_merged).log, rows_shown(commits)
     assert {c.id: log.origin_of_rows(c.id) for c in commits} == shown
     assert log.ancestors(theirs) == reachable(commits, theirs)
     alike = {c for c in reachable(commits, theirs) if shown[c] == shown[ours]}
@@ -75,6 +76,56 @@ def test_the_merge_base_is_a_lowest_common_ancestor_and_always_the_same(
     expected = max(bases, key=lambda c: (seq[c], c))
     assert PlainLines(commits, recent_count).log.merge_base(one, other).id == expected
     assert PlainLines(commits, recent_count).log.merge_base(other, one).id == expected
+    readable = {commits[0].id, *data.draw(st.sets(pick))}
+    log = PlainLines(commits, recent_count).log
+    common = reachable(commits, one) & reachable(commits, other) & readable
+    latest = {c for c in common if not any(c in reachable(commits, d) - {d} for d in common)}
+    found = log.merge_base(one, other, where=lambda c: c.id in readable).id
+    assert found == max(latest, key=lambda c: (seq[c], c))
+
+
+@given(histories(length=16), st.integers(1, 4), st.data())
+def test_deleting_branches_takes_nothing_away_that_others_descend_from(
+    commits: list[Commit], recent_count: int, data: st.DataObject
+) -> None:
+    tips = PlainLines(commits).tips()
+    deleted = data.draw(st.sets(st.sampled_from(sorted(tips)))) - {MAIN}
+    log = PlainLines(commits, recent_count, deleted=deleted).log
+    kept = {c for name in tips.keys() - deleted for c in reachable(commits, tips[name].id)}
+    for asked in data.draw(st.permutations(commits)):
+        if asked.id in kept:
+            assert log.get(asked.id) == asked
+            assert log.ancestors(asked.id) == reachable(commits, asked.id)
+        else:
+            with pytest.raises(CommitMissing):
+                log.get(asked.id)
+
+
+@given(histories(length=16), st.integers(1, 4), st.data())
+def test_a_merge_brings_what_its_branch_does_not_hold(
+    commits: list[Commit], recent_count: int, data: st.DataObject
+) -> None:
+    """Also in a graph from before merged commits were kept: then those of other lines too."""
+    lines = PlainLines(commits, recent_count, keeps_merged=data.draw(st.booleans()))
+    name, tip = data.draw(st.sampled_from(sorted(lines.tips().items())))
+    merged = data.draw(st.sampled_from(commits)).id
+    held = reachable(commits, tip.id)
+    if not lines.keeps_merged:
+        held = {c.id for c in line(commits, tip.id)}
+    brought = lines.log.missing_on(name, merged)
+    assert {row.id for row in brought} == until(commits, merged, held)
+    assert [row.seq for row in brought] == sorted(row.seq for row in brought)
+
+
+def until(commits: list[Commit], start: CommitId, held: set[CommitId]) -> set[CommitId]:
+    """The commits on the way down from one to those that are held."""
+    by_id, seen, stack = {c.id: c for c in commits}, set[CommitId](), [start]
+    while stack:
+        current = stack.pop()
+        if current not in held:
+            seen.add(current)
+            stack += by_id[current].parents
+    return seen
 
 
 # Cases --------------------------------------------------------------------------------------------
@@ -85,13 +136,32 @@ def test_of_two_bases_that_crossing_merges_leave_the_one_with_the_longer_line_co
     assert PlainLines(commits).log.merge_base(*named(3, 4)).id == "c1"
 
 
-def test_rows_of_a_branch_that_is_gone_are_still_told_from_others() -> None:
-    log = PlainLines([commit(0, None), commit(3, 0, merged=2), commit(4, 0, merged=9)]).log
+def test_in_an_old_graph_rows_of_a_branch_that_is_gone_are_still_told_from_others() -> None:
+    made = [commit(0, None), commit(3, 0, merged=2, rows_of=2), commit(4, 0, merged=9, rows_of=9)]
+    log = PlainLines(made, keeps_merged=False).log
     assert log.origin_of_rows(CommitId("c3")) == CommitId("c2")
     assert log.ancestor_like(CommitId("c3"), of=CommitId("c4")) is None
     assert log.ancestors(CommitId("c3")) == {*named(0, 3)}
     with pytest.raises(CommitMissing):
         log.get(CommitId("c2"))
+
+
+def test_in_an_old_graph_a_merge_leads_to_the_commit_whose_rows_it_brought() -> None:
+    """Commit 2 brought commit 1 to a branch that was merged into main as commit 3, and is gone."""
+    made = [commit(0, None), commit(3, 0, merged=2, rows_of=1), commit(1, 0), commit(4, 1)]
+    log = PlainLines(made, keeps_merged=False).log
+    assert log.ancestors(CommitId("c3")) == {*named(0, 1, 3)}
+    assert log.merge_base(*named(3, 4)).id == "c1"
+
+
+def test_a_base_may_be_asked_for_that_can_still_be_read() -> None:
+    """Commits 1 and 2 were merged on both sides."""
+    made = [commit(0, None), commit(1, 0), commit(2, 1), commit(3, 0), commit(4, 0)]
+    made += [commit(5, 3, merged=2), commit(6, 4, merged=2)]
+    log = PlainLines(made).log
+    assert log.merge_base(*named(5, 6)).id == "c2"
+    for gone, left in [({"c2"}, "c1"), ({"c1", "c2"}, "c0"), ({"c1"}, "c2")]:
+        assert log.merge_base(*named(5, 6), where=lambda c: c.id not in gone).id == left  # noqa: B023
 
 
 def test_a_line_follows_first_parents_and_not_the_merges() -> None:

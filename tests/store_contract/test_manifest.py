@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,7 +38,13 @@ def entry(*, version: int, seq: int) -> TableEntry:
     return TableEntry(DatasetRef("nodes/p", None, version), row_count=0, seq=seq)
 
 
-def publish_next(manifest: Manifest, state: ManifestState, commit_id: str) -> ManifestState:
+def publish_next(
+    manifest: Manifest,
+    state: ManifestState,
+    commit_id: str,
+    *,
+    merged: Sequence[CommitRow] = (),
+) -> ManifestState:
     seq = state.recent[-1].seq + 1
     row = CommitRow(CommitId(commit_id), seq, (state.head,), "{}")
     return manifest.replace(
@@ -45,6 +52,7 @@ def publish_next(manifest: Manifest, state: ManifestState, commit_id: str) -> Ma
         name=MAIN,
         tables={PERSON: entry(version=seq + 1, seq=seq)},
         commit=row,
+        merged=merged,
         fencing=state.fencing,
     )
 
@@ -183,6 +191,29 @@ def test_what_a_read_projects_does_not_grow_with_history(tmp_path: Path) -> None
     assert manifest.newest(None) == state
     assert state.tables[PERSON].ref.version == 2 * COMMITS_PER_COLD_FRAGMENT + 6
     assert len(manifest.commits(state)) == 2 * COMMITS_PER_COLD_FRAGMENT + 6
+
+
+def test_commits_that_came_with_merges_are_no_part_of_the_line_and_make_few_fragments(
+    tmp_path: Path,
+) -> None:
+    manifest = make_manifest(tmp_path)
+    state, brought = manifest.newest(None), set[str]()
+    for number in range(2 * COMMITS_PER_COLD_FRAGMENT + 5):
+        # One or two at a time, and once more than a hot fragment has room for.
+        count = COMMITS_PER_COLD_FRAGMENT + 1 if number == 10 else 1 + number % 2
+        merged = [CommitRow(CommitId(f"s{number}.{n}"), n, (), "{}") for n in range(count)]
+        state = publish_next(manifest, state, f"c{number:03}", merged=merged)
+        brought |= {row.id for row in merged}
+        assert max(len(state.recent), len(state.merged)) <= COMMITS_PER_COLD_FRAGMENT
+        assert state == Manifest(datasets_at(tmp_path)).newest(None)
+    for reader in (manifest, Manifest(datasets_at(tmp_path))):
+        found = [row.id for row in reader.commits(state)]
+        assert [id_ for id_ in found if id_ not in brought] == [
+            FIRST.id,
+            *(f"c{number:03}" for number in range(2 * COMMITS_PER_COLD_FRAGMENT + 5)),
+        ]
+        assert len(found) == len({*found}) and brought < {*found}
+    assert len(state.cold) <= 2 + len(brought) // COMMITS_PER_COLD_FRAGMENT
 
 
 def test_cleaning_up_old_versions_takes_nothing_from_branches_or_history(

@@ -34,6 +34,7 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
             instead=f"make a new branch from {target} and repeat the changes there",
         )
 
+    has_base = store.has_rows_of(base)
     known = history.ancestors(ours.commit.id)
     new = (history.get(id_) for id_ in history.ancestors(theirs.commit.id) - known)
     load_ids = sorted({load_id for commit in new for load_id in commit.load_ids})
@@ -43,7 +44,8 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
 
     written = write(
         store,
-        Replay(changes_between(store.snapshot_at(base.id), theirs).edits),
+        # Where the rows of the base went with its branch: those of the target are the same.
+        Replay(changes_between(store.snapshot_at(base.id) if has_base else ours, theirs).edits),
         to=Target(target, seen=ours),
         note=CommitNote(
             CommitKind.MERGE,

@@ -9,7 +9,13 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 
 from omnigraph.base.clock import is_ulid
-from omnigraph.base.errors import ArgumentInvalid, CommitMissing, MomentMissing, StorageFailed
+from omnigraph.base.errors import (
+    ArgumentInvalid,
+    CommitMissing,
+    MissingError,
+    MomentMissing,
+    StorageFailed,
+)
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import Read
@@ -28,15 +34,15 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def held(engine: Engine, request: Read) -> Iterator[View]:
     """The rows of one snapshot that a request may see, while it reads them.
 
-    Files that can't be read are missing, if the commit went with its branch meanwhile.
+    Files that can't be read are missing, if the commit or its rows went with its branch meanwhile.
     """
     snapshot = snapshot_for(engine, request)
     try:
         yield engine.gate.view(snapshot, request)
     except StorageFailed as failure:
         try:
-            engine.store.history().get(snapshot.commit.id)
-        except CommitMissing as missing:
+            engine.store.snapshot_at(snapshot.commit.id)
+        except MissingError as missing:
             raise missing from failure
         raise
 

@@ -76,9 +76,9 @@ class Commit:
     manifest_version: int = 0
     """The version of the branch's manifest that made it visible; known once it is published."""
     extra: Mapping[str, str] = field(default_factory=dict)
-    """What the writer wants to find again: `LOAD_ID`, `to_version` of a roll-back, and of a merge,
-    since the commits of the branch go with it, `MERGED_LOAD_IDS` and `ROWS_OF`: the commit that
-    first showed its rows."""
+    """What the writer wants to find again: `LOAD_ID`, `to_version` of a roll-back, and of a merge
+    `MERGED_LOAD_IDS` and, if it shows the very rows of the merged commit, `ROWS_OF`: the commit
+    that first showed them."""
 
     @property
     def load_id(self) -> str | None:
@@ -103,13 +103,12 @@ class Commit:
     def same_rows_as(self) -> CommitId | None:
         """A commit at which a reader finds the same rows; None: it has rows of its own.
 
-        A merge goes through only where the target has nothing of its own, so all it shows is what
-        the merged commit shows.
+        A merge shows the rows of the merged commit where the target had nothing of its own.
         """
         if self.kind.keeps_rows:
             return self.parent
         first = self.extra.get(ROWS_OF)
-        return CommitId(first) if first is not None else self.merged_parent
+        return CommitId(first) if first is not None else None
 
     @property
     def entries(self) -> Mapping[TableKey, TableEntry]:

@@ -21,6 +21,7 @@ from omnigraph.base.errors import (
     ArgumentInvalid,
     BranchBusy,
     BranchMissing,
+    CommitReclaimed,
     FenceLost,
     GraphMissing,
     GraphMoved,
@@ -263,11 +264,32 @@ class GraphStore:
         return snapshot
 
     def snapshot_at(self, commit_id: CommitId) -> Snapshot:
-        """Any commit that a branch here descends from, held still."""
+        """Any commit that a branch here descends from, held still.
+
+        Raises `CommitReclaimed` if the files of its rows went with the branch it was made on.
+        """
         history = self.history()
         commit = history.get(commit_id)
+        tables = self._tables_at(history, commit)
+        if not self._are_kept(tables):
+            raise CommitReclaimed(commit=commit.id, branch=commit.branch)
+        return self._snapshot(commit, commit.branch, tables)
+
+    def has_rows_of(self, commit: Commit) -> bool:
+        """True if the commit can be read; else its files went with the branch it was made on."""
+        return self._are_kept(self._tables_at(self.history(), commit))
+
+    def _tables_at(self, history: CommitLog, commit: Commit) -> Mapping[TableKey, TableEntry]:
         keys = (e.table_key for e in self.schemas.catalog(commit.schema_hash).entities)
-        return self._snapshot(commit, commit.branch, tables_at(history.line_of(commit_id), keys))
+        return tables_at(history.line_of(commit.id), keys)
+
+    def _are_kept(self, tables: Mapping[TableKey, TableEntry]) -> bool:
+        """True if every version belongs to a branch that is there."""
+        forked = [entry.ref for entry in tables.values() if entry.ref.branch is not None]
+        if not forked:
+            return True
+        living = self.branches.list()
+        return all(any(branch.owns(ref) for branch in living) for ref in forked)
 
     def history(self) -> CommitLog:
         """The commits of all branches, as they are now. Nothing is read before it is asked for."""
@@ -474,6 +496,10 @@ class _StoredLine(Line):
     @property
     def recent(self) -> tuple[CommitRow, ...]:
         return self._state.recent
+
+    @property
+    def merged(self) -> tuple[CommitRow, ...]:
+        return self._state.merged
 
     def older(self) -> tuple[CommitRow, ...]:
         with self._store._gone_is_missing(self._branch):

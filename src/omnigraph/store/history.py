@@ -1,13 +1,16 @@
 """The commit DAG: any commit by its id, the line of a branch, and who descends from whom.
 
-A branch's manifest keeps its whole line: its own commits and all that it was made from. A commit
-that was merged stands on another branch's line; where that branch was deleted it is not known here
-any more, but the merge names the commit that first showed its rows. A log reads no more than a
-question needs: first what the manifests hold at hand, then the older commits, branch by branch;
-none for a branch whose older commits were read with another's.
+A branch's manifest keeps its whole line: its own commits and all that it was made from. It also
+keeps what it merged, commits of other lines, so they stay known when their branch is gone. With a
+commit a manifest holds all that the commit descends from. (Graphs from before that may lack the
+merged ones; such a merge still names the commit that first showed its rows.)
+
+A log reads no more than a question needs: first what the manifests hold at hand, then the older
+commits, branch by branch; none for a branch whose older commits were read with another's.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import Protocol
 
@@ -27,8 +30,13 @@ class Line(Protocol):
         """The newest commits, which cost nothing to look at; there is at least the head."""
         ...
 
+    @property
+    def merged(self) -> Sequence[CommitRow]:
+        """Commits of other lines that came with merges lately; they cost nothing to look at."""
+        ...
+
     def older(self) -> Sequence[CommitRow]:
-        """Those before the recent ones. They have to be read."""
+        """All other commits that the branch holds, of its line and merged. They have to be read."""
         ...
 
 
@@ -63,6 +71,7 @@ class CommitLog:
         self._whole: set[BranchName] = set()
         self._rows: dict[CommitId, CommitRow] = {}
         self._read_from: dict[CommitId, BranchName] = {}
+        self._unknown: set[CommitId] = set()
 
     # Commits -------------------------------------------------------------------------------------
 
@@ -94,29 +103,80 @@ class CommitLog:
                 frontier += self._before(row)
         return frozenset(seen)
 
-    def merge_base(self, one: CommitId, other: CommitId) -> Commit:
+    def merge_base(
+        self, one: CommitId, other: CommitId, *, where: Callable[[Commit], bool] | None = None
+    ) -> Commit:
         """The commit from which two others are compared: the latest that both descend from.
 
         If merges went both ways, several commits qualify, none of them an ancestor of another one.
         Each is a right base. The one with the most commits before it on its line is taken, and of
         those the one with the greatest id, so the order of the arguments does not matter and every
         process takes the same.
+
+        `where` leaves only commits that it is true for, such as `GraphStore.has_rows_of`: the
+        latest of them. It must be true for the first commit of the graph.
         """
-        if (parted := self._where_lines_part(one, other)) is not None:
+        parted = self._where_lines_part(one, other)
+        if parted is not None and (where is None or where(self._source.commit(parted))):
             return self._source.commit(parted)
-        common = self.ancestors(one) & self.ancestors(other)
-        # With a commit its ancestors are common too, so a lower one is the parent of another.
-        lower = {before for commit in common for before in self._before(self._rows[commit])}
-        best = max((self._rows[commit] for commit in common - lower), key=lambda r: (r.seq, r.id))
-        return self._source.commit(best)
+        bases = self._latest(self.ancestors(one) & self.ancestors(other))
+        if where is not None:
+            bases = self._first_true(bases, where)
+        return max((self.get(base) for base in bases), key=lambda c: (c.seq, c.id))
+
+    def _latest(self, commits: AbstractSet[CommitId]) -> AbstractSet[CommitId]:
+        """Of commits and all their ancestors, those that no other of them descends from."""
+        return commits - {b for commit in commits for b in self._before(self._rows[commit])}
+
+    def _first_true(
+        self, commits: AbstractSet[CommitId], where: Callable[[Commit], bool]
+    ) -> AbstractSet[CommitId]:
+        """The first commits down from these for which it is true, without their ancestors."""
+        true, seen, frontier = set[CommitId](), set[CommitId](), [*commits]
+        while frontier:
+            if (current := frontier.pop()) in seen or (row := self._find(current)) is None:
+                continue
+            seen.add(current)
+            if where(self._source.commit(row)):
+                true.add(current)
+            else:
+                frontier += self._before(row)
+        return {c for c in true if not any(c in self.ancestors(o) for o in true - {c})}
+
+    def missing_on(self, branch: BranchName, commit: CommitId) -> tuple[CommitRow, ...]:
+        """The commit and its ancestors, but for those that the branch's manifest holds.
+
+        Raises `CommitMissing` if no branch has the commit.
+        """
+        line, has_older = self._open(branch), False
+        held = {row.id for row in (*line.recent, *line.merged)}
+        # Of its line a branch holds no older commit that comes after its recent ones; a merged one
+        # may, and then either a recent commit merged it or it descends from an older commit.
+        oldest = line.recent[0].seq
+        has_merges = any(len(row.parents) > 1 for row in line.recent)
+        found = dict[CommitId, CommitRow]()
+        frontier = [self._row(commit).id]
+        while frontier:
+            current = frontier.pop()
+            if current in held or current in found or (row := self._find(current)) is None:
+                continue
+            if not has_older and (has_merges or row.seq < oldest):
+                older, has_older = line.older(), True
+                self._add(older, branch)
+                held |= {row.id for row in older}
+                frontier.append(current)
+            else:
+                found[current] = row
+                frontier += row.parents
+        missing = (row for row in found.values() if row.id not in held)
+        return tuple(sorted(missing, key=lambda row: (row.seq, row.id)))
 
     def _before(self, row: CommitRow) -> Sequence[CommitId]:
-        """Its parents; of a merge also the commit whose rows it shows, of which the merged parent
-        may have gone with its branch."""
-        if len(row.parents) < 2:
+        """Its parents; for a merged one that is not known here, the commit whose rows it showed."""
+        if len(row.parents) < 2 or self._find(row.parents[1]) is not None:
             return row.parents
         first = self._source.commit(row).same_rows_as
-        return row.parents if first is None else (*row.parents, first)
+        return row.parents if first is None else (row.parents[0], first)
 
     def _where_lines_part(self, one: CommitId, other: CommitId) -> CommitRow | None:
         """The last commit that two lines share; None if there is a merge above it.
@@ -171,8 +231,8 @@ class CommitLog:
 
     def _find(self, commit: CommitId, *, near: CommitRow | None = None) -> CommitRow | None:
         """The commit's row; None if no branch has it. `near` may stand on the same line."""
-        if commit in self._rows:
-            return self._rows[commit]
+        if commit in self._rows or commit in self._unknown:
+            return self._rows.get(commit)
         likely = self._source.likely_branch(commit) if near is None else self._read_from[near.id]
         if likely is not None:
             with suppress(BranchMissing, GraphMoved):
@@ -195,24 +255,26 @@ class CommitLog:
                     return self._rows[commit]
         if elsewhere is not None:
             raise elsewhere
+        self._unknown.add(commit)
         return None
 
     def _open(self, branch: BranchName) -> Line:
         if branch not in self._opened:
             line = self._opened[branch] = self._source.open(branch)
-            self._add(line.recent, branch)
+            self._add((*line.recent, *line.merged), branch)
         return self._opened[branch]
 
     def _read_older(self, branch: BranchName) -> None:
-        """Read the rest of a line, unless another branch's line was read that goes on the same."""
+        """Read the rest that a branch holds, unless it was read with another branch."""
         line = self._open(branch)
-        before = line.recent[0].parents[:1]
+        at_hand = (*line.recent, *line.merged)
+        before = {parent for row in at_hand for parent in row.parents} - {row.id for row in at_hand}
         if branch not in self._whole and not self._is_known_below(before):
             self._add(line.older(), branch)
         self._whole.add(branch)
 
-    def _is_known_below(self, commits: Sequence[CommitId]) -> bool:
-        """True if these commits, and all before them on their lines, were read."""
+    def _is_known_below(self, commits: Iterable[CommitId]) -> bool:
+        """True if these commits, and all that they descend from, were read."""
         return all(c in self._rows and self._read_from[c] in self._whole for c in commits)
 
     def _add(self, rows: Sequence[CommitRow], branch: BranchName) -> None:

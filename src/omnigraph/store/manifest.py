@@ -1,7 +1,8 @@
 """Which version of each dataset exists for a reader: the dataset `__manifest`.
 
-    hot fragment    one graph_head · the current row of every table · the last < 64 commits
-    cold fragments  64 older commits each, never rewritten
+    hot fragment    one graph_head · the current row of every table · the last <= 64 commits of the
+                    branch's line · the last <= 64 commits of other lines that came with merges
+    cold fragments  64 older commits each or more, of both kinds, never rewritten
 
 A publish replaces the hot fragment whole. That is the compare-and-swap: two writers who both remove
 one fragment can't both land, while two who only added rows would. It also keeps the cost of a read
@@ -28,6 +29,7 @@ from omnigraph.store.manifest_rows import (
     commit_rows,
     commits_by_fragment,
     hot_rows,
+    in_order,
     is_commit,
     read_state,
 )
@@ -121,14 +123,18 @@ class Manifest:
         return found
 
     def commits(self, state: ManifestState) -> tuple[CommitRow, ...]:
-        """Every commit of the branch, oldest first. Reads only fragments not read before."""
+        """Every commit that it holds. Those of the branch's line come oldest first.
+
+        Commits that came with merges stand anywhere among them, but before the recent ones. Reads
+        only fragments not read before.
+        """
         known = self._cold.get(state.branch) or {}
         if missing := [fragment for fragment in state.cold if fragment not in known]:
             dataset = self._datasets.open(DatasetRef(MANIFEST, state.branch, state.version))
             known = known | commits_by_fragment(dataset, missing)
             self._cold.put(state.branch, known)
         cold = (row for fragment in state.cold for row in known[fragment])
-        return (*cold, *state.recent)
+        return (*cold, *state.merged, *state.recent)
 
     def forget(self, branch: str | None) -> None:
         """Let go of what was seen of a branch that is no more."""
@@ -142,14 +148,25 @@ class Manifest:
         name: BranchName,
         tables: Mapping[TableKey, TableEntry],
         commit: CommitRow,
+        merged: Sequence[CommitRow] = (),
         fencing: int,
     ) -> ManifestState:
-        """Make `commit` the head, with these tables, if `state` is still the newest."""
-        cooling = state.recent if len(state.recent) == COMMITS_PER_COLD_FRAGMENT else ()
-        recent = (commit,) if cooling else (*state.recent, commit)
-        wanted = replace(state, head=commit.id, tables=tables, recent=recent, fencing=fencing)
+        """Make `commit` the head, with these tables, if `state` is still the newest.
+
+        `merged` are the commits of other lines that come with it.
+        """
+        is_full = len(state.recent) == COMMITS_PER_COLD_FRAGMENT
+        cooling = state.recent if is_full else ()
+        recent = (commit,) if is_full else (*state.recent, commit)
+        merged = tuple(sorted((*state.merged, *merged), key=in_order))
+        # A fragment per merge would make every version of the manifest longer.
+        if is_full or len(merged) > COMMITS_PER_COLD_FRAGMENT:
+            cooling, merged = (*cooling, *merged), ()
+        wanted = replace(
+            state, head=commit.id, tables=tables, recent=recent, merged=merged, fencing=fencing
+        )
         published = self._swap(state, wanted, name=name, cooling=cooling)
-        if cooling:
+        if is_full:
             self._datasets.forget_old_versions(MANIFEST, state.branch, older_than_s=KEEP_VERSIONS_S)
         return published
 
@@ -169,7 +186,12 @@ class Manifest:
         base = DatasetRef(MANIFEST, state.branch, state.version)
         cold = self._datasets.stage_rows(base, commit_rows(cooling)) if cooling else ()
         rows = hot_rows(
-            name, wanted.tables, wanted.recent, fencing=wanted.fencing, version=state.version + 1
+            name,
+            wanted.tables,
+            wanted.recent,
+            merged=wanted.merged,
+            fencing=wanted.fencing,
+            version=state.version + 1,
         )
         hot = self._datasets.stage_rows(base, rows)
         # Lance numbers new fragments in this order, and readers know the hot one by the highest id.

@@ -23,11 +23,16 @@ __all__ = [
     "commit_rows",
     "commits_by_fragment",
     "hot_rows",
+    "in_order",
     "is_commit",
     "read_state",
 ]
 
 HEAD, TABLE, COMMIT = "graph_head", "table_version", "graph_commit"
+
+# The kind of a commit in a hot fragment that came with a merge: it is not on the branch's line. In
+# a cold fragment it is a commit like all others.
+MERGED = "merged_commit"
 
 COLUMNS = pa.schema(
     [
@@ -81,7 +86,9 @@ class ManifestState:
     head: CommitId
     tables: Mapping[TableKey, TableEntry]
     recent: tuple[CommitRow, ...]
-    """The commits of the hot fragment, oldest first; the head is the last."""
+    """The newest commits of the branch's line, oldest first; the head is the last."""
+    merged: tuple[CommitRow, ...]
+    """Commits of other branches' lines that came with merges, and are in no cold fragment yet."""
     hot: int
     cold: tuple[int, ...]
     fencing: int
@@ -117,6 +124,11 @@ def commits_by_fragment(
     return {fragment: _commits_among(found) for fragment, found in rows.items()}
 
 
+def in_order(commit: CommitRow) -> tuple[int, CommitId]:
+    """The place of a commit among others; on one line no two have the same sequence."""
+    return commit.seq, commit.id
+
+
 def is_commit(commit: CommitId) -> pc.Expression:
     """True for the row of this commit."""
     return pc.field("object_id") == f"{COMMIT}:{commit}"
@@ -127,6 +139,7 @@ def hot_rows(
     tables: Mapping[TableKey, TableEntry],
     recent: Sequence[CommitRow],
     *,
+    merged: Sequence[CommitRow] = (),
     fencing: int,
     version: int,
 ) -> pa.Table:
@@ -140,7 +153,8 @@ def hot_rows(
         "seq": head.seq,
     }
     table_rows = (_table_row(key, entry) for key, entry in sorted(tables.items()))
-    return _table([head_row, *table_rows, *map(_commit_row, recent)])
+    merged_rows = ({**_commit_row(commit), "object_type": MERGED} for commit in merged)
+    return _table([head_row, *table_rows, *merged_rows, *map(_commit_row, recent)])
 
 
 def commit_rows(commits: Iterable[CommitRow]) -> pa.Table:
@@ -170,6 +184,7 @@ def _project(
             if row["object_type"] == TABLE
         },
         recent=recent,
+        merged=_commits_among(rows, MERGED),
         hot=hot,
         cold=tuple(cold),
         fencing=json.loads(head["metadata"] or "{}").get("fencing", 0),
@@ -213,7 +228,7 @@ def _read(dataset: Dataset, fragment: int) -> pa.Table:
     return dataset.scan(COLUMNS.names, fragment_ids=[fragment])
 
 
-def _commits_among(rows: Iterable[Row]) -> tuple[CommitRow, ...]:
+def _commits_among(rows: Iterable[Row], kind: str = COMMIT) -> tuple[CommitRow, ...]:
     commits = (
         CommitRow(
             id=CommitId(row["object_id"].removeprefix(f"{COMMIT}:")),
@@ -224,9 +239,9 @@ def _commits_among(rows: Iterable[Row]) -> tuple[CommitRow, ...]:
             metadata=row["metadata"],
         )
         for row in rows
-        if row["object_type"] == COMMIT
+        if row["object_type"] == kind
     )
-    return tuple(sorted(commits, key=lambda commit: commit.seq))
+    return tuple(sorted(commits, key=in_order))
 
 
 # Writing -----------------------------------------------------------------------------------------

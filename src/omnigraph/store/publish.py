@@ -3,18 +3,29 @@
 Nothing else in the house changes what a reader sees.
 """
 
+from collections.abc import Sequence
+
 from omnigraph.base.errors import FenceLost, HeadMoved
 from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import FencedBranch
-from omnigraph.store.manifest import Manifest, ManifestMoved, ManifestState
+from omnigraph.store.manifest import CommitRow, Manifest, ManifestMoved, ManifestState
 
 __all__ = ["publish"]
 
 
 def publish(
-    manifest: Manifest, fenced: FencedBranch, *, onto: ManifestState, commit: Commit, now_ms: int
+    manifest: Manifest,
+    fenced: FencedBranch,
+    *,
+    onto: ManifestState,
+    commit: Commit,
+    merged: Sequence[CommitRow] = (),
+    now_ms: int,
 ) -> ManifestState:
     """Swap the branch's head from `onto` to `commit`, or raise with no effect.
+
+    `merged` are the commits that come with a merge: from now on the branch's manifest holds them,
+    and they stay known when their own branch is gone.
 
     The commit's time is that of its publishing, and never before that of the commit it follows. So
     a moment of the past gives one answer for ever; only a moment less old than a swap takes,
@@ -38,6 +49,7 @@ def publish(
             name=branch.name,
             tables={**kept, **visible.entries},
             commit=visible.to_row(),
+            merged=merged,
             fencing=fenced.number,
         )
     except ManifestMoved as moved:

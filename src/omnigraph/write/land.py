@@ -45,6 +45,7 @@ def arm(store: GraphStore, staged: Staged) -> Armed:
         tables=tuple(
             SidecarTable(table.key, table.pinned, table.transaction) for table in staged.tables
         ),
+        merged=staged.merged,
     )
     staged.fenced.hold.check()
     put_sidecar(store, sidecar)

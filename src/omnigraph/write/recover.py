@@ -239,8 +239,14 @@ def _finish(finder: _Finder, sidecar: Sidecar, outcomes: Outcomes, state: Manife
         # Its writer may have come back and landed it before us: then it is done all the same.
         if set(finder.outcomes(sidecar).values()) != {Outcome.LANDED}:
             return False
-    store, now_ms = finder.store, finder.store.clock.now_ms()
-    publish(store.manifest, finder.fenced, onto=state, commit=sidecar.commit, now_ms=now_ms)
+    publish(
+        finder.store.manifest,
+        finder.fenced,
+        onto=state,
+        commit=sidecar.commit,
+        merged=sidecar.merged,
+        now_ms=finder.store.clock.now_ms(),
+    )
     return True
 
 

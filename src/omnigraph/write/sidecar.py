@@ -13,11 +13,12 @@ from urllib.parse import quote, unquote
 
 from omnigraph.base.clock import is_ulid
 from omnigraph.base.errors import RecoveryRequired
-from omnigraph.base.ids import MAIN, BranchName, TableKey
+from omnigraph.base.ids import MAIN, BranchName, CommitId, TableKey
 from omnigraph.store.branches import Branch
 from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import FencedBranch, GraphStore
 from omnigraph.store.layout import RECOVERY
+from omnigraph.store.manifest import CommitRow
 from omnigraph.store.transactions import DatasetRef, StagedTransaction
 
 __all__ = [
@@ -55,6 +56,8 @@ class Sidecar:
     """The number of its writer's fence."""
     commit: Commit
     tables: tuple[SidecarTable, ...]
+    merged: tuple[CommitRow, ...]
+    """The commits that come with a merge. Their branch may be gone when they are published."""
 
 
 def sidecar_name(branch: Branch, operation_id: str) -> str:
@@ -139,6 +142,10 @@ def _to_json(sidecar: Sidecar) -> dict[str, Any]:
             }
             for table in sidecar.tables
         ],
+        "merged": [
+            {"id": row.id, "seq": row.seq, "parents": row.parents, "metadata": row.metadata}
+            for row in sidecar.merged
+        ],
     }
 
 
@@ -153,9 +160,16 @@ def _from_bytes(name: str, data: bytes) -> Sidecar:
             fencing=value["fencing"],
             commit=Commit.from_json(value["commit"]),
             tables=tuple(_table_from_json(table) for table in value["tables"]),
+            # Notes from before the commits of merged branches were kept have none.
+            merged=tuple(_commit_row_from_json(row) for row in value.get("merged", ())),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise RecoveryRequired(sidecar=name, reason=f"its note can't be read: {error}") from error
+
+
+def _commit_row_from_json(value: Mapping[str, Any]) -> CommitRow:
+    parents = tuple(CommitId(parent) for parent in value["parents"])
+    return CommitRow(CommitId(value["id"]), value["seq"], parents, value["metadata"])
 
 
 def _table_from_json(value: Mapping[str, Any]) -> SidecarTable:

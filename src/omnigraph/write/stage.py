@@ -20,6 +20,7 @@ from omnigraph.store.commits import Commit, TableChange
 from omnigraph.store.datasets import EditCounts
 from omnigraph.store.graph_store import FencedBranch, GraphStore
 from omnigraph.store.layout import table_path
+from omnigraph.store.manifest import CommitRow
 from omnigraph.store.snapshot import Snapshot, TableEntry
 from omnigraph.store.transactions import (
     Append,
@@ -68,6 +69,8 @@ class Staged:
     operation_id: str
     commit: Commit
     tables: tuple[StagedTable, ...]
+    merged: tuple[CommitRow, ...]
+    """The commits that come with a merge."""
 
 
 def stage(
@@ -93,6 +96,11 @@ def stage(
     )
     if not staged and not changes_schema and note.merged_parent is None:
         return None
+    merged = (
+        store.history().missing_on(fenced.branch.name, note.merged_parent)
+        if note.merged_parent is not None
+        else ()
+    )
     created = at_once(partial(_create_table, store), work.created)
     commit = Commit(
         id=CommitId(store.clock.ulid()),
@@ -109,7 +117,7 @@ def stage(
         merged_parent=note.merged_parent,
         extra=note.extra,
     )
-    return Staged(fenced, operation_id, commit, tuple(staged))
+    return Staged(fenced, operation_id, commit, tuple(staged), merged)
 
 
 def at_once(run: Callable[[A], B], values: Sequence[A]) -> list[B]:

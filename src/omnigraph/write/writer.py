@@ -142,8 +142,14 @@ def _tidy_up(store: GraphStore, fenced: FencedBranch, now: Snapshot, *, faults: 
 def _publish(store: GraphStore, landed: Landed) -> ManifestState:
     # Looked at now and not when the fence was taken: a swap of what is long gone may land.
     onto = store.state(landed.fenced.branch)
-    commit, now_ms = landed.sidecar.commit, store.clock.now_ms()
-    return publish(store.manifest, landed.fenced, onto=onto, commit=commit, now_ms=now_ms)
+    return publish(
+        store.manifest,
+        landed.fenced,
+        onto=onto,
+        commit=landed.sidecar.commit,
+        merged=landed.sidecar.merged,
+        now_ms=store.clock.now_ms(),
+    )
 
 
 def _require_head(store: GraphStore, snapshot: Snapshot, expected: CommitId | None) -> None:

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from omnigraph.base.errors.tree import MissingError
-from omnigraph.base.ids import BranchName
+from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.base.nearest import did_you_mean
 
 __all__ = [
     "BlobMissing",
     "BranchMissing",
     "CommitMissing",
+    "CommitReclaimed",
     "EntityMissing",
     "FileMissing",
     "GraphMissing",
@@ -105,6 +106,27 @@ class CommitMissing(MissingError):
     @property
     def hint(self) -> str | None:
         return "omnigraph commit list shows them; a time is written as 2026-03-01T12:00Z"
+
+
+@dataclass(eq=False)
+class CommitReclaimed(MissingError):
+    """A commit is known, and its rows can't be read any more: their files went with its branch."""
+
+    commit: CommitId
+    branch: BranchName
+
+    def __str__(self) -> str:
+        return (
+            f"the rows of commit {self.commit} are gone: they were deleted with the branch "
+            f"{self.branch} that it was made on"
+        )
+
+    @property
+    def hint(self) -> str | None:
+        return (
+            "read the commit that merged it; omnigraph commit list shows the commits of a branch, "
+            "which can all be read"
+        )
 
 
 @dataclass(eq=False)
