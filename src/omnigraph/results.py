@@ -16,6 +16,7 @@ from omnigraph.base.choices import (
     OutputMode,
     SourceFormat,
 )
+from omnigraph.base.conflicts import Conflict
 from omnigraph.base.ids import CommitId
 from omnigraph.base.progress import Progress
 from omnigraph.base.row_counts import RowCounts
@@ -26,6 +27,7 @@ from omnigraph.engine.handles.at import At
 from omnigraph.engine.handles.branch import Branch
 from omnigraph.engine.requests import Moment, Target
 from omnigraph.engine.results import (
+    ChangeCounts,
     CommitInfo,
     ExportedFile,
     ExportResult,
@@ -35,6 +37,7 @@ from omnigraph.engine.results import (
     MutationResult,
     OptimizeResult,
     QueryResult,
+    RevertResult,
 )
 from omnigraph.engine.schema import Schema
 from omnigraph.engine.text import Text
@@ -49,8 +52,10 @@ __all__ = [
     "Blob",
     "Branch",
     "Catalog",
+    "ChangeCounts",
     "CommitId",
     "CommitInfo",
+    "Conflict",
     "DiagramFormat",
     "DurabilityName",
     "EntityKind",
@@ -71,6 +76,7 @@ __all__ = [
     "PlanStep",
     "Progress",
     "QueryResult",
+    "RevertResult",
     "RowCounts",
     "Schema",
     "SourceFormat",

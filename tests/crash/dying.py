@@ -108,6 +108,10 @@ query leave() { delete Person where name = "bob" }
 """
 HIRED: Contents = ({"ada": 1, "bob": 2, "eve": 3}, {"ada-bob", "bob-ada", '["eve","ada"]'})
 AGED: Contents = ({"ada": 10, "bob": 2}, {"ada-bob", "bob-ada", '["ada","ada"]'})
+UNITED: Contents = (
+    {"ada": 10, "bob": 2, "eve": 3},
+    {"ada-bob", "bob-ada", '["ada","ada"]', '["eve","ada"]'},
+)
 LEFT: Contents = ({"ada": 1}, set())
 
 # Ada is ten, eve is new and knows her.
@@ -149,6 +153,13 @@ def graph_of(store: GraphStore, faults: Faults) -> Graph:
 def make_ready(store: GraphStore) -> None:
     store.create_branch(READY)
     put(store, EDIT, branch=READY)
+
+
+def move_both(store: GraphStore) -> None:
+    """A branch with a change, and main with another."""
+    store.create_branch(READY)
+    graph_of(store, NEVER).mutate(MUTATIONS, "hire", branch=READY)
+    graph_of(store, NEVER).mutate(MUTATIONS, "birthday")
 
 
 def compact(store: GraphStore, faults: Faults) -> object:
@@ -251,6 +262,20 @@ SCENARIOS = {
         lambda store, faults: graph_of(store, faults).branch_merge(READY),
         EDITED,
         prepare=make_ready,
+    ),
+    "a merge of two that moved": Scenario(
+        CommitKind.MERGE,
+        lambda store, faults: graph_of(store, faults).branch_merge(READY),
+        UNITED,
+        old=AGED,
+        prepare=move_both,
+    ),
+    "a revert": Scenario(
+        CommitKind.REVERT,
+        lambda store, faults: graph_of(store, faults).revert(store.snapshot().commit.id),
+        OLD,
+        old=HIRED,
+        prepare=lambda store: mutation("hire")(store, NEVER),
     ),
     "another schema": Scenario(
         CommitKind.SCHEMA,

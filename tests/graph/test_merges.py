@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph import Graph
-from omnigraph.base.errors import CommitReclaimed, Unsupported
+from omnigraph.base.errors import CommitReclaimed
 
 SCHEMA = "node City { name: String @key  pop: I32? }\nedge Road: City -> City\n"
 CITIES = "query q() { match { $c: City } return { $c.name as n, $c.pop as p } order { n } }"
@@ -91,14 +91,17 @@ def test_a_branch_that_was_only_optimized_has_nothing_to_merge(graph: Graph) -> 
     assert whole(graph, "main") == whole(graph, "feature")
 
 
-def test_branches_that_both_moved_are_not_merged(graph: Graph) -> None:
+def test_branches_that_both_moved_have_the_work_of_both(graph: Graph) -> None:
     work_on(graph, "update", "feature")
     work_on(graph, "insert", "main")
-    for source, target in (("feature", "main"), ("main", "feature")):
-        before = whole(graph, target)
-        with pytest.raises(Unsupported):
-            graph.branch_merge(source, target)
-        assert whole(graph, target) == before
+    merged = graph.branch_merge("feature", "main")
+    assert merged.outcome == "merged" and merged.commit is not None
+    assert {row["n"]: row["p"] for row in cities(graph, "main")}.items() >= {
+        "A": 90,
+        "new 0": 90,
+    }.items()
+    assert graph.branch_merge("main", "feature").outcome == "fast_forward"
+    assert whole(graph, "main") == whole(Graph.open(graph.uri), "feature")
 
 
 def test_what_a_deleted_branch_brought_is_followed_by_those_that_have_it(graph: Graph) -> None:

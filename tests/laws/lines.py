@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from omnigraph.base.errors import Unsupported
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.maintain import optimize
@@ -201,11 +200,9 @@ class Lines:
 
     def merge(self, source: BranchName, *, into: BranchName) -> None:
         theirs, ours = self.lines[source], self.lines[into]
-        try:
-            result = merge(self.engine, Merge(source=source, branch=into))
-        except Unsupported:
-            assert ours.origin not in theirs.past and theirs.origin not in ours.past
-            return
+        if source == into or not (ours.origin in theirs.past or theirs.origin in ours.past):
+            return  # where both have moved, what comes of it is the business of `tests/merge`
+        result = merge(self.engine, Merge(source=source, branch=into))
         if theirs.origin in ours.past:
             assert result.outcome == "already_up_to_date"
             return

@@ -18,7 +18,6 @@ from omnigraph.base.errors import (
     ConstraintViolated,
     KeyTaken,
     OmnigraphError,
-    Unsupported,
 )
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.results import LoadResult, MergeResult, MutationResult, OptimizeResult
@@ -158,11 +157,9 @@ class Merge:
     branch: str
 
     def refusals(self, model: Model) -> tuple[Refusal, ...]:
-        if not {self.source, self.branch} <= model.lines.keys():
-            return (BranchMissing,)
-        if model.is_up_to_date(self.source, self.branch):
-            return ()
-        return () if model.can_merge(self.source, self.branch) else (Unsupported,)
+        if self.source == self.branch:
+            return (ArgumentInvalid,)
+        return () if {self.source, self.branch} <= model.lines.keys() else (BranchMissing,)
 
     def after(self, model: Model) -> World:
         if model.is_up_to_date(self.source, self.branch):

@@ -209,12 +209,13 @@ class Wanderer:
     def _direction(self, model: Model) -> tuple[str, str]:
         """From a branch into another; mostly where something is to be merged, and can be."""
         names = sorted(model.lines)
-        pairs = [(one, other) for one in names for other in names if one != other]
-        useful = [
+        pairs = [
             (one, other)
-            for one, other in pairs
-            if not model.is_up_to_date(one, other) and model.can_merge(one, other)
+            for one in names
+            for other in names
+            if one != other and (model.is_up_to_date(one, other) or model.can_merge(one, other))
         ]
+        useful = [(one, other) for one, other in pairs if not model.is_up_to_date(one, other)]
         if useful and self._random.random() < 0.7:
             return self._random.choice(useful)
         return self._random.choice(pairs or [(MAIN, MAIN)])

@@ -1,60 +1,173 @@
-"""Merge: what a branch changed since it left becomes one commit on the branch it goes into.
+"""Merge and revert: what another side changed becomes one commit on a branch.
 
 The change is replayed on the target's own datasets. The target never names files that lie on the
 source's forks, so the source can go at any time.
 """
 
-import json
+from collections.abc import Mapping
+from typing import cast
 
-from omnigraph.base.errors import Unsupported
+import pyarrow.compute as pc
+
+from omnigraph.base.errors import ArgumentInvalid, OmnigraphError, PreconditionFailed
 from omnigraph.engine.engine import Engine
-from omnigraph.engine.requests import Merge
-from omnigraph.engine.results import CommitInfo, MergeResult
-from omnigraph.read.changes.diff import changes_between
-from omnigraph.store.commits import MERGED_LOAD_IDS, ROWS_OF, CommitKind
-from omnigraph.write.work import CommitNote, Replay, Target
+from omnigraph.engine.history import branch_delete
+from omnigraph.engine.requests import BranchDelete, Merge, Revert
+from omnigraph.engine.results import ChangeCounts, CommitInfo, MergeResult, RevertResult
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.merge.writer import (
+    MergeOutcome,
+    MergeWork,
+    MergeWriter,
+    RevertOutcome,
+    RevertWriter,
+)
+from omnigraph.store.changes import DELETE, INSERT, UPDATE, Changes
+from omnigraph.store.commits import Commit, CommitKind
+from omnigraph.store.snapshot import Snapshot
+from omnigraph.write.work import CommitNote, Target
 from omnigraph.write.writer import write
 
-__all__ = ["merge"]
+__all__ = ["merge", "revert"]
 
 
 def merge(engine: Engine, request: Merge) -> MergeResult:
-    """Bring a branch into another, no row of which may have changed since the source left it."""
+    """Bring what a branch changed since the merge base into another, as one commit."""
     engine.gate.allow(request)
     store, source, target = engine.store, request.source, request.branch
-    theirs = store.snapshot(source)
-    ours = store.snapshot(target)
-    history = store.history()
-    if history.ancestor_like(theirs.commit.id, of=ours.commit.id) is not None:
-        return MergeResult(source, target, "already_up_to_date", None)
-    base = history.ancestor_like(ours.commit.id, of=theirs.commit.id)
-    if base is None:
-        raise Unsupported(
-            what=f"merging {source} into {target}, which has commits that {source} has not,",
-            instead=f"make a new branch from {target} and repeat the changes there",
+    if source == target:
+        raise ArgumentInvalid(
+            argument="source", value=source, rule="a branch can't be merged into itself"
         )
-
-    has_base = store.has_rows_of(base)
-    known = history.ancestors(ours.commit.id)
-    new = (history.get(id_) for id_ in history.ancestors(theirs.commit.id) - known)
-    load_ids = sorted({load_id for commit in new for load_id in commit.load_ids})
-    extra: dict[str, str] = {ROWS_OF: history.origin_of_rows(theirs.commit.id)}
-    if load_ids:
-        extra[MERGED_LOAD_IDS] = json.dumps(load_ids)
-
-    written = write(
-        store,
-        # Where the rows of the base went with its branch: those of the target are the same.
-        Replay(changes_between(store.snapshot_at(base.id) if has_base else ours, theirs).edits),
-        to=Target(target, seen=ours),
-        note=CommitNote(
-            CommitKind.MERGE,
-            request.actor,
-            message=request.message or f"merge {source}",
-            merged_parent=theirs.commit.id,
-            extra=extra,
-        ),
-        faults=engine.faults,
+    theirs = store.snapshot(source)
+    _require_source(engine, theirs, request)
+    note = CommitNote(CommitKind.MERGE, request.actor, request.message or f"merge {source}")
+    writer = MergeWriter(
+        store=store,
+        sql=engine.sql,
+        branch=target,
+        note=note,
+        resolve=request.resolve,
+        tells_conflicts=request.preview,
+        theirs=theirs,
     )
-    assert written is not None and written.commit is not None, "a merge is a commit in any case"
-    return MergeResult(source, target, "fast_forward", CommitInfo.of(written.commit))
+    to = Target(target, if_commit=request.if_commit)
+    work, commit = _carried_out(engine, writer, to, note, preview=request.preview)
+    deleted, refusal = _delete_source(engine, request)
+    return MergeResult(
+        source=source,
+        target=target,
+        outcome=cast(MergeOutcome, work.outcome),
+        commit=commit,
+        is_preview=request.preview,
+        source_commit_id=theirs.commit.id,
+        target_commit_id=work.onto.id,
+        counts=_counts(work.changes, theirs.catalog),
+        conflicts=work.conflicts,
+        branch_deleted=deleted,
+        branch_delete_error=refusal,
+    )
+
+
+def revert(engine: Engine, request: Revert) -> RevertResult:
+    """Undo what one commit changed, as a commit of its own."""
+    engine.gate.allow(request)
+    store, branch = engine.store, request.branch
+    commit = _revertible(engine, request)
+    message = request.message or f"revert {commit.message or commit.id}"
+    note = CommitNote(CommitKind.REVERT, request.actor, message)
+    writer = RevertWriter(
+        store=store,
+        sql=engine.sql,
+        branch=branch,
+        note=note,
+        resolve=request.resolve,
+        tells_conflicts=request.preview,
+        commit=commit,
+    )
+    to = Target(branch, if_commit=request.if_commit)
+    work, made = _carried_out(engine, writer, to, note, preview=request.preview)
+    return RevertResult(
+        branch=branch,
+        reverted_commit_id=commit.id,
+        outcome=cast(RevertOutcome, work.outcome),
+        commit=made,
+        is_preview=request.preview,
+        target_commit_id=work.onto.id,
+        counts=_counts(work.changes, store.snapshot(branch).catalog),
+        conflicts=work.conflicts,
+    )
+
+
+def _carried_out(
+    engine: Engine,
+    writer: MergeWriter | RevertWriter,
+    to: Target,
+    note: CommitNote,
+    *,
+    preview: bool,
+) -> tuple[MergeWork, CommitInfo | None]:
+    """The work as it was prepared last, and its commit; a preview prepares it and writes none."""
+    if preview:
+        return writer.prepare(engine.store.snapshot(to.branch)), None
+    written = write(engine.store, writer, to=to, note=note, faults=engine.faults)
+    assert written is not None, "a merge is not known before it is prepared"
+    commit = CommitInfo.of(written.commit) if written.commit is not None else None
+    return written.work, commit
+
+
+def _require_source(engine: Engine, theirs: Snapshot, request: Merge) -> None:
+    """The source must show the rows that the caller has looked at."""
+    expected = request.if_source_commit
+    if expected is None or theirs.commit.id == expected:
+        return
+    history = engine.store.history()
+    history.get(expected)
+    if history.origin_of_rows(expected) != history.origin_of_rows(theirs.commit.id):
+        raise PreconditionFailed(branch=theirs.branch, expected=expected, actual=theirs.commit.id)
+
+
+def _delete_source(engine: Engine, request: Merge) -> tuple[bool, str | None]:
+    """Delete the source if that was asked for. The merge is done: a refusal is only told."""
+    if not request.delete or request.preview:
+        return False, None
+    try:
+        branch_delete(engine, BranchDelete(branch=request.source, actor=request.actor))
+    except OmnigraphError as refusal:
+        return False, refusal.message
+    return True, None
+
+
+def _revertible(engine: Engine, request: Revert) -> Commit:
+    """The commit, if it is one of the branch's whose inverse is a change of rows."""
+    history = engine.store.history()
+    commit = history.get(request.commit)
+    head = engine.store.snapshot(request.branch).commit.id
+
+    def refused(rule: str, advice: str) -> ArgumentInvalid:
+        return ArgumentInvalid(argument="commit", value=commit.id, rule=rule, advice=advice)
+
+    if commit.kind is CommitKind.INIT:
+        rule = "the first commit of a graph can't be reverted"
+        raise refused(rule, "delete the rows that should go")
+    if commit.kind is CommitKind.SCHEMA:
+        rule = "it changed the schema, and a revert brings back rows only"
+        raise refused(rule, "apply the earlier schema instead")
+    if commit.kind.keeps_rows:
+        rule = f"it is a commit of kind {commit.kind.value}, which changed no rows"
+        raise refused(rule, "there is nothing to revert")
+    if commit.id not in history.ancestors(head):
+        rule = f"it is not in the history of branch {request.branch}"
+        raise refused(rule, "name a branch that has it")
+    return commit
+
+
+def _counts(changes: Changes, catalog: Catalog) -> Mapping[str, ChangeCounts]:
+    """How many rows of each type change."""
+    counts = {}
+    for entity in catalog.entities:
+        if (rows := changes.tables.get(entity.table_key)) is not None:
+            counts[str(entity.name)] = ChangeCounts(
+                *(pc.sum(pc.equal(rows.op, op)).as_py() or 0 for op in (INSERT, UPDATE, DELETE))
+            )
+    return counts

@@ -28,6 +28,7 @@ from omnigraph.base.span import SourceText
 from omnigraph.engine.gate import Action
 from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.engine.text import QUERY, Text, as_source, named
+from omnigraph.merge.choices import choices_of
 from omnigraph.pipeline.export.files import Sink
 from omnigraph.store.snapshot import Snapshot
 
@@ -51,6 +52,8 @@ __all__ = [
     "Mutation",
     "Optimize",
     "Read",
+    "Resolve",
+    "Revert",
     "SchemaRead",
     "StatsRead",
     "StreamLoad",
@@ -60,6 +63,10 @@ __all__ = [
 
 Moment = CommitId | str | int | date | CommitInfo
 """A commit or its id, a manifest version, or a time; text is an id or a time in ISO 8601."""
+
+Resolve = str | Iterable[Mapping[str, Any]]
+"""`"ours"` or `"theirs"` for all conflicts, or a choice for each: its `type`, `id`, `property` (or
+none) and `take`."""
 
 Target = str | os.PathLike[str] | Sink
 """A path, or anything with a `write` that takes bytes."""
@@ -273,6 +280,31 @@ class Merge(Write):
     action: ClassVar[Action] = Action.BRANCH_MERGE
 
     source: BranchName
+    preview: bool = False
+    """Tell what would happen, and change nothing."""
+    resolve: "Resolve | None" = None
+    delete: bool = False
+    """Delete the source after the merge."""
+    if_commit: CommitId | None = None
+    """Only if the branch is at this commit."""
+    if_source_commit: CommitId | None = None
+    """Only if the source is at this commit."""
+
+    def __post_init__(self) -> None:
+        choices_of(self.resolve)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revert(Write):
+    """`branch` undoes what `commit` changed."""
+
+    commit: CommitId
+    preview: bool = False
+    resolve: "Resolve | None" = None
+    if_commit: CommitId | None = None
+
+    def __post_init__(self) -> None:
+        choices_of(self.resolve)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,21 @@ from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.store.manifest import CommitRow, TableEntry
 from omnigraph.store.transactions import DatasetRef
 
-__all__ = ["LOAD_ID", "MERGED_LOAD_IDS", "ROWS_OF", "Commit", "CommitKind", "TableChange"]
+__all__ = [
+    "LOAD_ID",
+    "MERGED_LOAD_IDS",
+    "REVERTED",
+    "ROWS_OF",
+    "Commit",
+    "CommitKind",
+    "TableChange",
+]
 
 
 LOAD_ID = "load_id"
 MERGED_LOAD_IDS = "merged_load_ids"
 ROWS_OF = "rows_of"
+REVERTED = "reverted"
 
 
 class CommitKind(Enum):
@@ -29,6 +38,8 @@ class CommitKind(Enum):
     MUTATION = "mutation"
     LOAD = "load"
     MERGE = "merge"
+    REVERT = "revert"
+    """The inverse of an earlier commit."""
     OPTIMIZE = "optimize"
     """A compaction: the same rows in fewer files."""
     INDEX = "index"

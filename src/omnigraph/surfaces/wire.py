@@ -16,6 +16,7 @@ from omnigraph.base.errors import (
     RecoveryError,
     StorageError,
 )
+from omnigraph.merge.choices import choice_template
 
 if TYPE_CHECKING:
     from omnigraph.base.row_counts import RowCounts
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         MutationResult,
         OptimizeResult,
         QueryResult,
+        RevertResult,
     )
     from omnigraph.store.statistics import Statistics
 
@@ -45,6 +47,7 @@ __all__ = [
     "mutation_json",
     "optimize_json",
     "query_json",
+    "revert_json",
     "statistics_json",
 ]
 
@@ -182,8 +185,37 @@ def merge_json(result: "MergeResult") -> dict[str, Any]:
         "target": result.target,
         "outcome": result.outcome,
         "commit": commit_json(result.commit) if result.commit else None,
-        "branch_deleted": False,
+        "actor_id": result.commit.actor_id if result.commit else None,
+        "preview": result.is_preview,
+        "source_commit_id": result.source_commit_id,
+        "target_commit_id": result.target_commit_id,
+        "branch_deleted": result.branch_deleted,
+        "branch_delete_error": result.branch_delete_error,
+        **_changed_json(result),
     }
+
+
+def revert_json(result: "RevertResult") -> dict[str, Any]:
+    return {
+        "branch": result.branch,
+        "reverted_commit_id": result.reverted_commit_id,
+        "outcome": result.outcome,
+        "commit": commit_json(result.commit) if result.commit else None,
+        "preview": result.is_preview,
+        "target_commit_id": result.target_commit_id,
+        **_changed_json(result),
+    }
+
+
+def _changed_json(result: "MergeResult | RevertResult") -> dict[str, Any]:
+    """What changes, and in a preview the choices that can be made, to be filled in."""
+    changed: dict[str, Any] = {
+        "counts": {name: asdict(counts) for name, counts in result.counts.items()}
+    }
+    if result.is_preview:
+        changed["conflicts"] = [conflict.to_json() for conflict in result.conflicts]
+        changed["choices"] = [choice_template(conflict) for conflict in result.conflicts]
+    return changed
 
 
 def optimize_json(result: "OptimizeResult") -> dict[str, Any]:

@@ -160,6 +160,9 @@ class Work:
     renamed: Mapping[TableKey, TableKey] = field(default_factory=dict)
     """Tables that the commit has under another key, which no other table has before or after.
     `tables` names them as they were."""
+    note: "CommitNote | None" = None
+    """What the commit says of itself where that depends on what the preparation found; None: what
+    the caller of `write` says."""
 
     @property
     def changed(self) -> frozenset[TableKey]:

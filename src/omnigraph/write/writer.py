@@ -101,7 +101,7 @@ def _carry_out(
     faults: Faults,
 ) -> Snapshot | None:
     """From work to a visible commit, behind the fence: the head that it has made."""
-    staged = stage(store, fenced, work, onto=onto, note=note)
+    staged = stage(store, fenced, work, onto=onto, note=work.note or note)
     if staged is None:
         return None
     faults.reach(Failpoint.AFTER_STAGE)  # dying here costs only disk

@@ -31,6 +31,7 @@ from omnigraph.base.errors.conflicts import (
     MergeConflicts,
     PreconditionFailed,
     ReadSetMoved,
+    SchemasApart,
     TargetTaken,
 )
 from omnigraph.base.errors.data import (
@@ -140,6 +141,7 @@ __all__ = [
     "RejectedTooMany",
     "SchemaInvalid",
     "SchemaVersionUnsupported",
+    "SchemasApart",
     "SourceInvalid",
     "SparkFailed",
     "StagedLoadMissing",

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from omnigraph.base.conflicts import Conflict
 from omnigraph.base.errors.tree import ConflictError
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.base.violations import Violations
+from omnigraph.base.words import amount
 
 __all__ = [
     "AlreadyInitialized",
@@ -19,6 +21,7 @@ __all__ = [
     "MergeConflicts",
     "PreconditionFailed",
     "ReadSetMoved",
+    "SchemasApart",
     "TargetTaken",
 ]
 
@@ -200,13 +203,50 @@ class KeyTaken(ConflictError):
 
 @dataclass(eq=False)
 class MergeConflicts(ConflictError):
-    """Both sides changed the same things. Nothing was merged."""
+    """Two sides changed what only one of them can have. Nothing was merged."""
 
     code: ClassVar[str] = "merge_conflicts"
-    source: BranchName
+    source: str
+    """The branch that was to be merged, or the commit that was to be reverted."""
     target: BranchName
-    conflicts: tuple[dict[str, str], ...]
+    conflicts: tuple[Conflict, ...]
+    """In a stable order: nodes before edges, then by type, id, kind and property."""
 
     def __str__(self) -> str:
-        count = len(self.conflicts)
-        return f"{count} conflict{'s' * (count != 1)} between {self.source} and {self.target}"
+        return (
+            f"{amount(len(self.conflicts), 'conflict')} between {self.source} and {self.target}: "
+            f"{self.conflicts[0].message}"
+        )
+
+    @property
+    def hint(self) -> str | None:
+        return "nothing was written: choose with resolve, ours or theirs for all or for each"
+
+    @property
+    def details(self) -> dict[str, Any]:
+        return {
+            "source": self.source,
+            "target": self.target,
+            "conflicts": [conflict.to_json() for conflict in self.conflicts],
+        }
+
+
+@dataclass(eq=False)
+class SchemasApart(ConflictError):
+    """The two sides of a merge have schemas that don't lead from one to the other."""
+
+    code: ClassVar[str] = "schema_error"
+    source: str
+    target: BranchName
+    commit: CommitId
+    """The commit whose schema the target does not have."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.source} has the schema of commit {self.commit}, "
+            f"which is not the schema of {self.target}"
+        )
+
+    @property
+    def hint(self) -> str | None:
+        return f"nothing was written: apply that schema to {self.target} first, then merge"

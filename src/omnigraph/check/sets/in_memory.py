@@ -16,8 +16,13 @@ import pyarrow.compute as pc
 
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
-from omnigraph.check.sets.questions import Query, first_violations, rows_at_fault
-from omnigraph.check.sets.relations import RELATIONS, extract
+from omnigraph.check.sets.questions import (
+    Query,
+    all_violations,
+    first_violations,
+    rows_at_fault,
+)
+from omnigraph.check.sets.relations import RELATIONS, extract, terms_of
 from omnigraph.check.sets.rules import (
     IDS,
     NO_TYPES,
@@ -26,6 +31,7 @@ from omnigraph.check.sets.rules import (
     End,
     Part,
     Reading,
+    SetRule,
     TableEffect,
     TypeNames,
     plan_readings,
@@ -40,7 +46,14 @@ from omnigraph.store.snapshot import Snapshot
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["IncomingRows", "RowsInMemory", "SqlSession", "check_changes", "tables_judged_by"]
+__all__ = [
+    "BrokenTerm",
+    "IncomingRows",
+    "RowsInMemory",
+    "SqlSession",
+    "check_changes",
+    "tables_judged_by",
+]
 
 NO_IDS = pa.array([], pa.string())
 
@@ -77,6 +90,20 @@ class IncomingRows:
     """The places of the rows that a violation names; None: they are counted from 0."""
 
 
+@dataclass(frozen=True)
+class BrokenTerm:
+    """A term that breaks a rule, and all rows that have it: together they break the rule."""
+
+    rule: SetRule
+    term: str
+    """The text of a unique tuple, the id of a missing node, the id of a source."""
+    message: str
+    incoming: tuple[str, ...]
+    """Ids of rows that the write brings: of the rule's type, or of its edges."""
+    kept: tuple[str, ...]
+    """Ids of rows that the graph has and that stay as they are."""
+
+
 @dataclass(frozen=True, eq=False)
 class RowsInMemory:
     """The set checks (`protocol.SetChecks`) of rows in memory."""
@@ -100,6 +127,31 @@ class RowsInMemory:
             if query is None:
                 return []
             return rows_at_fault(readings, query, limit_rows=limit_rows)
+
+    def broken_terms(self) -> list[BrokenTerm]:
+        """Everything that is wrong, with the rows on both sides of it."""
+        readings = plan_readings(self.snapshot.catalog, self._effects)
+        with self._shown(readings, one_by_one=False) as query:
+            found = [] if query is None else all_violations(readings, query)
+        image = _Image(self.incoming, self.snapshot)
+        terms: dict[int, list[str]] = {}
+        for rule, term, _ in found:
+            terms.setdefault(rule.number, []).append(term)
+        rows = {
+            (reading.rule.number, reading.part): image.ids_by_term(reading, terms[rule_number])
+            for reading in readings
+            if reading.tells_terms and (rule_number := reading.rule.number) in terms
+        }
+        none: dict[str, list[str]] = {}
+        return [
+            BrokenTerm(
+                rule,
+                term,
+                violation.violation.message,
+                *(tuple(rows.get((rule.number, part), none).get(term, ())) for part in Part),
+            )
+            for rule, term, violation in found
+        ]
 
     @property
     def _effects(self) -> dict[TableKey, TableEffect]:
@@ -182,12 +234,26 @@ class _Image:
                 rows = self._kept(reading)
                 return rows, np.arange(rows.num_rows)
 
+    def ids_by_term(self, reading: Reading, terms: Sequence[str]) -> dict[str, list[str]]:
+        """The ids of the rows of a reading that have one of these terms, in order."""
+        kept = reading.part is Part.KEPT
+        rows = self._kept_whole(reading) if kept else self._rows(reading.entity)
+        found = pa.table({"term": terms_of(reading, rows), ID: rows[ID]})
+        found = found.filter(pc.is_in(found["term"], value_set=pa.array(terms, pa.string())))
+        ids: dict[str, list[str]] = {}
+        for row in found.sort_by(ID).to_pylist():
+            ids.setdefault(row["term"], []).append(row[ID])
+        return ids
+
     def _kept(self, reading: Reading) -> pa.Table:
         """Committed rows that stay, of those that the write could get in touch with."""
+        return self._kept_whole(reading).select(reading.columns)
+
+    def _kept_whole(self, reading: Reading) -> pa.Table:
         column, values = self._in_touch(reading)
         rows = self._committed(reading.entity, {ID, *reading.columns}, column, values)
         gone = self._ids_gone(reading.entity)
-        return rows.filter(pc.invert(pc.is_in(rows[ID], value_set=gone))).select(reading.columns)
+        return rows.filter(pc.invert(pc.is_in(rows[ID], value_set=gone)))
 
     def _in_touch(self, reading: Reading) -> tuple[str, pa.Array]:
         """A column of the table, and the values in it that the write is about."""

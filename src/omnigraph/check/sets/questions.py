@@ -29,7 +29,7 @@ from omnigraph.check.sets.rules import CLAIMS, ENDS, Claim, Degree, End, Reading
 from omnigraph.check.sets.violations import SetViolation, violation_of
 from omnigraph.lang.schema.catalog import EntityType, NodeType
 
-__all__ = ["Query", "first_violations", "is_any_broken", "rows_at_fault"]
+__all__ = ["Query", "all_violations", "first_violations", "is_any_broken", "rows_at_fault"]
 
 Query = Callable[[str], Sequence[Mapping[str, Any]]]
 """Answers a statement in which the relations go by their names."""
@@ -82,6 +82,11 @@ SELECT rule, term, place, other, found, kept, total FROM (
 ) AS ranked WHERE rank <= {examples} ORDER BY rule, rank
 """
 
+EACH_TERM = """
+SELECT rule, term, place, other, found, kept, hits AS total FROM ({statement}) AS broken
+ORDER BY rule, term
+"""
+
 # Which rows are at fault for terms that break a rule. Loose ends are such rows already.
 
 LATER_CLAIMS = """
@@ -132,6 +137,18 @@ def first_violations(readings: Sequence[Reading], query: Query) -> list[SetViola
         for row in query(
             FIRST_OF_EACH_RULE.format(statement=statement, examples=MAX_EXAMPLES_PER_KIND)
         )
+    ]
+
+
+def all_violations(
+    readings: Sequence[Reading], query: Query
+) -> list[tuple[SetRule, str, SetViolation]]:
+    """Every term that breaks a rule, and the sentence about it."""
+    rules = _rules(readings)
+    return [
+        (rules[row["rule"]], row["term"], violation_of(rules[row["rule"]], row))
+        for statement in _broken(_questions(readings), query)
+        for row in query(EACH_TERM.format(statement=statement))
     ]
 
 

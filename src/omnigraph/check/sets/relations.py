@@ -32,7 +32,7 @@ from omnigraph.check.sets.rules import (
 from omnigraph.lang.schema.catalog import ID, SRC, NodeType
 from omnigraph.store.identity import tuple_texts
 
-__all__ = ["RELATIONS", "extract"]
+__all__ = ["RELATIONS", "extract", "terms_of"]
 
 RELATIONS: Mapping[str, pa.Schema] = {
     CLAIMS: pa.schema([("rule", pa.int32()), ("term", pa.string()), ("place", pa.int64())]),
@@ -76,6 +76,19 @@ def extract(
         [c if isinstance(c, pa.Array | pa.ChunkedArray) else pa.repeat(c, count) for c in columns],
         schema=schema,
     )
+
+
+def terms_of(reading: Reading, rows: pa.Table) -> pa.Array | pa.ChunkedArray:
+    """The term of each row; null where the row is exempt."""
+    match reading.rule:
+        case Claim(entity=entity, properties=properties) if properties:
+            return tuple_texts(entity, properties, {name: rows[name] for name in rows.column_names})
+        case Claim():
+            return rows[ID]
+        case End(column=column):
+            return rows[column]
+        case Degree():
+            return rows[SRC]
 
 
 def _keys(

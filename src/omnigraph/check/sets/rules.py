@@ -111,6 +111,13 @@ class Reading:
             case Claim() | End() | Degree():
                 return (ID,)
 
+    @property
+    def tells_terms(self) -> bool:
+        """True if its rows are those that a broken rule is about: claims, ends and edges."""
+        return self.relation != IDS and not (
+            isinstance(self.rule, Degree) and isinstance(self.entity, NodeType)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class TableEffect:

@@ -5,7 +5,7 @@ from omnigraph.engine.engine import Engine
 from omnigraph.engine.handles.at import At
 from omnigraph.engine.handles.branch import Branch
 from omnigraph.engine.history import branch, branch_create, branch_delete, branches, commit
-from omnigraph.engine.merge import merge
+from omnigraph.engine.merge import merge, revert
 from omnigraph.engine.requests import (
     BranchCreate,
     BranchDelete,
@@ -14,8 +14,10 @@ from omnigraph.engine.requests import (
     CommitRead,
     Merge,
     Moment,
+    Resolve,
+    Revert,
 )
-from omnigraph.engine.results import CommitInfo, MergeResult
+from omnigraph.engine.results import CommitInfo, MergeResult, RevertResult
 
 __all__ = ["History"]
 
@@ -73,17 +75,64 @@ class History:
         source: str,
         into: str = MAIN,
         *,
+        preview: bool = False,
+        resolve: Resolve | None = None,
+        delete: bool = False,
         actor: str | None = None,
         message: str | None = None,
+        if_commit: CommitId | str | None = None,
+        if_source_commit: CommitId | str | None = None,
     ) -> MergeResult:
-        """Bring what `source` changed into `into`, as one commit."""
+        """Bring what `source` changed since the two parted into `into`, as one commit.
+
+        Raises `MergeConflicts` where both sides changed what only one of them can have; nothing is
+        merged then. `resolve` takes a side: `"ours"` or `"theirs"` for all conflicts, or a list of
+        choices, `{"type": "Person", "id": "ada", "property": "age", "take": "theirs"}`. With
+        `preview` nothing moves, and the result tells the conflicts that are left. `delete` deletes
+        the source afterwards. With `if_commit` and `if_source_commit` the two branches must show
+        the rows of these commits, such as those that a preview named.
+        """
         request = Merge(
             source=BranchName(source),
             branch=BranchName(into),
+            preview=preview,
+            resolve=resolve,
+            delete=delete,
             actor=actor or self.engine.actor,
             message=message,
+            if_commit=_commit_id(if_commit),
+            if_source_commit=_commit_id(if_source_commit),
         )
         return merge(self.engine, request)
+
+    def revert(
+        self,
+        commit: CommitId | str | CommitInfo,
+        branch: str = MAIN,
+        *,
+        preview: bool = False,
+        resolve: Resolve | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: CommitId | str | None = None,
+    ) -> RevertResult:
+        """Undo what one commit changed, as a new commit: the history keeps both.
+
+        A merge is undone as far as it changed the branch that it went into. What was changed since
+        is in conflict, told and resolved as in a merge: ours is the branch as it is, theirs what
+        was there before the commit.
+        """
+        id_ = commit.graph_commit_id if isinstance(commit, CommitInfo) else CommitId(commit)
+        request = Revert(
+            commit=id_,
+            branch=BranchName(branch),
+            preview=preview,
+            resolve=resolve,
+            actor=actor or self.engine.actor,
+            message=message,
+            if_commit=_commit_id(if_commit),
+        )
+        return revert(self.engine, request)
 
     def commits(self, branch: str = MAIN, *, limit: int | None = None) -> list[CommitInfo]:
         """The commits of a branch, newest first."""
@@ -105,3 +154,7 @@ class History:
         ISO 8601.
         """
         return Branch(self.engine, branch).at(moment)
+
+
+def _commit_id(given: str | None) -> CommitId | None:
+    return None if given is None else CommitId(given)

@@ -17,7 +17,7 @@ from omnigraph.store.changes import DELETE, INSERT, UPDATE, Changes, RowChanges
 from omnigraph.store.datasets import ROW_ID, WRITTEN_AT, Dataset, row_set
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["changes_between", "differing", "matched"]
+__all__ = ["changes_between", "differing", "matched", "unequal"]
 
 
 def changes_between(base: Snapshot, head: Snapshot) -> Changes:
@@ -75,11 +75,11 @@ def differing(rows: pa.Table, old: pa.Table) -> pa.Array:
     aligned = old.take(place.fill_null(0)) if old.num_rows else rows
     differs = pc.invert(known)
     for name in rows.column_names[1:]:
-        differs = pc.or_(differs, _unequal(rows[name], aligned[name]))
+        differs = pc.or_(differs, unequal(rows[name], aligned[name]))
     return differs
 
 
-def _unequal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.Array:
+def unequal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.Array:
     """Null differs from every value and equals null; lists compare element by element."""
     left, right = left.combine_chunks(), right.combine_chunks()
     if pa.types.is_nested(left.type):

@@ -1,0 +1,147 @@
+"""`resolve=`: which side to take where two stand against each other.
+
+Either one word for all conflicts, or a list of choices: `{"type": "Person", "id": "ada",
+"property": "age", "take": "theirs"}`. A choice without a property is about all conflicts of the
+row; one with a property goes before it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.base.conflicts import Conflict, Take
+from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.words import clipped
+
+if TYPE_CHECKING:
+    # Surfaces read choices, and start without Arrow.
+    from omnigraph.merge.conflicts import Found
+    from omnigraph.merge.table import Pin
+
+__all__ = ["Choice", "Choices", "choice_template", "choices_of"]
+
+MEMBERS = ("type", "id", "property", "take")
+TOLD = ("kind", "entity_kind", "base", "ours", "theirs", "message")
+"""Members that a template shows to its reader; they decide nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    type_name: str
+    entity_id: str
+    property: str | None
+    take: Take
+
+    def fits(self, conflict: Conflict) -> bool:
+        return (self.type_name, self.entity_id) == (conflict.type_name, conflict.entity_id) and (
+            self.property is None or self.property == conflict.property
+        )
+
+    def shown(self) -> str:
+        property_ = "" if self.property is None else f", property {clipped(self.property)}"
+        return f"{clipped(self.type_name)} {clipped(self.entity_id)}{property_}"
+
+
+@dataclass
+class Choices:
+    """The choices of one merge, and which of them have been of use."""
+
+    of_all: Take | None = None
+    single: Sequence[Choice] = ()
+    _used: set[Choice] = field(default_factory=set)
+
+    def pins(self, found: "Sequence[Found]") -> "list[Pin]":
+        """What the choices make of these conflicts."""
+        if self.of_all is not None:
+            # Rows first: once each has a side, some rules may not be broken any more.
+            of_rows = [each for each in found if each.is_of_rows]
+            return [pin for each in of_rows or found for pin in each.effects[self.of_all]]
+        pins: list[Pin] = []
+        for each in found:
+            fitting = [choice for choice in self.single if choice.fits(each.conflict)]
+            self._used.update(fitting)
+            if fitting:
+                best = max(fitting, key=lambda choice: choice.property is not None)
+                pins += each.effects[best.take]
+        return pins
+
+    def require_all_used(self) -> None:
+        for choice in self.single:
+            if choice not in self._used:
+                raise ArgumentInvalid(
+                    argument="resolve",
+                    value=choice.shown(),
+                    rule="this choice fits no conflict of the merge",
+                    advice="preview=True, or --preview, lists the conflicts that there are",
+                )
+
+
+def choices_of(resolve: object) -> Choices:
+    """The choices as a caller says them; raises `ArgumentInvalid`, naming what is wrong."""
+    if resolve is None:
+        return Choices()
+    if isinstance(resolve, str):
+        return Choices(of_all=_take(resolve, "resolve"))
+    if isinstance(resolve, Mapping) and "choices" in resolve:
+        resolve = resolve["choices"]
+    if not isinstance(resolve, Iterable) or isinstance(resolve, Mapping | bytes):
+        raise _wrong(str(resolve), "it must be ours, theirs or a list of choices")
+    single = [_choice(entry) for entry in resolve]
+    about: set[tuple[str, str, str | None]] = set()
+    for choice in single:
+        subject = (choice.type_name, choice.entity_id, choice.property)
+        if subject in about:
+            raise _wrong(choice.shown(), "there are two choices for it")
+        about.add(subject)
+    return Choices(single=single)
+
+
+def choice_template(conflict: Conflict) -> dict[str, Any]:
+    """A choice for this conflict that says everything but what to take."""
+    return {
+        "type": conflict.type_name,
+        "id": conflict.entity_id,
+        "property": conflict.property,
+        "take": None,
+        "kind": conflict.kind,
+        "base": conflict.base,
+        "ours": conflict.ours,
+        "theirs": conflict.theirs,
+        "message": conflict.message,
+    }
+
+
+def _choice(entry: object) -> Choice:
+    if isinstance(entry, Choice):
+        return entry
+    if not isinstance(entry, Mapping):
+        raise _wrong(str(entry), "a choice has type, id, property (or none) and take")
+    if strange := [str(name) for name in entry if name not in (*MEMBERS, *TOLD)]:
+        raise _wrong(strange[0], f"a choice has no such member, but {', '.join(MEMBERS)}")
+    for name in ("type", "id"):
+        if not isinstance(entry.get(name), str):
+            raise _wrong(str(dict(entry)), f"the choice names no {name}")
+    property_ = entry.get("property")
+    if property_ is not None and not isinstance(property_, str):
+        raise _wrong(str(property_), "the property of a choice is a name")
+    where = Choice(entry["type"], entry["id"], property_, "ours").shown()
+    return Choice(entry["type"], entry["id"], property_, _take(entry.get("take"), where))
+
+
+def _take(value: object, where: str) -> Take:
+    if value == "ours":
+        return "ours"
+    if value == "theirs":
+        return "theirs"
+    shown = "null" if value is None else str(value)
+    whose = "it" if where == "resolve" else f"the take of {where}"
+    raise _wrong(shown, f"{whose} must be ours or theirs")
+
+
+def _wrong(value: str, rule: str) -> ArgumentInvalid:
+    return ArgumentInvalid(
+        argument="resolve",
+        value=clipped(value),
+        rule=rule,
+        advice='write {"type": "Person", "id": "ada", "property": "age", "take": "theirs"}',
+    )

@@ -1,0 +1,131 @@
+"""The three-way comparison of rows of one table. Pure: columns in, a verdict for each row out.
+
+The rows are those that *theirs* changed since the base; a row that theirs left alone stays as it is
+on ours, whatever ours did to it, so it needs no comparison. Rows are compared each by itself: the
+ids may come in parts of any size, and in any order.
+
+| theirs did | ours | verdict |
+|---|---|---|
+| anything | shows the same row now | nothing to do |
+| anything | shows the row of the base | theirs is taken |
+| insert | inserted another | `divergent_insert` |
+| update | updated otherwise | `divergent_update` |
+| update | deleted it | `delete_vs_update` |
+| delete | updated it | `delete_vs_update` |
+"""
+
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.lang.schema.catalog import ID
+from omnigraph.read.changes.diff import unequal
+from omnigraph.store.changes import RowChanges
+
+__all__ = ["Compared", "Side", "Sides", "sides_of", "three_way"]
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """Rows of one side in the order of the ids: all null where the side has no such row."""
+
+    rows: pa.Table
+    has: np.ndarray
+    """Whether the side has the row."""
+
+    @classmethod
+    def of(cls, ids: pa.Array, rows: pa.Table) -> "Side":
+        """The rows of a table, as many as there are, put into the order of the ids."""
+        place = pc.index_in(ids, value_set=rows[ID].combine_chunks())
+        # Without the schema of the table, which wants an id in every row.
+        found = pa.table({name: rows[name].take(place) for name in rows.column_names})
+        return cls(found, place.is_valid().to_numpy(zero_copy_only=False))
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Rows with the same ids on three sides."""
+
+    ids: pa.Array
+    base: Side
+    ours: Side
+    theirs: Side
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def sides_of(theirs: RowChanges, ours: pa.Table) -> Sides:
+    """The sides of the rows that theirs changed; of ours, the rows with these ids will do."""
+    columns = ours.column_names
+    return Sides(
+        theirs.id,
+        base=Side(_rows(theirs.before, columns), _is_there(theirs.before)),
+        ours=Side.of(theirs.id, ours),
+        theirs=Side(_rows(theirs.after, columns), _is_there(theirs.after)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What becomes of each row: masks over the ids, no two of which overlap."""
+
+    taken: np.ndarray
+    """Ours has the row of the base, so it takes that of theirs."""
+    divergent_insert: np.ndarray
+    divergent_update: np.ndarray
+    delete_vs_update: np.ndarray
+    differs: dict[str, np.ndarray]
+    """By column: where ours and theirs both have the row and differ in this column."""
+
+    @property
+    def in_conflict(self) -> np.ndarray:
+        found: np.ndarray = self.divergent_insert | self.divergent_update | self.delete_vs_update
+        return found
+
+
+def three_way(sides: Sides) -> Compared:
+    base, ours, theirs = sides.base, sides.ours, sides.theirs
+    differs = {
+        name: unequal(ours.rows[name], theirs.rows[name]).to_numpy(zero_copy_only=False)
+        & ours.has
+        & theirs.has
+        for name in ours.rows.column_names
+        if name != ID
+    }
+    nothing = np.zeros(len(sides), dtype=bool)
+    is_other = reduce(np.logical_or, differs.values(), nothing) | (ours.has != theirs.has)
+    is_changed = _differ(base, ours)
+    in_conflict = is_other & is_changed
+    both = ours.has & theirs.has
+    return Compared(
+        taken=is_other & ~is_changed,
+        divergent_insert=in_conflict & both & ~base.has,
+        divergent_update=in_conflict & both & base.has,
+        delete_vs_update=in_conflict & ~both,
+        differs=differs,
+    )
+
+
+def _differ(left: Side, right: Side) -> np.ndarray:
+    """Where one side has a row and the other has none, or another one."""
+    differs: np.ndarray = left.has != right.has
+    for name in left.rows.column_names:
+        if name != ID:
+            found = unequal(left.rows[name], right.rows[name]).to_numpy(zero_copy_only=False)
+            differs = differs | (found & left.has & right.has)
+    return differs
+
+
+def _rows(images: pa.StructArray, columns: list[str]) -> pa.Table:
+    # Of a struct that is null, every field is null.
+    fields = dict(zip((f.name for f in images.type), images.flatten(), strict=True))
+    return pa.table({name: fields[name] for name in columns})
+
+
+def _is_there(images: pa.Array) -> np.ndarray:
+    there: np.ndarray = images.is_valid().to_numpy(zero_copy_only=False)
+    return there

@@ -1,0 +1,184 @@
+"""The writers of merges and reverts: both bring changes of another side to the head of a branch."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from omnigraph.base.conflicts import Conflict
+from omnigraph.base.errors import MergeConflicts, SchemasApart
+from omnigraph.base.ids import BranchName
+from omnigraph.check.sets.in_memory import SqlSession
+from omnigraph.merge.choices import choices_of
+from omnigraph.merge.conflicts import SideNames
+from omnigraph.merge.merging import Merged, Merging
+from omnigraph.read.changes.diff import changes_between
+from omnigraph.store.changes import Changes
+from omnigraph.store.commits import MERGED_LOAD_IDS, REVERTED, ROWS_OF, Commit, CommitKind
+from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.history import CommitLog
+from omnigraph.store.snapshot import Snapshot
+from omnigraph.write.work import CommitNote, OnConflict, Replay, Work, Writer
+
+__all__ = ["MergeOutcome", "MergeWork", "MergeWriter", "RevertOutcome", "RevertWriter"]
+
+MergeOutcome = Literal["already_up_to_date", "fast_forward", "merged"]
+RevertOutcome = Literal["reverted", "nothing_to_revert"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeWork(Work):
+    """The work of a merge or a revert, and what can be said of it before it is done."""
+
+    onto: Commit
+    """The head that it was prepared for."""
+    outcome: MergeOutcome | RevertOutcome
+    changes: Changes
+    """Of the branch that takes them."""
+    conflicts: tuple[Conflict, ...] = ()
+    """Those that no choice has settled."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Bringing(Writer[MergeWork]):
+    """What merges and reverts have in common."""
+
+    store: GraphStore
+    sql: SqlSession
+    branch: BranchName
+    note: CommitNote
+    resolve: object = None
+    tells_conflicts: bool = False
+    """Conflicts are part of the work; otherwise they are raised."""
+
+    @property
+    def source(self) -> str:
+        """What is brought, as messages call it."""
+        raise NotImplementedError
+
+    def _merged(self, base: Snapshot, ours: Snapshot, theirs: Snapshot, called: str) -> Merged:
+        for side in (theirs, base):
+            if side.schema_hash != ours.schema_hash:
+                raise SchemasApart(source=self.source, target=self.branch, commit=side.commit.id)
+        names = SideNames(ours=self.branch, theirs=called)
+        changes = changes_between(base, theirs)
+        merging = Merging(ours, theirs, changes, names=names, sql=self.sql)
+        merged = merging.finish(choices_of(self.resolve))
+        if merged.conflicts and not self.tells_conflicts:
+            raise MergeConflicts(source=self.source, target=self.branch, conflicts=merged.conflicts)
+        return merged
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeWriter(_Bringing):
+    """Brings what a branch changed since the merge base, with whatever head it finds."""
+
+    theirs: Snapshot
+
+    @property
+    def source(self) -> str:
+        return self.theirs.branch
+
+    def prepare(self, snapshot: Snapshot) -> MergeWork:
+        history, theirs = self.store.history(), self.theirs
+        if history.ancestor_like(theirs.commit.id, of=snapshot.commit.id) is not None:
+            return MergeWork(
+                tables={},
+                reads=None,
+                on_conflict=OnConflict.PREPARE_AGAIN,
+                onto=snapshot.commit,
+                outcome="already_up_to_date",
+                changes=Changes({}),
+            )
+        base = history.ancestor_like(snapshot.commit.id, of=theirs.commit.id)
+        if base is not None:
+            return self._fast_forward(history, base, snapshot)
+        return self._three_way(history, snapshot)
+
+    def _fast_forward(self, history: CommitLog, base: Commit, ours: Snapshot) -> MergeWork:
+        """Ours shows the rows of an ancestor of theirs, so it comes to show those of theirs."""
+        if self.theirs.schema_hash != ours.schema_hash:
+            raise SchemasApart(source=self.source, target=self.branch, commit=self.theirs.commit.id)
+        choices_of(self.resolve).require_all_used()
+        # Where the rows of the base went with its branch: ours are the same.
+        before = self.store.snapshot_at(base.id) if self.store.has_rows_of(base) else ours
+        changes = changes_between(before, self.theirs)
+        work = Replay(changes.edits).prepare(ours)
+        return MergeWork(
+            tables=work.tables,
+            # Every table: it would not be one if the branch had anything of its own.
+            reads=None,
+            on_conflict=OnConflict.PREPARE_AGAIN,
+            note=self._note(history, ours, is_fast_forward=True),
+            onto=ours.commit,
+            outcome="fast_forward",
+            changes=changes,
+        )
+
+    def _three_way(self, history: CommitLog, ours: Snapshot) -> MergeWork:
+        theirs = self.theirs
+        base = self.store.snapshot_at(self._base(history, ours).id)
+        merged = self._merged(base, ours, theirs, theirs.branch)
+        return MergeWork(
+            tables=merged.tables,
+            reads=merged.reads,
+            on_conflict=OnConflict.PREPARE_AGAIN,
+            note=self._note(history, ours, is_fast_forward=False),
+            onto=ours.commit,
+            outcome="merged",
+            changes=merged.changes,
+            conflicts=merged.conflicts,
+        )
+
+    def _base(self, history: CommitLog, ours: Snapshot) -> Commit:
+        """The merge base, or a commit with the rows of it that is nearer to theirs.
+
+        A commit on the line of theirs shares more files with it. Where the rows went with their
+        branch, the base is the latest one before it whose rows are there.
+        """
+        heads = (ours.commit.id, self.theirs.commit.id)
+        base = history.merge_base(*heads)
+        for head in reversed(heads):
+            near = history.ancestor_like(base.id, of=head)
+            if near is not None and self.store.has_rows_of(near):
+                return near
+        return history.merge_base(*heads, where=self.store.has_rows_of)
+
+    def _note(self, history: CommitLog, ours: Snapshot, *, is_fast_forward: bool) -> CommitNote:
+        theirs = self.theirs.commit.id
+        known = history.ancestors(ours.commit.id)
+        new = (history.get(id_) for id_ in history.ancestors(theirs) - known)
+        load_ids = sorted({load_id for commit in new for load_id in commit.load_ids})
+        extra: dict[str, str] = {}
+        if is_fast_forward:
+            extra[ROWS_OF] = history.origin_of_rows(theirs)
+        if load_ids:
+            extra[MERGED_LOAD_IDS] = json.dumps(load_ids)
+        return replace(self.note, merged_parent=theirs, extra=extra)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RevertWriter(_Bringing):
+    """Brings what lies between a commit and the one before it, backwards."""
+
+    commit: Commit
+
+    @property
+    def source(self) -> str:
+        return self.commit.id
+
+    def prepare(self, snapshot: Snapshot) -> MergeWork:
+        assert self.commit.parent is not None, "the first commit of a graph is not reverted"
+        base = self.store.snapshot_at(self.commit.id)
+        theirs = self.store.snapshot_at(self.commit.parent)
+        merged = self._merged(base, snapshot, theirs, f"the commit before {self.commit.id}")
+        is_nothing = not merged.tables and not merged.conflicts
+        return MergeWork(
+            tables=merged.tables,
+            reads=merged.reads,
+            on_conflict=OnConflict.PREPARE_AGAIN,
+            note=replace(self.note, kind=CommitKind.REVERT, extra={REVERTED: self.commit.id}),
+            onto=snapshot.commit,
+            outcome="nothing_to_revert" if is_nothing else "reverted",
+            changes=merged.changes,
+            conflicts=merged.conflicts,
+        )
