@@ -4,12 +4,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from omnigraph import Graph
 from omnigraph.base.clock import SystemClock
-from omnigraph.base.errors import BranchMissing, CommitMissing, MomentMissing
+from omnigraph.base.errors import ArgumentInvalid, BranchMissing, CommitMissing, MomentMissing
 from omnigraph.base.failpoints import Crash, Failpoint
 from omnigraph.base.span import SourceText
 from omnigraph.engine.engine import Engine
@@ -70,6 +71,31 @@ def test_a_commit_is_read_by_its_id_from_any_branch(graph: Graph) -> None:
             expected = 40 if commit.graph_branch == "side" else minutes or None
             assert age_at(graph, commit.graph_commit_id) == expected
             assert graph.commit(commit.graph_commit_id) == commit
+
+
+def test_a_commit_beside_a_branch_that_it_is_not_on_is_refused(graph: Graph) -> None:
+    """Beside main too it would be read, wherever it is: main is what nobody has to say."""
+    ours, theirs = graph.commits()[0], graph.commits("side")[0]
+    shared = graph.commits("side")[-1]
+    for moment in (ours, ours.graph_commit_id, graph.at(ours)):
+        with pytest.raises(ArgumentInvalid, match=r"branch 'side': commit \w+ is not on this"):
+            graph.at(moment, "side")
+        with pytest.raises(ArgumentInvalid) as refused:
+            graph.stats("side", snapshot=moment)
+        assert refused.value.hint == "leave out the branch: a commit is read wherever it was made"
+    for commit in (theirs, shared):
+        assert graph.branch("side").at(commit.graph_commit_id).commit == commit
+        assert graph.at(commit).commit == commit
+
+
+@pytest.mark.parametrize("moment", [3.5, True, [], object()])
+def test_what_is_no_moment_is_refused_by_the_name_of_its_argument(
+    graph: Graph, moment: Any
+) -> None:
+    with pytest.raises(ArgumentInvalid, match=r"^moment .*it must be a commit"):
+        graph.at(moment)
+    with pytest.raises(ArgumentInvalid, match=r"^snapshot .*it must be a commit"):
+        graph.stats(snapshot=moment)
 
 
 def test_a_time_means_the_last_commit_at_or_before_it(graph: Graph) -> None:

@@ -105,8 +105,9 @@ def test_a_bucket_that_is_not_there_is_a_storage_failure_that_says_so(s3: str) -
     objects = location_of("s3://not-there/g").objects()
     with pytest.raises(StorageFailed, match="write x failed: The specified bucket does not exist"):
         objects.put("x", b"")
-    with pytest.raises(StorageFailed, match="list a failed: The specified bucket does not exist"):
+    with pytest.raises(StorageFailed, match="list a failed: The specified") as failed:
         objects.list("a")
+    assert (failed.value.hint or "").startswith("check the address, the AWS_")
 
 
 def test_a_bucket_that_finds_no_credentials_says_what_to_set() -> None:

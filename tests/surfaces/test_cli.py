@@ -316,6 +316,20 @@ def test_help_loads_neither_arrow_nor_lance_nor_spark_nor_a_grammar() -> None:
     assert ran.stderr.strip() == "[]"
 
 
+def test_ctrl_c_while_commands_are_imported_ends_quietly() -> None:
+    script = (
+        "import os, signal, sys\n"
+        "class Impatient:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'typer': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Impatient()); sys.argv = ['omnigraph', 'version']\n"
+        "from omnigraph.surfaces.cli.main import main\n"
+        "main()"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")
+
+
 def test_a_point_query_does_not_load_spark(store: str) -> None:
     script = (
         "import sys; from omnigraph import Graph\n"

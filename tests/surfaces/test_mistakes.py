@@ -10,6 +10,7 @@ from tests.surfaces.cli import CommandLine
 INPUT, USAGE, MISSING, CONFLICT = 1, 2, 3, 4
 STORE = "--store g.omni"
 ASK = f"query staff -q people.gq {STORE}"
+NO_COMMIT = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 LOAD = "load --data people.jsonl --mode append --engine local"
 
 MISTAKES: list[tuple[str, int, str]] = [
@@ -23,7 +24,10 @@ MISTAKES: list[tuple[str, int, str]] = [
     (f"{LOAD} --branch mian g.omni", MISSING, "no branch named mian\n  hint:"),
     ("load --data nope.jsonl --mode append g.omni", MISSING, "no file at nope.jsonl\n  hint:"),
     ("load --data people.txt --mode append g.omni", INPUT, "hint: give .jsonl, .csv or"),
-    ("load --data people.jsonl --mode apend g.omni", USAGE, "not one of 'append', 'merge'"),
+    ("load --data people.jsonl --mode apend g.omni", USAGE, "'--mode': 'apend' is not one of"),
+    (f"{LOAD} --resume g.omni", USAGE, "--resume takes the name of a load, and took 'g.omni'"),
+    (f"{LOAD} --load-id g.omni", USAGE, "write --load-id NAME and then the graph"),
+    (f"{LOAD} --quarantine q g.omni", INPUT, "error: --quarantine 'q': it has a meaning only"),
     (f"{LOAD} --engine sparc g.omni", USAGE, "not one of 'auto', 'spark'"),
     ("load --data people.jsonl g.omni", USAGE, "Missing option '--mode'"),
     (f"{LOAD} g.omni", INPUT, "no node type Persn (did you mean Person?)"),
@@ -43,7 +47,13 @@ MISTAKES: list[tuple[str, int, str]] = [
     ("quer", USAGE, "Did you mean 'query'?"),
     (f"branch create main {STORE}", CONFLICT, "branch main already exists\n  hint:"),
     (f"branch merge nope {STORE}", MISSING, "no branch named nope\n  hint: branches here: main"),
-    (f"branch delete main {STORE}", INPUT, "main can't be deleted"),
+    (f"branch delete main {STORE}", INPUT, "main can't be deleted\n  hint: delete the rows"),
+    (f"query -e match{{}} {STORE}", INPUT, "hint: give the query a name, and its body braces"),
+    (
+        f"mutate hire -q people.gq --params-file who.json --if-commit {NO_COMMIT} {STORE}",
+        CONFLICT,
+        "as asked\n  hint: nothing was written: read the branch again",
+    ),
     ("commit list", USAGE, "name the graph once"),
     (f"commit list --limit 0 {STORE}", USAGE, "greater than or equal to 1"),
     (f"export x.jsonl --type Persn {STORE}", MISSING, "no type named Persn\n  hint: did you mean"),
@@ -58,6 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "people.pg").write_text(SCHEMA)
     (folder / "people.gq").write_text(QUERIES)
     (folder / "people.txt").write_text("hello\n")
+    (folder / "who.json").write_text('{"email": "ada@x", "name": "Ada", "company": "c"}')
     (folder / "people.jsonl").write_text('{"type": "Persn", "data": {}}\n')
     return folder
 

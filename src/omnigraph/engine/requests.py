@@ -318,6 +318,15 @@ class BranchCreate(Write):
 class BranchDelete(Write):
     action: ClassVar[Action] = Action.BRANCH_DELETE
 
+    def __post_init__(self) -> None:
+        if self.branch == MAIN:
+            raise ArgumentInvalid(
+                argument="branch",
+                value=self.branch,
+                rule="the branch main can't be deleted",
+                advice="delete the rows with a mutation, or make a new graph at another place",
+            )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optimize(Write):

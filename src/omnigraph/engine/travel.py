@@ -16,7 +16,7 @@ from omnigraph.base.errors import (
     MomentMissing,
     StorageFailed,
 )
-from omnigraph.base.ids import BranchName, CommitId
+from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import Read
 from omnigraph.engine.results import CommitInfo
@@ -25,7 +25,7 @@ from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["commit_at", "held", "snapshot_for"]
+__all__ = ["check_moment", "commit_at", "held", "snapshot_for"]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -53,11 +53,35 @@ def snapshot_for(engine: Engine, request: Read) -> Snapshot:
     store = engine.store
     match request.moment:
         case Snapshot() as snapshot:
+            if snapshot.branch != request.branch:
+                _require_on_branch(store, snapshot.commit.id, request.branch)
             return snapshot
         case None:
             return store.snapshot(request.branch)
         case moment:
-            return store.snapshot_at(commit_at(store, moment, request.branch))
+            check_moment("snapshot", moment)
+            snapshot = store.snapshot_at(commit_at(store, moment, request.branch))
+            if isinstance(moment, CommitInfo) or (isinstance(moment, str) and is_ulid(moment)):
+                _require_on_branch(store, snapshot.commit.id, request.branch)
+            return snapshot
+
+
+def _require_on_branch(store: GraphStore, commit: CommitId, branch: BranchName) -> None:
+    """Refuse a commit that the branch does not descend from.
+
+    Beside main it means itself: main is what a caller says who names no branch.
+    """
+    if branch == MAIN:
+        return
+    history = store.history()
+    head = next(history.line(branch)).id
+    if commit != head and commit not in history.ancestors(head):
+        raise ArgumentInvalid(
+            argument="branch",
+            value=branch,
+            rule=f"commit {commit} is not on this branch",
+            advice="leave out the branch: a commit is read wherever it was made",
+        )
 
 
 def commit_at(store: GraphStore, moment: object, branch: BranchName) -> CommitId:
@@ -79,8 +103,14 @@ def commit_at(store: GraphStore, moment: object, branch: BranchName) -> CommitId
         case str():
             return commit_at(store, _time(moment), branch)
         case _:
-            rule = "it must be a commit, the id of a commit, a manifest version, or a time"
-            raise ArgumentInvalid(argument="snapshot", value=str(moment), rule=rule)
+            raise AssertionError(f"{moment!r} was checked to be a moment")
+
+
+def check_moment(argument: str, moment: object) -> None:
+    """Refuse what names no commit. `argument` is what the caller calls it."""
+    if isinstance(moment, bool) or not isinstance(moment, str | int | date | CommitInfo):
+        rule = "it must be a commit, the id of a commit, a manifest version, or a time"
+        raise ArgumentInvalid(argument=argument, value=str(moment), rule=rule)
 
 
 def _newest(

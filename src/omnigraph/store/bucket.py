@@ -27,6 +27,7 @@ __all__ = ["BucketObjects", "ObjectState"]
 RETRY_S = 20
 
 # Where a machine of Amazon's is asked for credentials, if none were given.
+ADVICE = "check the address, the AWS_… variables and that the bucket can be reached, and retry"
 METADATA_SERVICE = "169.254.169.254"
 
 
@@ -147,7 +148,9 @@ def _failures(doing: str, name: str) -> Iterator[None]:
     try:
         yield
     except (BaseError, OSError, ValueError) as error:
-        raise StorageFailed(doing=doing, path=name or ".", reason=_answer_of(error)) from error
+        raise StorageFailed(
+            doing=doing, path=name or ".", reason=_answer_of(error), advice=ADVICE
+        ) from error
 
 
 def _answer_of(error: Exception) -> str:

@@ -226,4 +226,4 @@ def _failures(path: Path) -> Iterator[None]:
             if error.errno not in NO_LOCKS:
                 raise
             unfit = f"its file system can't lock files ({reason_of(error)})"
-            raise StoreUnfit(place=str(path), reason=unfit) from error
+            raise StoreUnfit(path=str(path), reason=unfit) from error

@@ -181,6 +181,10 @@ class PreconditionFailed(ConflictError):
     def __str__(self) -> str:
         return f"branch {self.branch} is at {self.actual}, not at {self.expected} as asked"
 
+    @property
+    def hint(self) -> str | None:
+        return "nothing was written: read the branch again, and retry with the commit it is at"
+
 
 @dataclass(eq=False)
 class KeyTaken(ConflictError):

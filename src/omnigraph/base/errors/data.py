@@ -88,11 +88,12 @@ class MappingInvalid(InputError):
     """A mapping of columns names columns or types that are not there, or can't be read."""
 
     code: ClassVar[str] = "invalid_argument"
-    place: str
+    position: str
+    """The file and line of the rule, or its pattern."""
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.reason}"
+        return f"{self.position}: {self.reason}"
 
 
 @dataclass(eq=False)

@@ -23,9 +23,14 @@ class StorageFailed(StorageError):
     doing: str
     path: str
     reason: str
+    advice: str | None = None
 
     def __str__(self) -> str:
         return f"{self.doing} {self.path} failed: {self.reason}"
+
+    @property
+    def hint(self) -> str | None:
+        return self.advice
 
 
 @dataclass(eq=False)
@@ -33,11 +38,11 @@ class StoreUnfit(StorageError):
     """The place can't keep writers apart, so nothing is written there at all."""
 
     code: ClassVar[str] = "store_unfit"
-    place: str
+    path: str
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.place} can't be written safely: {self.reason}"
+        return f"{self.path} can't be written safely: {self.reason}"
 
     @property
     def hint(self) -> str | None:

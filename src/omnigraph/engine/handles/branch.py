@@ -32,7 +32,7 @@ from omnigraph.engine.requests import (
 )
 from omnigraph.engine.results import CommitInfo, LoadResult, MutationResult, OptimizeResult
 from omnigraph.engine.text import Text
-from omnigraph.engine.travel import snapshot_for
+from omnigraph.engine.travel import check_moment, snapshot_for
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.sources.mapping import MappingArgument
@@ -174,6 +174,8 @@ class Branch(Reads):
                 rule="it must be a commit, a version or a time",
                 advice="snapshot() holds the newest commit",
             )
+        if not isinstance(moment, At):
+            check_moment("moment", moment)
         place = {**self._place(), "moment": moment_of(self.engine, moment)}
         return At(self.engine, snapshot_for(self.engine, Read(**place)))
 

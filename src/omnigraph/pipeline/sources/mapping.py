@@ -40,7 +40,7 @@ EVERY_OTHER = "*"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    place: str
+    position: str
     """Where it was written, for messages."""
     pattern: str
     entity: EntityType
@@ -57,17 +57,17 @@ def read_mapping(given: MappingArgument, catalog: Catalog) -> tuple[Rule, ...]:
     if given is None:
         return ()
     content: object = given
-    place, lines = "mapping", dict[str, int]()
+    position, lines = "mapping", dict[str, int]()
     if isinstance(given, str | os.PathLike):
-        place = str(given)
+        position = str(given)
         content, lines = _read_yaml(Path(given))
     if not isinstance(content, Mapping):
         reason = f"a mapping must hold rules by the names of tables, not {content!r}"
-        raise MappingInvalid(place=place, reason=reason)
+        raise MappingInvalid(position=position, reason=reason)
     if "node" in content or "edge" in content:
-        return (_RuleText(place, content).rule("*", catalog),)
+        return (_RuleText(position, content).rule("*", catalog),)
     return tuple(
-        _RuleText(_rule_place(place, str(pattern), lines), rule).rule(str(pattern), catalog)
+        _RuleText(_rule_position(position, str(pattern), lines), rule).rule(str(pattern), catalog)
         for pattern, rule in content.items()
     )
 
@@ -92,7 +92,7 @@ def feed_for(
 
 @dataclass(frozen=True)
 class _RuleText:
-    place: str
+    position: str
     content: Any
 
     def rule(self, pattern: str, catalog: Catalog) -> Rule:
@@ -110,7 +110,7 @@ class _RuleText:
         entity = self._entity("edge" if is_edge else "node", catalog)
         id_ = self.content.get("id")
         return Rule(
-            place=self.place,
+            position=self.position,
             pattern=pattern,
             entity=entity,
             id=None if id_ is None else self._text("id", id_),
@@ -213,7 +213,7 @@ class _RuleText:
         return value
 
     def _wrong(self, reason: str) -> MappingInvalid:
-        return MappingInvalid(place=self.place, reason=reason)
+        return MappingInvalid(position=self.position, reason=reason)
 
 
 def _read_yaml(path: Path) -> tuple[object, dict[str, int]]:
@@ -234,20 +234,22 @@ def _read_yaml(path: Path) -> tuple[object, dict[str, int]]:
     # A day that there is not, and a nesting without end, are no errors of YAML's own.
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
-        place = str(path) if mark is None else f"{path}:{mark.line + 1}:{mark.column + 1}"
+        position = str(path) if mark is None else f"{path}:{mark.line + 1}:{mark.column + 1}"
         reason = getattr(error, "problem", None) or str(error)
-        raise MappingInvalid(place=place, reason=f"the file is not valid YAML: {reason}") from error
+        raise MappingInvalid(
+            position=position, reason=f"the file is not valid YAML: {reason}"
+        ) from error
     lines: dict[str, int] = {}
     for key, _ in root.value if isinstance(root, yaml.MappingNode) else ():
         if str(key.value) in lines:
-            place = f"{path}:{key.start_mark.line + 1}"
-            raise MappingInvalid(place=place, reason=f"there are two rules for {key.value}")
+            position = f"{path}:{key.start_mark.line + 1}"
+            raise MappingInvalid(position=position, reason=f"there are two rules for {key.value}")
         lines[str(key.value)] = key.start_mark.line + 1
     return content, lines
 
 
-def _rule_place(place: str, pattern: str, lines: Mapping[str, int]) -> str:
-    return f"{place}:{lines[pattern]}" if pattern in lines else f"{place}, {pattern}"
+def _rule_position(position: str, pattern: str, lines: Mapping[str, int]) -> str:
+    return f"{position}:{lines[pattern]}" if pattern in lines else f"{position}, {pattern}"
 
 
 # The columns of a table ---------------------------------------------------------------------------
@@ -291,11 +293,11 @@ class _Columns:
             if column not in self.columns:
                 near = suggestion(column, self.columns)
                 raise MappingInvalid(
-                    place=rule.place, reason=f"{self.table} has no column {column}{near}"
+                    position=rule.position, reason=f"{self.table} has no column {column}{near}"
                 )
             if column in rule.ignore:
                 reason = f"column {column} is ignored and used by another word: keep one of them"
-                raise MappingInvalid(place=rule.place, reason=reason)
+                raise MappingInvalid(position=rule.position, reason=reason)
 
     def _is_left_out(self, column: str) -> bool:
         """True if the rule ignores a column, though it may be named like something of the type."""

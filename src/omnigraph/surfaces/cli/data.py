@@ -91,11 +91,17 @@ def load(
     ] = None,
     load_id: Annotated[
         str | None,
-        typer.Option("--load-id", help="Load only if no load of this name is on the branch."),
+        typer.Option(
+            "--load-id", metavar="NAME", help="Load only if no load of this name is on the branch."
+        ),
     ] = None,
     resume: Annotated[
         str | None,
-        typer.Option("--resume", help="Go on with the load of this name, whose process died."),
+        typer.Option(
+            "--resume",
+            metavar="NAME",
+            help="Go on with the load of this name, whose process died.",
+        ),
     ] = None,
     format_: Annotated[
         SourceFormat | None,
@@ -143,6 +149,8 @@ def load(
 
     Example: omnigraph load --data people.jsonl --mode append ./people.omni
     """
+    if uri is None and store is None:
+        _refuse_a_path_for_a_name(load_id=load_id, resume=resume)
     graph = open_graph(one_uri(uri, store), settings=spark_settings(master, remote))
     if not (quiet or as_json):
         say(f"loading into {graph.uri}, branch {branch}")
@@ -169,6 +177,17 @@ def load(
         print_json(load_json(result))
     elif not quiet:
         say_loaded(result)
+
+
+def _refuse_a_path_for_a_name(**names: str | None) -> None:
+    """Say where the graph's path went, if an option that needs a value has taken it for one."""
+    for argument, value in names.items():
+        option = f"--{argument.replace('_', '-')}"
+        if value is not None:
+            raise typer.BadParameter(
+                f"{option} takes the name of a load, and took {value!r} for it: "
+                f"write {option} NAME and then the graph"
+            )
 
 
 def query(

@@ -1,88 +1,37 @@
-"""`omnigraph`: the command tree, and the one place where an error becomes text and an exit code."""
+"""`omnigraph`: the one place where an error becomes text and an exit code.
+
+The commands are imported only when Ctrl-C is taken care of: that takes most of a second.
+"""
 
 import io
 import os
+import signal
 import sys
-import traceback
-from typing import Annotated
+from types import FrameType
 
-import typer
-
-import omnigraph
 from omnigraph.base.errors import OmnigraphError
-from omnigraph.surfaces.cli import blob, data, export, history, language, maintain
-from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.words import as_typed
-from omnigraph.surfaces.wire import EXIT_ERROR, exit_code
 
 UNKNOWN_HOW_FAR = "interrupted: what had not been committed was not written"
-
-app = typer.Typer(
-    name="omnigraph",
-    help="A typed property graph with branches, commits and Spark-sized loads.",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-blob.register(app)
-data.register(app)
-export.register(app)
-history.register(app)
-language.register(app)
-maintain.register(app)
-
-
-@app.callback(invoke_without_command=True)
-def before_a_command(
-    *, is_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
-) -> None:
-    if is_version:
-        version()
-        raise typer.Exit
-
-
-@app.command()
-def version(
-    *, as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False
-) -> None:
-    """Print the version.
-
-    Example: omnigraph version
-    """
-    if as_json:
-        print_json({"version": omnigraph.__version__})
-    else:
-        sys.stdout.write(f"omnigraph {omnigraph.__version__}\n")
-
-
-@app.command()
-def demo(
-    directory: Annotated[
-        str | None,
-        typer.Argument(help="A new folder to keep the graph in; if left out, nothing stays."),
-    ] = None,
-) -> None:
-    """Load, ask, branch, change, merge and travel in time, on a sample graph.
-
-    Example: omnigraph demo ./demo
-    """
-    from omnigraph.surfaces.cli.demo import run_demo
-
-    run_demo(directory)
+EXIT_INTERRUPTED = 130
 
 
 def main() -> None:
     """Run a command; every error leaves as text or JSON, never as a traceback."""
     _show_any_character()
+    usual = signal.signal(signal.SIGINT, _leave)
+    from omnigraph.surfaces.cli.app import app
+    from omnigraph.surfaces.cli.output import print_json, say
+    from omnigraph.surfaces.cli.words import error_as_typed
+    from omnigraph.surfaces.wire import EXIT_ERROR, exit_code
+
+    signal.signal(signal.SIGINT, usual)
     try:
         app()
     except OmnigraphError as error:
         if "--json" in sys.argv:
             print_json(error.to_json())
         else:
-            say(as_typed(error.render()))
+            say(error_as_typed(error))
         sys.exit(exit_code(error))
     except SystemExit as leaving:
         # Typer makes a silent exit of Ctrl-C.
@@ -96,6 +45,11 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - the outermost surface: a bug of ours ends here
         _report_bug(error)
         sys.exit(EXIT_ERROR)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    """End a program that has done nothing yet. An exception might be caught by what is imported."""
+    os._exit(EXIT_INTERRUPTED)
 
 
 def _show_any_character() -> None:
@@ -113,6 +67,10 @@ def _interruption(error: BaseException | None) -> KeyboardInterrupt | None:
 
 
 def _report_bug(error: Exception) -> None:
+    import traceback
+
+    from omnigraph.surfaces.cli.output import print_json, say
+
     sentence = f"internal error: {type(error).__name__}: {error}"
     if "--json" in sys.argv:
         print_json({"error": sentence, "code": "internal", "details": {}, "hint": None})

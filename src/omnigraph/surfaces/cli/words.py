@@ -1,16 +1,29 @@
-"""Arguments as the command line has them: `load_id` of a hint is `--load-id` there.
+"""Errors in the words of the command line: `load_id` of a hint is `--load-id` there.
 
-Errors and hints are written once, in the words of Python. Only names with an underscore are
-changed: they are arguments wherever they stand.
+Errors and hints are written once, in the words of Python. Names with an underscore are arguments
+wherever they stand. Others are changed only where an error says which argument it is about.
 """
 
 import re
 
-__all__ = ["as_typed"]
+from omnigraph.base.errors import ArgumentInvalid, OmnigraphError
+
+__all__ = ["as_typed", "error_as_typed"]
 
 ARGUMENTS = re.compile(r"\b(?:dry_run|if_commit|load_id|max_errors|on_error|allow_data_loss)\b")
+
+# Arguments of Python that are options of the same name, in every command that has them.
+OPTIONS = frozenset({"engine", "format", "mapping", "mode", "quarantine", "resume", "snapshot"})
 
 
 def as_typed(text: str) -> str:
     """The text with options in place of Python's arguments."""
     return ARGUMENTS.sub(lambda found: f"--{found[0].replace('_', '-')}", text)
+
+
+def error_as_typed(error: OmnigraphError) -> str:
+    """The error as a person reads it who typed options."""
+    text = error.render()
+    if isinstance(error, ArgumentInvalid) and error.argument in OPTIONS:
+        text = text.replace(f"error: {error.argument}", f"error: --{error.argument}", 1)
+    return as_typed(text)

@@ -77,6 +77,9 @@ NAMES_AFTER = {
     "@": "description or instruction",
 }
 
+# Words that begin a body: at the beginning of a text the query around them is missing.
+BODY = frozenset({"match", "return", "insert", "update", "delete"})
+
 # Never worth naming beside what else could stand there.
 QUIET = frozenset({"QUESTION", "VBAR", "UNDIRECTED", "AT", "DOT"})
 
@@ -170,6 +173,8 @@ def _hint(text: str, before: str, accepted: Collection[str]) -> str | None:
             return "there is no subtraction: work the value out before, and pass it as a parameter"
         case _:
             pass
+    if not before and text in BODY:
+        return "give the query a name, and its body braces: query name() { … }"
     keywords = [t.lower() for t in accepted if t not in WORDS]
     if text.casefold() in keywords:
         return f"keywords are written in lower case: {text.casefold()}"
