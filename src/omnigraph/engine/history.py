@@ -3,6 +3,8 @@
 import logging
 from itertools import islice
 
+from omnigraph.base.errors import BranchMissing, CommitMissing
+from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import (
     BranchCreate,
@@ -11,8 +13,12 @@ from omnigraph.engine.requests import (
     BranchRead,
     CommitRead,
     CommitsRead,
+    Moment,
 )
 from omnigraph.engine.results import CommitInfo
+from omnigraph.engine.travel import commit_at
+from omnigraph.store.branches import Branch
+from omnigraph.store.graph_store import GraphStore
 from omnigraph.write.sidecar import drop_orphans
 
 __all__ = ["branch", "branch_create", "branch_delete", "branches", "commit", "commits"]
@@ -35,9 +41,14 @@ def branch(engine: Engine, request: BranchRead) -> str:
 
 
 def branch_create(engine: Engine, request: BranchCreate) -> None:
-    """Make a branch at the head of another. No commit is made: the log says who did it."""
+    """Make a branch at the head of another, or at any commit. The log says who did it: there is
+    no commit of it."""
     engine.gate.allow(request)
-    engine.store.create_branch(request.branch, from_=request.from_)
+    match _start(engine.store, request.from_):
+        case Branch(name=source):
+            engine.store.create_branch(request.branch, from_=source)
+        case commit_id:
+            engine.store.create_branch(request.branch, at=commit_id)
     log.info(
         "branch %s was made from %s by %s: %s",
         request.branch,
@@ -45,6 +56,19 @@ def branch_create(engine: Engine, request: BranchCreate) -> None:
         request.actor,
         request.message,
     )
+
+
+def _start(store: GraphStore, from_: Moment) -> Branch | CommitId:
+    """The branch or the commit that a new branch starts from. A name goes before a moment."""
+    if not isinstance(from_, str):
+        return commit_at(store, from_, MAIN)
+    try:
+        return store.branches.resolve(BranchName(from_))
+    except BranchMissing as missing:
+        try:
+            return commit_at(store, from_, MAIN)
+        except CommitMissing:
+            raise missing from None  # neither an id nor a time: most likely a mistyped name
 
 
 def branch_delete(engine: Engine, request: BranchDelete) -> None:

@@ -311,7 +311,8 @@ class Revert(Write):
 class BranchCreate(Write):
     action: ClassVar[Action] = Action.BRANCH_CREATE
 
-    from_: BranchName = MAIN
+    from_: Moment = MAIN
+    """A branch, whose head it is; or a moment: a time or a manifest version is one of main."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

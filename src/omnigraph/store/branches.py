@@ -8,12 +8,17 @@ Tables are not forked when a branch is made but when it first writes them; such 
 `<branch>.<incarnation>.<attempt>`, so that whose it is can be read off its name. An incarnation is
 a ULID, followed by `-` and the number of the fence over names once that has changed hands by force.
 
+A branch that is made from a past commit needs a manifest with that commit as its head before it can
+be seen. That one is a fork too, of the manifest it is made from, and the branch is a fork of it. It
+is called `<branch>.<incarnation>.origin`, so it is no branch itself, and goes with its branch.
+
 A branch may have dots in its name, and so be called like the beginning of another's fork. Names are
 therefore taken apart from their end, where the parts have a known shape, and compared whole.
 """
 
+import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from omnigraph.base.clock import CROCKFORD, ULID_LETTERS, Clock, is_ulid
@@ -23,6 +28,7 @@ from omnigraph.base.errors import (
     BranchHasChildren,
     BranchMissing,
     GraphMissing,
+    StorageFailed,
 )
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.store.datasets import Datasets
@@ -32,6 +38,7 @@ from omnigraph.store.transactions import DatasetRef
 __all__ = ["Branch", "Branches", "check_branch_name"]
 
 SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+ORIGIN = ".origin"
 INCARNATION = re.compile(rf"[{CROCKFORD}]{{{ULID_LETTERS}}}(-[0-9]+)?")
 
 # The longest file named after a branch (Lance's, while it writes the reference of a table's fork)
@@ -40,6 +47,8 @@ INCARNATION = re.compile(rf"[{CROCKFORD}]{{{ULID_LETTERS}}}(-[0-9]+)?")
 MAX_NAME_CHARACTERS = 90
 MAX_FILE_NAME_BYTES = 145
 BYTES_PER_SLASH = len("%252F")
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +103,24 @@ class Branches:
             raise BranchMissing(branch=name, known=tuple(listed))
         return listed[name]
 
-    def create(self, name: BranchName, source: DatasetRef, *, fencing: int = 0) -> Branch:
-        """Fork the manifest. The caller holds the fence over branch names, with this number."""
+    def create(
+        self,
+        name: BranchName,
+        source: DatasetRef,
+        *,
+        rewind: Callable[[DatasetRef], DatasetRef] | None = None,
+        fencing: int = 0,
+    ) -> Branch:
+        """Fork the manifest. The caller holds the fence over branch names, with this number.
+
+        `rewind` takes a fork of the source, which nobody knows of, to the version to start from.
+        """
         self.check_new(name)
         incarnation = self._clock.ulid() + (f"-{fencing}" if fencing else "")
-        forked = self._datasets.fork(source, f"{name}.{incarnation}")
-        return Branch(name, forked.branch)
+        fork = f"{name}.{incarnation}"
+        if rewind is not None:
+            source = rewind(self._datasets.fork(source, f"{fork}{ORIGIN}"))
+        return Branch(name, self._datasets.fork(source, fork).branch)
 
     def check_new(self, name: BranchName) -> None:
         """Refuse a name that no branch can be given now."""
@@ -123,6 +144,13 @@ class Branches:
         """Remove one that nobody was told of, or nobody may use any more."""
         assert branch.lance_branch is not None, "main is not a branch that can go"
         self._datasets.delete_fork(MANIFEST, branch.lance_branch)
+        origin = f"{branch.lance_branch}{ORIGIN}"
+        try:
+            if self._datasets.has_fork(MANIFEST, origin):
+                self._datasets.delete_fork(MANIFEST, origin)
+        except StorageFailed as failure:
+            # The branch is gone. Its origin goes when the branch that it was made from does.
+            log.warning("could not delete the origin of the branch %s: %s", branch.name, failure)
 
     def fresh_fork(self, branch: Branch) -> str:
         """A name for a table's fork that was never used before."""
@@ -139,11 +167,20 @@ class Branches:
         return (branch for branch in named if branch is not None)
 
     def _children(self, branch: Branch) -> tuple[BranchName, ...]:
+        """The branches made from it. What a crash has left of one that never was is swept away."""
         forks = self._datasets.forks(MANIFEST)
-        made_from = (fork for fork, parent in forks.items() if parent == branch.lance_branch)
-        # A fork that is no branch of ours is named as it is: it needs the files all the same.
-        named = (_parse(fork) or Branch(BranchName(fork), fork) for fork in made_from)
-        return tuple(sorted(child.name for child in named))
+        made_from = [fork for fork, parent in forks.items() if parent == branch.lance_branch]
+        named = list[BranchName]()
+        for fork in made_from:
+            owner = _parse(fork.removesuffix(ORIGIN))
+            if owner is None:
+                # A fork that is no branch of ours is named as it is: it needs the files as well.
+                named.append(BranchName(fork))
+            elif owner.lance_branch in forks:
+                named.append(owner.name)
+            else:
+                self._datasets.delete_fork(MANIFEST, fork)
+        return tuple(sorted(named))
 
 
 def check_branch_name(name: str) -> None:

@@ -334,14 +334,20 @@ class GraphStore:
 
     # Branches ------------------------------------------------------------------------------------
 
-    def create_branch(self, name: BranchName, from_: BranchName = MAIN) -> Branch:
-        """A new branch whose head is the head of `from_`. Takes no longer for a larger graph."""
+    def create_branch(
+        self, name: BranchName, from_: BranchName = MAIN, *, at: CommitId | None = None
+    ) -> Branch:
+        """A new branch whose head is the head of `from_`. Takes no longer for a larger graph.
+
+        `at` is any commit to start from instead. It may raise `CommitMissing` or `CommitReclaimed`.
+        """
         check_branch_name(name)
         # Two makers of one name would not collide in Lance: each fork has a name of its own.
-        with self._fence_over_names() as names, self.fence(from_) as source:
-            state = source.state
-            forked = DatasetRef(MANIFEST, state.branch, state.version)
-            made = self.branches.create(name, forked, fencing=names.number)
+        with self._fence_over_names() as names:
+            if at is not None:
+                from_ = self._branch_of(at)  # which nobody deletes now
+            with self.fence(from_) as source:
+                made = self._fork(name, source.state, at=at, fencing=names.number)
             try:
                 names.confirm()
             except FenceLost:
@@ -349,6 +355,31 @@ class GraphStore:
                 self.branches.discard(made)
                 raise
             return made
+
+    def _branch_of(self, commit: CommitId) -> BranchName:
+        """A branch on whose line the commit stands: its files stay as long as that branch."""
+        history = self.history()
+        if (branch := history.branch_of(commit)) is None:
+            raise CommitReclaimed(commit=commit, branch=history.get(commit).branch)
+        return branch
+
+    def _fork(
+        self, name: BranchName, state: ManifestState, *, at: CommitId | None, fencing: int
+    ) -> Branch:
+        """A new branch at the head of a state, or at an earlier commit of its line."""
+        source = DatasetRef(MANIFEST, state.branch, state.version)
+        if at is None or at == state.head:
+            return self.branches.create(name, source, fencing=fencing)
+        commit = self.history().get(at)
+        tables = self._tables_at(self.history(), commit)
+
+        def rewind(fork: DatasetRef) -> DatasetRef:
+            forked, head = self.manifest.newest(fork.branch), commit.to_row()
+            rewound = self.manifest.rewind(forked, name=name, tables=tables, commit=head)
+            self.manifest.forget(fork.branch)
+            return replace(fork, version=rewound.version)
+
+        return self.branches.create(name, source, rewind=rewind, fencing=fencing)
 
     def delete_branch(self, name: BranchName, *, only_if_unwritten: bool = False) -> bool:
         """Remove a branch that none was made from. It is gone at once; its files follow.

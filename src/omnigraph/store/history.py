@@ -90,6 +90,22 @@ class CommitLog:
             yield self._source.commit(row)
             row = self._parent(row)
 
+    def branch_of(self, commit: CommitId) -> BranchName | None:
+        """A branch on whose line the commit stands; None: it only came with merges."""
+        wanted = self._row(commit)
+        made_on = self._source.commit(wanted).branch
+        for name in dict.fromkeys((made_on, *self._source.names())):
+            with suppress(BranchMissing):
+                if self._is_on_line(wanted, name):
+                    return name
+        return None
+
+    def _is_on_line(self, wanted: CommitRow, branch: BranchName) -> bool:
+        row: CommitRow | None = self._open(branch).recent[-1]
+        while row is not None and row.seq > wanted.seq:
+            row = self._parent(row)
+        return row is not None and row.id == wanted.id
+
     # Descent -------------------------------------------------------------------------------------
 
     def ancestors(self, commit: CommitId) -> frozenset[CommitId]:

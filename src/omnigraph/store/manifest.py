@@ -156,19 +156,43 @@ class Manifest:
         `merged` are the commits of other lines that come with it.
         """
         is_full = len(state.recent) == COMMITS_PER_COLD_FRAGMENT
-        cooling = state.recent if is_full else ()
         recent = (commit,) if is_full else (*state.recent, commit)
-        merged = tuple(sorted((*state.merged, *merged), key=in_order))
-        # A fragment per merge would make every version of the manifest longer.
-        if is_full or len(merged) > COMMITS_PER_COLD_FRAGMENT:
-            cooling, merged = (*cooling, *merged), ()
         wanted = replace(
-            state, head=commit.id, tables=tables, recent=recent, merged=merged, fencing=fencing
+            state,
+            head=commit.id,
+            tables=tables,
+            recent=recent,
+            merged=(*state.merged, *merged),
+            fencing=fencing,
         )
-        published = self._swap(state, wanted, name=name, cooling=cooling)
+        published = self._swap(state, wanted, name=name, cooling=state.recent if is_full else ())
         if is_full:
             self._datasets.forget_old_versions(MANIFEST, state.branch, older_than_s=KEEP_VERSIONS_S)
         return published
+
+    def rewind(
+        self,
+        state: ManifestState,
+        *,
+        name: BranchName,
+        tables: Mapping[TableKey, TableEntry],
+        commit: CommitRow,
+    ) -> ManifestState:
+        """Make an earlier commit of the line the head again, which had these tables.
+
+        Only for a fork that no reader knows of: a line never loses a commit. It goes on holding the
+        later commits, as it does those that came with merges.
+        """
+        earlier = tuple(row for row in state.recent if row.seq <= commit.seq)
+        later = state.recent[len(earlier) :]
+        wanted = replace(
+            state,
+            head=commit.id,
+            tables=tables,
+            recent=earlier or (commit,),
+            merged=(*state.merged, *later),
+        )
+        return self._swap(state, wanted, name=name)
 
     def renumber(self, state: ManifestState, *, name: BranchName, fencing: int) -> ManifestState:
         """Say the same with a new owner's number. From then on no earlier owner can publish."""
@@ -183,6 +207,11 @@ class Manifest:
         cooling: Sequence[CommitRow] = (),
     ) -> ManifestState:
         """Replace `state` by `wanted`, if `state` is still the newest."""
+        merged = tuple(sorted(wanted.merged, key=in_order))
+        # A fragment for each merge would make every version of the manifest longer.
+        if cooling or len(merged) > COMMITS_PER_COLD_FRAGMENT:
+            cooling, merged = (*cooling, *merged), ()
+        wanted = replace(wanted, merged=merged)
         base = DatasetRef(MANIFEST, state.branch, state.version)
         cold = self._datasets.stage_rows(base, commit_rows(cooling)) if cooling else ()
         rows = hot_rows(

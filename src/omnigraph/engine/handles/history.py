@@ -41,18 +41,21 @@ class History:
     def branch_create(
         self,
         name: str,
-        from_: str = MAIN,
+        from_: Moment | At = MAIN,
         *,
         actor: str | None = None,
         message: str | None = None,
     ) -> None:
         """Make a branch at the head of another: instant, whatever the size of the graph.
 
+        `from_` may also be any moment, as for `at`: a commit of whichever branch, or its id; a time
+        or a manifest version of main. The branch then starts at that commit.
+
         It makes no commit: `actor` and `message` go to the gate and to the log.
         """
         request = BranchCreate(
             branch=BranchName(name),
-            from_=BranchName(from_),
+            from_=from_.commit if isinstance(from_, At) else from_,
             actor=actor or self.engine.actor,
             message=message,
         )

@@ -43,13 +43,18 @@ def create(
     uri: UriArgument = None,
     *,
     store: UriOption = None,
-    from_: Annotated[str, typer.Option("--from", help="The branch to start from.")] = MAIN,
+    from_: Annotated[
+        str,
+        typer.Option(
+            "--from", help="The branch to start from; or the id of a commit, or a time of main."
+        ),
+    ] = MAIN,
     actor: ActorOption = None,
     message: MessageOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Make a branch: instant, whatever the size of the graph.
+    """Make a branch at the head of another, or at any commit: instant, whatever the graph's size.
 
     Example: omnigraph branch create review/1 --store g.omni
     """
