@@ -88,7 +88,9 @@ class Merging:
         ]
         broken = self._checks(self._edits()).broken_terms()
         of_sets = SetConflicts(self._ours, self._theirs, self._tables, self._names).of(broken)
-        return [*of_rows, *of_sets]
+        # An edge that may go anyway is not also told to lack a node.
+        unsure = {_entity(f) for f in of_rows if f.conflict.kind == "delete_vs_update"}
+        return [*of_rows, *(f for f in of_sets if _entity(f) not in unsure)]
 
     def _checks(self, edits: dict[TableKey, RowEdits]) -> RowsInMemory:
         incoming = {key: IncomingRows(rows.upserts, rows.deletes) for key, rows in edits.items()}
@@ -141,6 +143,10 @@ class Merging:
     def _existing(self, key: TableKey, rows: RowEdits) -> pa.Table:
         found = pa.concat_tables(self._found[key])
         return found.filter(pc.is_in(found[ID], value_set=rows.ids))
+
+
+def _entity(found: Found) -> tuple[str, str]:
+    return found.conflict.type_name, found.conflict.entity_id
 
 
 def _rows(snapshot: Snapshot, entity: EntityType, ids: pa.Array) -> pa.Table:
