@@ -20,6 +20,7 @@ from omnigraph.base.errors import RejectedTooMany, StorageFailed
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline.spark.session import Spark
+from omnigraph.pipeline.staging.quarantine import Quarantine, open_quarantine
 from omnigraph.store.layout import STAGING
 from tests.pipeline.limits import MANY_TASKS
 from tests.pipeline.staging.test_resume import (
@@ -47,6 +48,7 @@ BAD: dict[int, Any] = {
 }
 ROWS = [BAD.get(number, row) for number, row in enumerate([*PEOPLE, *KNOWS])]
 NAMING = "naming"
+START = "start"
 # Once a dataset has moved, the load of the dead is finished and not done again.
 UNFINISHED = (PARSE, Failpoint.AFTER_STAGE.value)
 FINISHED = (Failpoint.AFTER_LAND_1.value, Failpoint.AFTER_DISARM.value, NAMING)
@@ -106,7 +108,7 @@ def load_and_die(uri: str, source: str, how: str, **options: Any) -> None:
     with the first of the quarantine's parts named."""
 
     def progress(phase: str, done: int, total: int) -> None:
-        if how == phase == PARSE and done > total / 2:
+        if how == phase == START or (how == phase == PARSE and done > total / 2):
             os.kill(os.getpid(), signal.SIGKILL)
         if how == NAMING and phase == "publish" and done:
             patch.setattr(Path, "rename", rename_and_die)
@@ -224,6 +226,45 @@ def test_what_can_t_be_gone_on_with_is_done_again(
     result = place.load(resume=what != "begun anew")
     assert not partial.exists()
     assert_as_if_undisturbed(place, result, undisturbed)
+
+
+@pytest.mark.parametrize("load_id", ["x", None])
+def test_a_driver_that_died_at_its_start_leaves_nothing_once_another_is_done(
+    undisturbed: Undisturbed, tmp_path: Path, load_id: str | None
+) -> None:
+    place = Place(tmp_path)
+    place.killed(START, load_id=load_id)
+    assert len([*place.place.glob("bad.partial-*")]) == 1
+    assert_as_if_undisturbed(place, place.load(), undisturbed)
+
+
+def hold_and_die(directory: str, load_id: str | None, has_part: bool) -> None:
+    """In a process of its own: a driver that is killed, with a rejected row or without."""
+    quarantine = open_quarantine(directory, max_errors=1)
+    lock = quarantine.hold(load_id)
+    if has_part:
+        Path(quarantine.partial, "1.part").write_text("{}")
+    assert not quarantine.is_abandoned() and not lock.closed
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("load_id", ["x", None])
+@pytest.mark.parametrize("has_part", [False, True])
+def test_what_a_dead_driver_rejected_is_kept_for_the_load_that_can_resume_it(
+    tmp_path: Path, load_id: str | None, has_part: bool
+) -> None:
+    living = open_quarantine(str(tmp_path / "bad"), max_errors=1)
+    with living.hold(None):
+        child = get_context("spawn").Process(
+            target=hold_and_die, args=(str(tmp_path / "bad"), load_id, has_part)
+        )
+        child.start()
+        child.join()
+        (left,) = {*map(str, tmp_path.glob("*.partial-*"))} - {living.partial}
+        assert Quarantine(str(tmp_path / "bad"), left, 1).is_abandoned()
+        open_quarantine(str(tmp_path / "bad"), max_errors=1).drop()
+        assert Path(left).exists() == (has_part and load_id is not None)
+        assert Path(living.partial).exists() and not living.is_abandoned()
 
 
 def test_a_small_load_that_died_with_its_commit_made_leaves_its_rejected_rows(

@@ -22,9 +22,11 @@ def quarantine_for(request: Load, *, unique: str) -> "Quarantine | None":
         return None
     from omnigraph.pipeline.staging.quarantine import MAX_ERROR_ROWS, open_quarantine
 
-    directory = request.quarantine or f"{_name_of(request.source)}.rejected-{unique}"
     most = MAX_ERROR_ROWS if request.max_errors is None else request.max_errors
-    return open_quarantine(os.fspath(directory), max_errors=most)
+    if request.quarantine is not None:
+        return open_quarantine(os.fspath(request.quarantine), max_errors=most)
+    family = f"{_name_of(request.source)}.rejected-"
+    return open_quarantine(f"{family}{unique}", max_errors=most, names_like=family)
 
 
 def _name_of(source: object) -> str:

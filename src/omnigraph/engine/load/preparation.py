@@ -6,7 +6,7 @@ files that it stages belong to its staging area, and `end` closes that, however 
 
 import os
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from omnigraph.base.choices import LoadEngine
 from omnigraph.base.errors import BranchMissing, FenceLost, LoadUnderWay, StorageFailed
@@ -57,6 +57,8 @@ class Preparation(Writer[Work]):
         self._area = StagingArea(engine.store, hold=hold)
         self._runner: Runner | None = None
         self._quarantine: Quarantine | None = None
+        self._owned: TextIO | None = None
+        """The lock of the quarantine's directory."""
         self._seen: CommitId | None = None
         self._staged: StagedLoad | None = None
         self._resolved: ResolvedLoad | None = None
@@ -98,6 +100,8 @@ class Preparation(Writer[Work]):
         # The rejected rows of a commit that recovery may yet publish are named by the next load.
         if self._quarantine is not None and ending is not Ending.UNKNOWN:
             self._quarantine.drop()
+        if self._owned is not None:
+            self._owned.close()
 
     def fail(self) -> None:
         """Leave nothing behind, unless the load is or may yet be published."""
@@ -164,6 +168,8 @@ class Preparation(Writer[Work]):
         request, store, area = self._request, self._store, self._area
         parallelism = os.cpu_count() or 1
         self._quarantine = quarantine_for(request, unique=store.clock.ulid())
+        if self._quarantine is not None:
+            self._owned = self._quarantine.hold(request.load_id)
         found = None
         if request.resume:
             assert request.load_id is not None, "a request to resume has a name"

@@ -11,9 +11,14 @@ where `row` is the input itself, untouched, or its text where that is not JSON.
 Until then nothing is moved that an earlier step wrote, so that whoever comes after a driver that
 died can go on: a load that is resumed takes the parts of finished tasks over (`take_over`), and of
 a load that turns out to be published all that is left is to name things (`keep_if_complete`).
+
+A driver holds a lock of the kernel in its directory for as long as it lives. So the next one knows
+which directories nobody will ever need, wherever the graph is.
 """
 
 import contextlib
+import fcntl
+import glob
 import json
 import os
 import shutil
@@ -44,6 +49,8 @@ REPORT = "report.json"
 ORDER = "order.json"
 """The parts in the order of the input, until they have their names."""
 PART = ".part"
+DRIVER = "driver"
+"""Locked by the driver while it lives; holds the name of its load, if it has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,7 @@ class Quarantine:
                 if (place / part).exists():
                     (place / part).rename(place / _name_of_part(number))
             (place / ORDER).unlink(missing_ok=True)
+            (place / DRIVER).unlink(missing_ok=True)
         try:
             return str(place.rename(self.directory))
         except OSError:
@@ -102,19 +110,66 @@ class Quarantine:
     def drop(self) -> None:
         shutil.rmtree(self.partial, ignore_errors=True)
 
+    def hold(self, load_id: str | None) -> TextIO:
+        """Own the directory until the file that is returned is closed, or the process is gone."""
+        with disk_failures("write", self.partial):
+            unlocked = Path(self.partial) / f"{DRIVER}.new"
+            file = unlocked.open("w", encoding="utf-8")
+            file.write(load_id or "")
+            file.flush()
+            # Where a disk can't lock, nobody can prove that we are gone: the directory may stay.
+            with contextlib.suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Only now under its name: nobody finds it without its lock.
+                unlocked.rename(Path(self.partial) / DRIVER)
+        return file
 
-def open_quarantine(directory: str, *, max_errors: int) -> Quarantine:
-    """A place for rejected rows that becomes `directory`, which must not hold anything yet."""
+    def is_abandoned(self) -> bool:
+        """True if the driver that made the directory is surely gone."""
+        return _name_left_in(Path(self.partial)) is not None
+
+
+def open_quarantine(
+    directory: str, *, max_errors: int, names_like: str | None = None
+) -> Quarantine:
+    """A place for rejected rows that becomes `directory`, which must not hold anything yet.
+
+    Beside it go the directories of drivers that died before they could leave anything for others.
+    They are found by their names: those of other quarantines that are called like `names_like`, or
+    else like this one.
+    """
     if "://" in directory:
         raise Unsupported(what=f"a quarantine at {directory}", instead="name a local directory")
     place = Path(directory).absolute()
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
         rule = "it must be a new or an empty directory"
         raise ArgumentInvalid(argument="quarantine", value=directory, rule=rule)
+    called = f"{glob.escape(names_like)}*" if names_like else glob.escape(place.name)
+    _forget_abandoned(place.parent.glob(f"{called}.partial-*"))
     partial = place.with_name(f"{place.name}.partial-{uuid.uuid4().hex}")
     with disk_failures("make", str(place)):
         partial.mkdir(parents=True)
     return Quarantine(str(place), str(partial), max_errors)
+
+
+def _forget_abandoned(partials: Iterable[Path]) -> None:
+    """Remove what nobody can resume and nobody has published: of loads without a name, or without
+    a rejected row. The others are for the load that resumes them."""
+    for left in partials:
+        name = _name_left_in(left)
+        is_empty = not any(left.glob(f"*{PART}"))
+        if name is not None and not (left / REPORT).exists() and (is_empty or not name):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _name_left_in(partial: Path) -> str | None:
+    """The name of the load whose driver made the directory and is gone; None if it may live."""
+    try:
+        with (partial / DRIVER).open(encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return file.read()
+    except OSError:
+        return None
 
 
 class RejectedRows:

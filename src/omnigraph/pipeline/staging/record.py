@@ -128,8 +128,8 @@ def begin_load(store: GraphStore, area: StagingArea, record: LoadRecord, name: s
         earlier = area.predecessor(found)
         is_gone = is_unpublished(store, left.branch, load_id=name, since=left.base_commit)
         earlier.close(Ending.NOTHING if is_gone else Ending.BY_OTHER)
-        if is_gone and earlier.is_alone and left.quarantine is not None:
-            left.quarantine.drop()
+        if is_gone:
+            _drop(left.quarantine, is_alone=earlier.is_alone)
     area.open(record.to_json(), name=name)
 
 
@@ -163,8 +163,13 @@ def resume_load(
     area.resume(found, record.to_json())
     if left.quarantine is not None and quarantine is not None:
         quarantine.take_over(left.quarantine)
-    if left.quarantine is not None and area.is_alone:
-        left.quarantine.drop()
+    _drop(left.quarantine, is_alone=area.is_alone)
+
+
+def _drop(quarantine: Quarantine | None, *, is_alone: bool) -> None:
+    """Remove what an earlier driver rejected, unless it may live: in a bucket it may for long."""
+    if quarantine is not None and (is_alone or quarantine.is_abandoned()):
+        quarantine.drop()
 
 
 # Endings ------------------------------------------------------------------------------------------
