@@ -6,6 +6,7 @@ The words that an argument may be (`LoadModeName`, `OnError`, …) are `Literal`
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.choices import (
+    ChangeOp,
     DiagramFormat,
     DurabilityName,
     EntityKind,
@@ -22,6 +23,15 @@ from omnigraph.base.progress import Progress
 from omnigraph.base.row_counts import RowCounts
 from omnigraph.base.violations import Violation, Violations
 from omnigraph.engine.blob import Blob
+from omnigraph.engine.change_results import (
+    ChangeBaseline,
+    ChangeBlock,
+    ChangeCause,
+    ChangePage,
+    CommitChangePage,
+    Diff,
+    EntityChanges,
+)
 from omnigraph.engine.explanation import Explanation, PlanStep
 from omnigraph.engine.handles.at import At
 from omnigraph.engine.handles.branch import Branch
@@ -52,12 +62,20 @@ __all__ = [
     "Blob",
     "Branch",
     "Catalog",
+    "ChangeBaseline",
+    "ChangeBlock",
+    "ChangeCause",
     "ChangeCounts",
+    "ChangeOp",
+    "ChangePage",
+    "CommitChangePage",
     "CommitId",
     "CommitInfo",
     "Conflict",
     "DiagramFormat",
+    "Diff",
     "DurabilityName",
+    "EntityChanges",
     "EntityKind",
     "Explanation",
     "ExportFormat",

@@ -2,7 +2,8 @@
 
 import math
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,14 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from omnigraph.engine.change_results import Diff
+from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.read.changes.compare import Comparison
 from omnigraph.read.changes.diff import changes_between, differing, matched
+from omnigraph.read.changes.filter import ChangeFilter, kind_of
+from omnigraph.read.view import View
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.changes import DELETE, INSERT, UPDATE, Edits
+from omnigraph.store.changes import DELETE, INSERT, UPDATE, Changes, Edits, RowChanges
 from tests.laws.lines import (
     ACTS,
     CATALOG,
@@ -100,6 +106,53 @@ def leads(one: Moment, other: Moment) -> None:
         assert found.after.to_pylist() == [now.get(id_) for id_ in changed]
         assert found.op.to_pylist() == [operation(id_, was, now) for id_ in changed]
         assert found.edits.upserts.schema.equals(table_schema(entity), check_metadata=True)
+
+    agrees(Comparison(View(one.snapshot), View(other.snapshot)), changes)
+
+
+def agrees(comparison: Comparison, changes: Changes) -> None:
+    """A page at a time it is the same, however long pages are, and so is what a filter leaves."""
+    whole = list(described(Diff.of(comparison).tables()))
+    tables = ((entity, changes.tables.get(entity.table_key)) for entity in CATALOG.entities)
+    assert whole == list(described((entity, rows) for entity, rows in tables if rows is not None))
+    for limit in (1, 3):
+        found: list[tuple[Any, ...]] = []
+        after = None
+        while True:
+            page = comparison.page(after=after, limit=limit)
+            assert page.rows <= limit
+            found += described(page.tables)
+            after = page.last
+            if after is None:
+                break
+            assert page.rows == limit
+        assert found == whole
+    for types, kinds, ops in FILTERS:
+        chosen = replace(comparison, filter=ChangeFilter.of(types, kinds, ops), _places={})
+        left = list(described(Diff.of(chosen).tables()))
+        assert left == [
+            row
+            for row in whole
+            if (types is None or row[1] in types)
+            and (kinds is None or row[0] in kinds)
+            and (ops is None or row[3] in ops)
+        ]
+
+
+FILTERS = [
+    (["Person"], None, None),
+    (None, ["edge"], None),
+    (None, None, ["insert", "delete"]),
+    (["City", "Knows"], ["node", "edge"], ["update"]),
+]
+
+
+def described(tables: Iterable[tuple[EntityType, RowChanges]]) -> Iterator[tuple[Any, ...]]:
+    for entity, rows in tables:
+        columns = (c.to_pylist() for c in (rows.id, rows.op, rows.before, rows.after))
+        yield from (
+            (kind_of(entity), entity.name, *values) for values in zip(*columns, strict=True)
+        )
 
 
 def operation(id_: str, was: Mapping[str, object], now: Mapping[str, object]) -> str:

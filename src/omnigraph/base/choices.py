@@ -12,6 +12,7 @@ from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.nearest import nearest
 
 __all__ = [
+    "ChangeOp",
     "DiagramFormat",
     "DurabilityName",
     "EntityKind",
@@ -34,6 +35,7 @@ DurabilityName = Literal["fsync", "relaxed"]
 OutputMode = Literal["append", "complete", "update"]
 DiagramFormat = Literal["mermaid", "svg"]
 EntityKind = Literal["node", "edge"]
+ChangeOp = Literal["insert", "update", "delete"]
 
 
 def words_of(choices: Any) -> tuple[str, ...]:

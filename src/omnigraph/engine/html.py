@@ -12,12 +12,14 @@ __all__ = ["html_table"]
 LETTERS_SHOWN = 200
 
 
-def html_table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], total: int) -> str:
-    """The rows given, and below them how many there are in all."""
+def html_table(
+    columns: Sequence[str], rows: Iterable[Mapping[str, Any]], total: int = 0, *, below: str = ""
+) -> str:
+    """The rows given, and below them how many there are in all, or what else is said."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join(f"<tr>{''.join(_cell(row[c]) for c in columns)}</tr>" for row in rows)
-    count = amount(total, "row")
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{count}</p>"
+    said = escape(below) or amount(total, "row")
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{said}</p>"
 
 
 def _cell(value: Any) -> str:

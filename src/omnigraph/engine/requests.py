@@ -30,6 +30,7 @@ from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.engine.text import QUERY, Text, as_source, named
 from omnigraph.merge.choices import choices_of
 from omnigraph.pipeline.export.files import Sink
+from omnigraph.read.changes.filter import EVERYTHING, ChangeFilter
 from omnigraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -37,13 +38,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Ask",
+    "Baseline",
     "BlobRead",
     "BranchCreate",
     "BranchDelete",
     "BranchRead",
     "BranchesRead",
+    "ChangesRead",
+    "CommitChanges",
     "CommitRead",
     "CommitsRead",
+    "DiffRead",
     "Explain",
     "Export",
     "Load",
@@ -71,6 +76,9 @@ none) and `take`."""
 Target = str | os.PathLike[str] | Sink
 """A path, or anything with a `write` that takes bytes."""
 
+
+MAX_PAGE_CHANGES = 100_000
+"""A caller who wants more asks again: a page is held in memory, both images of each row."""
 
 # Reads -------------------------------------------------------------------------------------------
 
@@ -192,6 +200,58 @@ class CommitsRead(Read):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRead(Read):
     id: CommitId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffRead(Read):
+    """What differs from one moment to another. Text may also be the name of a branch."""
+
+    from_: Moment | Snapshot
+    to: Moment | Snapshot
+    filter: ChangeFilter = EVERYTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitChanges(Read):
+    """What a commit changed, against its first parent."""
+
+    id: CommitId
+    filter: ChangeFilter = EVERYTHING
+    limit: int | None = None
+    page_token: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_page(self.limit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesRead(Read):
+    """What was published to a branch since a cursor, or since a start."""
+
+    cursor: str | None = None
+    start: str = "now"
+    filter: ChangeFilter = EVERYTHING
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_page(self.limit)
+        if self.start not in ("now", "beginning") and not str(self.start).startswith("after:"):
+            rule = "it must be now, beginning, or after: and the id of a commit"
+            raise ArgumentInvalid(argument="start", value=str(self.start), rule=rule)
+        if self.cursor is not None and self.start != "now":
+            rule = "a cursor is a start already: pass one of them"
+            raise ArgumentInvalid(argument="start", value=self.start, rule=rule)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline(Read):
+    """The rows of a branch's head, and the cursor that goes on from there."""
+
+    action: ClassVar[Action] = Action.EXPORT
+
+    target: Target
+    filter: ChangeFilter = EVERYTHING
+    overwrite: bool = False
 
 
 # Writes ------------------------------------------------------------------------------------------
@@ -345,6 +405,13 @@ def _check_bad_rows(request: Load | StreamLoad) -> None:
     if request.max_errors is not None and request.max_errors < 0:
         rule = "it must be 0 or more"
         raise ArgumentInvalid(argument="max_errors", value=str(request.max_errors), rule=rule)
+
+
+def _check_page(limit: object) -> None:
+    is_count = isinstance(limit, int) and not isinstance(limit, bool)
+    if limit is not None and not (is_count and 1 <= limit <= MAX_PAGE_CHANGES):  # type: ignore[operator]
+        rule = f"a page has 1 to {MAX_PAGE_CHANGES:,} changes"
+        raise ArgumentInvalid(argument="limit", value=str(limit), rule=rule)
 
 
 def _check_text(argument: str, value: object) -> None:

@@ -293,11 +293,15 @@ class ExportResult:
 
 @dataclass(frozen=True, slots=True)
 class ChangeCounts:
-    """How many rows of one type a merge or a revert changes."""
+    """How many rows of one type a merge or a revert changes, or differ between two moments."""
 
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.inserted + self.updated + self.deleted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,6 +46,17 @@ class Snapshot:
         """True if the version of a type that this commit pins was made from that one."""
         return self._datasets.continues(self.tables[entity.table_key].ref, earlier)
 
+    def is_stored(self, entity: EntityType) -> bool:
+        """True if the rows of a type can still be read: old ones may have been cleaned up."""
+        return self._datasets.has_version(self.tables[entity.table_key].ref)
+
+    def followed_by(self, commit: Commit) -> "Snapshot":
+        """The snapshot of the commit that comes next on the line. It has the same schema."""
+        assert commit.parent == self.commit.id, f"{commit.id} does not follow {self.commit.id}"
+        assert commit.schema_hash == self.schema_hash, "another schema has other tables"
+        tables = {**self.tables, **commit.entries}
+        return Snapshot(commit, self.branch, self.catalog, tables, self._datasets)
+
     def location(self, entity: EntityType) -> Location:
         """Where the rows of a type lie, and where a load writes files of new ones."""
         ref = self.tables[entity.table_key].ref

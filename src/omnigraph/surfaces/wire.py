@@ -4,6 +4,7 @@ Clients rely on these member names; add to them, never rename.
 """
 
 from dataclasses import asdict
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.errors import (
@@ -21,6 +22,14 @@ from omnigraph.merge.choices import choice_template
 if TYPE_CHECKING:
     from omnigraph.base.row_counts import RowCounts
     from omnigraph.engine.blob import Blob
+    from omnigraph.engine.change_results import (
+        ChangeBaseline,
+        ChangeBlock,
+        ChangePage,
+        CommitChangePage,
+        Diff,
+        EntityChanges,
+    )
     from omnigraph.engine.explanation import Explanation
     from omnigraph.engine.results import (
         CommitInfo,
@@ -36,8 +45,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXIT_ERROR",
+    "baseline_json",
     "blob_json",
+    "change_page_json",
+    "commit_changes_json",
     "commit_json",
+    "diff_json",
     "exit_code",
     "explanation_json",
     "export_json",
@@ -74,6 +87,8 @@ HTTP_STATUS: dict[type[OmnigraphError], int] = {
     RecoveryError: 503,
 }
 HTTP_STATUS_OF_CODE: dict[str, int] = {
+    "change_diff_refused": 409,
+    "change_feed_gap": 410,
     "precondition_failed": 412,
     "range_not_satisfiable": 416,
     "dependency_missing": 501,
@@ -177,6 +192,48 @@ def explanation_json(explanation: "Explanation") -> dict[str, Any]:
         "plan": str(explanation),
         "steps": [asdict(step) for step in explanation.steps],
     }
+
+
+def diff_json(diff: "Diff", limit: int | None = None) -> dict[str, Any]:
+    return {
+        "from_commit_id": diff.from_commit_id,
+        "to_commit_id": diff.to_commit_id,
+        "change_count": len(diff),
+        "types": [{"name": name, **asdict(counts)} for name, counts in diff.counts.items()],
+        "changes": _changes_json(diff, limit),
+    }
+
+
+def commit_changes_json(page: "CommitChangePage") -> dict[str, Any]:
+    return {**_block_json(page), "next_page_token": page.next_page_token}
+
+
+def change_page_json(page: "ChangePage") -> dict[str, Any]:
+    return {
+        "blocks": [_block_json(block) for block in page.blocks],
+        "cursor": page.cursor,
+        "caught_up": page.caught_up,
+        "next_page_token": None,
+    }
+
+
+def baseline_json(made: "ChangeBaseline") -> dict[str, Any]:
+    return {
+        "snapshot_commit_id": made.snapshot_commit_id,
+        "resume_cursor": made.resume_cursor,
+        "export": export_json(made.export),
+    }
+
+
+def _block_json(block: "ChangeBlock | CommitChangePage") -> dict[str, Any]:
+    cause = {**asdict(block.cause), "authored_at": block.cause.authored_at.isoformat()}
+    return {"cause": cause, "changes": _changes_json(block.changes)}
+
+
+def _changes_json(changes: "EntityChanges", limit: int | None = None) -> list[Any]:
+    from omnigraph.engine.change_values import json_ready
+
+    return [json_ready(change) for change in islice(changes, limit)]
 
 
 def merge_json(result: "MergeResult") -> dict[str, Any]:

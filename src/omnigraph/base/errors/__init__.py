@@ -4,11 +4,13 @@
     ├── InputError      fix it          parse_error type_error param_error schema_error
     │                                   constraint_violation invalid_argument migration_unsupported
     │                                   range_not_satisfiable forked_process dependency_missing
+    │                                   change_cursor_rejected change_diff_refused
     ├── MissingError    check the name  not_found graph_replaced
     ├── DeniedError     ask             read_only
     ├── ConflictError   re-read, retry  version_conflict read_set_conflict precondition_failed
     │                                   key_conflict branch_exists branch_in_use already_initialized
     │                                   merge_conflicts target_exists load_in_progress
+    │                                   change_feed_gap
     ├── StorageError    look before you retry: the outcome may be unknown   storage_error
     │                                   store_unfit spark_error
     ├── LimitError      ask for less    resource_limit cancelled
@@ -19,6 +21,11 @@ A leaf has a stable `code`, typed fields and a sentence. Match the type or the c
 text. A bug of ours is an `AssertionError`, not one of these.
 """
 
+from omnigraph.base.errors.changes import (
+    ChangeCursorRejected,
+    ChangeDiffRefused,
+    ChangeFeedGap,
+)
 from omnigraph.base.errors.conflicts import (
     AlreadyInitialized,
     BranchBusy,
@@ -99,6 +106,9 @@ __all__ = [
     "BranchExists",
     "BranchHasChildren",
     "BranchMissing",
+    "ChangeCursorRejected",
+    "ChangeDiffRefused",
+    "ChangeFeedGap",
     "CommitMissing",
     "CommitReclaimed",
     "ConflictError",

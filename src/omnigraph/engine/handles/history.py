@@ -4,6 +4,7 @@ from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.handles.at import At
 from omnigraph.engine.handles.branch import Branch
+from omnigraph.engine.handles.changes import Followed
 from omnigraph.engine.history import branch, branch_create, branch_delete, branches, commit
 from omnigraph.engine.merge import merge, revert
 from omnigraph.engine.requests import (
@@ -22,8 +23,8 @@ from omnigraph.engine.results import CommitInfo, MergeResult, RevertResult
 __all__ = ["History"]
 
 
-class History:
-    """Branches and commits of one graph."""
+class History(Followed):
+    """Branches and commits of one graph, and what they changed."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

@@ -1,47 +1,49 @@
 """What lies between two snapshots: every row that differs, as it was and as it is.
 
-They may be commits of any two branches. A row that lies at one place of one file in both is the
-same in both, so only the others are looked at, and they are matched by id. Numbers of versions
-count on each line for itself: they tell which rows were written since only where one version was
-made from the other. A row rewritten with equal values is no change.
+All of it is in memory at once: what a merge needs. `compare` reads the same a page at a time, as a
+caller may see it. A row rewritten with equal values is no change.
 """
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.errors import ChangeDiffRefused
 from omnigraph.base.ids import TableKey
 from omnigraph.lang.schema.catalog import ID, EntityType
+from omnigraph.read.changes.places import places_between
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import DELETE, INSERT, UPDATE, Changes, RowChanges
-from omnigraph.store.datasets import ROW_ID, WRITTEN_AT, Dataset, row_set
+from omnigraph.store.datasets import Dataset, row_set
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["changes_between", "differing", "matched", "unequal"]
 
 
 def changes_between(base: Snapshot, head: Snapshot) -> Changes:
-    """The rows that differ from `base` to `head`, which has the same schema."""
-    assert base.schema_hash == head.schema_hash, "snapshots of two schemas have no row-wise diff"
+    """The rows that differ from `base` to `head`; of two schemas it raises `ChangeDiffRefused`."""
+    if base.schema_hash != head.schema_hash:
+        raise ChangeDiffRefused(reason="schema_boundary", graph_commit_id=head.commit.id)
     tables: dict[TableKey, RowChanges] = {}
     for entity in head.catalog.entities:
-        if base.dataset(entity).ref != head.dataset(entity).ref:
-            changes = _row_changes(base, head, entity)
-            if len(changes):
-                tables[entity.table_key] = changes
+        changes = _row_changes(base, head, entity)
+        if changes is not None:
+            tables[entity.table_key] = changes
     return Changes(tables)
 
 
-def _row_changes(base: Snapshot, head: Snapshot, entity: EntityType) -> RowChanges:
-    before, after = base.dataset(entity), head.dataset(entity)
-    gone, came = before.rows_beside(after), after.rows_beside(before)
-    is_deleted = pc.invert(_is_among(gone, came))
-    if head.continues(entity, before.ref):
-        # A compaction moves rows to other files and leaves the version that wrote them.
-        came = came.filter(pc.greater(came[WRITTEN_AT], before.ref.version))
+def _row_changes(base: Snapshot, head: Snapshot, entity: EntityType) -> RowChanges | None:
+    places = places_between(base, head, entity)
+    if not len(places):
+        return None
+    old = _whole(base.dataset(entity), entity, places.was)
+    changes = matched(old, _whole(head.dataset(entity), entity, places.now))
+    return changes if len(changes) else None
+
+
+def _whole(dataset: Dataset, entity: EntityType, row_ids: pa.Array) -> pa.Table:
     columns = table_schema(entity).names
-    old = _whole(before, gone.filter(pc.or_(is_deleted, _is_among(gone, came))), columns)
-    return matched(old, _whole(after, came, columns))
+    return dataset.rows_at(row_set(row_ids.drop_null().to_numpy()), columns).select(columns)
 
 
 def matched(old: pa.Table, new: pa.Table) -> RowChanges:
@@ -62,10 +64,6 @@ def _structs(rows: pa.Table) -> pa.Array:
 
 def _is_among(rows: pa.Table, others: pa.Table) -> pa.ChunkedArray:
     return pc.is_in(rows[ID], value_set=others[ID].combine_chunks())
-
-
-def _whole(dataset: Dataset, rows: pa.Table, columns: list[str]) -> pa.Table:
-    return dataset.rows_at(row_set(rows[ROW_ID].to_numpy()), columns).select(columns)
 
 
 def differing(rows: pa.Table, old: pa.Table) -> pa.Array:

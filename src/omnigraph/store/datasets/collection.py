@@ -112,7 +112,8 @@ class Datasets:
         return self.root / home_of(path, branch)
 
     def open(self, ref: DatasetRef) -> Dataset:
-        return Dataset(ref, self._handle(ref.path, ref.branch, ref.version))
+        handle = self._handle(ref.path, ref.branch, ref.version)
+        return Dataset(ref, handle, self._objects.get)
 
     def open_newest(self, path: str, branch: str | None) -> Dataset:
         """The newest version that is whole.
@@ -132,7 +133,7 @@ class Datasets:
                 reason = "Lance finds no version in it, although its version files are intact"
                 raise StorageFailed(doing="open", path=path, reason=reason)
             handle = self._handle(path, branch, whole)
-        return Dataset(DatasetRef(path, branch, handle.version), handle)
+        return Dataset(DatasetRef(path, branch, handle.version), handle, self._objects.get)
 
     def newest_version(self, path: str, branch: str | None) -> int:
         return self.open_newest(path, branch).ref.version
@@ -164,6 +165,10 @@ class Datasets:
         if not self.root.is_on_disk:
             return None
         return self._objects.fingerprint(version_file(ref.path, ref.branch, ref.version))
+
+    def has_version(self, ref: DatasetRef) -> bool:
+        """True if the version is stored, as storage says now: a clean-up may have removed it."""
+        return self._objects.exists(version_file(ref.path, ref.branch, ref.version))
 
     def is_there(self, path: str) -> bool:
         """True if there is such a dataset, as storage says now."""

@@ -12,6 +12,8 @@ from lance.fragment import FragmentMetadata, LanceFragment
 from numpy.typing import NDArray
 
 from omnigraph.store.datasets.addresses import ROW_ADDRESS, offsets_of
+from omnigraph.store.datasets.deletions import ReadFile, deleted_offsets, row_ids_at
+from omnigraph.store.datasets.files import home_of
 from omnigraph.store.datasets.lance_values import (
     failures,
     is_blob,
@@ -126,10 +128,14 @@ def open_at(location: Location, version: int | None = None) -> "Dataset":
 class Dataset:
     """One version of a dataset, open for reading."""
 
-    def __init__(self, ref: DatasetRef, handle: LanceDataset) -> None:
+    def __init__(
+        self, ref: DatasetRef, handle: LanceDataset, read_file: ReadFile = lambda _: None
+    ) -> None:
+        """`read_file` reads a small file of the graph; without it more is scanned."""
         assert handle.version == ref.version, f"asked for {ref}, got version {handle.version}"
         self.ref = ref
         self._handle = handle
+        self._read_file = read_file
 
     @property
     def row_count(self) -> int:
@@ -202,20 +208,39 @@ class Dataset:
             if twin is None:
                 own.append(piece.id)
             elif twin.deletions != piece.deletions:
-                some.append(self._row_ids_beside(other, piece.id, twin.id))
+                some.append(self._row_ids_beside(other, piece, twin))
         rows = self.rows_at(row_set(np.concatenate(some)), columns)
         if not own:
             return rows
         return pa.concat_tables([rows, self.scan(columns, with_row_id=True, fragment_ids=own)])
 
-    def _row_ids_beside(self, other: "Dataset", here: int, there: int) -> NDArray[np.uint64]:
+    def _row_ids_beside(
+        self, other: "Dataset", here: Fragment, there: Fragment
+    ) -> NDArray[np.uint64]:
         """Of a fragment with the same files as one of `other`, the rows that are gone there."""
-        rows = self.scan([], with_row_id=True, with_row_address=True, fragment_ids=[here])
-        ours = offsets_of(rows[ROW_ADDRESS].to_numpy())
-        theirs = offsets_of(other.addresses(there))
-        is_gone = np.ones(int(max(ours.max(initial=0), theirs.max(initial=0))) + 1, dtype=np.bool_)
-        is_gone[theirs] = False
-        return np.asarray(rows[ROW_ID].to_numpy()[is_gone[ours]])
+        gone, gone_there = self._deleted(here), other._deleted(there)
+        wanted = np.setdiff1d(gone_there, gone, assume_unique=True)
+        if not len(wanted):
+            return np.empty(0, dtype=np.uint64)
+        row_ids = self._fragment(here.id).metadata.row_id_meta
+        found = row_ids_at(row_ids.json(), wanted) if row_ids is not None else None
+        if found is None:
+            scanned = self.scan([], with_row_id=True, fragment_ids=[here.id])[ROW_ID].to_numpy()
+            found = scanned[wanted - np.searchsorted(gone, wanted)]
+        return np.asarray(found)
+
+    def _deleted(self, fragment: Fragment) -> NDArray[np.int64]:
+        """The offsets of rows of a fragment that are gone, ascending."""
+        file = fragment.deletions
+        if file is None:
+            return np.empty(0, dtype=np.int64)
+        data = self._read_file(f"{home_of(self.ref.path, file.line)}/{file.path}")
+        offsets = deleted_offsets(data, file.path) if data is not None else None
+        if offsets is None:
+            there = offsets_of(self.addresses(fragment.id))
+            physical = self._fragment(fragment.id).physical_rows
+            offsets = np.setdiff1d(np.arange(physical), there, assume_unique=True)
+        return offsets
 
     def addresses(self, fragment_id: int) -> NDArray[np.uint64]:
         """Where each row of a fragment lies in it, ascending: deleted rows are missing."""

@@ -1,4 +1,7 @@
-"""Commands over the graph's history: branch create, list, merge, delete; commit list."""
+"""Commands over the graph's history: branch create, list, merge, delete; commit list.
+
+`changes` adds those that show what was changed.
+"""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
@@ -6,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from omnigraph.base.ids import MAIN
+from omnigraph.surfaces.cli import changes
 from omnigraph.surfaces.cli.options import (
     ActorOption,
     BranchOption,
@@ -36,6 +40,7 @@ def register(app: typer.Typer) -> None:
     commit = typer.Typer(help="Look at commits.", no_args_is_help=True)
     commit.command("list")(list_commits)
     app.add_typer(commit, name="commit")
+    changes.register(app, branch=branch, commit=commit)
 
 
 def create(

@@ -1,0 +1,118 @@
+"""Diff: what differs between two moments, and what one commit changed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from omnigraph.base.clock import is_ulid
+from omnigraph.base.errors import (
+    BranchMissing,
+    ChangeDiffRefused,
+    ChangeFeedGap,
+    CommitMissing,
+    CommitReclaimed,
+    StorageFailed,
+)
+from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.engine.change_results import ChangeCause, CommitChangePage, Diff, ReadChanges
+from omnigraph.engine.cursor import PageToken
+from omnigraph.engine.engine import Engine
+from omnigraph.engine.requests import CommitChanges, DiffRead, Moment, Read
+from omnigraph.engine.travel import commit_at
+from omnigraph.read.changes.compare import Comparison
+from omnigraph.read.changes.filter import ChangeFilter
+from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.snapshot import Snapshot
+
+__all__ = ["DEFAULT_PAGE", "commit_changes", "comparison", "diff", "gap_where_rows_are_gone"]
+
+DEFAULT_PAGE = 1_000
+
+
+def diff(engine: Engine, request: DiffRead) -> Diff:
+    """What turns one moment into another, as the caller may see both."""
+    engine.gate.allow(request)
+    before, after = (_side(engine.store, moment) for moment in (request.from_, request.to))
+    with gap_where_rows_are_gone(before, after):
+        return Diff.of(comparison(engine, request, before, after, request.filter))
+
+
+def commit_changes(engine: Engine, request: CommitChanges) -> CommitChangePage:
+    """What a commit changed, against its first parent, a page at a time."""
+    engine.gate.allow(request)
+    store = engine.store
+    commit = store.history().get(request.id)
+    token = None
+    if request.page_token is not None:
+        token = PageToken.parse(request.page_token)
+        token.check(graph=store.graph_id, commit=commit.id, filter_=request.filter)
+    if commit.parent is None:
+        raise ChangeDiffRefused(reason="parentless_commit", graph_commit_id=commit.id)
+    try:
+        before, after = store.snapshot_at(commit.parent), store.snapshot_at(commit.id)
+    except CommitReclaimed as reclaimed:
+        raise ChangeFeedGap(first_unreadable_commit_id=commit.id) from reclaimed
+    with gap_where_rows_are_gone(before, after):
+        compared = comparison(engine, request, before, after, request.filter)
+        page = compared.page(
+            after=None if token is None else token.last,
+            limit=DEFAULT_PAGE if request.limit is None else request.limit,
+        )
+    more = None
+    if page.last is not None:
+        more = PageToken(store.graph_id, commit.id, request.filter, page.last).to_text()
+    return CommitChangePage(ChangeCause.of(commit), ReadChanges(page.tables), more)
+
+
+def comparison(
+    engine: Engine, request: Read, before: Snapshot, after: Snapshot, filter_: ChangeFilter
+) -> Comparison:
+    """Both moments as the caller of the request may see them; of two schemas it is refused."""
+    if before.schema_hash != after.schema_hash:
+        culprit = _schema_commit(engine.store, before, after)
+        raise ChangeDiffRefused(reason="schema_boundary", graph_commit_id=culprit)
+    view = engine.gate.view
+    return Comparison(view(before, request), view(after, request), filter_)
+
+
+@contextmanager
+def gap_where_rows_are_gone(
+    before: Snapshot, after: Snapshot, *, cursor: str | None = None
+) -> Iterator[None]:
+    """Raise `ChangeFeedGap` for a failure to read rows that are not stored any more."""
+    try:
+        yield
+    except StorageFailed as failure:
+        for snapshot in (after, before):
+            if not all(snapshot.is_stored(entity) for entity in snapshot.catalog.entities):
+                gap = ChangeFeedGap(first_unreadable_commit_id=after.commit.id, cursor=cursor)
+                raise gap from failure
+        raise
+
+
+def _side(store: GraphStore, moment: Moment | Snapshot) -> Snapshot:
+    """The snapshot that is meant. A text is a commit, else a branch, else a time on main."""
+    if isinstance(moment, Snapshot):
+        return moment
+    if isinstance(moment, str) and not is_ulid(moment):
+        try:
+            return store.snapshot(BranchName(moment))
+        except BranchMissing as missing:
+            try:
+                return store.snapshot_at(commit_at(store, moment, MAIN))
+            except CommitMissing:
+                # It is no time either: most likely a branch that was misspelt.
+                raise missing from None
+    return store.snapshot_at(commit_at(store, moment, MAIN))
+
+
+def _schema_commit(store: GraphStore, before: Snapshot, after: Snapshot) -> str:
+    """The commit that brought the schema of the later side; of the earlier side, where the later
+    one has the schema that the graph began with."""
+    history = store.history()
+    for side in (after, before):
+        brought = side.commit
+        for commit in history.line_of(side.commit.id):
+            if commit.schema_hash != side.schema_hash:
+                return brought.id
+            brought = commit
+    return after.commit.id

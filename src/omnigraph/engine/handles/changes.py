@@ -1,0 +1,136 @@
+"""`Followed`: the part of `Graph` that is about what changed."""
+
+from collections.abc import Iterable
+
+from omnigraph.base.choices import ChangeOp, EntityKind
+from omnigraph.base.ids import MAIN, BranchName, CommitId
+from omnigraph.engine.change_results import ChangeBaseline, ChangePage, CommitChangePage, Diff
+from omnigraph.engine.diff import commit_changes, diff
+from omnigraph.engine.engine import Engine
+from omnigraph.engine.feed import baseline, changes
+from omnigraph.engine.handles.at import At, moment_of
+from omnigraph.engine.requests import (
+    Baseline,
+    ChangesRead,
+    CommitChanges,
+    DiffRead,
+    Moment,
+    Target,
+)
+from omnigraph.engine.results import CommitInfo
+from omnigraph.read.changes.filter import ChangeFilter
+from omnigraph.store.snapshot import Snapshot
+
+__all__ = ["Followed"]
+
+Kinds = Iterable[EntityKind] | EntityKind | None
+Ops = Iterable[ChangeOp] | ChangeOp | None
+"""One word may stand for a list of one word; None: all of them."""
+
+
+class Followed:
+    """Diffs of a graph, and its change feed."""
+
+    engine: Engine
+
+    def diff(
+        self,
+        from_: Moment | At,
+        to: Moment | At,
+        *,
+        types: Iterable[str] | None = None,
+        kinds: Kinds = None,
+        ops: Ops = None,
+    ) -> Diff:
+        """What turns one moment into another: every row that differs, as it was and as it is.
+
+        A moment is a branch (its head), a commit or its id, a time, or what `at` and `snapshot`
+        hold; a time and a manifest version are of main. The result can be counted, shown, iterated
+        and had as Arrow or a frame.
+        """
+        request = DiffRead(
+            from_=self._held(from_),
+            to=self._held(to),
+            filter=ChangeFilter.of(types, kinds, ops),
+            actor=self.engine.actor,
+        )
+        return diff(self.engine, request)
+
+    def commit_changes(
+        self,
+        id: CommitId | CommitInfo | str,
+        *,
+        types: Iterable[str] | None = None,
+        kinds: Kinds = None,
+        ops: Ops = None,
+        limit: int | None = None,
+        page_token: str | None = None,
+    ) -> CommitChangePage:
+        """What a commit changed against its first parent, at most `limit` rows (1,000 if left out).
+
+        The `next_page_token` of a page asks for the one after it.
+        """
+        request = CommitChanges(
+            id=id.graph_commit_id if isinstance(id, CommitInfo) else CommitId(id),
+            filter=ChangeFilter.of(types, kinds, ops),
+            limit=limit,
+            page_token=page_token,
+            actor=self.engine.actor,
+        )
+        return commit_changes(self.engine, request)
+
+    def changes(
+        self,
+        cursor: str | None = None,
+        *,
+        start: str = "now",
+        branch: str = MAIN,
+        types: Iterable[str] | None = None,
+        kinds: Kinds = None,
+        ops: Ops = None,
+        limit: int | None = None,
+    ) -> ChangePage:
+        """What was published to a branch since a cursor, in blocks, one for each commit.
+
+        Without a cursor it begins at `start`: `now`, `beginning` (from the first commit of the
+        graph on) or `after:` and the id of a commit. Keep the `cursor` of each page, once its
+        changes are applied, and ask again with it: every change comes exactly once. A cursor holds
+        for its graph, its branch and the filter it was made with.
+        """
+        request = ChangesRead(
+            cursor=cursor,
+            start=start,
+            branch=BranchName(branch),
+            filter=ChangeFilter.of(types, kinds, ops),
+            limit=limit,
+            actor=self.engine.actor,
+        )
+        return changes(self.engine, request)
+
+    def changes_baseline(
+        self,
+        target: Target,
+        *,
+        branch: str = MAIN,
+        types: Iterable[str] | None = None,
+        kinds: Kinds = None,
+        ops: Ops = None,
+        overwrite: bool = False,
+    ) -> ChangeBaseline:
+        """Write the rows of a branch as JSON lines, and give the cursor that goes on from there.
+
+        `ops` choose among later changes; the rows to start from are all of the chosen types.
+        """
+        request = Baseline(
+            target=target,
+            branch=BranchName(branch),
+            filter=ChangeFilter.of(types, kinds, ops),
+            overwrite=overwrite,
+            actor=self.engine.actor,
+        )
+        return baseline(self.engine, request)
+
+    def _held(self, moment: Moment | At) -> Moment | Snapshot:
+        held = moment_of(self.engine, moment)
+        assert held is not None, "a moment is always named"
+        return held
