@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from enum import Enum
 
+from tests.model.statements import Rows
 from tests.model.steps import Crash, Elsewhere, Load, Mutate, Step
 from tests.model.walk import Ground, Walk
 from tests.model.wanderer import Wanderer
-from tests.model.world import Rows
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,9 @@ def told(failure: Failure) -> str:
         f"{type(failure.error).__name__}: {failure.error}\n"
         + "".join(f"  {note}\n" for note in getattr(failure.error, "__notes__", ()))
         + "\nfrom omnigraph.base.failpoints import Failpoint\n"
-        "from tests.model.failing import *\nfrom tests.model.steps import *\n"
-        f"from tests.model.world import *\n\nsteps = [\n{steps}]\n"
+        "from tests.model.failing import *\nfrom tests.model.merge_steps import *\n"
+        "from tests.model.statements import *\n"
+        f"from tests.model.steps import *\n\nsteps = [\n{steps}]\n"
         'print(retrace(Ground("an/empty/place"), steps))\n'
     )
 

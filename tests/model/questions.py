@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from tests.model.shapes import Shape
 from tests.model.world import Ids, Person, World
 
 Row = tuple[Any, ...]
@@ -18,6 +19,8 @@ class Question:
     text: str
     expect: Callable[[World], Iterable[Row]]
     is_ordered: bool = False
+    needs: Callable[[Shape], bool] = lambda shape: True
+    """Whether a schema has what it speaks of."""
     nameless: tuple[str, str] | None = None
     """The column of an id that only the graph knows, and the column that tells whose it is."""
 
@@ -118,7 +121,13 @@ CONTENTS = [
         "people",
         "query q() { match { $p: Person } return "
         "{ $p.id as id, $p.name as name, $p.age as age, $p.team as team, $p.nick as nick } }",
-        lambda w: ((name, name, *person) for name, person in w.people.items()),
+        lambda w: ((name, name, *person[:3]) for name, person in w.people.items()),
+    ),
+    Question(
+        "moods",
+        "query q() { match { $p: Person } return { $p.name as name, $p.mood as mood } }",
+        lambda w: ((name, person.mood) for name, person in w.people.items()),
+        needs=lambda shape: shape.mood,
     ),
     Question(
         "knows",
@@ -131,9 +140,27 @@ CONTENTS = [
     ),
     Question(
         "notes",
-        "query q() { match { $n: Note } return { $n.id as id, $n.text as text, $n.likes as n } }",
-        lambda w: ((text, text, likes) for text, likes in w.notes.items()),
+        "query q() { match { $n: Note } return { $n.id as id, $n.text as text } }",
+        lambda w: ((text, text) for text in w.notes),
         nameless=("id", "text"),
+    ),
+    Question(
+        "likes",
+        "query q() { match { $n: Note } return { $n.text as text, $n.likes as likes } }",
+        lambda w: ((text, note.likes) for text, note in w.notes.items()),
+        needs=lambda shape: shape.likes is not None,
+    ),
+    Question(
+        "ranks",
+        "query q() { match { $n: Note } return { $n.text as text, $n.rank as rank } }",
+        lambda w: ((text, note.rank) for text, note in w.notes.items()),
+        needs=lambda shape: shape.rank,
+    ),
+    Question(
+        "tags",
+        "query q() { match { $t: Tag } return { $t.label as label } }",
+        lambda w: ((label,) for label in w.tags),
+        needs=lambda shape: shape.tags,
     ),
     Question(
         "wrote",

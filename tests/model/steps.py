@@ -1,12 +1,10 @@
-"""Steps of a walk, as values, and the model of a graph with branches that foretells each of them.
+"""Steps of a walk, as values, and what the model foretells of each of them.
 
 A step can be taken anywhere: where it makes no sense it is refused, and the model knows by what. So
 any part of a walk is a walk, which is what makes a failing one easy to cut down.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from omnigraph import Graph
 from omnigraph.base.choices import LoadModeName
@@ -15,89 +13,18 @@ from omnigraph.base.errors import (
     BranchExists,
     BranchHasChildren,
     BranchMissing,
+    CommitMissing,
+    CommitReclaimed,
     ConstraintViolated,
     KeyTaken,
-    OmnigraphError,
+    TypeCheckFailed,
 )
 from omnigraph.base.failpoints import Failpoint
-from omnigraph.engine.results import LoadResult, MergeResult, MutationResult, OptimizeResult
-from tests.model.world import Ids, Rows, Statement, World, breaks_a_row
-
-MAIN = "main"
-UPKEEP = ("optimize", "index", "recovery")
-"""Kinds of commits after which every row is what it was."""
-
-Refusal = type[OmnigraphError]
-
-
-@dataclass(frozen=True)
-class ModelCommit:
-    id: str
-    world: World
-    parents: tuple[str, ...]
-    same_rows_as: str | None = None
-    """Where the rows come from, if they are not its own."""
-
-
-@dataclass
-class Model:
-    """Branches, and every commit that there ever was."""
-
-    commits: dict[str, ModelCommit] = field(default_factory=dict)
-    lines: dict[str, list[str]] = field(default_factory=dict)
-    """The commits of each branch that there is now, oldest first."""
-    made_from: dict[str, str] = field(default_factory=dict)
-
-    def world(self, branch: str) -> World:
-        return self.commits[self.lines[branch][-1]].world
-
-    @property
-    def reachable(self) -> set[str]:
-        """The commits on the lines of branches. The rows of others went with their branch."""
-        return {commit for line in self.lines.values() for commit in line}
-
-    @property
-    def known(self) -> set[str]:
-        """The commits that a branch descends from, on its line or by merges."""
-        return {c for line in self.lines.values() for c in self.ancestors(line[-1])}
-
-    def ancestors(self, commit: str) -> set[str]:
-        """The commit and whatever leads to it."""
-        found, ahead = set[str](), [commit]
-        while ahead:
-            current = ahead.pop()
-            if current not in found:
-                found.add(current)
-                ahead += self.commits[current].parents
-        return found
-
-    def origin(self, commit: str) -> str:
-        """The commit that first showed these rows: upkeep and a merge show those of another."""
-        while (same := self.commits[commit].same_rows_as) is not None:
-            commit = same
-        return commit
-
-    def has_had(self, branch: str, other: str) -> bool:
-        """Whether the branch has ever held exactly what the other holds now."""
-        wanted = self.origin(self.lines[other][-1])
-        return any(self.origin(c) == wanted for c in self.ancestors(self.lines[branch][-1]))
-
-    def is_up_to_date(self, source: str, target: str) -> bool:
-        return self.has_had(target, source)
-
-    def can_merge(self, source: str, target: str) -> bool:
-        """Whether the target has no change that the source does not have too."""
-        return self.has_had(source, target)
-
-    def overlapping(self, name: str) -> bool:
-        """Whether a branch has this name, or is a folder on the way to it, or the reverse."""
-        taken = [(*other.split("/"),) for other in self.lines]
-        parts = (*name.split("/"),)
-        return any(o[: len(parts)] == parts or parts[: len(o)] == o for o in taken)
-
-    def children(self, name: str) -> list[str]:
-        return [child for child, source in self.made_from.items() if source == name]
-
+from omnigraph.engine.results import LoadResult, MutationResult, OptimizeResult
+from tests.model.lineage import MAIN, Foretold, Model, Refusal, Spelling
+from tests.model.merge_steps import Merge, Revert
+from tests.model.statements import Rows, Statement, breaks_a_row, is_understood
+from tests.model.world import World
 
 # Writing -----------------------------------------------------------------------------------------
 
@@ -110,17 +37,24 @@ class Mutate:
     def refusals(self, model: Model) -> tuple[Refusal, ...]:
         if self.branch not in model.lines:
             return (BranchMissing,)
-        is_bad = any(map(breaks_a_row, self.statements)) or not self.after(model).is_allowed
+        shape = model.world(self.branch).shape
+        if not all(is_understood(statement, shape) for statement in self.statements):
+            return (TypeCheckFailed,)
+        is_bad = any(map(breaks_a_row, self.statements)) or not self._after(model).is_allowed
         return (ConstraintViolated, KeyTaken) if is_bad else ()
 
-    def after(self, model: Model) -> World:
+    def foretell(self, model: Model) -> Foretold:
+        return Foretold(self._after(model), "mutation")
+
+    def _after(self, model: Model) -> World:
         world = model.world(self.branch)
         for statement in self.statements:
             world = statement.apply(world)
         return world
 
-    def take(self, graph: Graph, ids: Ids) -> MutationResult:
-        text = " ".join(statement.text(ids) for statement in self.statements)
+    def take(self, graph: Graph, spelling: Spelling) -> MutationResult:
+        shape = spelling.shape(self.branch)
+        text = " ".join(statement.text(spelling.ids, shape) for statement in self.statements)
         return graph.mutate(f"query q() {{ {text} }}", branch=self.branch)
 
 
@@ -133,41 +67,24 @@ class Load:
     def refusals(self, model: Model) -> tuple[Refusal, ...]:
         if self.branch not in model.lines:
             return (BranchMissing,)
+        if not self.rows.is_understood(model.world(self.branch).shape):
+            return (ConstraintViolated,)
         is_strict = self.mode != "merge"
         is_new = self.mode == "append"
         is_bad = (
             self.rows.breaks_a_row()
             or (is_strict and self.rows.repeats_a_key())
             or (is_new and self.rows.meets_a_key_of(model.world(self.branch)))
-            or not self.after(model).is_allowed
+            or not self.foretell(model).world.is_allowed
         )
         return (ConstraintViolated, KeyTaken) if is_bad else ()
 
-    def after(self, model: Model) -> World:
-        return self.rows.apply(model.world(self.branch), mode=self.mode)
+    def foretell(self, model: Model) -> Foretold:
+        return Foretold(self.rows.apply(model.world(self.branch), mode=self.mode), "load")
 
-    def take(self, graph: Graph, ids: Ids) -> LoadResult:
-        lines = self.rows.lines(ids)
+    def take(self, graph: Graph, spelling: Spelling) -> LoadResult:
+        lines = self.rows.lines(spelling.ids)
         return graph.load(lines, mode=self.mode, branch=self.branch, engine="local")
-
-
-@dataclass(frozen=True)
-class Merge:
-    source: str
-    branch: str
-
-    def refusals(self, model: Model) -> tuple[Refusal, ...]:
-        if self.source == self.branch:
-            return (ArgumentInvalid,)
-        return () if {self.source, self.branch} <= model.lines.keys() else (BranchMissing,)
-
-    def after(self, model: Model) -> World:
-        if model.is_up_to_date(self.source, self.branch):
-            return model.world(self.branch)
-        return model.world(self.source)
-
-    def take(self, graph: Graph, ids: Ids) -> MergeResult:
-        return graph.branch_merge(self.source, self.branch)
 
 
 @dataclass(frozen=True)
@@ -177,35 +94,55 @@ class Tidy:
     def refusals(self, model: Model) -> tuple[Refusal, ...]:
         return () if self.branch in model.lines else (BranchMissing,)
 
-    def after(self, model: Model) -> World:
-        return model.world(self.branch)
+    def foretell(self, model: Model) -> Foretold:
+        return Foretold(model.world(self.branch))
 
-    def take(self, graph: Graph, ids: Ids) -> OptimizeResult:
+    def take(self, graph: Graph, spelling: Spelling) -> OptimizeResult:
         return graph.optimize(self.branch)
 
 
-Write = Mutate | Load | Merge | Tidy
+Write = Mutate | Load | Merge | Revert | Tidy
 
 
 @dataclass(frozen=True)
 class MakeBranch:
     name: str
     source: str = MAIN
+    commits: int | None = None
+    """Not from a branch, but from the commit that was made so many commits ago."""
 
     def refusals(self, model: Model) -> tuple[Refusal, ...]:
         reasons: list[Refusal] = []
-        if self.source not in model.lines:
-            reasons.append(BranchMissing)
+        if self._owner(model) is None:
+            is_known = self.commits is not None and self._commit(model) in model.known
+            missing = BranchMissing if self.commits is None else CommitMissing
+            reasons.append(CommitReclaimed if is_known else missing)
         if model.overlapping(self.name):
             reasons.append(BranchExists)
         return tuple(reasons)
 
-    def take(self, graph: Graph, ids: Ids) -> None:
-        graph.branch_create(self.name, self.source)
+    def take(self, graph: Graph, spelling: Spelling) -> None:
+        back = self.commits
+        graph.branch_create(self.name, self.source if back is None else spelling.counted_back(back))
 
     def settle(self, model: Model) -> None:
-        model.lines[self.name] = [*model.lines[self.source]]
-        model.made_from[self.name] = self.source
+        owner = self._owner(model)
+        assert owner is not None
+        line = model.lines[owner]
+        end = len(line) if self.commits is None else line.index(self._commit(model)) + 1
+        model.lines[self.name] = line[:end]
+        model.made_from[self.name] = owner
+
+    def _owner(self, model: Model) -> str | None:
+        """The branch that it is made from: of a commit, the branch that the commit was made on."""
+        if self.commits is None:
+            return self.source if self.source in model.lines else None
+        commit = self._commit(model)
+        made_on = model.commits[commit].branch
+        return made_on if commit in model.lines.get(made_on, ()) else None
+
+    def _commit(self, model: Model) -> str:
+        return model.counted_back(self.commits or 0).id
 
 
 @dataclass(frozen=True)
@@ -219,12 +156,11 @@ class DropBranch:
             return (BranchMissing,)
         return (BranchHasChildren,) if model.children(self.name) else ()
 
-    def take(self, graph: Graph, ids: Ids) -> None:
+    def take(self, graph: Graph, spelling: Spelling) -> None:
         graph.branch_delete(self.name)
 
     def settle(self, model: Model) -> None:
-        del model.lines[self.name]
-        del model.made_from[self.name]
+        model.forget(self.name)
 
 
 Branching = MakeBranch | DropBranch
@@ -267,35 +203,3 @@ Step = Write | Branching | Elsewhere | Crash | LookBack | Reopen
 
 def inner(step: Step) -> Step:
     return step.step if isinstance(step, Elsewhere | Crash) else step
-
-
-def record(
-    model: Model, branch: str, found: Iterable[Any], after: World, source: str | None
-) -> None:
-    """Take over the commits that a write made. `found` is the line now, as the graph tells it.
-
-    Of the new commits one at most is no upkeep; before it the old rows are there, from it on the
-    new ones.
-    """
-    line = model.lines[branch]
-    told = [*reversed(list(found))]
-    assert [c.graph_commit_id for c in told[: len(line)]] == line, f"the past of {branch} changed"
-    world, changes = model.world(branch), 0
-    for commit in told[len(line) :]:
-        is_upkeep = commit.kind in UPKEEP
-        if not is_upkeep:
-            changes, world = changes + 1, after
-        assert commit.parent_commit_id == line[-1], "each commit stands on the one before"
-        parents: tuple[str, ...] = (line[-1],)
-        same_rows_as = line[-1] if is_upkeep else None
-        if commit.kind == "merge":
-            assert source is not None
-            assert commit.merged_parent_commit_id == model.lines[source][-1]
-            same_rows_as = model.lines[source][-1]
-            parents += (same_rows_as,)
-        model.commits[commit.graph_commit_id] = ModelCommit(
-            commit.graph_commit_id, world, parents, same_rows_as
-        )
-        line.append(commit.graph_commit_id)
-    assert changes <= 1, "one step is one change"
-    assert world == after, f"nothing was published on {branch}"

@@ -20,12 +20,15 @@ from omnigraph.base.errors import MissingError, OmnigraphError
 from omnigraph.engine.settings import Settings
 from omnigraph.read.limits import ReadLimits
 from tests import processes
+from tests.model.lineage import MAIN, Model, ModelCommit, Spelling
 from tests.model.questions import CONTENTS, OTHERS, Question
-from tests.model.steps import MAIN, Model, ModelCommit, Tidy
+from tests.model.shapes import Shape
+from tests.model.steps import Tidy
 from tests.model.wanderer import FOUNDING, Wanderer
 from tests.model.world import SCHEMA, Ids, World
 
-QUESTIONS = [*CONTENTS, *OTHERS]
+KEPT = [question for question in CONTENTS if question.needs(Shape())]
+QUESTIONS = [*KEPT, *OTHERS]
 STILL = "still"
 """A branch that nobody writes."""
 READERS = 4
@@ -91,19 +94,19 @@ class Writer:
         refusals = step.refusals(model)
         began = time.monotonic()
         try:
-            step.take(self._graph, self._ids)
+            step.take(self._graph, Spelling(self._ids))
         except refusals:
             return
         assert not refusals, f"{step} was done"
-        after = step.after(model)
+        after = step.foretell(model).world
         self.timeline.changes.append(Change(began, time.monotonic(), after))
-        for question in CONTENTS:
+        for question in KEPT:
             # Who writes reads what was written, and learns the ids that the graph chose.
             rows = self._graph.query(question.text, branch=self._branch).to_pylist()
             assert question.answers(rows, self._ids) == question.expected(after), step
 
     def tidy(self) -> None:
-        Tidy(self._branch).take(self._graph, self._ids)
+        Tidy(self._branch).take(self._graph, Spelling(self._ids))
 
     def come_and_go(self, world: World, changes: int) -> None:
         """Make the branch, write it, and delete it."""
@@ -188,7 +191,7 @@ def test_what_a_reader_is_told_held_while_it_asked(
         read_limits=ReadLimits(min_disk_entry_bytes=0),
     )
     graph = Graph.open(place, durability="relaxed", settings=settings)
-    FOUNDING.take(graph, Ids())
+    FOUNDING.take(graph, Spelling(Ids()))
     world = FOUNDING.rows.apply(World(), mode="append")
     graph.branch_create(STILL)
 

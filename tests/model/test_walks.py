@@ -19,10 +19,8 @@ from omnigraph.write import upkeep
 from tests import processes
 from tests.buckets import bucket_access, bucket_variables
 from tests.model.failing import cut_down, retrace, told, wander
-from tests.model.steps import Crash, DropBranch, Load, LookBack, MakeBranch, Merge, Mutate, Step
-from tests.model.walk import Ground
-from tests.model.wanderer import FOUNDING
-from tests.model.world import (
+from tests.model.merge_steps import Merge, Revert
+from tests.model.statements import (
     AddNote,
     DropPeople,
     PutKnows,
@@ -32,6 +30,9 @@ from tests.model.world import (
     SetPerson,
     Where,
 )
+from tests.model.steps import Crash, DropBranch, Load, LookBack, MakeBranch, Mutate, Step
+from tests.model.walk import Ground
+from tests.model.wanderer import FOUNDING
 
 WALKS, BUCKET_WALKS = (6, 36, 240), (1, 6, 24)
 """How many are taken in a quick run, in a deep one, and in a soak."""
@@ -88,6 +89,45 @@ KNOWN: dict[str, list[Step]] = {
         Mutate("draft", (AddNote("n100"), AddNote("n102"), PutKnows("g", "h", 2))),
         DropBranch("draft"),
         Load("team", "append", Rows(notes=(("n101", 0),), wrote=((100, "g", "n3"),))),
+    ],
+    "two branches change the same people, and merge both ways": [
+        MakeBranch("draft"),
+        Mutate("draft", (SetPerson("age", 1, ADA), SetPerson("team", "t", BOB))),
+        Mutate("draft", (DropPeople(Where("name", "=", "c")),)),
+        Mutate("main", (SetPerson("age", 2, ADA), SetPerson("age", 2, BOB))),
+        Mutate("main", (PutKnows("g", "c", 1),)),
+        Merge("draft", "main"),
+        Merge("draft", "main", is_preview=True),
+        Crash(Merge("draft", "main", "theirs"), Failpoint.AFTER_STAGE),
+        Merge("main", "draft", "ours", is_preview=True),
+        Crash(Merge("main", "draft", "theirs"), Failpoint.AFTER_LAND_1),
+        Merge("draft", "main", "ours"),
+        Merge("draft", "main"),
+    ],
+    "merges cross, and what they merged goes": [
+        MakeBranch("draft"),
+        MakeBranch("team"),
+        Mutate("draft", (SetPerson("age", 1, ADA), AddNote("n100"))),
+        Mutate("team", (SetPerson("age", 1, ADA), PutKnows("a", "h", 1))),
+        Mutate("main", (DropPeople(BOB),)),
+        Merge("draft", "main"),
+        Merge("draft", "team", deletes=True),
+        LookBack(5),
+        MakeBranch("draft"),
+        Merge("main", "team"),
+        Merge("team", "main", deletes=True),
+        LookBack(6),
+    ],
+    "a merge is undone, and what undid it too": [
+        MakeBranch("draft"),
+        Mutate("draft", (SetPerson("age", 1, ADA), AddNote("n100"))),
+        Mutate("main", (SetPerson("age", 3, BOB),)),
+        Merge("draft", "main"),
+        Revert("main", 0),
+        Crash(Revert("main", 0), Failpoint.AFTER_LAND_1),
+        Mutate("main", (SetPerson("age", 5, ADA),)),
+        Revert("main", 3),
+        Revert("main", 3, "theirs"),
     ],
     "a writer dies on a branch whose name begins like another's": [
         MakeBranch("main.x"),

@@ -5,35 +5,42 @@ ones that know nothing. A walk that fails is cut down to few steps and told as a
 """
 
 import io
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pytest import raises
+
 from omnigraph import Graph
-from omnigraph.base.errors import CommitMissing, CommitReclaimed, OmnigraphError
+from omnigraph.base.errors import (
+    CommitMissing,
+    CommitReclaimed,
+    MergeConflicts,
+    OmnigraphError,
+)
 from omnigraph.base.failpoints import NEVER, CrashAt, Failpoint, Faults
 from omnigraph.base.failpoints import Crash as Died
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.results import MutationResult
 from omnigraph.engine.settings import Settings
+from tests.model.followed import changes_between, changes_told
+from tests.model.lineage import MAIN, Foretold, Model, ModelCommit, Refusal, Spelling, record
+from tests.model.merge_steps import Merge, Revert, conflict_key
+from tests.model.merging import image_of
 from tests.model.questions import CONTENTS, OTHERS, Question
 from tests.model.steps import (
-    MAIN,
+    Branching,
     Crash,
     DropBranch,
     Elsewhere,
     LookBack,
     MakeBranch,
-    Merge,
-    Model,
-    ModelCommit,
     Mutate,
-    Refusal,
     Reopen,
     Step,
     Write,
-    record,
 )
 from tests.model.world import (
     SCHEMA,
@@ -86,7 +93,7 @@ class Walk:
             case Reopen():
                 self.held = self._open(self.ground.settings)
             case LookBack(commits=commits):
-                self._look_back([*self.model.commits][-1 - commits % len(self.model.commits)])
+                self._look_back(self.model.counted_back(commits).id)
             case Crash(step=write, point=point):
                 self._die(write, point)
             case Elsewhere(step=step, is_process=is_process):
@@ -131,14 +138,20 @@ class Walk:
                 "node:Note": len(world.notes),
                 "edge:Knows": len(world.knows),
                 "edge:Wrote": len(world.wrote),
+                **({"node:Tag": len(world.tags)} if world.shape.tags else {}),
             }
             _same("fresh", f"sizes on {branch}", sizes, told)
             assert line
-        for commit in self.model.reachable:
+        for commit in self.model.readable:
             self._ask("held", self.held, CONTENTS, commit=commit)
             self._ask("fresh", fresh, CONTENTS, commit=commit)
 
     # Inside --------------------------------------------------------------------------------------
+
+    @property
+    def spelling(self) -> Spelling:
+        shapes = {branch: self.model.world(branch).shape for branch in self.model.lines}
+        return Spelling(self.ids, tuple(self.model.commits), shapes)
 
     def _open(
         self, settings: Settings, *, read_only: bool = False, faults: Faults = NEVER
@@ -157,36 +170,86 @@ class Walk:
         settings = replace(self.ground.settings, cache_directory=None)
         return self._open(settings, read_only=not is_writer, faults=faults)
 
-    def _both(
-        self, step: Write | MakeBranch | DropBranch, graph: Graph, there: Executor | None
-    ) -> None:
+    def _both(self, step: Write | Branching, graph: Graph, there: Executor | None) -> None:
         """Take the step in the graph and in the model: refused by both, or done by both."""
         refusals = step.refusals(self.model)
         try:
             if there is None:
-                result = step.take(graph, self.ids)
+                result = step.take(graph, self.spelling)
             else:
-                result = there.submit(take_in_process, self.ground.place, step, self.ids).result()
+                place, spelling = self.ground.place, self.spelling
+                result = there.submit(take_in_process, place, step, spelling).result()
         except OmnigraphError as error:
-            if isinstance(error, refusals):
-                return
-            raise
+            self._refused(step, error, refusals)
+            return
         if refusals:
             raise Disagreement(f"{step} was done, but {_names(refusals)} was to be expected")
         if isinstance(step, MakeBranch | DropBranch):
             step.settle(self.model)
+        elif isinstance(step, Merge | Revert) and step.is_preview:
+            self._compare_preview(step, result)
         else:
             self._settle(step, result)
 
+    def _refused(
+        self, step: Write | Branching, error: OmnigraphError, refusals: tuple[Refusal, ...]
+    ) -> None:
+        if not isinstance(error, refusals):
+            raise error
+        if isinstance(error, MergeConflicts):
+            assert isinstance(step, Merge | Revert)
+            self._compare_conflicts(step, error.conflicts)
+
+    def _compare_conflicts(self, step: Merge | Revert, told: Sequence[Any]) -> None:
+        shape = self.model.world(step.branch).shape
+        conflicts = step.joined(self.model).conflicts
+        expected = {conflict_key(conflict, self.ids, shape) for conflict in conflicts}
+        found = [(c.kind, c.type_name, c.entity_id, c.property) for c in told]
+        _same("graph", "conflicts", sorted(expected, key=str), sorted(found, key=str))
+        order = [
+            (c.entity_kind == "edge", c.type_name, c.entity_id, c.kind, c.property or "")
+            for c in told
+        ]
+        _same("graph", "the order of conflicts", sorted(order), order)
+
+    def _compare_preview(self, step: Merge | Revert, result: Any) -> None:
+        self._compare_conflicts(step, result.conflicts)
+        before = image_of(self.model.world(step.branch))
+        after = step.joined(self.model).image
+        expected = changes_between(before, after)
+        counts = Counter((entity.type_name, op) for entity, (op, _, _) in expected.items())
+        told = {
+            (name, op): many
+            for name, each in result.counts.items()
+            for op, many in zip(
+                ("insert", "update", "delete"),
+                (each.inserted, each.updated, each.deleted),
+                strict=True,
+            )
+            if many
+        }
+        _same("preview", "how much would change", dict(counts), told)
+        if (changes := getattr(result, "changes", None)) is not None:
+            _same("preview", "what would change", expected, changes_told(changes, self.ids))
+        assert result.commit is None, "nobody moves anything by looking"
+        if isinstance(step, Merge):
+            _same("preview", "outcome", step.outcome(self.model), result.outcome)
+
     def _settle(self, step: Write, result: Any) -> None:
-        branch, before, after = step.branch, self.model.world(step.branch), step.after(self.model)
+        branch, before = step.branch, self.model.world(step.branch)
+        foretold = step.foretell(self.model)
+        after = foretold.world
         if isinstance(result, MutationResult):
             told = (result.affected_nodes, result.affected_edges, result.commit is None)
             nodes, edges = before.differing_nodes(after), before.differing_edges(after)
             _same("mutate", "what changed", (nodes, edges, before == after), told)
-        source = step.source if isinstance(step, Merge) else None
+        if isinstance(step, Merge) and result is not None:
+            expected = (step.outcome(self.model), step.loses_its_source(self.model))
+            _same("merge", "outcome", expected, (result.outcome, result.branch_deleted))
         fresh = self._fresh()
-        record(self.model, branch, fresh.commits(branch), after, source)
+        record(self.model, branch, fresh.commits(branch), foretold)
+        if isinstance(step, Merge) and result is not None and result.branch_deleted:
+            self.model.forget(step.source)
         if isinstance(step, Mutate):
             # New ids are learned at once: the next step may need them.
             self._ask("fresh", fresh, NAMELESS, branch)
@@ -195,38 +258,43 @@ class Walk:
         refusals = step.refusals(self.model)
         result = None
         try:
-            result = step.take(self._fresh(is_writer=True, faults=CrashAt(point)), self.ids)
+            result = step.take(self._fresh(is_writer=True, faults=CrashAt(point)), self.spelling)
             is_done = True  # there was nothing to do, or nothing between two tables
         except Died:
             is_done = point not in ROLLED_BACK
         except OmnigraphError as error:
-            if isinstance(error, refusals):
-                return
-            raise
+            self._refused(step, error, refusals)
+            return
         if refusals:
             raise Disagreement(f"{step} was begun, but {_names(refusals)} was to be expected")
         healed = self._fresh(is_writer=True)
         if is_done:
             self._settle(step, result)
         else:
-            before = self.model.world(step.branch)
-            record(self.model, step.branch, healed.commits(step.branch), before, None)
+            unmoved = Foretold(self.model.world(step.branch))
+            record(self.model, step.branch, healed.commits(step.branch), unmoved)
 
     def _look_back(self, commit: str) -> None:
-        if commit in self.model.reachable:
+        known, expected = self.model.known, self.model.commits[commit]
+        for graph in (self.held, self._fresh()):
+            if commit not in known:
+                with raises(CommitMissing):
+                    graph.commit(commit)
+            else:
+                told = graph.commit(commit)
+                found = (told.parent_commit_id, told.merged_parent_commit_id)
+                parents = [*expected.parents, None, None][:2]
+                _same("graph", f"parents of {commit}", parents, [*found])
+        if commit in self.model.readable:
             self._ask("held", self.held, EVERYTHING, commit=commit)
             return
         try:
+            # Not every file of a branch is its own: its rows may be there yet.
             self._ask("held", self.held, CONTENTS, commit=commit)
-        except CommitMissing:
-            if commit in self.model.known:
-                raise
-            return
         except CommitReclaimed:
-            if commit not in self.model.known:
-                raise
-            return
-        raise Disagreement(f"commit {commit} went with its branch and can still be read")
+            assert commit in known, f"commit {commit} is not known any more"
+        except CommitMissing:
+            assert commit not in known, f"commit {commit} was merged"
 
     def _ask(
         self,
@@ -240,10 +308,13 @@ class Walk:
         world = self.model.world(branch) if commit is None else self.model.commits[commit].world
         where = branch if commit is None else f"commit {list(self.model.commits).index(commit)}"
         for question in questions:
+            if not question.needs(world.shape):
+                continue
+            text = world.shape.spelled(question.text)
             try:
-                answer = graph.query(question.text, branch=branch, snapshot=commit)
+                answer = graph.query(text, branch=branch, snapshot=commit)
             except Exception as error:
-                error.add_note(f"{who} on {where}: {question.about}: {question.text}")
+                error.add_note(f"{who} on {where}: {question.about}: {text}")
                 raise
             if commit is None:
                 head = self.model.lines[branch][-1]
@@ -254,8 +325,9 @@ class Walk:
     def _compare_export(self, who: str, graph: Graph, branch: str) -> None:
         lines = io.BytesIO()
         graph.export(lines, branch=branch)
-        exported = world_of_lines(lines.getvalue(), self.ids)
-        _same(f"{who} on {branch}", "export", self.model.world(branch), exported)
+        world = self.model.world(branch)
+        exported = world_of_lines(lines.getvalue(), self.ids, world.shape)
+        _same(f"{who} on {branch}", "export", world, exported)
 
 
 def _same(who: str, about: str, expected: object, found: object) -> None:
@@ -270,10 +342,10 @@ def _names(refusals: tuple[Refusal, ...]) -> str:
 _handles: dict[str, Graph] = {}
 
 
-def take_in_process(place: str, step: Write | MakeBranch | DropBranch, ids: Ids) -> Any:
+def take_in_process(place: str, step: Write | Branching, spelling: Spelling) -> Any:
     """Take a step in another process, whose handle stays open too."""
     if place not in _handles:
         _handles[place] = Graph.open(
             place, durability="relaxed", settings=Settings.from_environment()
         )
-    return step.take(_handles[place], ids)
+    return step.take(_handles[place], spelling)

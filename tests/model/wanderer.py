@@ -1,47 +1,49 @@
 """Thinks of steps: at random, but with the orders in mind in which things are seldom done."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from omnigraph.base.choices import LoadModeName
 from omnigraph.base.failpoints import Failpoint
-from tests.model.steps import (
-    MAIN,
-    Crash,
-    DropBranch,
-    Elsewhere,
-    Load,
-    LookBack,
-    MakeBranch,
-    Merge,
-    Model,
-    Mutate,
-    Reopen,
-    Step,
-    Tidy,
-    Write,
-)
-from tests.model.world import (
-    HIGHEST_AGE,
+from tests.model.lineage import MAIN, Model
+from tests.model.merge_steps import Merge, Revert
+from tests.model.merging import Choice, Conflict, Entity, Resolve, Side
+from tests.model.statements import (
     AddNote,
     AddWrote,
     Drop,
     DropKnows,
     DropNote,
     DropPeople,
+    DropTag,
     DropWrote,
     Put,
     PutKnows,
     PutPerson,
+    PutTag,
     Rows,
     SetKnows,
     SetNote,
     SetPerson,
+    Statement,
     Where,
-    World,
 )
+from tests.model.steps import (
+    Crash,
+    DropBranch,
+    Elsewhere,
+    Load,
+    LookBack,
+    MakeBranch,
+    Mutate,
+    Reopen,
+    Step,
+    Tidy,
+    Write,
+)
+from tests.model.world import HIGHEST_AGE, World
 
 NAMES = "abcdefghij"
 TEAMS = ("t", "u", None)
@@ -86,7 +88,9 @@ class Wanderer:
             (10, self._load),
             (10, self._make),
             (6, self._drop),
-            (8, self._merge),
+            (14, self._merge),
+            (14, self._part_ways),
+            (8, self._revert),
             (6, self._tidy),
             (10, self._rounds),
             (10, self._twins),
@@ -117,13 +121,88 @@ class Wanderer:
 
     def _make(self, model: Model) -> Iterator[Step]:
         if len(model.lines) < MOST_BRANCHES:
-            yield MakeBranch(self._random.choice(BRANCHES), self._branch(model))
+            name = self._random.choice(BRANCHES)
+            yield MakeBranch(name, self._branch(model))
 
     def _drop(self, model: Model) -> Iterator[Step]:
         yield DropBranch(self._random.choice([*model.lines, *BRANCHES]))
 
     def _merge(self, model: Model) -> Iterator[Step]:
-        yield Merge(*self._direction(model))
+        merge = Merge(*self._direction(model))
+        if self._random.random() < 0.4:
+            yield replace(merge, is_preview=True)
+        resolve = self._resolution(merge.conflicts(model))
+        is_last = self._random.random() < 0.15
+        yield replace(merge, resolve=resolve, deletes=is_last)
+
+    def _part_ways(self, model: Model) -> Iterator[Step]:
+        """Two branches change the same rows, each in its own way, and meet again."""
+        draw = self._random
+        if len(model.lines) == 1:
+            yield MakeBranch("draft")
+        one, other = self._direction(model) if len(model.lines) > 1 else ("draft", MAIN)
+        world = model.world(one if one in model.lines else MAIN)
+        for _ in range(draw.randint(1, 2)):
+            for branch in (one, other):
+                yield self._about(world, branch, self._name(world))
+        if draw.random() < 0.5:
+            name = self._name(world)
+            for branch in (one, other):
+                yield self._about(world, branch, name)
+        yield Merge(one, other, is_preview=True)
+        yield Merge(one, other, draw.choice([None, "ours", "theirs"]))
+        if draw.random() < 0.5:
+            yield Merge(other, one, draw.choice([None, "ours", "theirs"]))
+
+    def _about(self, world: World, branch: str, name: str) -> Mutate:
+        """A change that has to do with one person."""
+        draw, other = self._random, self._name(world)
+        ada = Where("name", "=", name)
+        known = [ends for ends in sorted(world.knows) if name in ends] or [(name, other)]
+        statements: list[Statement] = [
+            SetPerson("age", draw.randint(0, HIGHEST_AGE), ada),
+            SetPerson("team", draw.choice(TEAMS), ada),
+            SetPerson("nick", draw.choice(NICKS), ada),
+            PutPerson(name, draw.randint(0, HIGHEST_AGE)),
+            DropPeople(ada),
+            DropPeople(ada),
+            PutKnows(name, other, draw.randint(0, 3)),
+            PutKnows(other, name, draw.randint(0, 3)),
+            SetKnows(draw.randint(0, 3), "from", name),
+            DropKnows(*draw.choice(known)),
+            AddWrote(name, self._note(world), self._new_number()),
+            self._set_note(world),
+            DropNote(self._note(world)),
+        ]
+        return Mutate(branch, (draw.choice(statements),))
+
+    def _resolution(self, conflicts: Sequence[Conflict]) -> Resolve:
+        """Sides for conflicts: mostly for all of them, by rows or by properties."""
+        draw = self._random
+        if not conflicts or draw.random() < 0.3:
+            return draw.choice([None, None, "ours", "theirs"])
+        by_row = draw.random() < 0.4
+        chosen: dict[tuple[Entity, str | None], Choice] = {}
+        for conflict in conflicts:
+            name = None if by_row else conflict.property
+            side: Side = draw.choice(["ours", "theirs"])
+            chosen.setdefault((conflict.entity, name), Choice(conflict.entity, side, name))
+        choices = [*chosen.values()]
+        if draw.random() < 0.15:
+            choices.pop()
+        if draw.random() < 0.1:
+            choices.append(Choice(Entity("node", "Person", "nobody"), "ours"))
+        return tuple(choices)
+
+    def _revert(self, model: Model) -> Iterator[Step]:
+        draw = self._random
+        back = min(int(draw.expovariate(0.25)), len(model.commits) - 1)
+        revert = Revert(self._branch(model), back)
+        if draw.random() < 0.3:
+            yield replace(revert, is_preview=True)
+        yield replace(revert, resolve=self._resolution(revert.conflicts(model)))
+        if draw.random() < 0.3:
+            yield Revert(revert.branch, 0)
 
     def _tidy(self, model: Model) -> Iterator[Step]:
         yield Tidy(self._branch(model))
@@ -191,7 +270,9 @@ class Wanderer:
             self.mutation(model, branch),
             Load(branch, *self._rows(model.world(branch))),
             Tidy(branch),
-            Merge(*self._direction(model)),
+            Merge(*self._direction(model), self._random.choice(["ours", "theirs"])),
+            Merge(*self._direction(model), self._random.choice(["ours", "theirs"])),
+            Revert(branch, self._random.randint(0, 5), "theirs"),
         ]
         yield Crash(self._random.choice(steps), self._random.choice(list(Failpoint)))
 
@@ -207,14 +288,9 @@ class Wanderer:
         return self._random.choice(sorted(model.lines))
 
     def _direction(self, model: Model) -> tuple[str, str]:
-        """From a branch into another; mostly where something is to be merged, and can be."""
+        """From a branch into another; mostly where something is to be merged."""
         names = sorted(model.lines)
-        pairs = [
-            (one, other)
-            for one in names
-            for other in names
-            if one != other and (model.is_up_to_date(one, other) or model.can_merge(one, other))
-        ]
+        pairs = [(one, other) for one in names for other in names if one != other]
         useful = [(one, other) for one, other in pairs if not model.is_up_to_date(one, other)]
         if useful and self._random.random() < 0.7:
             return self._random.choice(useful)
@@ -270,9 +346,27 @@ class Wanderer:
             SetPerson(*draw.choice(updates), self._where(world)),
             SetPerson(*draw.choice(updates), Where("name", "=", self._name(world))),
             SetKnows(draw.randint(0, 3), draw.choice(["from", "to"]), self._name(world)),
-            SetNote(draw.randint(0, 3), self._note(world)),
+            self._set_note(world),
+            *self._novelties(world),
         ]
         return draw.choice(puts)
+
+    def _set_note(self, world: World) -> SetNote:
+        draw, shape = self._random, world.shape
+        columns = ["likes"] * (shape.likes is not None) + ["rank"] * shape.rank
+        column = draw.choice(columns or ["likes"])
+        return SetNote(draw.randint(1, 4), self._note(world), column)
+
+    def _novelties(self, world: World) -> Iterator[Put]:
+        """What the schema has beside the first one."""
+        draw = self._random
+        if world.shape.mood:
+            mood = draw.choice(["glad", "low", None])
+            yield SetPerson("mood", mood, Where("name", "=", self._name(world)))
+            yield PutPerson(draw.choice(NAMES), 3, mood=mood)
+        if world.shape.tags:
+            yield PutTag(draw.choice("xyz"))
+            yield PutTag(draw.choice("xyz"))
 
     def _drop_rows(self, world: World) -> Drop:
         draw = self._random
@@ -286,6 +380,7 @@ class Wanderer:
             DropKnows(b=self._name(world)),
             DropNote(self._note(world)),
             DropWrote(draw.choice(sorted(world.wrote) or [0])),
+            *(DropTag(label) for label in sorted(world.tags)),
         ]
         return draw.choice(drops)
 

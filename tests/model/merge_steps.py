@@ -1,0 +1,192 @@
+"""Steps that join histories: merges and reverts, looked at first, or resolved, or both."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph import Graph
+from omnigraph.base.errors import (
+    ArgumentInvalid,
+    BranchMissing,
+    CommitMissing,
+    CommitReclaimed,
+    MergeConflicts,
+    SchemasApart,
+)
+from omnigraph.engine.results import MergeResult
+from tests.model.lineage import MAIN, UPKEEP, Foretold, Model, Refusal, Spelling
+from tests.model.merging import (
+    Choice,
+    Conflict,
+    Entity,
+    Merged,
+    Resolve,
+    image_of,
+    three_way,
+    world_of,
+)
+from tests.model.shapes import Shape
+from tests.model.world import Ids, World
+
+NOT_REVERTED = (*UPKEEP, "init", "schema")
+
+
+@dataclass(frozen=True)
+class Merge:
+    source: str
+    branch: str
+    resolve: Resolve = None
+    is_preview: bool = False
+    deletes: bool = False
+    """The source goes afterwards."""
+
+    def refusals(self, model: Model) -> tuple[Refusal, ...]:
+        if not self._is_possible(model):
+            return (BranchMissing,)
+        if self.source == self.branch:
+            return (ArgumentInvalid,)
+        if self.outcome(model) == "already_up_to_date":
+            return ()
+        if not model.knows_schema(self.branch, model.world(self.source).shape):
+            return (SchemasApart,)
+        return _refusals(self.joined(model), is_preview=self.is_preview)
+
+    def outcome(self, model: Model) -> str:
+        if model.is_up_to_date(self.source, self.branch):
+            return "already_up_to_date"
+        return "fast_forward" if model.is_forward(self.source, self.branch) else "merged"
+
+    def joined(self, model: Model) -> Merged:
+        """Whatever the outcome is, the three-way merge tells the rows: if one side has nothing of
+        its own, there is nothing to dispute."""
+        ours, theirs = model.head(self.branch), model.head(self.source)
+        match self.outcome(model):
+            case "already_up_to_date":
+                base = theirs
+            case "fast_forward":
+                base = ours
+            case _:
+                base = model.merge_base(ours.id, theirs.id)
+        return _joined(base.world, ours.world, theirs.world, self.resolve)
+
+    def loses_its_source(self, model: Model) -> bool:
+        """Whether the source goes; a branch that can't is kept, and the merge is done."""
+        is_kept = self.source == MAIN or model.children(self.source)
+        return self.deletes and not is_kept
+
+    def conflicts(self, model: Model) -> Sequence[Conflict]:
+        return _in_order(self.joined(model)) if self._is_possible(model) else ()
+
+    def _is_possible(self, model: Model) -> bool:
+        return {self.source, self.branch} <= model.lines.keys()
+
+    def foretell(self, model: Model) -> Foretold:
+        outcome = self.outcome(model)
+        if outcome == "already_up_to_date":
+            return Foretold(model.world(self.branch))
+        return Foretold(
+            world_of(self.joined(model).image, model.world(self.branch).shape),
+            "merge",
+            merged=model.lines[self.source][-1],
+            is_forward=outcome == "fast_forward",
+        )
+
+    def take(self, graph: Graph, spelling: Spelling) -> MergeResult:
+        return graph.branch_merge(
+            self.source,
+            self.branch,
+            preview=self.is_preview,
+            resolve=_spelled(self.resolve, spelling.ids, spelling.shape(self.branch)),
+            delete=self.deletes,
+        )
+
+
+@dataclass(frozen=True)
+class Revert:
+    """Undo the commit that was made so many commits ago, on whatever branch."""
+
+    branch: str
+    commits: int
+    resolve: Resolve = None
+    is_preview: bool = False
+
+    def refusals(self, model: Model) -> tuple[Refusal, ...]:
+        commit = model.counted_back(self.commits)
+        if commit.id not in model.known or self.branch not in model.lines:
+            return (CommitMissing, BranchMissing)
+        head = model.head(self.branch)
+        if commit.kind in NOT_REVERTED or commit.id not in model.ancestors(head.id):
+            return (ArgumentInvalid,)
+        if not {commit.id, commit.parents[0]} <= model.readable:
+            return (CommitReclaimed,)
+        return _refusals(self.joined(model), is_preview=self.is_preview)
+
+    def joined(self, model: Model) -> Merged:
+        commit = model.counted_back(self.commits)
+        before = model.commits[commit.parents[0]]
+        return _joined(commit.world, model.world(self.branch), before.world, self.resolve)
+
+    def conflicts(self, model: Model) -> Sequence[Conflict]:
+        has_parent = model.counted_back(self.commits).parents
+        return _in_order(self.joined(model)) if has_parent else ()
+
+    def foretell(self, model: Model) -> Foretold:
+        shape = model.world(self.branch).shape
+        return Foretold(world_of(self.joined(model).image, shape), "revert")
+
+    def take(self, graph: Graph, spelling: Spelling) -> Any:
+        return graph.revert(
+            spelling.counted_back(self.commits),
+            branch=self.branch,
+            preview=self.is_preview,
+            resolve=_spelled(self.resolve, spelling.ids, spelling.shape(self.branch)),
+        )
+
+
+def _joined(base: World, ours: World, theirs: World, resolve: Resolve) -> Merged:
+    before, after = base.lifted(ours.shape), theirs.lifted(ours.shape)
+    return three_way(image_of(before), image_of(ours), image_of(after), resolve)
+
+
+def _in_order(merged: Merged) -> Sequence[Conflict]:
+    return sorted(merged.conflicts, key=repr)
+
+
+def _refusals(merged: Merged, *, is_preview: bool) -> tuple[Refusal, ...]:
+    if merged.unused:
+        return (ArgumentInvalid,)
+    return (MergeConflicts,) if merged.conflicts and not is_preview else ()
+
+
+# Spelled -----------------------------------------------------------------------------------------
+
+
+def id_of(entity: Entity, ids: Ids) -> str:
+    """The id that the graph has for it."""
+    match entity.type_name:
+        case "Note":
+            return ids.of_note(entity.name)
+        case "Wrote":
+            return ids.of_wrote(entity.name)
+        case "Knows":
+            return ids.of_knows(*entity.name)
+        case _:
+            return str(entity.name)
+
+
+def conflict_key(conflict: Conflict, ids: Ids, shape: Shape) -> tuple[str, str, str, str | None]:
+    entity, name = conflict.entity, conflict.property
+    spelled = None if name is None else shape.name_of(name)
+    return conflict.kind, entity.type_name, id_of(entity, ids), spelled
+
+
+def _spelled(resolve: Resolve, ids: Ids, shape: Shape) -> str | list[Mapping[str, Any]] | None:
+    if resolve is None or isinstance(resolve, str):
+        return resolve
+    return [_spelled_choice(choice, ids, shape) for choice in resolve]
+
+
+def _spelled_choice(choice: Choice, ids: Ids, shape: Shape) -> Mapping[str, Any]:
+    entity, take, name = choice
+    spelled = {"type": entity.type_name, "id": id_of(entity, ids), "take": take}
+    return spelled if name is None else {**spelled, "property": shape.name_of(name)}
