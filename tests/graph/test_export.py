@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
-from omnigraph import Graph
+from omnigraph import Graph, Settings
 from omnigraph.base.errors import (
     ArgumentInvalid,
     NameMissing,
@@ -21,6 +21,7 @@ from omnigraph.base.errors import (
 )
 from omnigraph.engine.export import export
 from omnigraph.engine.requests import Export
+from omnigraph.read.limits import ReadLimits
 from omnigraph.store.arrow import table_schema
 from tests.reference import random_plans
 from tests.reference.engines import an_engine
@@ -279,16 +280,13 @@ def test_a_target_that_cannot_be_written_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_table_that_needs_many_batches_is_written_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_needs_many_batches_is_written_whole(tmp_path: Path) -> None:
     schema = "node Big { n: I64 @key  body: Blob? }"
     rows = [{"type": "Big", "data": {"n": n, "body": "base64:" + "AAAA" * n}} for n in range(300)]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     graph = loaded(tmp_path / "g", tmp_path / "in.jsonl", schema)
-    monkeypatch.setattr("omnigraph.pipeline.export.files.BATCH_BYTES", 5_000)
-    small = exported(graph)
-    monkeypatch.undo()
+    limits = ReadLimits(max_export_batch_bytes=5_000)
+    small = exported(Graph.open(graph.uri, settings=Settings(read_limits=limits)))
     assert small == exported(graph)
     assert [json.loads(line)["data"] for line in small.splitlines()] == [r["data"] for r in rows]
 

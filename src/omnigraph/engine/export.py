@@ -34,12 +34,19 @@ def export(engine: Engine, request: Export) -> ExportResult:
     engine.gate.allow(request)
     with held(engine, request) as view:
         entities = _chosen(view.catalog, request.types)
+        batch_bytes = engine.settings.read_limits.max_export_batch_bytes
         match request.format:
             case "jsonl":
-                return _export_lines(view, entities, request.target, overwrite=request.overwrite)
+                return _export_lines(
+                    view,
+                    entities,
+                    request.target,
+                    overwrite=request.overwrite,
+                    batch_bytes=batch_bytes,
+                )
             case "parquet":
-                place = _path(request.target)
-                if place is None:
+                path = _path(request.target)
+                if path is None:
                     raise ArgumentInvalid(
                         argument="format",
                         value=request.format,
@@ -49,9 +56,10 @@ def export(engine: Engine, request: Export) -> ExportResult:
                 return _export_parquet(
                     view,
                     entities,
-                    place,
+                    path,
                     schema_source=engine.store.schemas.source(view.snapshot.schema_hash),
                     overwrite=request.overwrite,
+                    batch_bytes=batch_bytes,
                 )
 
 
@@ -80,12 +88,17 @@ def _path(target: Target) -> Path | None:
 
 
 def _export_lines(
-    view: View, entities: Sequence[EntityType], target: Target, *, overwrite: bool
+    view: View,
+    entities: Sequence[EntityType],
+    target: Target,
+    *,
+    overwrite: bool,
+    batch_bytes: int,
 ) -> ExportResult:
-    place = _path(target)
-    if place is not None:
-        with new_file(place, overwrite=overwrite) as file:
-            return _lines_to(view, entities, file, str(place))
+    path = _path(target)
+    if path is not None:
+        with new_file(path, overwrite=overwrite) as file:
+            return _lines_to(view, entities, file, str(path), batch_bytes=batch_bytes)
     assert not isinstance(target, str | os.PathLike)
     stream: object = target
     if isinstance(stream, io.TextIOBase):
@@ -95,14 +108,17 @@ def _export_lines(
             rule="the stream takes text, and an export writes bytes",
             advice='open the file with mode "wb"',
         )
-    return _lines_to(view, entities, target, None)
+    return _lines_to(view, entities, target, None, batch_bytes=batch_bytes)
 
 
 def _lines_to(
-    view: View, entities: Sequence[EntityType], sink: Sink, path: str | None
+    view: View, entities: Sequence[EntityType], sink: Sink, path: str | None, *, batch_bytes: int
 ) -> ExportResult:
     through = Checksum(sink)
-    counts = {str(entity.name): write_lines(view, entity, through) for entity in entities}
+    counts = {
+        str(entity.name): write_lines(view, entity, through, batch_bytes=batch_bytes)
+        for entity in entities
+    }
     file = ExportedFile(path, sum(counts.values()), through.bytes, through.sha256)
     return ExportResult.of(view.snapshot, "jsonl", path, counts, (file,))
 
@@ -113,24 +129,26 @@ def _lines_to(
 def _export_parquet(
     view: View,
     entities: Sequence[EntityType],
-    place: Path,
+    path: Path,
     *,
     schema_source: str,
     overwrite: bool,
+    batch_bytes: int,
 ) -> ExportResult:
     counts: dict[str, int] = {}
     files = []
     # Whatever else a directory holds is not ours to remove, however we are told.
-    is_ours = (place / MANIFEST).is_file()
-    with new_directory(place, overwrite=overwrite and is_ours) as directory:
+    is_ours = (path / MANIFEST).is_file()
+    with new_directory(path, overwrite=overwrite and is_ours) as directory:
         for entity in entities:
             name = parquet_path(entity)
             file = directory / name
             file.parent.mkdir(exist_ok=True)
-            rows = counts[entity.name] = write_parquet(view, entity, file)
+            rows = write_parquet(view, entity, file, batch_bytes=batch_bytes)
+            counts[entity.name] = rows
             files.append(ExportedFile(str(name), rows, file.stat().st_size, _sha256(file)))
         (directory / SCHEMA).write_text(schema_source, encoding="utf-8")
-        result = ExportResult.of(view.snapshot, "parquet", str(place), counts, tuple(files))
+        result = ExportResult.of(view.snapshot, "parquet", str(path), counts, tuple(files))
         manifest = json.dumps(_manifest(result), ensure_ascii=False, indent=1)
         (directory / MANIFEST).write_text(manifest + "\n", encoding="utf-8")
     return result

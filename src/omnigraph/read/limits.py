@@ -41,4 +41,6 @@ class ReadLimits:
     """A text that repeats this often is asked about by value and not by row."""
     max_chunk_rows: int = 1 << 22
     """Rows that long work takes between two looks at the clock: some hundredths of a second."""
+    max_export_batch_bytes: int = 8 << 20
+    """Rows that an export takes at once; their text takes a few times as much."""
     walks: WalkLimits = field(default_factory=WalkLimits)

@@ -19,8 +19,6 @@ from omnigraph.store.arrow import arrow_type, table_schema
 
 __all__ = ["Checksum", "Sink", "parquet_path", "write_lines", "write_parquet"]
 
-# Rows take about this much in memory, their text a few times as much.
-BATCH_BYTES = 8 << 20
 # Larger groups compress better; a reader takes one at a time.
 GROUP_BYTES = 64 << 20
 
@@ -49,10 +47,10 @@ class Checksum:
         return self._digest.hexdigest()
 
 
-def write_lines(view: View, entity: EntityType, sink: Sink) -> int:
+def write_lines(view: View, entity: EntityType, sink: Sink, *, batch_bytes: int) -> int:
     """Write a line for each row of a type; gives how many there are."""
     count = 0
-    for batch in _batches(view, entity):
+    for batch in _batches(view, entity, batch_bytes):
         lines = lines_of(entity, batch)
         assert lines.null_count == 0 and len(lines) == batch.num_rows, "every row is a line"
         sink.write(_bytes(lines))
@@ -69,7 +67,7 @@ def parquet_path(entity: EntityType) -> Path:
             return Path("edges", f"{entity.name}.parquet")
 
 
-def write_parquet(view: View, entity: EntityType, file: Path) -> int:
+def write_parquet(view: View, entity: EntityType, file: Path, *, batch_bytes: int) -> int:
     """Write the rows of a type as a Parquet file; gives how many there are."""
     import pyarrow.parquet as pq  # a query starts without it
 
@@ -77,16 +75,16 @@ def write_parquet(view: View, entity: EntityType, file: Path) -> int:
     columns = _columns(entity)
     count = 0
     with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        for rows in _groups(_batches(view, entity)):
+        for rows in _groups(_batches(view, entity, batch_bytes)):
             renamed = pa.Table.from_arrays([rows[column] for column in columns], schema=schema)
             writer.write_table(renamed)
             count += rows.num_rows
     return count
 
 
-def _batches(view: View, entity: EntityType) -> Iterator[pa.RecordBatch]:
+def _batches(view: View, entity: EntityType, batch_bytes: int) -> Iterator[pa.RecordBatch]:
     columns = table_schema(entity).names
-    return view.batches(entity, columns, limit_bytes=BATCH_BYTES)
+    return view.batches(entity, columns, limit_bytes=batch_bytes)
 
 
 def _bytes(lines: pa.Array) -> memoryview:
