@@ -1,7 +1,7 @@
 """The log of recoveries: one row for each unfinished write that was finished or undone.
 
-A row is keyed by the write it settles. Recovery may be killed after the row and before the sidecar
-is gone; the next one finds the row and adds no second.
+A row is keyed by the write that it ends. Recovery may be killed after the row and before the
+sidecar is gone; the next one finds the row and adds no second.
 """
 
 import json

@@ -159,11 +159,11 @@ class Branch(Reads):
 
     def commits(self, *, limit: int | None = None) -> list[CommitInfo]:
         """The commits of the branch, newest first."""
-        return commits(self.engine, CommitsRead(limit=limit, **self._place()))
+        return commits(self.engine, CommitsRead(limit=limit, **self._where()))
 
     def snapshot(self) -> At:
         """The head of the branch, held still."""
-        return At(self.engine, snapshot_for(self.engine, Read(**self._place())))
+        return At(self.engine, snapshot_for(self.engine, Read(**self._where())))
 
     def at(self, moment: Moment | At) -> At:
         """The past of the branch, held still; see `Graph.at`."""
@@ -176,8 +176,8 @@ class Branch(Reads):
             )
         if not isinstance(moment, At):
             check_moment("moment", moment)
-        place = {**self._place(), "moment": moment_of(self.engine, moment)}
-        return At(self.engine, snapshot_for(self.engine, Read(**place)))
+        where = {**self._where(), "moment": moment_of(self.engine, moment)}
+        return At(self.engine, snapshot_for(self.engine, Read(**where)))
 
     def _why(self, actor: str | None, message: str | None) -> dict[str, Any]:
         who = self.engine.actor if actor is None else actor

@@ -57,7 +57,7 @@ class Reads:
     ) -> QueryResult:
         """Run one read query of `source`; see `Graph.query`."""
         limits = {"timeout_s": timeout_s, "memory_bytes": memory_bytes, "cancel": cancel}
-        return ask(self.engine, Ask.of(source, name, params, **limits, **self._place()))
+        return ask(self.engine, Ask.of(source, name, params, **limits, **self._where()))
 
     def explain(
         self,
@@ -68,12 +68,12 @@ class Reads:
         analyze: bool = False,
     ) -> Explanation:
         """The plan of a query; see `Graph.explain`."""
-        request = Explain.of(source, name, params, analyze=analyze, **self._place())
+        request = Explain.of(source, name, params, analyze=analyze, **self._where())
         return explain(self.engine, request)
 
     def blob(self, kind: EntityKind, type: str, id: str, prop: str) -> Blob:
         """The bytes of a Blob property; see `Graph.blob`."""
-        request = BlobRead(kind=kind, type_name=type, entity_id=id, property=prop, **self._place())
+        request = BlobRead(kind=kind, type_name=type, entity_id=id, property=prop, **self._where())
         return find_blob(self.engine, request)
 
     def export(
@@ -85,20 +85,20 @@ class Reads:
         overwrite: bool = False,
     ) -> ExportResult:
         """Write the graph for others; see `Graph.export`."""
-        request = Export.of(target, types, format=format, overwrite=overwrite, **self._place())
+        request = Export.of(target, types, format=format, overwrite=overwrite, **self._where())
         return export(self.engine, request)
 
     def schema(self) -> Schema:
         """The schema: its text, and its types as the languages see them."""
-        return schema(self.engine, SchemaRead(**self._place()))
+        return schema(self.engine, SchemaRead(**self._where()))
 
     def stats(self) -> Statistics:
         """Rows, files and index coverage of every table, without reading a row."""
-        return stats(self.engine, StatsRead(**self._place()))
+        return stats(self.engine, StatsRead(**self._where()))
 
     def indexes(self) -> list[IndexInfo]:
         """Every index, and how many rows of its table it answers for."""
-        return indexes(self.engine, StatsRead(**self._place()))
+        return indexes(self.engine, StatsRead(**self._where()))
 
-    def _place(self) -> dict[str, Any]:
+    def _where(self) -> dict[str, Any]:
         return {"branch": self._branch, "moment": self._moment, "actor": self.engine.actor}

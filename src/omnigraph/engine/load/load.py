@@ -44,9 +44,9 @@ def load(engine: Engine, request: Load, progress: Progress | None = None) -> Loa
         from omnigraph.pipeline.staging.record import check_load_id
 
         check_load_id(request.load_id)
-    with for_tasks(engine, request) as readable:
+    with for_tasks(engine, request) as prepared:
         run = _rehearse if request.dry_run else _carry_out
-        return run(engine, readable, progress or _silent)
+        return run(engine, prepared, progress or _silent)
 
 
 def _carry_out(engine: Engine, request: Load, tell: Progress) -> LoadResult:

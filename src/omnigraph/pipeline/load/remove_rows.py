@@ -199,12 +199,12 @@ def _write_faults(
     rows_of = row_numbers(split, catalog, limits)
     numbers = [int(rows_of[f.violations[0].entity.table_key][f.row]) for f in group]
     order = np.argsort(numbers)
-    place, texts = position_in(split, limits), rows_as_text(split, numbers, limits)
+    position, texts = position_in(split, limits), rows_as_text(split, numbers, limits)
     violations = Violations()
     with rejected_rows(quarantine) as part:
         assert part is not None
         for index in order.tolist():
-            file, line = place(numbers[index])
+            file, line = position(numbers[index])
             fault = group[index]
             reasons = tuple(replace(v.violation, file=file, line=line) for v in fault.violations)
             for reason in reasons:

@@ -26,7 +26,7 @@ class Locator:
     def __init__(self, load: StagedLoad) -> None:
         self._load = load
         self._numbers: dict[int, dict[TableKey, np.ndarray]] = {}
-        self._places: dict[int, Position] = {}
+        self._positions: dict[int, Position] = {}
 
     def place(self, entity: EntityType, place: int) -> tuple[str, int]:
         """The file and line of a row, by its place among the incoming rows of its type."""
@@ -35,8 +35,8 @@ class Locator:
         if number not in self._numbers:
             split, limits = self._load.splits[number], self._load.limits.input
             self._numbers[number] = row_numbers(split, self._load.catalog, limits)
-            self._places[number] = position_in(split, limits)
-        return self._places[number](int(self._numbers[number][key][row]))
+            self._positions[number] = position_in(split, limits)
+        return self._positions[number](int(self._numbers[number][key][row]))
 
 
 def whereabouts(table: LoadedTable, places: np.ndarray) -> Iterator[tuple[int, int]]:

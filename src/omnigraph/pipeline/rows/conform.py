@@ -98,9 +98,9 @@ def conform_split(
     split: Split, *, catalog: Catalog, now_ms: int, limits: InputLimits
 ) -> Iterator[Conformed]:
     """The split's rows, block by block in order."""
-    place = position_in(split, limits)
+    position = position_in(split, limits)
     for first, parsed in _parsed(split, catalog, limits):
-        yield _conform(parsed, first=first, place=place, catalog=catalog, now_ms=now_ms)
+        yield _conform(parsed, first=first, position=position, catalog=catalog, now_ms=now_ms)
 
 
 def _parsed(split: Split, catalog: Catalog, limits: InputLimits) -> Iterator[tuple[int, Parsed]]:
@@ -119,9 +119,9 @@ def _parsed(split: Split, catalog: Catalog, limits: InputLimits) -> Iterator[tup
 
 
 def _conform(
-    parsed: Parsed, *, first: int, place: Position, catalog: Catalog, now_ms: int
+    parsed: Parsed, *, first: int, position: Position, catalog: Catalog, now_ms: int
 ) -> Conformed:
-    reasons = _Reasons(parsed, first, place)
+    reasons = _Reasons(parsed, first, position)
     typed = []
     for group in parsed.groups:
         checked = check_rows(group.entity, group.rows, catalog=catalog, now_ms=now_ms)
@@ -137,10 +137,10 @@ def _conform(
 class _Reasons:
     """What is wrong with the rows of a block: a short report at once, all of it on demand."""
 
-    def __init__(self, parsed: Parsed, first: int, place: Position) -> None:
+    def __init__(self, parsed: Parsed, first: int, position: Position) -> None:
         self._parsed = parsed
         self._first = first
-        self._place = place
+        self._position = position
         self._checked: list[tuple[Checked, np.ndarray]] = []
 
     def add(self, checked: Checked, numbers: np.ndarray) -> None:
@@ -153,7 +153,7 @@ class _Reasons:
             for violation in violations:
                 report.add(self._placed(violation, number))
         for checked, numbers in self._checked:
-            report.merge(checked.report(self._place_of_rows(numbers)))
+            report.merge(checked.report(self._position_of_rows(numbers)))
         return report
 
     def rows(self) -> tuple[RejectedRow, ...]:
@@ -174,9 +174,9 @@ class _Reasons:
             for number, found in sorted(reasons.items())
         )
 
-    def _place_of_rows(self, numbers: np.ndarray) -> Position:
-        return lambda row: self._place(self._first + int(numbers[row]))
+    def _position_of_rows(self, numbers: np.ndarray) -> Position:
+        return lambda row: self._position(self._first + int(numbers[row]))
 
     def _placed(self, violation: Violation, number: int) -> Violation:
-        file, line = self._place(self._first + number)
+        file, line = self._position(self._first + number)
         return replace(violation, file=file, line=line)

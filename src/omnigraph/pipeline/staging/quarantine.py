@@ -64,14 +64,14 @@ class Quarantine:
     def write_report(self, parts: Sequence[str], report: Mapping[str, Any]) -> None:
         """Say what is in the parts, and in which order they come."""
         with disk_failures("write", self.partial):
-            place = Path(self.partial)
-            for stray in place.glob(f"*{PART}"):
+            path = Path(self.partial)
+            for spare in path.glob(f"*{PART}"):
                 # Of a task that was run twice, or of rows that an earlier driver took out.
-                if stray.name not in parts:
-                    stray.unlink()
+                if spare.name not in parts:
+                    spare.unlink()
             files = [_name_of_part(number) for number in range(len(parts))]
-            _write_json(place / ORDER, list(parts))
-            _write_json(place / REPORT, {**report, "files": files})
+            _write_json(path / ORDER, list(parts))
+            _write_json(path / REPORT, {**report, "files": files})
 
     def keep(self) -> str:
         """Name the parts and the directory; where its name has been taken meanwhile, one that
@@ -80,19 +80,19 @@ class Quarantine:
         It takes no space, and may be done again where a driver died over it.
         """
         with disk_failures("name", self.directory):
-            place = Path(self.partial)
-            order = json.loads((place / ORDER).read_bytes()) if (place / ORDER).exists() else ()
+            path = Path(self.partial)
+            order = json.loads((path / ORDER).read_bytes()) if (path / ORDER).exists() else ()
             for number, part in enumerate(order):
-                if (place / part).exists():
-                    (place / part).rename(place / _name_of_part(number))
-            (place / ORDER).unlink(missing_ok=True)
-            (place / DRIVER).unlink(missing_ok=True)
+                if (path / part).exists():
+                    (path / part).rename(path / _name_of_part(number))
+            (path / ORDER).unlink(missing_ok=True)
+            (path / DRIVER).unlink(missing_ok=True)
         try:
-            return str(place.rename(self.directory))
+            return str(path.rename(self.directory))
         except OSError:
             # The load is published: its rejected rows must not be lost over a name.
             with disk_failures("name", self.directory):
-                return str(place.rename(f"{self.directory}-{uuid.uuid4().hex}"))
+                return str(path.rename(f"{self.directory}-{uuid.uuid4().hex}"))
 
     def keep_if_complete(self) -> str | None:
         """Name what a driver left that died when its load was published."""
@@ -132,7 +132,7 @@ class Quarantine:
 def open_quarantine(
     directory: str, *, max_errors: int, names_like: str | None = None
 ) -> Quarantine:
-    """A place for rejected rows that becomes `directory`, which must not hold anything yet.
+    """A directory for rejected rows that becomes `directory`, which must not hold anything yet.
 
     Beside it go the directories of drivers that died before they could leave anything for others.
     They are found by their names: those of other quarantines that are called like `names_like`, or
@@ -140,16 +140,16 @@ def open_quarantine(
     """
     if "://" in directory:
         raise Unsupported(what=f"a quarantine at {directory}", instead="name a local directory")
-    place = Path(directory).absolute()
-    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+    path = Path(directory).absolute()
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
         rule = "it must be a new or an empty directory"
         raise ArgumentInvalid(argument="quarantine", value=directory, rule=rule)
-    called = f"{glob.escape(names_like)}*" if names_like else glob.escape(place.name)
-    _forget_abandoned(place.parent.glob(f"{called}.partial-*"))
-    partial = place.with_name(f"{place.name}.partial-{uuid.uuid4().hex}")
-    with disk_failures("make", str(place)):
+    called = f"{glob.escape(names_like)}*" if names_like else glob.escape(path.name)
+    _forget_abandoned(path.parent.glob(f"{called}.partial-*"))
+    partial = path.with_name(f"{path.name}.partial-{uuid.uuid4().hex}")
+    with disk_failures("make", str(path)):
         partial.mkdir(parents=True)
-    return Quarantine(str(place), str(partial), max_errors)
+    return Quarantine(str(path), str(partial), max_errors)
 
 
 def _forget_abandoned(partials: Iterable[Path]) -> None:

@@ -100,7 +100,7 @@ def kind_of(type_: ValueType) -> Kind:
 def literal_operand(literal: ast.Literal, findings: Findings) -> Operand | None:
     """A literal by itself, before the other side is known."""
     value = literal.value
-    held: Value = value
+    converted: Value = value
     type_: ValueType | None
     match value:
         case None:
@@ -120,10 +120,12 @@ def literal_operand(literal: ast.Literal, findings: Findings) -> Operand | None:
             type_ = Scalar.STRING
         case datetime.datetime():
             type_ = Scalar.DATETIME
-            held = convert(value, type_)
+            converted = convert(value, type_)
         case datetime.date():
             type_ = Scalar.DATE
-    return Operand(Literal(held, type_), type_, value is None, literal.span, ast.text_of(literal))
+    return Operand(
+        Literal(converted, type_), type_, value is None, literal.span, ast.text_of(literal)
+    )
 
 
 def parameter_operand(variable: ast.Variable, parameter: Parameter | None) -> Operand | None:

@@ -82,7 +82,7 @@ class Expressions:
                 return list_operand(expression, None, self.findings)
             case ast.Variable(name=name) if name in self.parameters:
                 found = parameter_operand(expression, self.parameters[name])
-                return self.readable(found) if found else None
+                return self.not_a_blob(found) if found else None
             case ast.Variable():
                 known = self.known(expression, region)
                 if known is None:
@@ -92,7 +92,7 @@ class Expressions:
                 return Operand(whole, None, is_nullable, expression.span, expression.shown)
             case ast.Property():
                 found = self.property_of(expression, region)
-                return self.readable(found) if found else None
+                return self.not_a_blob(found) if found else None
             case ast.Call():
                 return self.call(expression, region)
             case ast.Reference(name=word):
@@ -162,7 +162,7 @@ class Expressions:
         message = f"{listed(lacking, 'and')} has no property {name.text}"
         self.findings.add("T6", message, name.span, name_hint(name.text, everywhere))
 
-    def readable(self, operand: Operand) -> Operand | None:
+    def not_a_blob(self, operand: Operand) -> Operand | None:
         if operand.type is not Scalar.BLOB:
             return operand
         message = f"{operand.shown} is a Blob, which a query can't read"

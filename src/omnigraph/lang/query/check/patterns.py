@@ -158,7 +158,7 @@ class _Patterns:
             return None
         variable = ast.Variable(known.name, name.span, is_fresh=known.is_fresh)
         found = self.expressions.property_of(ast.Property(variable, name), region)
-        return self.expressions.readable(found) if found else None
+        return self.expressions.not_a_blob(found) if found else None
 
     def traversal(self, clause: ast.Traversal, region: Region, position: int) -> Iterator[Clause]:
         walk = region.walks.get(position)

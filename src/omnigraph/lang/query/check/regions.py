@@ -45,7 +45,7 @@ class Region:
 def survey(
     block: ast.Block, catalog: Catalog, parameters: frozenset[str], findings: Findings
 ) -> Region:
-    """The regions of a query's pattern, with the types of all variables settled."""
+    """The regions of a query's pattern, with the types of all variables decided."""
     surveyor = _Surveyor(catalog, parameters, findings)
     region = surveyor.region(block, Region(block), shared=())
     solve(surveyor.constraints, findings)
