@@ -7,11 +7,10 @@ source's forks, so the source can go at any time.
 from collections.abc import Mapping
 from typing import cast
 
-import pyarrow.compute as pc
-
 from omnigraph.base.errors import ArgumentInvalid, OmnigraphError, PreconditionFailed
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.history import branch_delete
+from omnigraph.engine.merge_files import MergeFiles
 from omnigraph.engine.requests import BranchDelete, Merge, Revert
 from omnigraph.engine.results import ChangeCounts, CommitInfo, MergeResult, RevertResult
 from omnigraph.lang.schema.catalog import Catalog
@@ -22,8 +21,8 @@ from omnigraph.merge.writer import (
     RevertOutcome,
     RevertWriter,
 )
-from omnigraph.store.changes import DELETE, INSERT, UPDATE, Changes
 from omnigraph.store.commits import Commit, CommitKind
+from omnigraph.store.datasets import EditCounts
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import CommitNote, Target
 from omnigraph.write.writer import write
@@ -42,6 +41,7 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
     theirs = store.snapshot(source)
     _require_source(engine, theirs, request)
     note = CommitNote(CommitKind.MERGE, request.actor, request.message or f"merge {source}")
+    files = MergeFiles(engine, target)
     writer = MergeWriter(
         store=store,
         sql=engine.sql,
@@ -49,10 +49,11 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
         note=note,
         resolve=request.resolve,
         tells_conflicts=request.preview,
+        in_files=files,
         theirs=theirs,
     )
     to = Target(target, if_commit=request.if_commit)
-    work, commit = _carried_out(engine, writer, to, note, preview=request.preview)
+    work, commit = _carried_out(engine, writer, to, note, files, preview=request.preview)
     deleted, refusal = _delete_source(engine, request)
     return MergeResult(
         source=source,
@@ -62,8 +63,9 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
         is_preview=request.preview,
         source_commit_id=theirs.commit.id,
         target_commit_id=work.onto.id,
-        counts=_counts(work.changes, theirs.catalog),
+        counts=_counts(work, theirs.catalog),
         conflicts=work.conflicts,
+        more_conflicts=work.more_conflicts,
         branch_deleted=deleted,
         branch_delete_error=refusal,
     )
@@ -76,6 +78,7 @@ def revert(engine: Engine, request: Revert) -> RevertResult:
     commit = _revertible(engine, request)
     message = request.message or f"revert {commit.message or commit.id}"
     note = CommitNote(CommitKind.REVERT, request.actor, message)
+    files = MergeFiles(engine, branch)
     writer = RevertWriter(
         store=store,
         sql=engine.sql,
@@ -83,10 +86,11 @@ def revert(engine: Engine, request: Revert) -> RevertResult:
         note=note,
         resolve=request.resolve,
         tells_conflicts=request.preview,
+        in_files=files,
         commit=commit,
     )
     to = Target(branch, if_commit=request.if_commit)
-    work, made = _carried_out(engine, writer, to, note, preview=request.preview)
+    work, made = _carried_out(engine, writer, to, note, files, preview=request.preview)
     return RevertResult(
         branch=branch,
         reverted_commit_id=commit.id,
@@ -94,8 +98,9 @@ def revert(engine: Engine, request: Revert) -> RevertResult:
         commit=made,
         is_preview=request.preview,
         target_commit_id=work.onto.id,
-        counts=_counts(work.changes, store.snapshot(branch).catalog),
+        counts=_counts(work, store.snapshot(branch).catalog),
         conflicts=work.conflicts,
+        more_conflicts=work.more_conflicts,
     )
 
 
@@ -104,14 +109,22 @@ def _carried_out(
     writer: MergeWriter | RevertWriter,
     to: Target,
     note: CommitNote,
+    files: MergeFiles,
     *,
     preview: bool,
 ) -> tuple[MergeWork, CommitInfo | None]:
     """The work as it was prepared last, and its commit; a preview prepares it and writes none."""
-    if preview:
-        return writer.prepare(engine.store.snapshot(to.branch)), None
-    written = write(engine.store, writer, to=to, note=note, faults=engine.faults)
+    try:
+        if preview:
+            work = writer.prepare(engine.store.snapshot(to.branch))
+            files.end(work, None)
+            return work, None
+        written = write(engine.store, writer, to=to, note=note, faults=engine.faults)
+    except (Exception, KeyboardInterrupt):
+        files.fail()
+        raise
     assert written is not None, "a merge is not known before it is prepared"
+    files.end(written.work, written.commit)
     commit = CommitInfo.of(written.commit) if written.commit is not None else None
     return written.work, commit
 
@@ -162,12 +175,11 @@ def _revertible(engine: Engine, request: Revert) -> Commit:
     return commit
 
 
-def _counts(changes: Changes, catalog: Catalog) -> Mapping[str, ChangeCounts]:
+def _counts(work: MergeWork, catalog: Catalog) -> Mapping[str, ChangeCounts]:
     """How many rows of each type change."""
-    counts = {}
-    for entity in catalog.entities:
-        if (rows := changes.tables.get(entity.table_key)) is not None:
-            counts[str(entity.name)] = ChangeCounts(
-                *(pc.sum(pc.equal(rows.op, op)).as_py() or 0 for op in (INSERT, UPDATE, DELETE))
-            )
-    return counts
+    counts = {entity.name: work.counts.get(entity.table_key) for entity in catalog.entities}
+    return {
+        str(name): ChangeCounts(c.inserted, c.updated, c.deleted)
+        for name, c in counts.items()
+        if c is not None and c != EditCounts()
+    }

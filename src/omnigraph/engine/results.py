@@ -322,6 +322,8 @@ class MergeResult:
     """By type: the rows of the target that change. Types without a change are left out."""
     conflicts: tuple[Conflict, ...]
     """Those that are left, in a preview; a merge raises them."""
+    more_conflicts: int = 0
+    """How many there are beside those listed: only the first of very many are told."""
     branch_deleted: bool
     """Whether the source was deleted afterwards."""
     branch_delete_error: str | None
@@ -344,6 +346,8 @@ class RevertResult:
     """By type: the rows that change. Types without a change are left out."""
     conflicts: tuple[Conflict, ...]
     """Those that are left, in a preview; a revert raises them."""
+    more_conflicts: int = 0
+    """How many there are beside those listed: only the first of very many are told."""
 
 
 @dataclass(frozen=True, slots=True)

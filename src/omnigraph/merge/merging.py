@@ -5,7 +5,7 @@ may claim a value that has been given away since. A row that was told which side
 told again, so there is an end to it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -19,28 +19,33 @@ from omnigraph.merge.choices import Choices
 from omnigraph.merge.conflicts import Found, SideNames, row_conflicts
 from omnigraph.merge.sets import SetConflicts
 from omnigraph.merge.table import Pin, TableMerge
-from omnigraph.merge.three_way import sides_of
+from omnigraph.merge.three_way import Side, Sides, sides_of
 from omnigraph.read.changes.diff import matched
 from omnigraph.read.where.affected import rows_with_ids
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.changes import Changes, RowChanges, RowEdits
-from omnigraph.store.datasets import ROW_LOCATOR
+from omnigraph.store.changes import DELETE, INSERT, UPDATE, Changes, RowChanges, RowEdits
+from omnigraph.store.datasets import ROW_LOCATOR, EditCounts
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.work import TableEdit
+from omnigraph.write.work import TableEdit, TableWork
 
-__all__ = ["Merged", "Merging"]
+__all__ = ["Merged", "Merging", "counted", "told_once"]
 
 
 @dataclass(frozen=True, eq=False)
 class Merged:
     """What a merge comes to."""
 
-    tables: dict[TableKey, TableEdit]
-    changes: Changes
-    """From ours to the merged rows; rows in conflict are as they are on ours."""
+    tables: Mapping[TableKey, TableWork]
+    changes: Changes | None
+    """From ours to the merged rows; rows in conflict are as they are on ours. None: the rows are in
+    files, too many to hold."""
+    counts: Mapping[TableKey, EditCounts]
+    """Of those changes."""
     conflicts: tuple[Conflict, ...]
     reads: frozenset[TableKey]
     """The tables whose rows have decided."""
+    more_conflicts: int = 0
+    """How many there are beside those listed."""
 
 
 class Merging:
@@ -73,9 +78,11 @@ class Merging:
                 break
         choices.require_all_used()
         edits = self._edits()
+        changes = Changes({key: self._changes(key, rows) for key, rows in edits.items()})
         return Merged(
             tables={key: self._located(key, rows) for key, rows in edits.items()},
-            changes=Changes({key: self._changes(key, rows) for key, rows in edits.items()}),
+            changes=changes,
+            counts=counted(changes),
             conflicts=tuple(sorted((f.conflict for f in found), key=lambda c: c.order())),
             reads=self._checks(edits).reads | self._tables.keys(),
         )
@@ -88,9 +95,7 @@ class Merging:
         ]
         broken = self._checks(self._edits()).broken_terms()
         of_sets = SetConflicts(self._ours, self._theirs, self._tables, self._names).of(broken)
-        # An edge that may go anyway is not also told to lack a node.
-        unsure = {_entity(f) for f in of_rows if f.conflict.kind == "delete_vs_update"}
-        return [*of_rows, *(f for f in of_sets if _entity(f) not in unsure)]
+        return told_once(of_rows, of_sets)
 
     def _checks(self, edits: dict[TableKey, RowEdits]) -> RowsInMemory:
         incoming = {key: IncomingRows(rows.upserts, rows.deletes) for key, rows in edits.items()}
@@ -117,7 +122,9 @@ class Merging:
             if key not in self._tables:
                 none = matched(table_schema(entity).empty_table(), ours.slice(0, 0))
                 self._tables[key] = TableMerge(entity, sides_of(none, ours.slice(0, 0)))
-            self._tables[key].add(ids, ours, theirs)
+            mine = Side.of(ids, ours)
+            sides = Sides(ids, base=mine, ours=mine, theirs=Side.of(ids, theirs))
+            self._tables[key].add(sides)
         return bool(wanted)
 
     # Rows ----------------------------------------------------------------------------------------
@@ -145,8 +152,24 @@ class Merging:
         return found.filter(pc.is_in(found[ID], value_set=rows.ids))
 
 
+def told_once(of_rows: Sequence[Found], of_sets: Iterable[Found]) -> list[Found]:
+    """The conflicts of both kinds. An edge that may go anyway is not also told to lack a node."""
+    unsure = {_entity(f) for f in of_rows if f.conflict.kind == "delete_vs_update"}
+    return [*of_rows, *(f for f in of_sets if _entity(f) not in unsure)]
+
+
 def _entity(found: Found) -> tuple[str, str]:
     return found.conflict.type_name, found.conflict.entity_id
+
+
+def counted(changes: Changes) -> dict[TableKey, EditCounts]:
+    """How many rows of each table are inserted, updated and deleted."""
+    return {
+        key: EditCounts(
+            *(pc.sum(pc.equal(rows.op, op)).as_py() or 0 for op in (INSERT, UPDATE, DELETE))
+        )
+        for key, rows in changes.tables.items()
+    }
 
 
 def _rows(snapshot: Snapshot, entity: EntityType, ids: pa.Array) -> pa.Table:

@@ -67,10 +67,9 @@ class TableMerge:
         self._columns.setdefault((row, pin.column), pin.take)
         return is_new
 
-    def add(self, ids: pa.Array, ours: pa.Table, theirs: pa.Table) -> None:
-        """More rows, which take theirs: those that theirs did not change since the base."""
-        mine = Side.of(ids, ours)
-        old, more = self.sides, Sides(ids, base=mine, ours=mine, theirs=Side.of(ids, theirs))
+    def add(self, more: Sides) -> None:
+        """Take up more rows."""
+        old = self.sides
         self.sides = Sides(
             pa.concat_arrays([old.ids, more.ids]),
             _both(old.base, more.base),

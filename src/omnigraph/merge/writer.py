@@ -1,25 +1,34 @@
 """The writers of merges and reverts: both bring changes of another side to the head of a branch."""
 
 import json
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
 
 from omnigraph.base.conflicts import Conflict
 from omnigraph.base.errors import MergeConflicts, SchemasApart
-from omnigraph.base.ids import BranchName
+from omnigraph.base.ids import BranchName, TableKey
 from omnigraph.check.sets.in_memory import SqlSession
-from omnigraph.merge.choices import choices_of
+from omnigraph.merge.choices import Choices, choices_of
 from omnigraph.merge.conflicts import SideNames
-from omnigraph.merge.merging import Merged, Merging
+from omnigraph.merge.merging import Merged, Merging, counted
 from omnigraph.read.changes.diff import changes_between
 from omnigraph.store.changes import Changes
 from omnigraph.store.commits import MERGED_LOAD_IDS, REVERTED, ROWS_OF, Commit, CommitKind
+from omnigraph.store.datasets import EditCounts
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.history import CommitLog
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.work import CommitNote, OnConflict, Replay, Work, Writer
+from omnigraph.write.work import CommitNote, OnConflict, Replay, TableWork, Work, Writer
 
-__all__ = ["MergeOutcome", "MergeWork", "MergeWriter", "RevertOutcome", "RevertWriter"]
+__all__ = [
+    "MergeInFiles",
+    "MergeOutcome",
+    "MergeWork",
+    "MergeWriter",
+    "RevertOutcome",
+    "RevertWriter",
+]
 
 MergeOutcome = Literal["already_up_to_date", "fast_forward", "merged"]
 RevertOutcome = Literal["reverted", "nothing_to_revert"]
@@ -32,10 +41,29 @@ class MergeWork(Work):
     onto: Commit
     """The head that it was prepared for."""
     outcome: MergeOutcome | RevertOutcome
-    changes: Changes
-    """Of the branch that takes them."""
+    changes: Changes | None
+    """Of the branch that takes them. None: the rows are in files, too many to hold."""
+    counts: Mapping[TableKey, EditCounts]
+    """Of those changes."""
     conflicts: tuple[Conflict, ...] = ()
     """Those that no choice has settled."""
+    more_conflicts: int = 0
+    """How many there are beside those listed."""
+
+
+class MergeInFiles(Protocol):
+    """Merges what does not fit in memory."""
+
+    def __call__(
+        self,
+        base: Snapshot,
+        ours: Snapshot,
+        theirs: Snapshot,
+        *,
+        names: SideNames,
+        choices: Choices,
+    ) -> Merged | None:
+        """What the changes from base to theirs do to ours; None if they fit in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +77,7 @@ class _Bringing(Writer[MergeWork]):
     resolve: object = None
     tells_conflicts: bool = False
     """Conflicts are part of the work; otherwise they are raised."""
+    in_files: MergeInFiles = field(default=lambda *_, **__: None, repr=False)
 
     @property
     def source(self) -> str:
@@ -59,12 +88,18 @@ class _Bringing(Writer[MergeWork]):
         for side in (theirs, base):
             if side.schema_hash != ours.schema_hash:
                 raise SchemasApart(source=self.source, target=self.branch, commit=side.commit.id)
-        names = SideNames(ours=self.branch, theirs=called)
-        changes = changes_between(base, theirs)
-        merging = Merging(ours, theirs, changes, names=names, sql=self.sql)
-        merged = merging.finish(choices_of(self.resolve))
+        names, choices = SideNames(ours=self.branch, theirs=called), choices_of(self.resolve)
+        merged = self.in_files(base, ours, theirs, names=names, choices=choices)
+        if merged is None:
+            changes = changes_between(base, theirs)
+            merged = Merging(ours, theirs, changes, names=names, sql=self.sql).finish(choices)
         if merged.conflicts and not self.tells_conflicts:
-            raise MergeConflicts(source=self.source, target=self.branch, conflicts=merged.conflicts)
+            raise MergeConflicts(
+                source=self.source,
+                target=self.branch,
+                conflicts=merged.conflicts,
+                more=merged.more_conflicts,
+            )
         return merged
 
 
@@ -88,6 +123,7 @@ class MergeWriter(_Bringing):
                 onto=snapshot.commit,
                 outcome="already_up_to_date",
                 changes=Changes({}),
+                counts={},
             )
         base = history.ancestor_like(snapshot.commit.id, of=theirs.commit.id)
         if base is not None:
@@ -98,13 +134,11 @@ class MergeWriter(_Bringing):
         """Ours shows the rows of an ancestor of theirs, so it comes to show those of theirs."""
         if self.theirs.schema_hash != ours.schema_hash:
             raise SchemasApart(source=self.source, target=self.branch, commit=self.theirs.commit.id)
-        choices_of(self.resolve).require_all_used()
         # Where the rows of the base went with its branch: ours are the same.
         before = self.store.snapshot_at(base.id) if self.store.has_rows_of(base) else ours
-        changes = changes_between(before, self.theirs)
-        work = Replay(changes.edits).prepare(ours)
+        tables, changes, counts = self._replayed(before, ours)
         return MergeWork(
-            tables=work.tables,
+            tables=tables,
             # Every table: it would not be one if the branch had anything of its own.
             reads=None,
             on_conflict=OnConflict.PREPARE_AGAIN,
@@ -112,7 +146,21 @@ class MergeWriter(_Bringing):
             onto=ours.commit,
             outcome="fast_forward",
             changes=changes,
+            counts=counts,
         )
+
+    def _replayed(
+        self, base: Snapshot, ours: Snapshot
+    ) -> tuple[Mapping[TableKey, TableWork], Changes | None, Mapping[TableKey, EditCounts]]:
+        """All that theirs changed, done to ours, which shows the rows of the base."""
+        names, choices = SideNames(self.branch, self.source), choices_of(self.resolve)
+        merged = self.in_files(base, ours, self.theirs, names=names, choices=choices)
+        if merged is not None:
+            assert not merged.conflicts, "ours has changed nothing that could stand against theirs"
+            return merged.tables, None, merged.counts
+        choices.require_all_used()
+        changes = changes_between(base, self.theirs)
+        return Replay(changes.edits).prepare(ours).tables, changes, counted(changes)
 
     def _three_way(self, history: CommitLog, ours: Snapshot) -> MergeWork:
         theirs = self.theirs
@@ -126,7 +174,9 @@ class MergeWriter(_Bringing):
             onto=ours.commit,
             outcome="merged",
             changes=merged.changes,
+            counts=merged.counts,
             conflicts=merged.conflicts,
+            more_conflicts=merged.more_conflicts,
         )
 
     def _base(self, history: CommitLog, ours: Snapshot) -> Commit:
@@ -180,5 +230,7 @@ class RevertWriter(_Bringing):
             onto=snapshot.commit,
             outcome="nothing_to_revert" if is_nothing else "reverted",
             changes=merged.changes,
+            counts=merged.counts,
             conflicts=merged.conflicts,
+            more_conflicts=merged.more_conflicts,
         )

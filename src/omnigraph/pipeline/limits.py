@@ -77,4 +77,15 @@ class LoadLimits:
     # Where more claims than these come twice, the load is wrong as a whole: every claim is sent.
     max_repeated_claims: int = 1_000_000
 
+    # Merges. Up to so many Arrow bytes of rows that a branch has changed, or moved to other files,
+    # are compared in this process's memory. The rows of three sides are held there at once.
+    max_merged_bytes: int = 64 << 20
+
+    # Up to here a larger merge is done by this process in pieces, and does not wait for Spark.
+    max_local_merge_bytes: int = 512 << 20
+
+    # So many rows in conflict are told by a large merge and looked at by themselves. More are
+    # counted.
+    max_conflicts: int = 1_000
+
     input: InputLimits = field(default_factory=InputLimits)

@@ -271,6 +271,7 @@ def _changed_json(result: "MergeResult | RevertResult") -> dict[str, Any]:
     }
     if result.is_preview:
         changed["conflicts"] = [conflict.to_json() for conflict in result.conflicts]
+        changed["more_conflicts"] = result.more_conflicts
         changed["choices"] = [choice_template(conflict) for conflict in result.conflicts]
     return changed
 

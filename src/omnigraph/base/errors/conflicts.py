@@ -215,12 +215,13 @@ class MergeConflicts(ConflictError):
     target: BranchName
     conflicts: tuple[Conflict, ...]
     """In a stable order: nodes before edges, then by type, id, kind and property."""
+    more: int = 0
+    """Of a merge too large for memory: how many conflicts there are beside those listed."""
 
     def __str__(self) -> str:
-        return (
-            f"{amount(len(self.conflicts), 'conflict')} between {self.source} and {self.target}: "
-            f"{self.conflicts[0].message}"
-        )
+        count = amount(len(self.conflicts) + self.more, "conflict")
+        first = self.conflicts[0].message
+        return f"{count} between {self.source} and {self.target}: {first}"
 
     @property
     def hint(self) -> str | None:
@@ -232,6 +233,7 @@ class MergeConflicts(ConflictError):
             "source": self.source,
             "target": self.target,
             "conflicts": [conflict.to_json() for conflict in self.conflicts],
+            "more": self.more,
         }
 
 

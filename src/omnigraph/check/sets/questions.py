@@ -29,7 +29,14 @@ from omnigraph.check.sets.rules import CLAIMS, ENDS, Claim, Degree, End, Reading
 from omnigraph.check.sets.violations import SetViolation, violation_of
 from omnigraph.lang.schema.catalog import EntityType, NodeType
 
-__all__ = ["Query", "all_violations", "first_violations", "is_any_broken", "rows_at_fault"]
+__all__ = [
+    "Query",
+    "all_violations",
+    "count_violations",
+    "first_violations",
+    "is_any_broken",
+    "rows_at_fault",
+]
 
 Query = Callable[[str], Sequence[Mapping[str, Any]]]
 """Answers a statement in which the relations go by their names."""
@@ -84,7 +91,7 @@ SELECT rule, term, place, other, found, kept, total FROM (
 
 EACH_TERM = """
 SELECT rule, term, place, other, found, kept, hits AS total FROM ({statement}) AS broken
-ORDER BY rule, term
+ORDER BY rule, term LIMIT {limit}
 """
 
 # Which rows are at fault for terms that break a rule. Loose ends are such rows already.
@@ -141,15 +148,20 @@ def first_violations(readings: Sequence[Reading], query: Query) -> list[SetViola
 
 
 def all_violations(
-    readings: Sequence[Reading], query: Query
+    readings: Sequence[Reading], query: Query, *, limit_terms: int = UNBOUNDED
 ) -> list[tuple[SetRule, str, SetViolation]]:
-    """Every term that breaks a rule, and the sentence about it."""
+    """Every term that breaks a rule, and the sentence about it; of each question so many."""
     rules = _rules(readings)
     return [
         (rules[row["rule"]], row["term"], violation_of(rules[row["rule"]], row))
         for statement in _broken(_questions(readings), query)
-        for row in query(EACH_TERM.format(statement=statement))
+        for row in query(EACH_TERM.format(statement=statement, limit=limit_terms))
     ]
+
+
+def count_violations(readings: Sequence[Reading], query: Query) -> int:
+    """How many terms break a rule."""
+    return sum(_tallies(_questions(readings), query).values())
 
 
 def rows_at_fault(
@@ -201,9 +213,14 @@ def _out_of_bounds(rules: Sequence[Degree]) -> str:
 
 def _broken(questions: Sequence[str], query: Query) -> list[str]:
     """The questions that find something."""
-    tallies = [TALLY.format(number=i, statement=s) for i, s in enumerate(questions)]
-    counts = {row["number"]: row["broken"] for row in query(" UNION ALL ".join(tallies))}
+    counts = _tallies(questions, query)
     return [statement for i, statement in enumerate(questions) if counts[i]]
+
+
+def _tallies(questions: Sequence[str], query: Query) -> dict[int, int]:
+    """How many terms each question finds, by its number."""
+    tallies = [TALLY.format(number=i, statement=s) for i, s in enumerate(questions)]
+    return {row["number"]: row["broken"] for row in query(" UNION ALL ".join(tallies))}
 
 
 # Which rows are at fault --------------------------------------------------------------------------

@@ -22,8 +22,16 @@ from numpy.typing import NDArray
 
 from omnigraph.base.errors import Unsupported
 from omnigraph.base.ids import TableKey
-from omnigraph.check.sets.questions import Query, first_violations, is_any_broken, rows_at_fault
-from omnigraph.check.sets.relations import RELATIONS, extract
+from omnigraph.check.sets.in_memory import BrokenTerm
+from omnigraph.check.sets.questions import (
+    Query,
+    all_violations,
+    count_violations,
+    first_violations,
+    is_any_broken,
+    rows_at_fault,
+)
+from omnigraph.check.sets.relations import RELATIONS, extract, terms_of
 from omnigraph.check.sets.rules import (
     CLAIMS,
     ENDS,
@@ -32,6 +40,7 @@ from omnigraph.check.sets.rules import (
     End,
     Part,
     Reading,
+    SetRule,
     TableEffect,
     TypeNames,
     plan_readings,
@@ -142,6 +151,8 @@ class IncomingFiles:
     """No row of the table is kept."""
     replaced: RowSet | None = field(default=None, repr=False)
     """Rows of the table that are not kept, where others are."""
+    removes: bool = False
+    """Some of those go, and no row comes in their place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,12 +189,57 @@ class RowsInFiles:
         with self._shown(readings, one_by_one=True) as query:
             return rows_at_fault(readings, query, limit_rows=limit_rows)
 
+    def broken_terms(self, *, limit_terms: int) -> tuple[list[BrokenTerm], int]:
+        """Terms that break a rule, with the rows on both sides, and how many more there are."""
+        readings = plan_readings(self.snapshot.catalog, self._effects)
+        if not readings:
+            return [], 0
+        with self._shown(readings, one_by_one=False) as query:
+            found = all_violations(readings, query, limit_terms=limit_terms)
+            more = count_violations(readings, query) - len(found) if found else 0
+        if not found:
+            return [], 0
+        ids = self._ids_by_term(readings, found, limit_rows=limit_terms)
+        return [
+            BrokenTerm(
+                rule,
+                term,
+                violation.violation.message,
+                *(tuple(ids.get((rule.number, part, term), ())) for part in Part),
+            )
+            for rule, term, violation in found
+        ], more
+
+    def _ids_by_term(
+        self,
+        readings: Sequence[Reading],
+        found: Sequence[tuple[SetRule, str, SetViolation]],
+        *,
+        limit_rows: int,
+    ) -> dict[tuple[int, Part, str], list[str]]:
+        """By rule, part and term: the ids of rows that have a broken term, in order."""
+        terms: dict[int, list[str]] = {}
+        for rule, term, _ in found:
+            terms.setdefault(rule.number, []).append(term)
+        wanted = [
+            (reading, source)
+            for reading in readings
+            if reading.tells_terms and reading.rule.number in terms
+            for source in self._sources(reading)
+        ]
+        read = partial(_rows_with_terms, terms, limit_rows)
+        ids: dict[tuple[int, Part, str], list[str]] = {}
+        for one in self.runner.run(wanted, read, doing=DOING):
+            for key, more in one.result.items():
+                ids[key] = sorted([*ids.get(key, ()), *more])[:limit_rows]
+        return ids
+
     @property
     def _effects(self) -> dict[TableKey, TableEffect]:
         return {
             key: TableEffect(
                 adds=len(table.rows) > 0,
-                removes=table.replaces_all,
+                removes=table.replaces_all or table.removes,
                 ids_may_clash=table.must_be_new,
             )
             for key, table in self.incoming.items()
@@ -336,6 +392,25 @@ def _read_keys(clues: Clues, wanted: Sequence[Wanted]) -> Iterator[pa.RecordBatc
             hashes = hashed(keys["term"], rule=reading.rule.number)
             keys = keys.filter(pa.array(np.isin(hashes, clues.repeated)))
         yield from keys.combine_chunks().to_batches()
+
+
+def _rows_with_terms(
+    terms: Mapping[int, Sequence[str]], limit_rows: int, wanted: Wanted
+) -> dict[tuple[int, Part, str], list[str]]:
+    """The ids of rows that have one of the terms of the reading's rule: of each term so many."""
+    reading, source = wanted
+    number = reading.rule.number
+    rows, _ = _read([*dict.fromkeys((ID, *reading.columns))], source)
+    found = pa.table({"term": terms_of(reading, rows), ID: rows[ID]})
+    found = found.filter(
+        pc.is_in(found["term"], value_set=pa.array(list(terms[number]), pa.string()))
+    )
+    ids: dict[tuple[int, Part, str], list[str]] = {}
+    for row in found.sort_by(ID).to_pylist():
+        mine = ids.setdefault((number, reading.part, row["term"]), [])
+        if len(mine) < limit_rows:
+            mine.append(row[ID])
+    return ids
 
 
 def ids_at(sources: Sequence[KeySource]) -> pa.Array:

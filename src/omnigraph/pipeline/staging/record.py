@@ -8,7 +8,7 @@ only finishes what was left to be done.
 
 import hashlib
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from itertools import takewhile
@@ -30,7 +30,7 @@ from omnigraph.pipeline.staging.area import (
     named_areas,
 )
 from omnigraph.pipeline.staging.quarantine import Quarantine
-from omnigraph.store.commits import CommitKind
+from omnigraph.store.commits import Commit, CommitKind
 from omnigraph.store.fence import Hold
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.write.sidecar import has_sidecars
@@ -42,6 +42,7 @@ __all__ = [
     "conclude",
     "driving",
     "find_resumable",
+    "is_none_ours",
     "is_unpublished",
     "resume_load",
 ]
@@ -199,12 +200,21 @@ def conclude(store: GraphStore, load_id: str, branch: BranchName) -> str | None:
 def is_unpublished(store: GraphStore, branch: str, *, load_id: str | None, since: str) -> bool:
     """True if no commit after `since` names files of this load, and none will: only then may its
     files go. `since` is a commit that was the head after the load had begun, or before."""
+    return is_none_ours(
+        store, branch, lambda c: c.kind is CommitKind.LOAD and c.load_id == load_id, since=since
+    )
+
+
+def is_none_ours(
+    store: GraphStore, branch: str, is_ours: Callable[[Commit], bool], *, since: str
+) -> bool:
+    """True if no commit after `since` is ours, and none will be that recovery may yet publish."""
     name = BranchName(branch)
     try:
         if has_sidecars(store, store.branches.resolve(name)):
             return False  # the unfinished write may be this load's, and recovery publishes it
         later = takewhile(lambda commit: commit.id != since, store.history().line(name))
-        return not any(c.kind is CommitKind.LOAD and c.load_id == load_id for c in later)
+        return not any(map(is_ours, later))
     except BranchMissing:
         return True  # with the branch all its commits are gone
 

@@ -43,6 +43,7 @@ from omnigraph.store.datasets.reading import (
     Fragment,
     RowSet,
     StoredFile,
+    fragments_beside,
     open_at,
     row_set,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "discard_fragments",
     "fragment_batches",
     "fragment_of",
+    "fragments_beside",
     "fragments_of",
     "has_fragments",
     "offsets_of",

@@ -36,6 +36,7 @@ __all__ = [
     "Fragment",
     "RowSet",
     "StoredFile",
+    "fragments_beside",
     "open_at",
     "row_set",
 ]
@@ -105,6 +106,20 @@ class Fragment:
     @property
     def has_deletions(self) -> bool:
         return self.deletions is not None
+
+
+def fragments_beside(
+    ours: Sequence[Fragment], others: Sequence[Fragment]
+) -> tuple[list[Fragment], list[tuple[Fragment, Fragment]]]:
+    """Fragments in which rows may lie that the other version has elsewhere, or not at all.
+
+    Those whose files the other version does not have; and those with other deletions, each with its
+    twin there.
+    """
+    theirs = {fragment.files: fragment for fragment in others}
+    own = [fragment for fragment in ours if fragment.files not in theirs]
+    shared = [(f, theirs[f.files]) for f in ours if f.files in theirs]
+    return own, [(here, there) for here, there in shared if here.deletions != there.deletions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,21 +215,16 @@ class Dataset:
         Any other row lies in both versions at one position of one file, and so is the same in both.
         The two may be versions of any two lines.
         """
-        theirs = {piece.files: piece for piece in other.fragments}
         columns = ["id", WRITTEN_AT]
-        own, some = [], [np.empty(0, dtype=np.uint64)]
-        for piece in self.fragments:
-            twin = theirs.get(piece.files)
-            if twin is None:
-                own.append(piece.id)
-            elif twin.deletions != piece.deletions:
-                some.append(self._row_ids_beside(other, piece, twin))
-        rows = self.rows_at(row_set(np.concatenate(some)), columns)
+        own, twins = fragments_beside(self.fragments, other.fragments)
+        some = [self.row_ids_beside(other, here, there) for here, there in twins]
+        rows = self.rows_at(row_set(np.concatenate([np.empty(0, np.uint64), *some])), columns)
         if not own:
             return rows
-        return pa.concat_tables([rows, self.scan(columns, with_row_id=True, fragment_ids=own)])
+        whole = [fragment.id for fragment in own]
+        return pa.concat_tables([rows, self.scan(columns, with_row_id=True, fragment_ids=whole)])
 
-    def _row_ids_beside(
+    def row_ids_beside(
         self, other: "Dataset", here: Fragment, there: Fragment
     ) -> NDArray[np.uint64]:
         """Of a fragment with the same files as one of `other`, the rows that are gone there."""
@@ -280,8 +290,12 @@ class Dataset:
         with_row_address: bool = False,
         fragment_ids: Sequence[int] | None = None,
         without: RowSet | None = None,
+        rows: range | None = None,
     ) -> pa.Table:
-        """The rows that satisfy the predicate, of all fragments or of those named."""
+        """The rows that satisfy the predicate, of all fragments or of those named.
+
+        `rows` are the only ones wanted, counted in the order of the scan.
+        """
         fragments = None
         if fragment_ids is not None:
             fragments = [self._fragment(i) for i in fragment_ids]
@@ -292,6 +306,8 @@ class Dataset:
             with_row_address=with_row_address,
             fragments=fragments,
             row_addr_blocklist=without,
+            offset=rows.start if rows is not None else None,
+            limit=len(rows) if rows is not None else None,
         )
 
     def bounded_batches(
@@ -314,11 +330,14 @@ class Dataset:
                 for part in _parts(batch, blobs, limit_bytes):
                     yield self._with_bytes(part, blobs).select(list(columns))
 
+    @property
+    def row_bytes(self) -> int:
+        """About how many bytes a row takes in memory, going by the size of the files."""
+        return self.files.bytes * UNPACKED // max(1, self.row_count) + 1
+
     def _rows_within(self, limit_bytes: int) -> int:
-        """How many rows take about so many bytes in memory, going by the size of the files."""
-        rows = max(1, self.row_count)
-        in_memory = self.files.bytes * UNPACKED // rows + 1
-        return min(max(1, limit_bytes // in_memory), MAX_BATCH_ROWS)
+        """How many rows take about so many bytes in memory."""
+        return min(max(1, limit_bytes // self.row_bytes), MAX_BATCH_ROWS)
 
     def _with_bytes(self, rows: pa.RecordBatch, blobs: Sequence[str]) -> pa.RecordBatch:
         """The rows with the bytes of their blobs instead of descriptions of them."""
@@ -413,9 +432,16 @@ class Dataset:
             found = found.append_column(rows.schema.field(column), rows[column].take(order))
         return found.select([*wanted, ROW_ID, ROW_ADDRESS])
 
-    def rows_at(self, rows: RowSet, columns: Sequence[str]) -> pa.Table:
+    def rows_at(
+        self, rows: RowSet, columns: Sequence[str], *, with_row_address: bool = False
+    ) -> pa.Table:
         """The columns and `_rowid` of the rows with these row ids, in the order of a scan."""
-        return self._read(columns, with_row_id=True, row_addr_allowlist=rows)
+        return self._read(
+            columns,
+            with_row_id=True,
+            with_row_address=with_row_address,
+            row_addr_allowlist=rows,
+        )
 
     def rows_among(self, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
         """`id`, `_rowid`, `_rowaddr` and the columns of the rows with one of these values in one.

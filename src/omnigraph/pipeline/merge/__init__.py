@@ -1,0 +1,1 @@
+"""A branch merge too large for the driver: tasks compare rows and write files, on any runner."""

@@ -1,0 +1,139 @@
+"""A merge of any size: tasks merge the tables, the driver settles what is left to be said.
+
+Nothing here publishes. What comes of it holds for one head of ours; where another writer was
+quicker it is asked again, and only tables that the other has touched are merged anew.
+"""
+
+from omnigraph.base.errors import LimitExceeded
+from omnigraph.base.ids import TableKey
+from omnigraph.check.sets.in_memory import BrokenTerm
+from omnigraph.merge.choices import Choices
+from omnigraph.merge.conflicts import Found, SideNames
+from omnigraph.merge.merging import Merged, told_once
+from omnigraph.pipeline.limits import LoadLimits
+from omnigraph.pipeline.load.sets_in_files import RowsInFiles
+from omnigraph.pipeline.merge.held import HeldRows
+from omnigraph.pipeline.merge.match import MergedTable, match_table, no_rows
+from omnigraph.pipeline.merge.stretches import part_of
+from omnigraph.pipeline.runner import Runner
+from omnigraph.pipeline.staging.area import StagingArea
+from omnigraph.store.snapshot import Snapshot
+
+__all__ = ["LargeMerge"]
+
+# Rows that the driver takes up to settle them, on three sides in its memory.
+MAX_HELD_ROWS = 100_000
+
+Tables = dict[TableKey, MergedTable]
+
+
+class LargeMerge:
+    """The merge of one pair of branches, in files, as often as it must be prepared."""
+
+    def __init__(self, runner: Runner, area: StagingArea, limits: LoadLimits) -> None:
+        self._runner = runner
+        self._area = area
+        self._limits = limits
+        self._done: dict[tuple[object, ...], MergedTable] = {}
+
+    def merge(
+        self,
+        base: Snapshot,
+        ours: Snapshot,
+        theirs: Snapshot,
+        *,
+        names: SideNames,
+        choices: Choices,
+    ) -> Merged:
+        """What the changes from base to theirs do to ours, as the choices have it."""
+        tables = self._match(base, ours, theirs, choices)
+        held = HeldRows(base=base, ours=ours, theirs=theirs, names=names, take=choices.of_all)
+        unseen = self._hold_conflicts(tables, held, choices)
+        while True:
+            whole = self._with_held(tables, held, ours)
+            checks = RowsInFiles(
+                self._runner,
+                ours,
+                {key: table.incoming for key, table in whole.items()},
+                limits=self._limits,
+            )
+            broken, more = checks.broken_terms(limit_terms=self._limits.max_conflicts)
+            found = _found(held, broken)
+            if not held.pin(choices.pins(found)):
+                break
+            if held.count > MAX_HELD_ROWS:
+                what = "the rows of a merge that must be settled one by one"
+                raise LimitExceeded(what=what, limit=MAX_HELD_ROWS, found=held.count)
+            tables = self._without_held(tables, held)
+        more += unseen
+        if not more:
+            # Else a choice may be about a conflict that was only counted.
+            choices.require_all_used()
+        conflicts = sorted((each.conflict for each in found), key=lambda c: c.order())
+        told = conflicts[: self._limits.max_conflicts]
+        return Merged(
+            tables={key: table.work for key, table in whole.items() if not table.work.is_empty},
+            changes=None,
+            counts={key: table.counts for key, table in whole.items()},
+            conflicts=tuple(told),
+            more_conflicts=more + len(conflicts) - len(told),
+            reads=checks.reads | whole.keys(),
+        )
+
+    def _match(self, base: Snapshot, ours: Snapshot, theirs: Snapshot, choices: Choices) -> Tables:
+        chosen = frozenset(choice.entity_id for choice in choices.single)
+        tables: Tables = {}
+        for entity in ours.catalog.entities:
+            key = entity.table_key
+            refs = tuple(side.tables[key].ref for side in (base, ours, theirs))
+            if refs[0] == refs[2]:
+                continue
+            if refs not in self._done:
+                self._done[refs] = match_table(
+                    self._runner,
+                    entity,
+                    base=base,
+                    ours=ours,
+                    theirs=theirs,
+                    area=self._area,
+                    limits=self._limits,
+                    take=choices.of_all,
+                    chosen=chosen,
+                )
+            tables[key] = self._done[refs]
+        return tables
+
+    def _hold_conflicts(self, tables: Tables, held: HeldRows, choices: Choices) -> int:
+        """Take up the first rows in conflict; gives how many conflicts are left uncounted for."""
+        for table in tables.values():
+            entity = table.job.entity
+            named = {c.entity_id for c in choices.single if c.type_name == entity.name}
+            ids = sorted({id_ for part in table.parts for id_ in part.in_conflict.to_pylist()})
+            first = ids[: self._limits.max_conflicts]
+            held.hold(entity, [*first, *(id_ for id_ in ids[len(first) :] if id_ in named)])
+        all_conflicts = sum(part.conflicts for table in tables.values() for part in table.parts)
+        return all_conflicts - len(held.conflicts_of_rows())
+
+    def _with_held(self, tables: Tables, held: HeldRows, ours: Snapshot) -> Tables:
+        """The tables, together with what has become of the rows that the driver looks at."""
+        whole = dict(tables)
+        for entity in held.entities:
+            table = whole.get(entity.table_key) or no_rows(entity, ours)
+            part = part_of(table.job, held.edits(entity), held.there(entity))
+            self._area.add(table.job.home, part.fragments)
+            whole[entity.table_key] = MergedTable(table.job, (*table.parts, part))
+        return whole
+
+    def _without_held(self, tables: Tables, held: HeldRows) -> Tables:
+        left = dict(tables)
+        for entity in held.entities:
+            if (table := tables.get(entity.table_key)) is not None:
+                left[entity.table_key] = table.without(
+                    self._runner, held.ids(entity), held.there(entity), self._area
+                )
+        return left
+
+
+def _found(held: HeldRows, broken: list[BrokenTerm]) -> list[Found]:
+    held.hold_all_of(broken)
+    return told_once(held.conflicts_of_rows(), held.conflicts_of_sets(broken))
