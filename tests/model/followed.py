@@ -1,10 +1,14 @@
-"""What a graph says has changed, beside what the model says: row by row."""
+"""What a graph says has changed, beside what the model says: diffs, and a consumer of the feed."""
 
+import io
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tests.model.merging import Entity, Image, Row
-from tests.model.world import Ids, Note, Person
+from omnigraph import Graph
+from omnigraph.base.errors import ChangeDiffRefused
+from tests.model.lineage import Spelling
+from tests.model.merging import Entity, Image, Row, image_of
+from tests.model.world import Ids, Note, Person, world_of_lines
 
 Change = tuple[str, Row | None, Row | None]
 
@@ -16,6 +20,8 @@ PROPERTIES = {
     "Wrote": ("stamp",),
 }
 """Those of all schemas, by the names of the first."""
+PAGE = 7
+"""Small, so that pages end within commits."""
 
 
 def changes_between(before: Image, after: Image) -> dict[Entity, Change]:
@@ -75,3 +81,42 @@ def _row(change: Mapping[str, Any], image: Mapping[str, Any] | None, ids: Ids) -
         row["from"] = ends["from"]
         row["to"] = ids.name_of(ends["to"]) if is_written else ends["to"]
     return row
+
+
+class Follower:
+    """Somebody who applies the feed of a branch to an image of their own."""
+
+    def __init__(self, branch: str, image: Image, cursor: str) -> None:
+        self.branch = branch
+        self.image = dict(image)
+        self.cursor = cursor
+
+    @classmethod
+    def begin(cls, graph: Graph, branch: str, spelling: Spelling) -> "Follower":
+        lines = io.BytesIO()
+        begun = graph.changes_baseline(lines, branch=branch)
+        world = world_of_lines(lines.getvalue(), spelling.ids, spelling.shape(branch))
+        return cls(branch, image_of(world), begun.resume_cursor)
+
+    def catch_up(self, graph: Graph, spelling: Spelling) -> None:
+        """Apply what was published since. Over a change of the schema it begins anew."""
+        while True:
+            try:
+                page = graph.changes(self.cursor, branch=self.branch, limit=PAGE)
+            except ChangeDiffRefused:
+                begun = Follower.begin(graph, self.branch, spelling)
+                self.image, self.cursor = begun.image, begun.cursor
+                return
+            for block in page.blocks:
+                self._apply(changes_told(block.changes, spelling.ids))
+            self.cursor = page.cursor
+            if page.caught_up:
+                return
+
+    def _apply(self, changes: Mapping[Entity, Change]) -> None:
+        for entity, (_, before, after) in changes.items():
+            assert self.image.get(entity) == before, f"{entity} was {self.image.get(entity)}"
+            if after is None:
+                del self.image[entity]
+            else:
+                self.image[entity] = after

@@ -4,7 +4,7 @@ A commit stays known as long as a branch descends from it, by a merge too. Its r
 certain as long as it stands on the line of a branch: the files of a branch go with the branch.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,6 +75,17 @@ class Model:
         """The commits on the lines of branches. Those of a deleted branch lose their rows."""
         return {commit for line in self.lines.values() for commit in line}
 
+    def has_rows(self, commit: str) -> bool:
+        """Whether its rows can be read: a commit that changed no row has no files of its own."""
+        readable = self.readable
+        while commit not in readable:
+            made = self.commits[commit]
+            before = self.commits[made.parents[0]]
+            if made.kind in UPKEEP or made.world != before.world:
+                return False
+            commit = before.id
+        return True
+
     @property
     def known(self) -> set[str]:
         """The commits that a branch descends from."""
@@ -100,17 +111,26 @@ class Model:
             commit = same
         return commit
 
-    def merge_base(
-        self, one: str, other: str, *, where: Callable[[str], bool] = lambda _: True
-    ) -> ModelCommit:
-        """The latest commit that both descend from, of those for which `where` is true.
+    def merge_base(self, one: str, other: str) -> ModelCommit:
+        """The latest commit that both descend from.
 
         Of several, none of which is an ancestor of another, the one with the most commits before it
         on its line is taken, and of those the one with the greatest id.
+
+        Where its rows went with a branch, and no commit of either side shows the same, it is the
+        latest one whose rows did not.
         """
-        common = {c for c in self.ancestors(one) & self.ancestors(other) if where(c)}
-        lower = {a for commit in common for a in self.ancestors(commit) - {commit}}
-        return max((self.commits[c] for c in common - lower), key=lambda c: (c.place, c.id))
+        either = self.ancestors(one) | self.ancestors(other)
+        common = self.ancestors(one) & self.ancestors(other)
+        base = self._latest(common)
+        origin = self.origin(base.id)
+        if any(self.origin(c) == origin and self.has_rows(c) for c in either):
+            return base
+        return self._latest({commit for commit in common if self.has_rows(commit)})
+
+    def _latest(self, commits: set[str]) -> ModelCommit:
+        lower = {a for commit in commits for a in self.ancestors(commit) - {commit}}
+        return max((self.commits[c] for c in commits - lower), key=lambda c: (c.place, c.id))
 
     # Merging -------------------------------------------------------------------------------------
 

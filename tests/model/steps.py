@@ -194,11 +194,19 @@ class LookBack:
 
 
 @dataclass(frozen=True)
+class Diff:
+    """The handle compares two commits, each counted back from the last one made."""
+
+    one: int
+    other: int
+
+
+@dataclass(frozen=True)
 class Reopen:
     """The handle is replaced by a new one."""
 
 
-Step = Write | Branching | Elsewhere | Crash | LookBack | Reopen
+Step = Write | Branching | Elsewhere | Crash | LookBack | Diff | Reopen
 
 
 def inner(step: Step) -> Step:

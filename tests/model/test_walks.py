@@ -30,7 +30,7 @@ from tests.model.statements import (
     SetPerson,
     Where,
 )
-from tests.model.steps import Crash, DropBranch, Load, LookBack, MakeBranch, Mutate, Step
+from tests.model.steps import Crash, Diff, DropBranch, Load, LookBack, MakeBranch, Mutate, Step
 from tests.model.walk import Ground
 from tests.model.wanderer import FOUNDING
 
@@ -103,6 +103,7 @@ KNOWN: dict[str, list[Step]] = {
         Crash(Merge("main", "draft", "theirs"), Failpoint.AFTER_LAND_1),
         Merge("draft", "main", "ours"),
         Merge("draft", "main"),
+        Diff(0, 5),
     ],
     "merges cross, and what they merged goes": [
         MakeBranch("draft"),

@@ -15,6 +15,8 @@ from pytest import raises
 
 from omnigraph import Graph
 from omnigraph.base.errors import (
+    ChangeCursorRejected,
+    ChangeDiffRefused,
     CommitMissing,
     CommitReclaimed,
     MergeConflicts,
@@ -25,7 +27,7 @@ from omnigraph.base.failpoints import Crash as Died
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.results import MutationResult
 from omnigraph.engine.settings import Settings
-from tests.model.followed import changes_between, changes_told
+from tests.model.followed import Follower, changes_between, changes_told
 from tests.model.lineage import MAIN, Foretold, Model, ModelCommit, Refusal, Spelling, record
 from tests.model.merge_steps import Merge, Revert, conflict_key
 from tests.model.merging import image_of
@@ -33,6 +35,7 @@ from tests.model.questions import CONTENTS, OTHERS, Question
 from tests.model.steps import (
     Branching,
     Crash,
+    Diff,
     DropBranch,
     Elsewhere,
     LookBack,
@@ -82,6 +85,8 @@ class Walk:
         self.model = Model()
         self.ids = Ids()
         self._agreed: dict[str, list[str]] = {}
+        self._followers: dict[str, Follower] = {}
+        self._forsaken: dict[str, Follower] = {}
         Graph.init(ground.place, SCHEMA, durability="relaxed")
         self.held = self._open(ground.settings)
         (first,) = self.held.commits()
@@ -94,6 +99,8 @@ class Walk:
                 self.held = self._open(self.ground.settings)
             case LookBack(commits=commits):
                 self._look_back(self.model.counted_back(commits).id)
+            case Diff(one=one, other=other):
+                self._diff(self.model.counted_back(one), self.model.counted_back(other))
             case Crash(step=write, point=point):
                 self._die(write, point)
             case Elsewhere(step=step, is_process=is_process):
@@ -122,6 +129,25 @@ class Walk:
                 warm = self._open(self.ground.settings, read_only=True)
                 self._ask("fresh with the disk cache", warm, EVERYTHING, branch)
         self._agreed = {branch: [*line] for branch, line in lines.items()}
+        self._follow()
+
+    def _follow(self) -> None:
+        """Followers of all branches end with what the branches hold; of lost ones, with an error.
+
+        Every branch is followed from the moment on at which it is first seen here.
+        """
+        for branch in self._followers.keys() - self.model.lines.keys():
+            self._forsaken[branch] = self._followers.pop(branch)
+        for branch in self.model.lines:
+            if branch in self._forsaken:
+                with raises(ChangeCursorRejected):
+                    self._forsaken.pop(branch).catch_up(self.held, self.spelling)
+            if branch not in self._followers:
+                self._followers[branch] = Follower.begin(self.held, branch, self.spelling)
+            follower = self._followers[branch]
+            follower.catch_up(self.held, self.spelling)
+            expected = image_of(self.model.world(branch))
+            _same(f"who follows {branch}", "rows", expected, follower.image)
 
     def look_at_everything(self) -> None:
         """The present of every branch, and every commit that any of them descends from."""
@@ -295,6 +321,18 @@ class Walk:
             assert commit in known, f"commit {commit} is not known any more"
         except CommitMissing:
             assert commit not in known, f"commit {commit} was merged"
+
+    def _diff(self, one: ModelCommit, other: ModelCommit) -> None:
+        try:
+            told = self.held.diff(one.id, other.id).to_pylist()
+        except ChangeDiffRefused:
+            assert one.world.shape != other.world.shape, "both have one schema"
+            return
+        except (CommitMissing, CommitReclaimed):
+            assert not {one.id, other.id} <= self.model.readable, "both can be read"
+            return
+        expected = changes_between(image_of(one.world), image_of(other.world))
+        _same("held", "diff", expected, changes_told(told, self.ids))
 
     def _ask(
         self,

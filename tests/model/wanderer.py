@@ -32,6 +32,7 @@ from tests.model.statements import (
 )
 from tests.model.steps import (
     Crash,
+    Diff,
     DropBranch,
     Elsewhere,
     Load,
@@ -91,6 +92,7 @@ class Wanderer:
             (14, self._merge),
             (14, self._part_ways),
             (8, self._revert),
+            (5, self._diff),
             (6, self._tidy),
             (10, self._rounds),
             (10, self._twins),
@@ -104,7 +106,10 @@ class Wanderer:
             yield self._by_whom(step)
 
     def _by_whom(self, step: Step) -> Step:
-        if isinstance(step, Elsewhere | Crash | LookBack | Reopen) or self._random.random() > 0.25:
+        if (
+            isinstance(step, Elsewhere | Crash | LookBack | Diff | Reopen)
+            or self._random.random() > 0.25
+        ):
             return step
         return Elsewhere(step, is_process=self._has_process and self._random.random() < 0.6)
 
@@ -121,8 +126,11 @@ class Wanderer:
 
     def _make(self, model: Model) -> Iterator[Step]:
         if len(model.lines) < MOST_BRANCHES:
-            name = self._random.choice(BRANCHES)
-            yield MakeBranch(name, self._branch(model))
+            name, back = self._random.choice(BRANCHES), self._random.randrange(len(model.commits))
+            if self._random.random() < 0.4:
+                yield MakeBranch(name, commits=back)
+            else:
+                yield MakeBranch(name, self._branch(model))
 
     def _drop(self, model: Model) -> Iterator[Step]:
         yield DropBranch(self._random.choice([*model.lines, *BRANCHES]))
@@ -203,6 +211,10 @@ class Wanderer:
         yield replace(revert, resolve=self._resolution(revert.conflicts(model)))
         if draw.random() < 0.3:
             yield Revert(revert.branch, 0)
+
+    def _diff(self, model: Model) -> Iterator[Step]:
+        many = len(model.commits)
+        yield Diff(self._random.randrange(many), self._random.randrange(many))
 
     def _tidy(self, model: Model) -> Iterator[Step]:
         yield Tidy(self._branch(model))
