@@ -12,7 +12,7 @@ import pytest
 from omnigraph import Graph
 from omnigraph.base.errors import SourceInvalid
 from omnigraph.engine.results import LoadResult
-from omnigraph.pipeline.spark.session import ERROR_MARK
+from omnigraph.pipeline.spark.tasks import ERROR_MARK
 from omnigraph.store.layout import STAGING
 from tests.buckets import bucket_variables
 from tests.pipeline.limits import MANY_TASKS

@@ -23,8 +23,18 @@ from typing import IO, Any, Generic, TypeVar, cast
 import pyarrow as pa
 
 from omnigraph.base.errors import DependencyMissing, OmnigraphError, SparkFailed
-from omnigraph.pipeline.runner import Engine, TaskResult, runs
+from omnigraph.pipeline.runner import Engine, TaskResult
 from omnigraph.pipeline.spark.launch import SparkSettings, connect, first_reason, launch, open_log
+from omnigraph.pipeline.spark.tasks import (
+    BUG_MARK,
+    ERROR_MARK,
+    RAN,
+    read_tasks,
+    run_one,
+    run_over,
+    run_partition,
+    task_body,
+)
 
 __all__ = ["Spark", "SparkSettings"]
 
@@ -42,12 +52,6 @@ POLL_S = 0.2
 
 # How long tasks may take to end once they are told to. A worker is killed after two seconds.
 CANCEL_S = 10.0
-RAN = pa.schema([("ran", pa.binary())])
-
-# How an error of ours travels from a task through Java and back: as a word in its message. A bug of
-# ours has a mark too, since other people's code and other people's machines fail in the same way.
-ERROR_MARK = "omnigraph-error:"
-BUG_MARK = "omnigraph-bug"
 
 # What a worker says that knows the package and not what was sent to it.
 OTHER_VERSION = re.compile(r"Can't get attribute '\w+' on <module 'omnigraph\b")
@@ -121,7 +125,7 @@ class Spark:
     ) -> list[TaskResult[R]]:
         if not tasks:
             return []
-        frame = self._frame(list(enumerate(tasks)), partial(_run_one, work), RAN)
+        frame = self._frame(list(enumerate(tasks)), partial(run_one, work), RAN)
         rows = self._run(frame.collect, doing=doing, on_progress=on_progress)
         return [
             cast("TaskResult[R]", ran) for _, ran in sorted(pickle.loads(row.ran) for row in rows)
@@ -159,7 +163,7 @@ class Spark:
     ) -> list[R]:
         def answer() -> list[Any]:
             dealt = self.session.sql(sql).repartition(tasks, by).sortWithinPartitions(by, then)
-            rows: list[Any] = self._mapped(dealt, partial(_run_over, work, by), RAN).collect()
+            rows: list[Any] = self._mapped(dealt, partial(run_over, work, by), RAN).collect()
             return rows
 
         rows = self._run(answer, doing=doing)
@@ -169,7 +173,7 @@ class Spark:
         self, frame: Any, work: Callable[[Iterator[pa.RecordBatch]], R], *, doing: str
     ) -> list[R]:
         """Run `work` once over each partition of a frame; the results come in their order."""
-        mapped = self._mapped(frame, partial(_run_partition, work), RAN)
+        mapped = self._mapped(frame, partial(run_partition, work), RAN)
         rows = self._run(mapped.collect, doing=doing)
         return [cast("R", result) for _, result in sorted(pickle.loads(row.ran) for row in rows)]
 
@@ -191,7 +195,7 @@ class Spark:
         numbers = self.session.range(0, len(tasks), 1, max(1, len(tasks)))
         # Each as a pickle of its own: a worker gets all of them, and makes sense of one.
         packed = tuple(pickle.dumps(task) for task in tasks)
-        return self._mapped(numbers, partial(_read_tasks, packed, read), schema)
+        return self._mapped(numbers, partial(read_tasks, packed, read), schema)
 
     def _mapped(
         self,
@@ -204,7 +208,7 @@ class Spark:
         with warnings.catch_warnings():
             # Spark warns of pandas 3 on every call; no pandas value is ever made here.
             warnings.filterwarnings("ignore", message=".*pandas", category=FutureWarning)
-            return frame.mapInArrow(partial(_task_body, body), from_arrow_schema(schema))
+            return frame.mapInArrow(partial(task_body, body), from_arrow_schema(schema))
 
     def _context(self) -> Any | None:
         """None over Spark Connect, which has no context on this side."""
@@ -362,88 +366,3 @@ def _poll(
 ) -> None:
     while not done.wait(POLL_S):
         on_progress(sum(stage.numCompletedTasks for stage in _stages(tracker, group)))
-
-
-# Inside a task ------------------------------------------------------------------------------------
-
-
-def _task_body(
-    body: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
-    batches: Iterator[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
-    failed: list[Exception] = []
-    try:
-        yield from body(_noting(batches, failed))
-    except OmnigraphError as error:
-        text = base64.b64encode(pickle.dumps(error)).decode()
-        raise RuntimeError(f"{ERROR_MARK}{text}") from error
-    except (MemoryError, UnknownWorkError):
-        raise
-    except Exception as error:
-        if error not in failed:
-            error.add_note(BUG_MARK)
-        raise
-
-
-def _noting(batches: Iterator[pa.RecordBatch], failed: list[Exception]) -> Iterator[pa.RecordBatch]:
-    """The rows as they come. What goes wrong in bringing them is noted: it is no bug of ours."""
-    try:
-        yield from batches
-    except Exception as error:
-        failed.append(error)
-        raise
-
-
-def _read_tasks(
-    tasks: tuple[bytes, ...],
-    read: Callable[[T], Iterator[pa.RecordBatch]],
-    numbers: Iterator[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
-    for batch in numbers:
-        for number in batch.column(0).to_pylist():
-            yield from read(_unpickled(tasks[number]))
-
-
-class UnknownWorkError(Exception):
-    """Says, in a task, that what the driver sent makes no sense there."""
-
-
-def _unpickled(task: bytes) -> Any:
-    try:
-        return pickle.loads(task)
-    except (AttributeError, TypeError, ValueError, LookupError, pickle.UnpicklingError) as error:
-        told = f"{type(error).__name__}: {error}"
-        raise UnknownWorkError(
-            f"a worker may have another version of omnigraph ({told})"
-        ) from error
-
-
-def _run_one(work: Callable[[T], R], numbered: tuple[int, T]) -> Iterator[pa.RecordBatch]:
-    from pyspark import TaskContext
-
-    number, task = numbered
-    context = TaskContext.get()
-    assert context is not None, "runs inside a task"
-    ran = TaskResult(result=work(task), partition=context.partitionId(), pid=os.getpid())
-    yield _pickled((number, ran))
-
-
-def _run_partition(
-    work: Callable[[Iterator[pa.RecordBatch]], R], batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    assert context is not None, "runs inside a task"
-    yield _pickled((context.partitionId(), work(batches)))
-
-
-def _run_over(
-    work: Callable[[int, pa.Table], R], by: str, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    for value, rows in runs(batches, by):
-        yield _pickled(work(value, rows))
-
-
-def _pickled(value: object) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(value)], pa.binary())], schema=RAN)

@@ -1,0 +1,119 @@
+"""Inside a task of Spark: what runs there, and how its results and errors come back.
+
+Workers import this module and what they are sent, and nothing of the session.
+"""
+
+import base64
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from omnigraph.base.errors import OmnigraphError
+from omnigraph.pipeline.runner import TaskResult, runs
+
+__all__ = [
+    "BUG_MARK",
+    "ERROR_MARK",
+    "RAN",
+    "UnknownWorkError",
+    "read_tasks",
+    "run_one",
+    "run_over",
+    "run_partition",
+    "task_body",
+]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+RAN = pa.schema([("ran", pa.binary())])
+
+# How an error of ours travels from a task through Java and back: as a word in its message. A bug of
+# ours has a mark too, since other people's code and other people's machines fail in the same way.
+ERROR_MARK = "omnigraph-error:"
+BUG_MARK = "omnigraph-bug"
+
+
+def task_body(
+    body: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    failed: list[Exception] = []
+    try:
+        yield from body(_noting(batches, failed))
+    except OmnigraphError as error:
+        text = base64.b64encode(pickle.dumps(error)).decode()
+        raise RuntimeError(f"{ERROR_MARK}{text}") from error
+    except (MemoryError, UnknownWorkError):
+        raise
+    except Exception as error:
+        if error not in failed:
+            error.add_note(BUG_MARK)
+        raise
+
+
+def _noting(batches: Iterator[pa.RecordBatch], failed: list[Exception]) -> Iterator[pa.RecordBatch]:
+    """The rows as they come. What goes wrong in bringing them is noted: it is no bug of ours."""
+    try:
+        yield from batches
+    except Exception as error:
+        failed.append(error)
+        raise
+
+
+def read_tasks(
+    tasks: tuple[bytes, ...],
+    read: Callable[[T], Iterator[pa.RecordBatch]],
+    numbers: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            yield from read(_unpickled(tasks[number]))
+
+
+class UnknownWorkError(Exception):
+    """Says, in a task, that what the driver sent makes no sense there."""
+
+
+def _unpickled(task: bytes) -> Any:
+    try:
+        return pickle.loads(task)
+    except (AttributeError, TypeError, ValueError, LookupError, pickle.UnpicklingError) as error:
+        told = f"{type(error).__name__}: {error}"
+        raise UnknownWorkError(
+            f"a worker may have another version of omnigraph ({told})"
+        ) from error
+
+
+def run_one(work: Callable[[T], R], numbered: tuple[int, T]) -> Iterator[pa.RecordBatch]:
+    from pyspark import TaskContext
+
+    number, task = numbered
+    context = TaskContext.get()
+    assert context is not None, "runs inside a task"
+    ran = TaskResult(result=work(task), partition=context.partitionId(), pid=os.getpid())
+    yield _pickled((number, ran))
+
+
+def run_partition(
+    work: Callable[[Iterator[pa.RecordBatch]], R], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None, "runs inside a task"
+    yield _pickled((context.partitionId(), work(batches)))
+
+
+def run_over(
+    work: Callable[[int, pa.Table], R], by: str, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for value, rows in runs(batches, by):
+        yield _pickled(work(value, rows))
+
+
+def _pickled(value: object) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(value)], pa.binary())], schema=RAN)
