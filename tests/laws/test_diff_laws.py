@@ -128,7 +128,7 @@ def agrees(comparison: Comparison, changes: Changes) -> None:
             assert page.rows == limit
         assert found == whole
     for types, kinds, ops in FILTERS:
-        chosen = replace(comparison, filter=ChangeFilter.of(types, kinds, ops), _places={})
+        chosen = replace(comparison, filter=ChangeFilter.of(types, kinds, ops))
         left = list(described(Diff.of(chosen).tables()))
         assert left == [
             row

@@ -57,6 +57,7 @@ def commit_changes(engine: Engine, request: CommitChanges) -> CommitChangePage:
             after=None if token is None else token.last,
             limit=DEFAULT_PAGE if request.limit is None else request.limit,
         )
+        engine.places.keep(compared.before, compared.after, compared.found)
     more = None
     if page.last is not None:
         more = PageToken(store.graph_id, commit.id, request.filter, page.last).to_text()
@@ -70,8 +71,8 @@ def comparison(
     if before.schema_hash != after.schema_hash:
         culprit = _schema_commit(engine.store, before, after)
         raise ChangeDiffRefused(reason="schema_boundary", graph_commit_id=culprit)
-    view = engine.gate.view
-    return Comparison(view(before, request), view(after, request), filter_)
+    one, other = (engine.gate.view(snapshot, request) for snapshot in (before, after))
+    return Comparison(one, other, filter_, engine.places.get(one, other))
 
 
 @contextmanager

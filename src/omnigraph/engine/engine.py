@@ -15,6 +15,7 @@ from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.span import SourceText
 from omnigraph.check.sets.in_memory import SqlSession
 from omnigraph.engine.gate import Gate
+from omnigraph.engine.places_cache import PlacesCache
 from omnigraph.engine.plans import PlanCache
 from omnigraph.engine.settings import Settings
 from omnigraph.engine.spark import SparkOnDemand
@@ -33,6 +34,7 @@ class Engine:
     settings: Settings
     plans: PlanCache
     cache: RuntimeCache
+    places: PlacesCache
     sql: SqlSession
     spark: SparkOnDemand
     gate: Gate
@@ -58,6 +60,7 @@ class Engine:
             settings=settings,
             plans=PlanCache(),
             cache=RuntimeCache(limits, disk=disk),
+            places=PlacesCache(),
             sql=SqlSession(),
             spark=SparkOnDemand(settings),
             gate=Gate(str(store.root), is_read_only=is_read_only),

@@ -137,9 +137,11 @@ class _Reader:
             return Page((), None)
         with gap_where_rows_are_gone(before, after, cursor=self._cursor.to_text()):
             compared = comparison(self._engine, self._request, before, after, filter_)
-            return compared.page(
+            page = compared.page(
                 after=self._cursor.within, limit=self._left, limit_bytes=self._left_bytes
             )
+        self._engine.places.keep(compared.before, compared.after, compared.found)
+        return page
 
     def _ended(self, *, caught_up: bool) -> ChangePage:
         return ChangePage(tuple(self._blocks), self._cursor.to_text(), caught_up)

@@ -236,8 +236,12 @@ class ChangesRead(Read):
     def __post_init__(self) -> None:
         _check_page(self.limit)
         if self.start not in ("now", "beginning") and not str(self.start).startswith("after:"):
-            rule = "it must be now, beginning, or after: and the id of a commit"
-            raise ArgumentInvalid(argument="start", value=str(self.start), rule=rule)
+            raise ArgumentInvalid(
+                argument="start",
+                value=str(self.start),
+                rule="it must be now, beginning, or after: and the id of a commit",
+                advice="omnigraph commit list shows commits",
+            )
         if self.cursor is not None and self.start != "now":
             rule = "a cursor is a start already: pass one of them"
             raise ArgumentInvalid(argument="start", value=self.start, rule=rule)

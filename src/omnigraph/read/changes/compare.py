@@ -26,7 +26,7 @@ from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import UPDATE, RowChanges
 from omnigraph.store.datasets import ROW_ID, row_set
 
-__all__ = ["PAGE_BYTES", "Comparison", "Page", "Place"]
+__all__ = ["PAGE_BYTES", "Comparison", "FoundPlaces", "Page", "Place"]
 
 PAGE_BYTES = 32 << 20
 """A page with so many bytes of values ends there, however few rows it has."""
@@ -43,6 +43,10 @@ class Place(NamedTuple):
 
     table: TableKey
     id: str
+
+
+FoundPlaces = dict[TableKey, Places]
+"""Places by table. They hold for two views, whatever the filter."""
 
 
 class Page(NamedTuple):
@@ -67,7 +71,8 @@ class Comparison:
     after: View
     """Of the same schema, and for the same caller."""
     filter: ChangeFilter = EVERYTHING
-    _places: dict[TableKey, Places] = field(default_factory=dict, repr=False)
+    found: FoundPlaces = field(default_factory=dict, repr=False)
+    """What was found out so far: comparisons of the same two views may share it."""
 
     def __post_init__(self) -> None:
         hashes = {view.snapshot.schema_hash for view in (self.before, self.after)}
@@ -155,9 +160,9 @@ class Comparison:
 
     def _all(self, entity: EntityType) -> Places:
         key = entity.table_key
-        if key not in self._places:
-            self._places[key] = self._seen(entity)
-        return self._places[key]
+        if key not in self.found:
+            self.found[key] = self._seen(entity)
+        return self.found[key]
 
     def _seen(self, entity: EntityType) -> Places:
         places = self._raw(entity)

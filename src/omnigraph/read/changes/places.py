@@ -47,7 +47,7 @@ class Places:
 
     def after(self, id_: str) -> "Places":
         """Those with a greater id."""
-        return self.filter(pc.greater(self.id, id_))
+        return self.slice(pc.sum(pc.less_equal(self.id, id_)).as_py() or 0, len(self))
 
 
 def places_between(base: Snapshot, head: Snapshot, entity: EntityType) -> Places:
