@@ -35,6 +35,7 @@ from omnigraph.engine.change_results import (
 from omnigraph.engine.explanation import Explanation, PlanStep
 from omnigraph.engine.handles.at import At
 from omnigraph.engine.handles.branch import Branch
+from omnigraph.engine.log import Log
 from omnigraph.engine.requests import Moment, Target
 from omnigraph.engine.results import (
     ChangeCounts,
@@ -85,6 +86,7 @@ __all__ = [
     "LoadEngine",
     "LoadModeName",
     "LoadResult",
+    "Log",
     "MergeResult",
     "Moment",
     "MutationResult",

@@ -82,8 +82,9 @@ def branch_delete(engine: Engine, request: BranchDelete) -> None:
 def commits(engine: Engine, request: CommitsRead) -> list[CommitInfo]:
     """The commits of a branch, newest first."""
     engine.gate.allow(request)
-    found = islice(engine.store.history().line(request.branch), request.limit)
-    return [CommitInfo.of(commit) for commit in found]
+    line = engine.store.history().line(request.branch)
+    found = (commit for commit in line if request.by in (None, commit.actor))
+    return [CommitInfo.of(commit) for commit in islice(found, request.limit)]
 
 
 def commit(engine: Engine, request: CommitRead) -> CommitInfo:

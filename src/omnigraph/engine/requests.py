@@ -52,6 +52,7 @@ __all__ = [
     "Explain",
     "Export",
     "Load",
+    "LogRead",
     "Merge",
     "Moment",
     "Mutation",
@@ -191,6 +192,18 @@ class BranchRead(Read):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitsRead(Read):
+    limit: int | None = None
+    by: str | None = None
+    """Only commits of this actor."""
+
+    def __post_init__(self) -> None:
+        _check_limit("limit", self.limit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRead(Read):
+    is_whole: bool = True
+    """Of all branches, not only of the one that is named."""
     limit: int | None = None
 
     def __post_init__(self) -> None:

@@ -9,9 +9,11 @@ A log reads no more than a question needs: first what the manifests hold at hand
 commits, branch by branch; none for a branch whose older commits were read with another's.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from heapq import heapify, heappop, heappush
 from typing import Protocol
 
 from omnigraph.base.errors import BranchMissing, CommitMissing, GraphMoved
@@ -108,16 +110,43 @@ class CommitLog:
 
     # Descent -------------------------------------------------------------------------------------
 
-    def ancestors(self, commit: CommitId) -> frozenset[CommitId]:
-        """The commit, its parents, their parents, … as far as they are known here."""
+    def ancestors(self, *commits: CommitId) -> frozenset[CommitId]:
+        """The commits, their parents, the parents of those, … as far as they are known here."""
         seen: set[CommitId] = set()
-        frontier = [commit]
+        frontier = [*commits]
         while frontier:
             current = frontier.pop()
             if current not in seen and (row := self._find(current)) is not None:
                 seen.add(current)
                 frontier += self._before(row)
         return frozenset(seen)
+
+    def heads(self, branches: Iterable[BranchName]) -> dict[BranchName, CommitId]:
+        """The newest commit of each branch; one that was deleted meanwhile is left out."""
+        found = dict[BranchName, CommitId]()
+        for branch in branches:
+            with suppress(BranchMissing):
+                found[branch] = self._open(branch).recent[-1].id
+        return found
+
+    def descent(self, commits: Iterable[CommitId]) -> Iterator[Commit]:
+        """The commits and all that they descend from, newest first, each before its parents.
+
+        Clocks differ, so no time tells the order of a commit and one that it merged: all are read.
+        """
+        known = {commit: self.get(commit) for commit in self.ancestors(*commits)}
+        parents = {c: [p for p in known[c].parents if p in known] for c in known}
+        waiting_for = Counter(parent for found in parents.values() for parent in found)
+        ready = [(-known[c].created_at_ms, -known[c].seq, c) for c in known if not waiting_for[c]]
+        heapify(ready)
+        while ready:
+            *_, current = heappop(ready)
+            yield known[current]
+            for parent in parents[current]:
+                waiting_for[parent] -= 1
+                if not waiting_for[parent]:
+                    made = known[parent]
+                    heappush(ready, (-made.created_at_ms, -made.seq, parent))
 
     def merge_base(
         self, one: CommitId, other: CommitId, *, where: Callable[[Commit], bool] | None = None

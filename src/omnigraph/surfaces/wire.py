@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         EntityChanges,
     )
     from omnigraph.engine.explanation import Explanation
+    from omnigraph.engine.log import Log
     from omnigraph.engine.results import (
         CommitInfo,
         ExportResult,
@@ -56,6 +57,7 @@ __all__ = [
     "export_json",
     "http_status",
     "load_json",
+    "log_json",
     "merge_json",
     "mutation_json",
     "optimize_json",
@@ -128,6 +130,13 @@ def mutation_json(result: "MutationResult") -> dict[str, Any]:
         "affected_edges": result.affected_edges,
         "actor_id": result.actor_id,
         "commit": commit_json(result.commit) if result.commit else None,
+    }
+
+
+def log_json(log: "Log") -> dict[str, Any]:
+    return {
+        "commits": [commit_json(commit) for commit in log.commits],
+        "branches": dict(log.heads),
     }
 
 

@@ -157,9 +157,9 @@ class Branch(Reads):
         """Compact the tables and bring their indexes up to date. No answer changes."""
         return optimize(self.engine, Optimize(**self._why(actor, message)))
 
-    def commits(self, *, limit: int | None = None) -> list[CommitInfo]:
-        """The commits of the branch, newest first."""
-        return commits(self.engine, CommitsRead(limit=limit, **self._where()))
+    def commits(self, *, limit: int | None = None, actor: str | None = None) -> list[CommitInfo]:
+        """The commits of the branch, newest first; with `actor`, only that actor's."""
+        return commits(self.engine, CommitsRead(limit=limit, by=actor, **self._where()))
 
     def snapshot(self) -> At:
         """The head of the branch, held still."""

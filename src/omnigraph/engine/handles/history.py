@@ -6,6 +6,7 @@ from omnigraph.engine.handles.at import At
 from omnigraph.engine.handles.branch import Branch
 from omnigraph.engine.handles.changes import Followed
 from omnigraph.engine.history import branch, branch_create, branch_delete, branches, commit
+from omnigraph.engine.log import Log, log
 from omnigraph.engine.merge import merge, revert
 from omnigraph.engine.requests import (
     BranchCreate,
@@ -13,6 +14,7 @@ from omnigraph.engine.requests import (
     BranchesRead,
     BranchRead,
     CommitRead,
+    LogRead,
     Merge,
     Moment,
     Resolve,
@@ -138,9 +140,24 @@ class History(Followed):
         )
         return revert(self.engine, request)
 
-    def commits(self, branch: str = MAIN, *, limit: int | None = None) -> list[CommitInfo]:
-        """The commits of a branch, newest first."""
-        return Branch(self.engine, branch).commits(limit=limit)
+    def commits(
+        self, branch: str = MAIN, *, limit: int | None = None, actor: str | None = None
+    ) -> list[CommitInfo]:
+        """The commits of a branch, newest first; with `actor`, only that actor's."""
+        return Branch(self.engine, branch).commits(limit=limit, actor=actor)
+
+    def log(self, branch: str | None = None, *, limit: int | None = None) -> Log:
+        """The commits of all branches or one, with those that were merged, and the heads.
+
+        `omnigraph log --graph` draws it.
+        """
+        request = LogRead(
+            branch=BranchName(branch or MAIN),
+            is_whole=branch is None,
+            limit=limit,
+            actor=self.engine.actor,
+        )
+        return log(self.engine, request)
 
     def commit(self, id: CommitId | str) -> CommitInfo:
         """One commit, of whichever branch."""

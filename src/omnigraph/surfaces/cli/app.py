@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 import omnigraph
-from omnigraph.surfaces.cli import blob, data, export, history, language, maintain
+from omnigraph.surfaces.cli import blob, data, export, history, language, log, maintain
 from omnigraph.surfaces.cli.output import print_json
 
 __all__ = ["app"]
@@ -40,6 +40,7 @@ data.register(app)
 export.register(app)
 history.register(app)
 language.register(app)
+log.register(app)
 maintain.register(app)
 
 

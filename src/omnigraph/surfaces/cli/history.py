@@ -136,13 +136,18 @@ def list_commits(
     store: UriOption = None,
     branch: BranchOption = MAIN,
     limit: Annotated[int | None, typer.Option("--limit", help="At most so many.", min=1)] = None,
+    filter_: Annotated[
+        str | None, typer.Option("--filter", help="Only commits of one actor: actor=NAME.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the commits of a branch, newest first.
 
-    Example: omnigraph commit list --store g.omni
+    Example: omnigraph commit list --filter actor=ada --store g.omni
     """
-    commits = open_graph(one_uri(uri, store), read_only=True).commits(branch=branch, limit=limit)
+    actor = _actor(filter_)
+    graph = open_graph(one_uri(uri, store), read_only=True)
+    commits = graph.commits(branch=branch, limit=limit, actor=actor)
     if as_json:
         print_json({"commits": [commit_json(commit) for commit in commits]})
         return
@@ -152,6 +157,15 @@ def list_commits(
     )
     if is_shortened:
         say("text is shortened: --json shows all of it")
+
+
+def _actor(filter_: str | None) -> str | None:
+    if filter_ is None:
+        return None
+    name, _, actor = filter_.partition("=")
+    if name != "actor" or not actor:
+        raise typer.BadParameter(f"write --filter actor=NAME, not {filter_}")
+    return actor
 
 
 def _second(time: datetime) -> str:
