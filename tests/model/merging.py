@@ -99,7 +99,11 @@ def three_way(base: Image, ours: Image, theirs: Image, resolve: Resolve = None) 
     rows, choices = _Rows(base, ours, theirs), _Choices(resolve)
     while True:
         image = rows.image()
-        found = [*rows.disputes(), *_set_disputes(rows, image)]
+        of_rows = [*rows.disputes()]
+        # An edge that may go anyway is not also told to lack a node.
+        unsure = {c.entity for c, *_ in of_rows if c.kind == "delete_vs_update"}
+        of_sets = (d for d in _set_disputes(rows, image) if d.conflict.entity not in unsure)
+        found = [*of_rows, *of_sets]
         news = [pin for pin in choices.pins(found) if rows.pin(pin)]
         if not news:
             conflicts = frozenset(each.conflict for each in found)
