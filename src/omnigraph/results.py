@@ -51,6 +51,7 @@ from omnigraph.engine.results import (
     RevertResult,
 )
 from omnigraph.engine.schema import Schema
+from omnigraph.engine.schema_results import SchemaChange
 from omnigraph.engine.text import Text
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.store.statistics import Statistics, TableStatistics
@@ -99,6 +100,7 @@ __all__ = [
     "RevertResult",
     "RowCounts",
     "Schema",
+    "SchemaChange",
     "SourceFormat",
     "Statistics",
     "Stream",

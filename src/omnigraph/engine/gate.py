@@ -24,6 +24,7 @@ class Action(StrEnum):
     READ = "read"
     EXPORT = "export"
     CHANGE = "change"
+    SCHEMA_APPLY = "schema_apply"
     BRANCH_CREATE = "branch_create"
     BRANCH_DELETE = "branch_delete"
     BRANCH_MERGE = "branch_merge"

@@ -60,6 +60,8 @@ __all__ = [
     "Read",
     "Resolve",
     "Revert",
+    "SchemaApply",
+    "SchemaPlan",
     "SchemaRead",
     "StatsRead",
     "StreamLoad",
@@ -173,6 +175,14 @@ class Export(Read):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaRead(Read):
     pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaPlan(Read):
+    """The steps to another schema."""
+
+    source: SourceText
+    allow_data_loss: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -382,6 +392,18 @@ class Revert(Write):
 
     def __post_init__(self) -> None:
         choices_of(self.resolve)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaApply(Write):
+    """Another schema for main."""
+
+    action: ClassVar[Action] = Action.SCHEMA_APPLY
+
+    source: SourceText
+    allow_data_loss: bool = False
+    if_commit: CommitId | None = None
+    """Only if the branch is at this commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -481,6 +481,16 @@ class GraphStore:
         return state
 
     @contextmanager
+    def branches_held(self) -> Iterator[list[BranchName]]:
+        """The names of all branches, none of which comes or goes meanwhile.
+
+        Every other holder waits, in this process and in others. The fence of a branch may be taken
+        inside, never the other way round.
+        """
+        with self._fence_over_names():
+            yield [branch.name for branch in self.branches.list()]
+
+    @contextmanager
     def _fence_over_names(self) -> Iterator[Hold]:
         with self.turn(BRANCH_NAMES) as turn, self._hold(BRANCH_NAMES, turn) as names:
             yield names

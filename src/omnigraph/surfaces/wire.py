@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         QueryResult,
         RevertResult,
     )
+    from omnigraph.engine.schema_results import SchemaChange
     from omnigraph.store.statistics import Statistics
 
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "optimize_json",
     "query_json",
     "revert_json",
+    "schema_change_json",
     "statistics_json",
 ]
 
@@ -283,6 +285,11 @@ def _changed_json(result: "MergeResult | RevertResult") -> dict[str, Any]:
         changed["more_conflicts"] = result.more_conflicts
         changed["choices"] = [choice_template(conflict) for conflict in result.conflicts]
     return changed
+
+
+def schema_change_json(change: "SchemaChange") -> dict[str, Any]:
+    commit = commit_json(change.commit) if change.commit is not None else None
+    return {**change.to_json(), "commit": commit}
 
 
 def optimize_json(result: "OptimizeResult") -> dict[str, Any]:

@@ -17,6 +17,7 @@ from omnigraph.base.errors import (
     OmnigraphError,
     PreconditionFailed,
     ReadSetMoved,
+    SchemaMoved,
     StorageError,
     StorageFailed,
 )
@@ -82,7 +83,8 @@ def write(
             _require_head(store, now, to.if_commit)
             moved = _moved(store, work, seen, now)
             if moved and work.on_conflict is OnConflict.RAISE:
-                raise ReadSetMoved(branch=branch, tables=moved)
+                has_schema = seen.schema_hash == now.schema_hash
+                raise (ReadSetMoved if has_schema else SchemaMoved)(branch=branch, tables=moved)
             if moved or not work.fits(now):
                 work = writer.prepare(now)  # under the fence: what it sees now can't move again
             made = _carry_out(store, fenced, work, onto=now, note=note, faults=faults)

@@ -79,7 +79,7 @@ def _facts(lines: list[str], accepted: Catalog) -> Facts:
     nulls = [line.removeprefix("nulls ").split(".") for line in lines if line.startswith("nulls ")]
     return Facts(
         populated=frozenset(e.id for e in accepted.entities if e.name not in empty),
-        with_nulls=frozenset(by_name[name].by_name[prop].id for name, prop in nulls),
+        with_nulls={by_name[name].by_name[prop].id: () for name, prop in nulls},
     )
 
 

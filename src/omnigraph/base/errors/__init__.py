@@ -29,6 +29,7 @@ from omnigraph.base.errors.changes import (
 from omnigraph.base.errors.conflicts import (
     AlreadyInitialized,
     BranchBusy,
+    BranchesInTheWay,
     BranchExists,
     BranchHasChildren,
     FenceLost,
@@ -38,6 +39,7 @@ from omnigraph.base.errors.conflicts import (
     MergeConflicts,
     PreconditionFailed,
     ReadSetMoved,
+    SchemaMoved,
     SchemasApart,
     TargetTaken,
 )
@@ -106,6 +108,7 @@ __all__ = [
     "BranchExists",
     "BranchHasChildren",
     "BranchMissing",
+    "BranchesInTheWay",
     "ChangeCursorRejected",
     "ChangeDiffRefused",
     "ChangeFeedGap",
@@ -150,6 +153,7 @@ __all__ = [
     "RecoveryRequired",
     "RejectedTooMany",
     "SchemaInvalid",
+    "SchemaMoved",
     "SchemaVersionUnsupported",
     "SchemasApart",
     "SourceInvalid",

@@ -14,6 +14,7 @@ __all__ = [
     "BranchBusy",
     "BranchExists",
     "BranchHasChildren",
+    "BranchesInTheWay",
     "FenceLost",
     "HeadMoved",
     "KeyTaken",
@@ -21,6 +22,7 @@ __all__ = [
     "MergeConflicts",
     "PreconditionFailed",
     "ReadSetMoved",
+    "SchemaMoved",
     "SchemasApart",
     "TargetTaken",
 ]
@@ -156,6 +158,28 @@ class HeadMoved(ConflictError):
 
 
 @dataclass(eq=False)
+class BranchesInTheWay(ConflictError):
+    """A schema would change for rows that other branches still have by the old one."""
+
+    code: ClassVar[str] = "branch_in_use"
+    branches: tuple[BranchName, ...]
+    steps: tuple[str, ...]
+    """The steps that can't be taken while there are other branches."""
+
+    def __str__(self) -> str:
+        more = f" (and {len(self.steps) - 1} more)" if len(self.steps) > 1 else ""
+        names = ", ".join(self.branches)
+        return f"while there are other branches ({names}) main can't {self.steps[0]}{more}"
+
+    @property
+    def hint(self) -> str | None:
+        return (
+            "nothing was written: merge or delete those branches first; "
+            "to add types, nullable or filled properties and words needs neither"
+        )
+
+
+@dataclass(eq=False)
 class ReadSetMoved(ConflictError):
     """Another writer changed a table this write had read, before it could arm."""
 
@@ -169,6 +193,17 @@ class ReadSetMoved(ConflictError):
     @property
     def hint(self) -> str | None:
         return "nothing was written: read again and retry"
+
+
+class SchemaMoved(ReadSetMoved):
+    """The branch was given another schema while this write was prepared for the old one."""
+
+    def __str__(self) -> str:
+        return f"branch {self.branch} was given another schema while this write ran"
+
+    @property
+    def hint(self) -> str | None:
+        return "nothing was written: run it again, for the schema as it is now"
 
 
 @dataclass(eq=False)

@@ -35,7 +35,7 @@ from omnigraph.engine.handles.at import At, moment_of
 from omnigraph.engine.handles.branch import Branch
 from omnigraph.engine.handles.history import History
 from omnigraph.engine.handles.reads import Reads
-from omnigraph.engine.requests import Moment, Target
+from omnigraph.engine.requests import Moment, SchemaApply, SchemaPlan, Target
 from omnigraph.engine.results import (
     ExportResult,
     IndexInfo,
@@ -45,6 +45,7 @@ from omnigraph.engine.results import (
     QueryResult,
 )
 from omnigraph.engine.schema import Schema
+from omnigraph.engine.schema_results import SchemaChange
 from omnigraph.engine.settings import Settings
 from omnigraph.engine.text import SCHEMA, Text, as_source
 from omnigraph.store.statistics import Statistics
@@ -338,6 +339,57 @@ class Graph(History):
     def schema(self, branch: str = MAIN, *, snapshot: Moment | At | None = None) -> Schema:
         """The schema: its text, and its types as the languages see them."""
         return self._reads(branch, snapshot).schema()
+
+    def schema_plan(
+        self,
+        schema: Text,
+        *,
+        allow_data_loss: bool = False,
+        branch: str = MAIN,
+        snapshot: Moment | At | None = None,
+    ) -> SchemaChange:
+        """The steps from the schema that the graph has to this one; nothing is changed.
+
+        `schema` is the text, or the path of a `.pg` file. A step is safe, validated (the rows are
+        checked when it is applied) or destructive. With `refusals` the schema can't be applied.
+        """
+        from omnigraph.engine.schema_apply import schema_plan
+
+        request = SchemaPlan(
+            source=as_source(schema, SCHEMA),
+            allow_data_loss=allow_data_loss,
+            branch=BranchName(branch),
+            moment=moment_of(self.engine, snapshot),
+            actor=self.engine.actor,
+        )
+        return schema_plan(self.engine, request)
+
+    def schema_apply(
+        self,
+        schema: Text,
+        *,
+        allow_data_loss: bool = False,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: CommitId | str | None = None,
+    ) -> SchemaChange:
+        """Give main another schema, and its rows with it: all steps in one commit, or none.
+
+        A schema that can't be followed raises `migration_unsupported`, rows that break a new rule
+        `constraint_violation`. Other branches keep the schema that they have; only steps that add
+        are taken while there are any. What is dropped stays readable at older commits; with
+        `allow_data_loss` only until a cleanup.
+        """
+        from omnigraph.engine.schema_apply import schema_apply
+
+        request = SchemaApply(
+            source=as_source(schema, SCHEMA),
+            allow_data_loss=allow_data_loss,
+            actor=self.engine.actor if actor is None else actor,
+            message=message,
+            if_commit=CommitId(if_commit) if if_commit is not None else None,
+        )
+        return schema_apply(self.engine, request)
 
     # Upkeep --------------------------------------------------------------------------------------
 

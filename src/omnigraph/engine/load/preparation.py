@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, TextIO
 
 from omnigraph.base.choices import LoadEngine
-from omnigraph.base.errors import BranchMissing, FenceLost, LoadUnderWay, StorageFailed
+from omnigraph.base.errors import BranchMissing, FenceLost, LoadUnderWay, SchemaMoved, StorageFailed
 from omnigraph.base.ids import CommitId
 from omnigraph.base.progress import Progress
 from omnigraph.engine.engine import Engine
@@ -61,6 +61,8 @@ class Preparation(Writer[Work]):
         """The lock of the quarantine's directory."""
         self._seen: CommitId | None = None
         self._staged: StagedLoad | None = None
+        self._staged_for: str | None = None
+        """The schema that its files fit."""
         self._resolved: ResolvedLoad | None = None
 
     def is_done(self) -> bool:
@@ -147,6 +149,10 @@ class Preparation(Writer[Work]):
         self._seen = snapshot.commit.id
         if self._runner is None or self._staged is None:
             self._runner, self._staged = self._stage(snapshot)
+            self._staged_for = snapshot.schema_hash
+        elif snapshot.schema_hash != self._staged_for:
+            # Its files have the columns of the schema before.
+            raise SchemaMoved(branch=snapshot.branch, tables=tuple(sorted(snapshot.tables)))
         self._tell("check", 0, 1)
         with self._clock.phase("check"):
             self._resolved = self._resolve(self._runner, self._staged, snapshot)

@@ -393,6 +393,13 @@ class Dataset:
         )
         return rows.cast(pa.schema(marked))
 
+    def ids_without(self, column: str, *, limit_rows: int) -> list[str]:
+        """The ids of the first rows in which the column, which may be of blobs, is null."""
+        ids: list[str] = self._read(["id"], filter=f"`{column}` IS NULL", limit=limit_rows)[
+            "id"
+        ].to_pylist()
+        return ids
+
     def blob_cell(self, column: str, id_: str) -> BlobCell | None:
         """Where the blob of the row with this id lies. No byte of it is read."""
         with failures("read", self.ref.path):

@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 import omnigraph
-from omnigraph.surfaces.cli import blob, data, export, history, language, log, maintain
+from omnigraph.surfaces.cli import blob, data, export, history, language, log, maintain, schema
 from omnigraph.surfaces.cli.output import print_json
 
 __all__ = ["app"]
@@ -42,6 +42,7 @@ history.register(app)
 language.register(app)
 log.register(app)
 maintain.register(app)
+schema.register(app)
 
 
 @app.callback(invoke_without_command=True)

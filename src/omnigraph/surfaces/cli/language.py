@@ -1,4 +1,4 @@
-"""Commands for the languages: lint, fmt, explain, schema plan, schema diagram.
+"""Commands for the languages: lint, fmt, explain, schema diagram.
 
 They read files and, where asked, a graph's schema; none of them changes a graph.
 """
@@ -28,7 +28,7 @@ from omnigraph.surfaces.cli.options import (
     parameters,
     query_source,
 )
-from omnigraph.surfaces.cli.output import print_json, print_table, print_text, say
+from omnigraph.surfaces.cli.output import print_json, print_text, say
 from omnigraph.surfaces.wire import explanation_json
 
 if TYPE_CHECKING:
@@ -49,10 +49,6 @@ def register(app: typer.Typer) -> None:
     app.command("check", hidden=True)(lint)
     app.command("fmt")(format_files)
     app.command()(explain)
-    schema = typer.Typer(help="Look at schemas.", no_args_is_help=True)
-    schema.command("plan")(schema_plan)
-    schema.command("diagram")(schema_diagram)
-    app.add_typer(schema, name="schema")
 
 
 def lint(
@@ -139,40 +135,6 @@ def explain(
         print_json(explanation_json(plan))
     else:
         print_text(str(plan))
-
-
-def schema_plan(
-    accepted: Annotated[Path, typer.Argument(help="The schema as it is.")],
-    desired: Annotated[Path, typer.Argument(help="The schema as it should be.")],
-    *,
-    allow_data_loss: Annotated[
-        bool, typer.Option("--allow-data-loss", help="Let drops remove the data as well.")
-    ] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Show the steps that lead from one schema to another, as if every type had rows.
-
-    Example: omnigraph schema plan old.pg new.pg
-    """
-    plan = language.plan_schema(
-        read_source(accepted, SCHEMA),
-        read_source(desired, SCHEMA),
-        allow_data_loss=allow_data_loss,
-    )
-    if as_json:
-        print_json({**plan.to_json(), "applied": False})
-        raise typer.Exit(0 if plan.is_supported else 1)
-    if plan.is_empty:
-        say("the schemas mean the same: nothing to do")
-    if plan.steps:
-        print_table(
-            ["step", "on", "tier", "code", "what happens"],
-            ([s.kind, s.name, s.tier, s.code, s.message] for s in plan.steps),
-            may_shorten=False,
-        )
-    for refusal in plan.refusals:
-        say(f"error[{refusal.code}]: {refusal.message}\n  hint: {refusal.hint}")
-    raise typer.Exit(0 if plan.is_supported else 1)
 
 
 def schema_diagram(

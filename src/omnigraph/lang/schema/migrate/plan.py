@@ -222,7 +222,8 @@ def _changed_type(entity: EntityType, old: ValueType, new: Property, name: str) 
 
 def _made_required(entity: EntityType, new: Property, name: str, facts: Facts) -> Step | Refusal:
     if new.id in facts.with_nulls:
-        message = f"{name} can't be required: rows hold null"
+        some = ", ".join(facts.with_nulls[new.id])
+        message = f"{name} can't be required: rows hold null{f', such as {some}' if some else ''}"
         return Refusal("OG-MF-104", name, message, "set a value in those rows first")
     return Step(
         "make_required",
@@ -333,7 +334,8 @@ def _kind(entity: EntityType) -> str:
 
 
 def _kept(mode: DropMode) -> str:
-    return " (older commits keep its data)" if mode == "soft" else " (its data is removed)"
+    until = "" if mode == "soft" else " until a cleanup"
+    return f" (older commits keep its data{until})"
 
 
 def _shown_key(entity: EntityType) -> str:

@@ -25,7 +25,8 @@ Tier = Literal["safe", "validated", "destructive"]
 """safe: can't fail. validated: checked against the data first. destructive: hides or loses data."""
 
 DropMode = Literal["soft", "hard"]
-"""soft: hidden, and readable at older commits until cleanup. hard: the bytes go as well."""
+"""soft: the newest commit is without it, and older commits show it. hard: the same, and a cleanup
+may take the bytes from the older commits."""
 
 StepKind = Literal[
     "rename_type",
@@ -43,6 +44,18 @@ StepKind = Literal[
     "drop_type",
 ]
 """In the order in which steps are taken."""
+
+ADDITIVE: Final[frozenset[StepKind]] = frozenset(
+    {
+        "add_type",
+        "add_property",
+        "add_constraint",
+        "extend_enum",
+        "make_nullable",
+        "remove_constraint",
+        "update_metadata",
+    }
+)
 
 MIGRATION_CODES: Final[Mapping[str, str]] = {
     "OG-DS-101": "An interface is dropped: queries over it stop compiling.",
@@ -64,8 +77,8 @@ class Facts:
 
     populated: frozenset[TypeId] | None = None
     """Types that have rows; None if that is not known: then every type is taken to have some."""
-    with_nulls: frozenset[PropertyId] = field(default_factory=frozenset)
-    """Properties that hold a null in some row."""
+    with_nulls: Mapping[PropertyId, tuple[str, ...]] = field(default_factory=dict)
+    """Properties that hold a null in some row, and the ids of the first such rows."""
 
     def has_rows(self, type_id: TypeId) -> bool:
         return self.populated is None or type_id in self.populated
@@ -92,6 +105,11 @@ class Step:
     @property
     def is_warning(self) -> bool:
         return self.code == "OG-CD-101"
+
+    @property
+    def is_additive(self) -> bool:
+        """True if whatever could be said and stored before can be after: no branch minds it."""
+        return self.tier == "safe" and self.kind in ADDITIVE
 
     def to_json(self) -> dict[str, str | None]:
         return {

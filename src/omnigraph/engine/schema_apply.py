@@ -1,0 +1,131 @@
+"""Another schema for a graph: plan it, check the rows that there are, and make it one commit.
+
+The steps are all taken or none is: tables that come, go or change their columns move with the
+schema in one publish. Older commits, and branches until they are changed themselves, keep the
+schema that they have.
+
+One change of a schema runs at a time, across processes. Its lock is the fence over the names of
+branches, taken before the fence of main: no branch comes or goes between the question which
+branches there are and the commit. Nothing marks the graph while it runs, so that a process that
+dies leaves nothing to remove. Two changes planned at one head can't both be published: the commit
+is made only if no row and no schema has changed since it was planned.
+"""
+
+from dataclasses import dataclass
+
+from omnigraph.base.errors import BranchesInTheWay, ConstraintViolated, MigrationRefused
+from omnigraph.base.ids import MAIN, BranchName, TableKey
+from omnigraph.check.migration import broken_rules, facts_of
+from omnigraph.engine.engine import Engine
+from omnigraph.engine.requests import SchemaApply, SchemaPlan
+from omnigraph.engine.results import CommitInfo
+from omnigraph.engine.schema_results import SchemaChange
+from omnigraph.engine.travel import held
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.schema.check.check import compile_schema
+from omnigraph.lang.schema.migrate.plan import plan_migration
+from omnigraph.lang.schema.migrate.steps import MigrationPlan
+from omnigraph.store.arrow import table_schema
+from omnigraph.store.commits import CommitKind
+from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.lifting import column_fills
+from omnigraph.store.snapshot import Snapshot
+from omnigraph.write.work import CommitNote, OnConflict, Reshape, TableWork, Target, Work, Writer
+from omnigraph.write.writer import write
+
+__all__ = ["SchemaWork", "SchemaWriter", "schema_apply", "schema_plan"]
+
+
+def schema_plan(engine: Engine, request: SchemaPlan) -> SchemaChange:
+    """The steps from the schema of a commit to another; nothing is changed.
+
+    Rules that the schema adds are put to the rows when it is applied, not here.
+    """
+    engine.gate.allow(request)
+    with held(engine, request) as view:
+        desired = compile_schema(request.source, view.catalog)
+        plan = _plan(view.snapshot, desired, allow_data_loss=request.allow_data_loss)
+        return SchemaChange.of(plan)
+
+
+def schema_apply(engine: Engine, request: SchemaApply) -> SchemaChange:
+    """Take every step to another schema in one commit; a schema that means the same makes none."""
+    engine.gate.allow(request)
+    with engine.store.branches_held() as branches:
+        written = write(
+            engine.store,
+            SchemaWriter(engine.store, request, tuple(name for name in branches if name != MAIN)),
+            to=Target(request.branch, if_commit=request.if_commit),
+            note=CommitNote(CommitKind.SCHEMA, request.actor, request.message),
+            faults=engine.faults,
+        )
+    assert written is not None, "a change of a schema is never there already"
+    commit = written.commit
+    return SchemaChange.of(written.work.plan, CommitInfo.of(commit) if commit else None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemaWork(Work):
+    plan: MigrationPlan
+
+
+@dataclass(frozen=True)
+class SchemaWriter(Writer[SchemaWork]):
+    store: GraphStore
+    request: SchemaApply
+    others: tuple[BranchName, ...]
+    """The branches beside main. None comes or goes while this is written."""
+
+    def prepare(self, snapshot: Snapshot) -> SchemaWork:
+        """Plan and check; write the files of columns that come."""
+        accepted, source = snapshot.catalog, self.request.source
+        desired = compile_schema(source, accepted)
+        plan = _plan(snapshot, desired, allow_data_loss=self.request.allow_data_loss)
+        if plan.refusals:
+            raise MigrationRefused(tuple(refusal.to_json() for refusal in plan.refusals))
+        self._require_alone(plan)
+        if broken := broken_rules(snapshot, desired, plan.steps, now_ms=self.store.clock.now_ms()):
+            raise ConstraintViolated(broken)
+        if plan.is_empty:
+            return SchemaWork({}, frozenset(), OnConflict.RAISE, plan=plan)
+        stays = {e.id for e in desired.entities}
+        return SchemaWork(
+            self._reshapes(snapshot, desired),
+            reads=None,
+            on_conflict=OnConflict.RAISE,
+            schema_hash=self.store.schemas.put(desired, source.text),
+            created=tuple(e for e in desired.entities if e.id not in accepted.by_id),
+            dropped=frozenset(e.table_key for e in accepted.entities if e.id not in stays),
+            renamed=_renamed(accepted, desired),
+            plan=plan,
+        )
+
+    def _require_alone(self, plan: MigrationPlan) -> None:
+        """A branch with rows by the old rules could bring them in again, or would lose them."""
+        steps = tuple(step.message for step in plan.steps if not step.is_additive)
+        if steps and self.others:
+            raise BranchesInTheWay(branches=self.others, steps=steps)
+
+    def _reshapes(self, snapshot: Snapshot, desired: Catalog) -> dict[TableKey, TableWork]:
+        tables: dict[TableKey, TableWork] = {}
+        for entity in desired.entities:
+            if (old := snapshot.catalog.by_id.get(entity.id)) is not None:
+                ref = snapshot.tables[old.table_key].ref
+                columns, fills = table_schema(entity), column_fills(old, entity)
+                reshape = self.store.datasets.stage_reshape(ref, columns, fills)
+                if reshape is not None:
+                    tables[old.table_key] = Reshape(ref, reshape)
+        return tables
+
+
+def _plan(snapshot: Snapshot, desired: Catalog, *, allow_data_loss: bool) -> MigrationPlan:
+    facts = facts_of(snapshot, desired)
+    return plan_migration(snapshot.catalog, desired, facts, allow_data_loss=allow_data_loss)
+
+
+def _renamed(accepted: Catalog, desired: Catalog) -> dict[TableKey, TableKey]:
+    return {
+        accepted.by_id[e.id].table_key: e.table_key
+        for e in desired.entities
+        if e.id in accepted.by_id and accepted.by_id[e.id].table_key != e.table_key
+    }
