@@ -190,3 +190,21 @@ def test_work_that_came_by_way_of_a_branch_that_is_gone_is_still_known(graph: Gr
     work_on(graph, "delete", "feature")
     assert graph.branch_merge("feature", "main").outcome == "fast_forward"
     assert cities(graph, "main") == cities(graph, "feature")
+
+
+@pytest.mark.parametrize("into", ["main", "team"])
+def test_a_deletion_stays_though_the_branch_that_brought_the_row_is_gone(
+    graph: Graph, into: str
+) -> None:
+    """The commit that both branches merged is their base: its rows outlive its branch."""
+    graph.branch_create("team")
+    change(graph, 'insert City { name: "new", pop: 9 }', "feature")
+    for number, branch in enumerate(["main", "team"]):
+        busy(graph, branch, commits=number + 1)
+        assert graph.branch_merge("feature", branch).outcome == "merged"
+    graph.branch_delete("feature")
+    change(graph, 'delete City where name = "new"', "main")
+    other = "team" if into == "main" else "main"
+    assert graph.branch_merge(other, into, resolve="theirs").outcome == "merged"
+    for handle in (graph, Graph.open(graph.uri)):
+        assert "new" not in {city["n"] for city in cities(handle, into)}

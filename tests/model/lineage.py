@@ -1,11 +1,13 @@
 """The model of a graph with branches: every commit that there ever was, and who descends from whom.
 
 A commit stays known as long as a branch descends from it, by a merge too. Its rows can be read for
-certain as long as it stands on the line of a branch: the files of a branch go with the branch.
+certain as long as it stands on the line of a branch: the files of a branch go with the branch,
+unless two others will be merged from a commit of it.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 from omnigraph.base.errors import OmnigraphError
@@ -41,6 +43,8 @@ class Model:
     lines: dict[str, list[str]] = field(default_factory=dict)
     """The commits of each branch that there is now, oldest first."""
     made_from: dict[str, str] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
+    """Commits of deleted branches whose rows stay, since other branches are merged from them."""
 
     # Branches ------------------------------------------------------------------------------------
 
@@ -60,7 +64,11 @@ class Model:
         return [child for child, source in self.made_from.items() if source == name]
 
     def forget(self, branch: str) -> None:
-        del self.lines[branch]
+        line = self.lines.pop(branch)
+        heads = [other[-1] for other in self.lines.values()]
+        own = {*line} - {commit for other in self.lines.values() for commit in other}
+        if any(self.merge_base(*pair).id in own for pair in combinations(heads, 2)):
+            self.kept |= own
         del self.made_from[branch]
 
     # Commits -------------------------------------------------------------------------------------
@@ -72,19 +80,9 @@ class Model:
 
     @property
     def readable(self) -> set[str]:
-        """The commits on the lines of branches. Those of a deleted branch lose their rows."""
-        return {commit for line in self.lines.values() for commit in line}
-
-    def has_rows(self, commit: str) -> bool:
-        """Whether its rows can be read: a commit that changed no row has no files of its own."""
-        readable = self.readable
-        while commit not in readable:
-            made = self.commits[commit]
-            before = self.commits[made.parents[0]]
-            if made.kind in UPKEEP or made.world != before.world:
-                return False
-            commit = before.id
-        return True
+        """The commits on the lines of branches. Those of a deleted branch lose their rows, unless
+        they are kept."""
+        return self.kept.union(*self.lines.values())
 
     @property
     def known(self) -> set[str]:
@@ -116,17 +114,8 @@ class Model:
 
         Of several, none of which is an ancestor of another, the one with the most commits before it
         on its line is taken, and of those the one with the greatest id.
-
-        Where its rows went with a branch, and no commit of either side shows the same, it is the
-        latest one whose rows did not.
         """
-        either = self.ancestors(one) | self.ancestors(other)
-        common = self.ancestors(one) & self.ancestors(other)
-        base = self._latest(common)
-        origin = self.origin(base.id)
-        if any(self.origin(c) == origin and self.has_rows(c) for c in either):
-            return base
-        return self._latest({commit for commit in common if self.has_rows(commit)})
+        return self._latest(self.ancestors(one) & self.ancestors(other))
 
     def _latest(self, commits: set[str]) -> ModelCommit:
         lower = {a for commit in commits for a in self.ancestors(commit) - {commit}}

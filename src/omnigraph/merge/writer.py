@@ -182,8 +182,9 @@ class MergeWriter(_Bringing):
     def _base(self, history: CommitLog, ours: Snapshot) -> Commit:
         """The merge base, or a commit with the rows of it that is nearer to theirs.
 
-        A commit on the line of theirs shares more files with it. Where the rows went with their
-        branch, the base is the latest one before it whose rows are there.
+        A commit on the line of theirs shares more files with it. An earlier base would not do: what
+        both sides took from the base would look new on each, and what one of them deleted since
+        would come back.
         """
         heads = (ours.commit.id, self.theirs.commit.id)
         base = history.merge_base(*heads)
@@ -191,7 +192,7 @@ class MergeWriter(_Bringing):
             near = history.ancestor_like(base.id, of=head)
             if near is not None and self.store.has_rows_of(near):
                 return near
-        return history.merge_base(*heads, where=self.store.has_rows_of)
+        return base
 
     def _note(self, history: CommitLog, ours: Snapshot, *, is_fast_forward: bool) -> CommitNote:
         theirs = self.theirs.commit.id

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import takewhile
 
 from omnigraph.base.clock import Clock, SystemClock, is_ulid
 from omnigraph.base.errors import (
@@ -284,12 +285,11 @@ class GraphStore:
         return tables_at(history.line_of(commit.id), keys)
 
     def _are_kept(self, tables: Mapping[TableKey, TableEntry]) -> bool:
-        """True if every version belongs to a branch that is there."""
-        forked = [entry.ref for entry in tables.values() if entry.ref.branch is not None]
-        if not forked:
-            return True
-        living = self.branches.list()
-        return all(any(branch.owns(ref) for branch in living) for ref in forked)
+        """True if every version is on a line that is there."""
+        refs = (entry.ref for entry in tables.values())
+        return all(
+            ref.branch is None or self.datasets.has_fork(ref.path, ref.branch) for ref in refs
+        )
 
     def history(self) -> CommitLog:
         """The commits of all branches, as they are now. Nothing is read before it is asked for."""
@@ -394,12 +394,25 @@ class GraphStore:
         with self._fence_over_names(), self.fence(name) as fenced:
             if only_if_unwritten and self._commit(fenced.state.recent[-1]).branch == name:
                 return False
+            is_needed = self._is_a_base(fenced.branch)
             paths = {entry.ref.path for entry in fenced.state.tables.values()}
             self.branches.delete(fenced.branch)
         self._forget(fenced.branch)
-        for path in sorted(paths):
+        for path in () if is_needed else sorted(paths):
             self._reclaim_forks(path, fenced.branch)
         return True
+
+    def _is_a_base(self, branch: Branch) -> bool:
+        """True if two other branches will be merged from a commit of this one: its rows must stay.
+
+        No later merge makes it one. Whoever merges a commit of the branch once it is gone has it
+        by way of a commit that is a later base.
+        """
+        history = self.history()
+        line = takewhile(lambda commit: commit.branch == branch.name, history.line(branch.name))
+        own = {commit.id for commit in line}
+        others = (other for other in self.branches.list() if other != branch)
+        return bool(own) and history.are_a_base(own, [self.state(each).head for each in others])
 
     def _forget(self, branch: Branch) -> None:
         """Forget what is cached of a branch that was deleted."""

@@ -10,10 +10,11 @@ commits, branch by branch; none for a branch whose older commits were read with 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from heapq import heapify, heappop, heappush
+from itertools import combinations
 from typing import Protocol
 
 from omnigraph.base.errors import BranchMissing, CommitMissing, GraphMoved
@@ -148,45 +149,43 @@ class CommitLog:
                     made = known[parent]
                     heappush(ready, (-made.created_at_ms, -made.seq, parent))
 
-    def merge_base(
-        self, one: CommitId, other: CommitId, *, where: Callable[[Commit], bool] | None = None
-    ) -> Commit:
+    def merge_base(self, one: CommitId, other: CommitId) -> Commit:
         """The commit from which two others are compared: the latest that both descend from.
 
         If merges went both ways, several commits qualify, none of them an ancestor of another one.
         Each is a right base. The one with the most commits before it on its line is taken, and of
         those the one with the greatest id, so the order of the arguments does not matter and every
         process takes the same.
-
-        `where` leaves only commits that it is true for, such as `GraphStore.has_rows_of`: the
-        latest of them. It must be true for the first commit of the graph.
         """
         parted = self._where_lines_part(one, other)
-        if parted is not None and (where is None or where(self._source.commit(parted))):
+        if parted is not None:
             return self._source.commit(parted)
         bases = self._latest(self.ancestors(one) & self.ancestors(other))
-        if where is not None:
-            bases = self._first_true(bases, where)
         return max((self.get(base) for base in bases), key=lambda c: (c.seq, c.id))
+
+    def are_a_base(self, commits: AbstractSet[CommitId], heads: Iterable[CommitId]) -> bool:
+        """True if two of the heads are compared from one of the commits."""
+        known = dict.fromkeys(commits, True)
+        holders = [head for head in heads if self._descends(head, known)]
+        pairs = combinations(holders, 2)
+        return any(self.merge_base(one, other).id in commits for one, other in pairs)
+
+    def _descends(self, commit: CommitId, known: dict[CommitId, bool]) -> bool:
+        """Whether it descends from a commit that is known to be true; what is found is added."""
+        stack = [commit]
+        while stack:
+            row = self._find(stack[-1]) if stack[-1] not in known else None
+            before = self._before(row) if row is not None else ()
+            if unknown := [parent for parent in before if parent not in known]:
+                stack += unknown
+            else:
+                known.setdefault(stack[-1], any(known[parent] for parent in before))
+                stack.pop()
+        return known[commit]
 
     def _latest(self, commits: AbstractSet[CommitId]) -> AbstractSet[CommitId]:
         """Of commits and all their ancestors, those that no other of them descends from."""
         return commits - {b for commit in commits for b in self._before(self._rows[commit])}
-
-    def _first_true(
-        self, commits: AbstractSet[CommitId], where: Callable[[Commit], bool]
-    ) -> AbstractSet[CommitId]:
-        """The first commits down from these for which it is true, without their ancestors."""
-        true, seen, frontier = set[CommitId](), set[CommitId](), [*commits]
-        while frontier:
-            if (current := frontier.pop()) in seen or (row := self._find(current)) is None:
-                continue
-            seen.add(current)
-            if where(self._source.commit(row)):
-                true.add(current)
-            else:
-                frontier += self._before(row)
-        return {c for c in true if not any(c in self.ancestors(o) for o in true - {c})}
 
     def missing_on(self, branch: BranchName, commit: CommitId) -> tuple[CommitRow, ...]:
         """The commit and its ancestors, but for those that the branch's manifest holds.
