@@ -3,37 +3,12 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph import Graph
-from omnigraph.base.errors import MergeConflicts, OmnigraphError
-from omnigraph.base.ids import BranchName
-from omnigraph.engine.engine import Engine
-from omnigraph.engine.settings import Settings
-from omnigraph.pipeline.limits import LoadLimits
-from omnigraph.store.arrow import table_schema
-from omnigraph.store.graph_store import GraphStore
-
-SCHEMA = """
-node Person { name: String @key  age: I32?  phone: String?  @unique(phone) }
-node City { code: String @key }
-edge LivesIn: Person -> City @card(0..1)
-edge Owns: Person -> City { price: I32? }
-edge Likes: Person -> Person { since: I32?  @key(src, dst) }
-"""
-
-# A task for every row, for a few, and one for all.
-SIZES = {"rows": 1, "few": 400, "whole": 1 << 30}
-
-START = [
-    *(f'insert Person {{ name: "{name}", age: 1, phone: "{name}" }}' for name in "abcd"),
-    *(f'insert City {{ code: "{code}" }}' for code in "xy"),
-    'insert LivesIn { from: "a", to: "x" }',
-    'insert Owns { from: "b", to: "y", price: 1 }',
-    'insert Likes { from: "a", to: "b", since: 1 }',
-    'insert Likes { from: "c", to: "d", since: 1 }',
-]
+from omnigraph.base.errors import MergeConflicts
+from tests.pipeline.merge.world import change, in_files, new_graph, rows
 
 CHANGES = [
     *(f'update Person set {{ age: {n} }} where name = "{p}"' for p in "abc" for n in (2, 3)),
@@ -51,81 +26,70 @@ CHANGES = [
     'update Likes set { since: 2 } where from = "a"',
     'delete Likes where from = "c"',
 ]
+SIDES = st.lists(st.sampled_from(CHANGES), max_size=5)
+NUMBERS = iter(range(1_000_000))
 
-
-def change(graph: Graph, *changes: str, branch: str) -> None:
-    """Make the changes that the rules allow there."""
-    for text in changes:
-        try:
-            graph.mutate(f"query q() {{ {text} }}", branch=branch)
-        except OmnigraphError as refused:
-            assert refused.code not in ("parse_error", "type_error"), text
-
-
-def in_files(graph: Graph, size: str = "few") -> Graph:
-    """The same graph, all merges of which are large ones."""
-    limits = LoadLimits(max_merged_bytes=-1, max_unwritten_bytes=SIZES[size])
-    chosen = Settings(load_engine="local", load_limits=limits)
-    return Graph(Engine.open(graph.uri, durability="relaxed", settings=chosen))
-
-
-def rows(graph: Graph, branch: str) -> dict[str, list[dict[str, Any]]]:
-    """Every row of a branch, by type and id."""
-    snapshot = GraphStore.open(graph.uri).snapshot(BranchName(branch))
-    found = {}
-    for entity in snapshot.catalog.entities:
-        table = snapshot.dataset(entity).scan(table_schema(entity).names).sort_by("id")
-        assert table.num_rows == snapshot.tables[entity.table_key].row_count
-        found[str(entity.name)] = table.to_pylist()
-    return found
+# A task for every row, for a few, and one for all.
+TASKS = st.sampled_from([1, 400, 1 << 30])
 
 
 def told(graph: Graph, source: str, target: str, **options: Any) -> Any:
-    """What a merge comes to: its counts, or its conflicts."""
+    """What a merge comes to: its outcome and counts, or its conflicts."""
     try:
         result = graph.branch_merge(source, target, **options)
     except MergeConflicts as refused:
+        assert not refused.more
         conflicts = [conflict.to_json() for conflict in refused.conflicts]
         return [{k: v for k, v in c.items() if k != "message"} for c in conflicts]
-    except OmnigraphError as refused:
-        return refused.code
     return result.outcome, result.counts
 
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
-    graph = Graph.init(str(tmp_path_factory.mktemp("large") / "g"), SCHEMA, durability="relaxed")
-    change(graph, *START, branch="main")
-    return graph
+    return new_graph(tmp_path_factory.mktemp("large"))
 
 
-SIDES = st.lists(st.sampled_from(CHANGES), max_size=5)
-NUMBER = iter(range(1_000_000))
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12)
 @given(
     ours=SIDES,
     theirs=SIDES,
-    resolve=st.sampled_from([None, "ours", "theirs"]),
-    size=st.sampled_from([*SIZES]),
+    task_bytes=TASKS,
+    take=st.sampled_from([None, "ours", "theirs"]),
     optimizes=st.booleans(),
+    chance=st.randoms(use_true_random=False),
 )
 def test_both_ways_come_to_the_same(
-    graph: Graph, ours: list[str], theirs: list[str], resolve: Any, size: str, optimizes: bool
+    graph: Graph,
+    ours: list[str],
+    theirs: list[str],
+    task_bytes: int,
+    take: Any,
+    optimizes: bool,
+    chance: Any,
 ) -> None:
-    number = next(NUMBER)
+    number = next(NUMBERS)
     source, target, copy = (f"{name}{number}" for name in ("source", "target", "copy"))
     graph.branch_create(target)
     graph.branch_create(source)
-    change(graph, *ours, branch=target)
-    change(graph, *theirs, branch=source)
+    change(graph, target, *ours)
+    change(graph, source, *theirs)
     if optimizes:
         graph.optimize(branch=source)
     graph.branch_create(copy, target)
-    large = in_files(graph, size)
-    expected = told(graph, source, target, resolve=resolve)
-    assert told(large, source, copy, resolve=resolve, preview=True) is not None
-    got = told(large, source, copy, resolve=resolve)
-    assert got == expected
+    large = in_files(graph, task_bytes=task_bytes)
+    expected = told(graph, source, target, resolve=take)
+    assert told(large, source, copy, resolve=take) == expected
+    if isinstance(expected, list):
+        choices = [
+            {
+                "type": each["type_name"],
+                "id": each["entity_id"],
+                "property": each["property"],
+                "take": chance.choice(["ours", "theirs"]),
+            }
+            for each in expected
+            if chance.random() < 0.9
+        ]
+        expected = told(graph, source, target, resolve=choices)
+        assert told(large, source, copy, resolve=choices) == expected
     assert rows(large, copy) == rows(graph, target)

@@ -1,0 +1,103 @@
+"""A graph whose merges all go by way of files, and what lies in its folders."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from omnigraph import Graph
+from omnigraph.base.errors import OmnigraphError
+from omnigraph.base.failpoints import NEVER, Faults
+from omnigraph.base.ids import BranchName
+from omnigraph.engine.engine import Engine
+from omnigraph.engine.settings import Settings
+from omnigraph.pipeline.limits import LoadLimits
+from omnigraph.store.arrow import table_schema
+from omnigraph.store.graph_store import GraphStore
+
+SCHEMA = """
+node Person { name: String @key  age: I32?  phone: String?  photo: Blob?  @unique(phone) }
+node City { code: String @key }
+edge LivesIn: Person -> City @card(0..1)
+edge Owns: Person -> City { price: I32? }
+edge Likes: Person -> Person { since: I32?  @key(src, dst) }
+"""
+
+START = [
+    *(f'insert Person {{ name: "{name}", age: 1, phone: "{name}" }}' for name in "abcd"),
+    *(f'insert City {{ code: "{code}" }}' for code in "xy"),
+    'insert LivesIn { from: "a", to: "x" }',
+    'insert Owns { from: "b", to: "y", price: 1 }',
+    'insert Likes { from: "a", to: "b", since: 1 }',
+    'insert Likes { from: "c", to: "d", since: 1 }',
+]
+
+
+def new_graph(place: Path, schema: str = SCHEMA) -> Graph:
+    graph = Graph.init(str(place / "g"), schema, durability="relaxed")
+    change(graph, "main", *START)
+    return graph
+
+
+def change(graph: Graph, branch: str, *changes: str) -> None:
+    """Make the changes that the rules allow there."""
+    for text in changes:
+        try:
+            graph.mutate(f"query q() {{ {text} }}", branch=branch)
+        except OmnigraphError as refused:
+            assert refused.code == "constraint_violation", (text, refused)
+
+
+def in_files(
+    graph: Graph,
+    *,
+    engine: Any = "local",
+    task_bytes: int = 400,
+    faults: Faults = NEVER,
+    max_conflicts: int = 1_000,
+) -> Graph:
+    """The same graph, all merges of which are large ones."""
+    chosen = LoadLimits(
+        max_merged_bytes=-1, max_unwritten_bytes=task_bytes, max_conflicts=max_conflicts
+    )
+    settings = Settings(load_engine=engine, load_limits=chosen)
+    uri = graph.uri
+    return Graph(Engine.open(uri, durability="relaxed", settings=settings, faults=faults))
+
+
+def rows(graph: Graph, branch: str) -> dict[str, list[dict[str, Any]]]:
+    """Every row of a branch, by type and id."""
+    snapshot = GraphStore.open(graph.uri).snapshot(BranchName(branch))
+    found = {}
+    for entity in snapshot.catalog.entities:
+        table = snapshot.dataset(entity).scan(table_schema(entity).names).sort_by("id")
+        assert table.num_rows == snapshot.tables[entity.table_key].row_count
+        found[str(entity.name)] = table.to_pylist()
+    return found
+
+
+def data_files(graph: Graph) -> set[str]:
+    """The files that hold rows of nodes and edges."""
+    root = Path(graph.uri)
+    folders = (root / "nodes", root / "edges")
+    return {
+        file.name
+        for folder in folders
+        for file in folder.rglob("data/*.lance")
+        if file.parent.name == "data"
+    }
+
+
+def named_files(graph: Graph, branch: str) -> set[str]:
+    """Those of them that the head of a branch names."""
+    snapshot = GraphStore.open(graph.uri).snapshot(BranchName(branch))
+    return {
+        file.path
+        for entity in snapshot.catalog.entities
+        for fragment in snapshot.dataset(entity).fragments
+        for file in fragment.files
+    }
+
+
+def staging(graph: Graph) -> list[str]:
+    folder = Path(graph.uri) / "__staging"
+    return [json.dumps(file.name) for file in folder.rglob("*")] if folder.exists() else []
