@@ -5,9 +5,24 @@ from typing import Annotated
 
 import typer
 
-from omnigraph.base.choices import LoadEngine, LoadModeName, OnError, SourceFormat
 from omnigraph.base.ids import MAIN, CommitId
 from omnigraph.base.words import amount
+from omnigraph.surfaces.cli.load_options import (
+    DataOption,
+    DryRunOption,
+    EngineOption,
+    FormatOption,
+    FromOption,
+    LoadIdOption,
+    MappingOption,
+    MasterOption,
+    MaxErrorsOption,
+    ModeOption,
+    OnErrorOption,
+    QuarantineOption,
+    RemoteOption,
+    ResumeOption,
+)
 from omnigraph.surfaces.cli.load_report import say_loaded
 from omnigraph.surfaces.cli.options import (
     ActorOption,
@@ -75,71 +90,21 @@ def load(
     uri: UriArgument = None,
     *,
     store: UriOption = None,
-    data: Annotated[
-        list[str],
-        typer.Option(
-            "--data",
-            help="A file, directory or glob, also in a bucket (s3://…); repeatable. "
-            "- is standard input.",
-        ),
-    ],
-    mode: Annotated[LoadModeName, typer.Option("--mode", help="append, merge or overwrite.")],
+    data: DataOption,
+    mode: ModeOption,
     branch: BranchOption = MAIN,
-    from_: Annotated[
-        str | None,
-        typer.Option("--from", help="Make the branch from this one first, if it is missing."),
-    ] = None,
-    load_id: Annotated[
-        str | None,
-        typer.Option(
-            "--load-id", metavar="NAME", help="Load only if no load of this name is on the branch."
-        ),
-    ] = None,
-    resume: Annotated[
-        str | None,
-        typer.Option(
-            "--resume",
-            metavar="NAME",
-            help="Go on with the load of this name, whose process died.",
-        ),
-    ] = None,
-    format_: Annotated[
-        SourceFormat | None,
-        typer.Option("--format", help="What the files are: jsonl, csv or parquet."),
-    ] = None,
-    mapping: Annotated[
-        str | None, typer.Option("--mapping", help="A YAML file: which columns feed what.")
-    ] = None,
-    on_error: Annotated[
-        OnError,
-        typer.Option(
-            "--on-error", help="fail, or quarantine: load the good rows, set the bad ones aside."
-        ),
-    ] = "fail",
-    quarantine: Annotated[
-        str | None,
-        typer.Option("--quarantine", help="Where bad rows go: a new directory.", metavar="DIR"),
-    ] = None,
-    max_errors: Annotated[
-        int | None, typer.Option("--max-errors", help="Of more bad rows than this, load nothing.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything, publish nothing.")
-    ] = False,
-    engine: Annotated[
-        LoadEngine | None,
-        typer.Option(
-            "--engine",
-            help="auto, spark, or local: here, without Java. OMNIGRAPH_LOAD_ENGINE is the default.",
-        ),
-    ] = None,
-    master: Annotated[
-        str | None,
-        typer.Option("--master", help="Where Spark runs: local[*], spark://host:7077, …"),
-    ] = None,
-    remote: Annotated[
-        str | None, typer.Option("--remote", help="A Spark Connect server: sc://host:15002.")
-    ] = None,
+    from_: FromOption = None,
+    load_id: LoadIdOption = None,
+    resume: ResumeOption = None,
+    format_: FormatOption = None,
+    mapping: MappingOption = None,
+    on_error: OnErrorOption = "fail",
+    quarantine: QuarantineOption = None,
+    max_errors: MaxErrorsOption = None,
+    dry_run: DryRunOption = False,
+    engine: EngineOption = None,
+    master: MasterOption = None,
+    remote: RemoteOption = None,
     actor: ActorOption = None,
     message: MessageOption = None,
     as_json: JsonOption = False,
