@@ -5,7 +5,9 @@ files that it stages belong to its staging area, and `end` closes that, however 
 """
 
 import os
+import re
 from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from omnigraph.base.choices import LoadEngine
@@ -13,7 +15,6 @@ from omnigraph.base.errors import BranchMissing, FenceLost, LoadUnderWay, Schema
 from omnigraph.base.ids import CommitId
 from omnigraph.base.progress import Progress
 from omnigraph.engine.engine import Engine
-from omnigraph.engine.load.bad_rows import quarantine_for
 from omnigraph.engine.load.result import load_result
 from omnigraph.engine.requests import Load
 from omnigraph.engine.results import LoadResult
@@ -173,7 +174,7 @@ class Preparation(Writer[Work]):
 
         request, store, area = self._request, self._store, self._area
         parallelism = os.cpu_count() or 1
-        self._quarantine = quarantine_for(request, unique=store.clock.ulid())
+        self._quarantine = _quarantine_for(request, unique=store.clock.ulid())
         if self._quarantine is not None:
             self._owned = self._quarantine.hold(request.load_id)
         found = None
@@ -296,3 +297,27 @@ def loaded_before(store: GraphStore, request: Load) -> Commit | None:
         if request.from_ is None:
             raise
         return None
+
+
+# Where the rows go that break a rule --------------------------------------------------------------
+
+
+def _quarantine_for(request: Load, *, unique: str) -> "Quarantine | None":
+    """The quarantine of a load; None: one bad row fails it. The caller names it or drops it."""
+    if request.on_error == "fail":
+        return None
+    from omnigraph.pipeline.staging.quarantine import MAX_ERROR_ROWS, open_quarantine
+
+    most = MAX_ERROR_ROWS if request.max_errors is None else request.max_errors
+    if request.quarantine is not None:
+        return open_quarantine(os.fspath(request.quarantine), max_errors=most)
+    family = f"{_name_of(request.source)}.rejected-"
+    return open_quarantine(f"{family}{unique}", max_errors=most, names_like=family)
+
+
+def _name_of(source: object) -> str:
+    """A name for files: of standard input, a glob, rows or the working directory too."""
+    named = source if isinstance(source, list | tuple) else (source,)
+    path = next((os.fspath(one) for one in named if isinstance(one, str | os.PathLike)), "rows")
+    name = "stdin" if path == "-" else Path(path).absolute().name
+    return re.sub(r"[^\w.-]+", "_", name) or "rows"
