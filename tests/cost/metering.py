@@ -47,7 +47,8 @@ class MeteredDatasets(Datasets):
     def open(self, ref: DatasetRef) -> Dataset:
         if ref.path == MANIFEST:
             return super().open(ref)
-        dataset = MeteredDataset(ref, self._handle(ref.path, ref.branch, ref.version))
+        handle = self._handle(ref.path, ref.branch, ref.version)
+        dataset = MeteredDataset(ref, handle, self._objects.get)
         dataset.meter = self._meter
         return dataset
 
