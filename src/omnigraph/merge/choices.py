@@ -120,7 +120,8 @@ def _choice(entry: object) -> Choice:
         raise _wrong(strange[0], f"a choice has no such member, but {', '.join(MEMBERS)}")
     for name in ("type", "id"):
         if not isinstance(entry.get(name), str):
-            raise _wrong(str(dict(entry)), f"the choice names no {name}")
+            rule = f"the choice names no {name}, or not as text: quote it"
+            raise _wrong(str(dict(entry)), rule)
     property_ = entry.get("property")
     if property_ is not None and not isinstance(property_, str):
         raise _wrong(str(property_), "the property of a choice is a name")

@@ -40,7 +40,6 @@ from omnigraph.base.errors.conflicts import (
     PreconditionFailed,
     ReadSetMoved,
     SchemaMoved,
-    SchemasApart,
     TargetTaken,
 )
 from omnigraph.base.errors.data import (
@@ -53,6 +52,7 @@ from omnigraph.base.errors.data import (
     MigrationRefused,
     RangeOutside,
     RejectedTooMany,
+    SchemasApart,
     SourceInvalid,
     Unsupported,
 )

@@ -23,7 +23,6 @@ __all__ = [
     "PreconditionFailed",
     "ReadSetMoved",
     "SchemaMoved",
-    "SchemasApart",
     "TargetTaken",
 ]
 
@@ -270,24 +269,3 @@ class MergeConflicts(ConflictError):
             "conflicts": [conflict.to_json() for conflict in self.conflicts],
             "more": self.more,
         }
-
-
-@dataclass(eq=False)
-class SchemasApart(ConflictError):
-    """The two sides of a merge have schemas that don't lead from one to the other."""
-
-    code: ClassVar[str] = "schema_error"
-    source: str
-    target: BranchName
-    commit: CommitId
-    """The commit whose schema the target does not have."""
-
-    def __str__(self) -> str:
-        return (
-            f"{self.source} has the schema of commit {self.commit}, "
-            f"which is not the schema of {self.target}"
-        )
-
-    @property
-    def hint(self) -> str | None:
-        return f"nothing was written: apply that schema to {self.target} first, then merge"

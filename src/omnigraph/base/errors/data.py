@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from omnigraph.base.errors.tree import InputError
+from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.base.violations import Violations
 from omnigraph.base.words import amount
 
@@ -17,6 +18,7 @@ __all__ = [
     "MigrationRefused",
     "RangeOutside",
     "RejectedTooMany",
+    "SchemasApart",
     "SourceInvalid",
     "Unsupported",
 ]
@@ -179,6 +181,27 @@ class MigrationRefused(InputError):
         return "\n".join(
             f"error[{r['code']}]: {r['message']}\n  hint: {r['hint']}" for r in self.refusals
         )
+
+
+@dataclass(eq=False)
+class SchemasApart(InputError):
+    """The two sides of a merge have schemas that don't lead from one to the other."""
+
+    code: ClassVar[str] = "schema_error"
+    source: str
+    target: BranchName
+    commit: CommitId
+    """The commit whose schema the target does not have."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.source} has the schema of commit {self.commit}, "
+            f"which is not the schema of {self.target}"
+        )
+
+    @property
+    def hint(self) -> str | None:
+        return f"nothing was written: apply that schema to {self.target} first, then merge"
 
 
 @dataclass(eq=False)

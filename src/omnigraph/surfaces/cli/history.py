@@ -10,6 +10,7 @@ import typer
 
 from omnigraph.base.ids import MAIN
 from omnigraph.surfaces.cli import changes
+from omnigraph.surfaces.cli.merge import merge, revert
 from omnigraph.surfaces.cli.options import (
     ActorOption,
     BranchOption,
@@ -22,7 +23,7 @@ from omnigraph.surfaces.cli.options import (
     open_graph,
 )
 from omnigraph.surfaces.cli.output import print_json, print_table, say
-from omnigraph.surfaces.wire import commit_json, merge_json
+from omnigraph.surfaces.wire import commit_json
 
 if TYPE_CHECKING:
     from omnigraph.engine.results import CommitInfo
@@ -37,6 +38,7 @@ def register(app: typer.Typer) -> None:
     branch.command("merge")(merge)
     branch.command("delete")(delete)
     app.add_typer(branch, name="branch")
+    app.command("revert")(revert)
     commit = typer.Typer(help="Look at commits.", no_args_is_help=True)
     commit.command("list")(list_commits)
     app.add_typer(commit, name="commit")
@@ -83,29 +85,6 @@ def list_branches(
         print_json({"branches": names})
     else:
         print_table(["branch"], ([name] for name in names))
-
-
-def merge(
-    source: BranchArgument,
-    uri: UriArgument = None,
-    *,
-    store: UriOption = None,
-    into: Annotated[str, typer.Option("--into", help="The branch that takes the changes.")] = MAIN,
-    actor: ActorOption = None,
-    message: MessageOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Bring a branch's changes into another, as one commit.
-
-    Example: omnigraph branch merge review/1 --into main --store g.omni
-    """
-    graph = open_graph(one_uri(uri, store))
-    result = graph.branch_merge(source, into=into, actor=actor, message=message)
-    if as_json:
-        print_json(merge_json(result))
-    elif not quiet:
-        say(f"merged {source} into {into} of {graph.uri}: {result.outcome}")
 
 
 def delete(

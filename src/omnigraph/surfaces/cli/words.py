@@ -10,10 +10,14 @@ from omnigraph.base.errors import ArgumentInvalid, OmnigraphError
 
 __all__ = ["as_typed", "error_as_typed"]
 
-ARGUMENTS = re.compile(r"\b(?:dry_run|if_commit|load_id|max_errors|on_error|allow_data_loss)\b")
+ARGUMENTS = re.compile(
+    r"\b(?:dry_run|if_commit|if_source_commit|load_id|max_errors|on_error|allow_data_loss)\b"
+)
 
 # Arguments of Python that are options of the same name, in every command that has them.
-OPTIONS = frozenset({"engine", "format", "mapping", "mode", "quarantine", "resume", "snapshot"})
+OPTIONS = frozenset(
+    {"engine", "format", "mapping", "mode", "quarantine", "resolve", "resume", "snapshot"}
+)
 
 
 def as_typed(text: str) -> str:

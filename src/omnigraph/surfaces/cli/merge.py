@@ -1,0 +1,257 @@
+"""`omnigraph branch merge` and `omnigraph revert`: conflicts as a table, and what to type next."""
+
+import json
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from omnigraph.base.conflicts import Conflict
+from omnigraph.base.errors import ArgumentInvalid, MergeConflicts
+from omnigraph.base.ids import MAIN
+from omnigraph.base.words import amount
+from omnigraph.engine.text import read_bytes
+from omnigraph.surfaces.cli.options import (
+    ActorOption,
+    BranchOption,
+    JsonOption,
+    MessageOption,
+    QuietOption,
+    UriArgument,
+    UriOption,
+    one_uri,
+    open_graph,
+)
+from omnigraph.surfaces.cli.output import print_json, print_table, say
+from omnigraph.surfaces.wire import merge_json, revert_json
+
+if TYPE_CHECKING:
+    from omnigraph.engine.results import ChangeCounts, MergeResult, RevertResult
+
+__all__ = ["merge", "print_conflicts", "revert"]
+
+CONFLICT_COLUMNS = ("conflict", "type", "id", "property", "base", "ours", "theirs")
+
+PreviewOption = Annotated[
+    bool, typer.Option("--preview", help="Tell what would happen, and change nothing.")
+]
+ResolveOption = Annotated[
+    str | None,
+    typer.Option(
+        "--resolve",
+        help="Take a side in conflicts: ours, theirs, or a YAML or JSON file of choices.",
+        metavar="ours|theirs|FILE",
+    ),
+]
+IfCommitOption = Annotated[
+    str | None, typer.Option("--if-commit", help="Only if the branch is still at this commit.")
+]
+
+
+def merge(
+    source: Annotated[str, typer.Argument(help="The branch whose changes are brought.")],
+    uri: UriArgument = None,
+    *,
+    store: UriOption = None,
+    into: Annotated[str, typer.Option("--into", help="The branch that takes the changes.")] = MAIN,
+    preview: PreviewOption = False,
+    resolve: ResolveOption = None,
+    delete_branch: Annotated[
+        bool, typer.Option("--delete-branch", help="Delete the source after the merge.")
+    ] = False,
+    if_commit: IfCommitOption = None,
+    if_source_commit: Annotated[
+        str | None,
+        typer.Option("--if-source-commit", help="Only if the source is still at this commit."),
+    ] = None,
+    actor: ActorOption = None,
+    message: MessageOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Bring a branch's changes into another, as one commit.
+
+    Example: omnigraph branch merge review/1 --into main --store g.omni
+
+    Where both branches changed the same thing, nothing is merged and the conflicts are shown.
+    --preview --json gives a file of choices to fill in for --resolve.
+    """
+    place = one_uri(uri, store)
+    again = f"omnigraph branch merge {shlex.quote(source)} --into {shlex.quote(into)}"
+    with _shown(f"{again} --store {shlex.quote(place)}", as_json=as_json, quiet=quiet):
+        result = open_graph(place).branch_merge(
+            source,
+            into=into,
+            preview=preview,
+            resolve=_choices(resolve),
+            delete=delete_branch,
+            actor=actor,
+            message=message,
+            if_commit=if_commit,
+            if_source_commit=if_source_commit,
+        )
+    if as_json:
+        print_json(merge_json(result))
+        return
+    if result.branch_delete_error is not None:
+        say(f"warning: merged, but {source} was not deleted: {result.branch_delete_error}")
+    if quiet:
+        return
+    deleted = f"; deleted {source}" if result.branch_deleted else ""
+    if preview:
+        _print_preview(result)
+        say(f"a merge of {source} into {into} would be: {result.outcome}{_left(result)}")
+    else:
+        say(f"merged {source} into {into} of {place}: {result.outcome}{deleted}")
+
+
+def revert(
+    commit: Annotated[str, typer.Argument(help="The commit to undo.")],
+    uri: UriArgument = None,
+    *,
+    store: UriOption = None,
+    branch: BranchOption = MAIN,
+    preview: PreviewOption = False,
+    resolve: ResolveOption = None,
+    if_commit: IfCommitOption = None,
+    actor: ActorOption = None,
+    message: MessageOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Undo what one commit changed, as a new commit; the history keeps both.
+
+    Example: omnigraph revert 01JQ2S… --store g.omni
+
+    Rows that were changed since are conflicts, shown and resolved as those of a merge: ours is the
+    branch as it is, theirs what was there before the commit.
+    """
+    place = one_uri(uri, store)
+    again = f"omnigraph revert {shlex.quote(commit)} --branch {shlex.quote(branch)}"
+    with _shown(f"{again} --store {shlex.quote(place)}", as_json=as_json, quiet=quiet):
+        result = open_graph(place).revert(
+            commit,
+            branch,
+            preview=preview,
+            resolve=_choices(resolve),
+            actor=actor,
+            message=message,
+            if_commit=if_commit,
+        )
+    if as_json:
+        print_json(revert_json(result))
+    elif preview:
+        _print_preview(result)
+        say(f"a revert of {commit} would be: {result.outcome}{_left(result)}")
+    elif not quiet:
+        say(f"{commit} on {branch} of {place}: {result.outcome}")
+
+
+# What is shown ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _shown(again: str, *, as_json: bool, quiet: bool) -> Iterator[None]:
+    """Show conflicts that are raised as a table, with the commands that settle them."""
+    try:
+        yield
+    except MergeConflicts as refused:
+        if not as_json and not quiet:
+            print_conflicts(refused.conflicts)
+            say(
+                "\nto take one side of all of them:\n"
+                f"  {again} --resolve ours\n"
+                f"  {again} --resolve theirs\n"
+                'to choose for each: fill in "take" in a file of choices\n'
+                f"  {again} --preview --json > choices.json\n"
+                f"  {again} --resolve choices.json\n"
+            )
+        raise
+
+
+def _print_preview(result: "MergeResult | RevertResult") -> None:
+    if result.counts:
+        print_table(("type", "inserted", "updated", "deleted"), map(_count, result.counts.items()))
+    if result.conflicts:
+        print_conflicts(result.conflicts)
+
+
+def _count(entry: "tuple[str, ChangeCounts]") -> tuple[str, int, int, int]:
+    name, counts = entry
+    return name, counts.inserted, counts.updated, counts.deleted
+
+
+def _left(result: "MergeResult | RevertResult") -> str:
+    return f", once {amount(len(result.conflicts), 'conflict')} are settled" * bool(
+        result.conflicts
+    )
+
+
+def print_conflicts(conflicts: Sequence[Conflict]) -> None:
+    """Each conflict with what was there and what both sides made of it."""
+    rows: Iterable[tuple[Any, ...]] = (
+        (c.kind, c.type_name, c.entity_id, c.property, *map(_value, (c.base, c.ours, c.theirs)))
+        for c in conflicts
+    )
+    print_table(CONFLICT_COLUMNS, rows)
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, dict):
+        # A whole row: what it holds, without what it has not.
+        return ", ".join(f"{name}: {_word(v)}" for name, v in value.items() if v is not None)
+    return _word(value) if isinstance(value, list) else value
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# Choices ------------------------------------------------------------------------------------------
+
+
+def _choices(resolve: str | None) -> Any:
+    """What `--resolve` says: a word, or what a file holds."""
+    if resolve is None or resolve in ("ours", "theirs"):
+        return resolve
+    path = Path(resolve)
+    if path.suffix not in (".yaml", ".yml", ".json"):
+        raise ArgumentInvalid(
+            argument="resolve",
+            value=resolve,
+            rule="it must be ours, theirs, or a file that ends in .yaml, .yml or .json",
+            advice="--preview --json writes such a file, to be filled in",
+        )
+    return _read_choices(path)
+
+
+def _read_choices(path: Path) -> Any:
+    import yaml
+
+    text = read_bytes(path)
+    try:
+        # JSON is YAML too.
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        _refuse_repeats(root, path)
+        return yaml.safe_load(text) if root is not None else []
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        rule = f"the file is not valid YAML or JSON: {getattr(error, 'problem', None) or error}"
+        raise ArgumentInvalid(argument="resolve", value=str(path), rule=rule) from error
+
+
+def _refuse_repeats(node: Any, path: Path) -> None:
+    """A member that comes twice: its author meant one of them, and YAML would take the last."""
+    for pair_or_item in getattr(node, "value", None) or () if node is not None else ():
+        if isinstance(pair_or_item, str):
+            return
+        for part in pair_or_item if isinstance(pair_or_item, tuple) else (pair_or_item,):
+            _refuse_repeats(part, path)
+    pairs = [e for e in getattr(node, "value", None) or () if isinstance(e, tuple)]
+    names = [key.value for key, _ in pairs]
+    for (key, _), name in zip(pairs, names, strict=True):
+        if names.count(name) > 1:
+            rule = f"{name} comes twice, on line {key.start_mark.line + 1} too"
+            raise ArgumentInvalid(argument="resolve", value=str(path), rule=rule)
