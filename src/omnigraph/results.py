@@ -36,6 +36,7 @@ from omnigraph.engine.explanation import Explanation, PlanStep
 from omnigraph.engine.handles.at import At
 from omnigraph.engine.handles.branch import Branch
 from omnigraph.engine.log import Log
+from omnigraph.engine.merge_results import MergeResult, RevertResult
 from omnigraph.engine.requests import Moment, Target
 from omnigraph.engine.results import (
     ChangeCounts,
@@ -44,11 +45,9 @@ from omnigraph.engine.results import (
     ExportResult,
     IndexInfo,
     LoadResult,
-    MergeResult,
     MutationResult,
     OptimizeResult,
     QueryResult,
-    RevertResult,
 )
 from omnigraph.engine.schema import Schema
 from omnigraph.engine.schema_results import SchemaChange

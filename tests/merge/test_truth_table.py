@@ -238,3 +238,17 @@ def test_a_preview_counts_what_the_merge_then_does(
         assert counts.inserted == len(now.keys() - was.keys())
         assert counts.deleted == len(was.keys() - now.keys())
         assert counts.updated == sum(was[id_] != now[id_] for id_ in was.keys() & now.keys())
+
+
+def test_a_preview_has_the_rows_that_the_merge_then_changes(
+    sides: tuple[Graph, Image, Image, Image],
+) -> None:
+    graph, *_ = sides
+    graph.branch_create("looked-at", "main")
+    told = graph.branch_merge("feature", "looked-at", preview=True, resolve="theirs")
+    assert told.changes is not None and told.changes.counts == told.counts
+    before = graph.commits("looked-at", limit=1)[0].graph_commit_id
+    done = graph.branch_merge("feature", "looked-at", resolve="theirs")
+    assert done.commit is not None and done.changes is None
+    diff = graph.diff(before, done.commit.graph_commit_id)
+    assert told.changes.to_pylist() == diff.to_pylist()

@@ -13,7 +13,7 @@ from omnigraph.base.errors import (
     MergeConflicts,
     SchemasApart,
 )
-from omnigraph.engine.results import MergeResult
+from omnigraph.engine.merge_results import MergeResult
 from tests.model.lineage import MAIN, UPKEEP, Foretold, Model, Refusal, Spelling
 from tests.model.merging import (
     Choice,

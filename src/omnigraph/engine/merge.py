@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from typing import cast
 
 from omnigraph.base.errors import ArgumentInvalid, OmnigraphError, PreconditionFailed
+from omnigraph.engine.change_results import ReadChanges
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.history import branch_delete
 from omnigraph.engine.merge_files import MergeFiles
+from omnigraph.engine.merge_results import MergeResult, RevertResult
 from omnigraph.engine.requests import BranchDelete, Merge, Revert
-from omnigraph.engine.results import ChangeCounts, CommitInfo, MergeResult, RevertResult
+from omnigraph.engine.results import ChangeCounts, CommitInfo
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.merge.writer import (
     MergeOutcome,
@@ -54,7 +56,7 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
     )
     to = Target(target, if_commit=request.if_commit)
     work, commit = _carried_out(engine, writer, to, note, files, preview=request.preview)
-    deleted, refusal = _delete_source(engine, request)
+    deleted, refusal = _delete_source(engine, request, theirs)
     return MergeResult(
         source=source,
         target=target,
@@ -64,6 +66,7 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
         source_commit_id=theirs.commit.id,
         target_commit_id=work.onto.id,
         counts=_counts(work, theirs.catalog),
+        changes=_changes(work, theirs.catalog) if request.preview else None,
         conflicts=work.conflicts,
         more_conflicts=work.more_conflicts,
         branch_deleted=deleted,
@@ -91,6 +94,7 @@ def revert(engine: Engine, request: Revert) -> RevertResult:
     )
     to = Target(branch, if_commit=request.if_commit)
     work, made = _carried_out(engine, writer, to, note, files, preview=request.preview)
+    catalog = store.schemas.catalog(work.onto.schema_hash)
     return RevertResult(
         branch=branch,
         reverted_commit_id=commit.id,
@@ -98,7 +102,8 @@ def revert(engine: Engine, request: Revert) -> RevertResult:
         commit=made,
         is_preview=request.preview,
         target_commit_id=work.onto.id,
-        counts=_counts(work, store.snapshot(branch).catalog),
+        counts=_counts(work, catalog),
+        changes=_changes(work, catalog) if request.preview else None,
         conflicts=work.conflicts,
         more_conflicts=work.more_conflicts,
     )
@@ -140,11 +145,13 @@ def _require_source(engine: Engine, theirs: Snapshot, request: Merge) -> None:
         raise PreconditionFailed(branch=theirs.branch, expected=expected, actual=theirs.commit.id)
 
 
-def _delete_source(engine: Engine, request: Merge) -> tuple[bool, str | None]:
+def _delete_source(engine: Engine, request: Merge, merged: Snapshot) -> tuple[bool, str | None]:
     """Delete the source if that was asked for. The merge is done: a refusal is only told."""
     if not request.delete or request.preview:
         return False, None
     try:
+        if engine.store.snapshot(request.source).commit.id != merged.commit.id:
+            return False, f"{request.source} has commits that came after those that were merged"
         branch_delete(engine, BranchDelete(branch=request.source, actor=request.actor))
     except OmnigraphError as refusal:
         return False, refusal.message
@@ -183,3 +190,12 @@ def _counts(work: MergeWork, catalog: Catalog) -> Mapping[str, ChangeCounts]:
         for name, c in counts.items()
         if c is not None and c != EditCounts()
     }
+
+
+def _changes(work: MergeWork, catalog: Catalog) -> ReadChanges | None:
+    """The rows that change, with both images; None: there are too many to hold."""
+    if work.changes is None:
+        return None
+    tables = work.changes.tables
+    keys = ((entity, entity.table_key) for entity in catalog.entities)
+    return ReadChanges(tuple((entity, tables[key]) for entity, key in keys if key in tables))

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.base.choices import LoadModeName
-from omnigraph.base.conflicts import Conflict
 from omnigraph.base.errors import DependencyMissing
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.base.row_counts import RowCounts
@@ -29,11 +28,9 @@ __all__ = [
     "ExportedFile",
     "IndexInfo",
     "LoadResult",
-    "MergeResult",
     "MutationResult",
     "OptimizeResult",
     "QueryResult",
-    "RevertResult",
 ]
 
 
@@ -302,52 +299,6 @@ class ChangeCounts:
     @property
     def total(self) -> int:
         return self.inserted + self.updated + self.deleted
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeResult:
-    """What a merge came to, or, of a preview, would come to."""
-
-    source: BranchName
-    target: BranchName
-    outcome: Literal["already_up_to_date", "fast_forward", "merged"]
-    commit: CommitInfo | None
-    """None where there was nothing to merge, and in a preview."""
-    is_preview: bool
-    source_commit_id: CommitId
-    """The head of the source that was looked at: pass it as `if_source_commit`."""
-    target_commit_id: CommitId
-    """The head of the target before the merge: pass it as `if_commit`."""
-    counts: Mapping[str, ChangeCounts]
-    """By type: the rows of the target that change. Types without a change are left out."""
-    conflicts: tuple[Conflict, ...]
-    """Those that are left, in a preview; a merge raises them."""
-    more_conflicts: int = 0
-    """How many there are beside those listed: only the first of very many are told."""
-    branch_deleted: bool
-    """Whether the source was deleted afterwards."""
-    branch_delete_error: str | None
-    """Why the source was not deleted, if it should have been. The merge is done all the same."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RevertResult:
-    """What a revert came to, or, of a preview, would come to."""
-
-    branch: BranchName
-    reverted_commit_id: CommitId
-    outcome: Literal["reverted", "nothing_to_revert"]
-    commit: CommitInfo | None
-    """None where nothing of the commit was left to undo, and in a preview."""
-    is_preview: bool
-    target_commit_id: CommitId
-    """The head of the branch before the revert: pass it as `if_commit`."""
-    counts: Mapping[str, ChangeCounts]
-    """By type: the rows that change. Types without a change are left out."""
-    conflicts: tuple[Conflict, ...]
-    """Those that are left, in a preview; a revert raises them."""
-    more_conflicts: int = 0
-    """How many there are beside those listed: only the first of very many are told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,15 +32,14 @@ if TYPE_CHECKING:
     )
     from omnigraph.engine.explanation import Explanation
     from omnigraph.engine.log import Log
+    from omnigraph.engine.merge_results import MergeResult, RevertResult
     from omnigraph.engine.results import (
         CommitInfo,
         ExportResult,
         LoadResult,
-        MergeResult,
         MutationResult,
         OptimizeResult,
         QueryResult,
-        RevertResult,
     )
     from omnigraph.engine.schema_results import SchemaChange
     from omnigraph.store.statistics import Statistics
@@ -283,6 +282,7 @@ def _changed_json(result: "MergeResult | RevertResult") -> dict[str, Any]:
     if result.is_preview:
         changed["conflicts"] = [conflict.to_json() for conflict in result.conflicts]
         changed["more_conflicts"] = result.more_conflicts
+        changed["changes"] = None if result.changes is None else result.changes.to_pylist()
         changed["choices"] = [choice_template(conflict) for conflict in result.conflicts]
     return changed
 

@@ -8,6 +8,7 @@ from omnigraph.engine.handles.changes import Followed
 from omnigraph.engine.history import branch, branch_create, branch_delete, branches, commit
 from omnigraph.engine.log import Log, log
 from omnigraph.engine.merge import merge, revert
+from omnigraph.engine.merge_results import MergeResult, RevertResult
 from omnigraph.engine.requests import (
     BranchCreate,
     BranchDelete,
@@ -20,7 +21,7 @@ from omnigraph.engine.requests import (
     Resolve,
     Revert,
 )
-from omnigraph.engine.results import CommitInfo, MergeResult, RevertResult
+from omnigraph.engine.results import CommitInfo
 
 __all__ = ["History"]
 

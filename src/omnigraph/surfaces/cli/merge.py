@@ -29,7 +29,8 @@ from omnigraph.surfaces.cli.output import print_json, print_table, say
 from omnigraph.surfaces.wire import merge_json, revert_json
 
 if TYPE_CHECKING:
-    from omnigraph.engine.results import ChangeCounts, MergeResult, RevertResult
+    from omnigraph.engine.merge_results import MergeResult, RevertResult
+    from omnigraph.engine.results import ChangeCounts
 
 __all__ = ["merge", "print_conflicts", "revert"]
 
