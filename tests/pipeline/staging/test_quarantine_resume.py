@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import signal
+from collections.abc import Mapping
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -20,7 +21,9 @@ from omnigraph.base.errors import RejectedTooMany, StorageFailed
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline.spark.session import Spark
+from omnigraph.pipeline.staging.area import AreaRecord, StagingArea
 from omnigraph.pipeline.staging.quarantine import Quarantine, open_quarantine
+from omnigraph.pipeline.staging.record import LoadRecord, resume_load
 from omnigraph.store.layout import STAGING
 from tests.pipeline.limits import MANY_TASKS
 from tests.pipeline.staging.test_resume import (
@@ -265,6 +268,32 @@ def test_what_a_dead_driver_rejected_is_kept_for_the_load_that_can_resume_it(
         open_quarantine(str(tmp_path / "bad"), max_errors=1).drop()
         assert Path(left).exists() == (has_part and load_id is not None)
         assert Path(living.partial).exists() and not living.is_abandoned()
+
+
+class InBucket(StagingArea):
+    """An area whose earlier driver had a lease: that it is lost does not prove it dead."""
+
+    @property
+    def is_alone(self) -> bool:
+        return False
+
+    def resume(self, found: AreaRecord, about: Mapping[str, Any]) -> AreaRecord:
+        return found
+
+
+def test_where_a_lease_proves_nothing_a_lock_tells_whether_the_earlier_driver_lives(
+    tmp_path: Path,
+) -> None:
+    place = Place(tmp_path)
+    earlier = open_quarantine(str(tmp_path / "bad"), max_errors=1)
+    left = LoadRecord("append", "main", "a commit", 2, earlier)
+    found = AreaRecord("x", "key", is_named=True, about=left.to_json(), fence_number=1)
+    area = InBucket(place.graph.engine.store)
+    with earlier.hold("x"):
+        resume_load(area, found, left, None)
+        assert Path(earlier.partial).exists()
+    resume_load(area, found, left, None)
+    assert not Path(earlier.partial).exists()
 
 
 def test_a_small_load_that_died_with_its_commit_made_leaves_its_rejected_rows(
