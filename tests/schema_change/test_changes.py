@@ -13,12 +13,14 @@ from omnigraph.lang.schema.persist import schema_hash
 from tests.schema_change.world import (
     BEFORE,
     CHANGES,
+    PERSON,
     Change,
     Image,
     Row,
     graph_of,
     image,
     make_graph,
+    schema,
 )
 
 COMPARED = {Scalar.STRING, Scalar.I32, Scalar.I64, Scalar.F32, Scalar.F64, Scalar.BOOL}
@@ -202,6 +204,17 @@ def test_changes_follow_each_other_and_a_name_that_comes_back_is_a_new_thing(
     assert rows["City"] == {} and rows["LivesIn"] == {}
     assert rows["Person"]["p1@x"]["nick"] == "back" and "nick" not in rows["Person"]["p2@x"]
     assert {row["extra"] for row in rows["Person"].values()} == {7}
+
+
+def test_indexes_go_by_the_names_of_properties(tmp_path: Path) -> None:
+    graph = make_graph(tmp_path / "graph")
+    indexed = schema(PERSON.replace("I32?", "I64?").replace("nick:", "name:") + "@index(age)")
+    graph.schema_apply(
+        indexed.replace("name: String?", 'name: String? @rename_from("nick") @index')
+    )
+    graph.optimize()
+    found = {index.column for index in graph.indexes() if index.table == "node:Person"}
+    assert found == {"id", "age", "name"}
 
 
 def _wide(schema: str) -> str:

@@ -18,9 +18,14 @@ def stats(engine: Engine, request: StatsRead) -> Statistics:
 
 
 def indexes(engine: Engine, request: StatsRead) -> list[IndexInfo]:
-    """Every index, in the order of tables and columns."""
+    """Every index, in the order of tables and columns, which go by the names of properties."""
+    engine.gate.allow(request)
+    with held(engine, request) as view:
+        entities = view.catalog.entities
+        names = {(e.table_key, p.column): p.name for e in entities for p in e.properties}
+        tables = storage_statistics(view, engine.cache).tables
     return [
-        IndexInfo(key, column, "btree", table.row_count, rows)
-        for key, table in sorted(stats(engine, request).tables.items())
+        IndexInfo(key, names.get((key, column), column), "btree", table.row_count, rows)
+        for key, table in sorted(tables.items())
         for column, rows in sorted(table.indexed_rows.items())
     ]

@@ -147,6 +147,8 @@ def _stage_table(
 ) -> StagedTable | None:
     assert work.base in (None, entry.ref), f"made for {work.base}, to land on {entry.ref}"
     base = _own_line(store, fenced, entry.ref, properties=properties)
+    if isinstance(work, Upkeep | Reshape):
+        assert base.branch == entry.ref.branch, "its files lie on a line that is not the branch's"
     operation, counts = _operation(store, base, work, rows_before=entry.row_count)
     if counts == EditCounts() and not isinstance(work, Upkeep | Reshape):
         return None
