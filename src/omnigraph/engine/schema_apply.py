@@ -27,6 +27,7 @@ from omnigraph.lang.schema.migrate.plan import plan_migration
 from omnigraph.lang.schema.migrate.steps import MigrationPlan
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.commits import CommitKind
+from omnigraph.store.fence import Hold
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.lifting import column_fills
 from omnigraph.store.snapshot import Snapshot
@@ -51,10 +52,11 @@ def schema_plan(engine: Engine, request: SchemaPlan) -> SchemaChange:
 def schema_apply(engine: Engine, request: SchemaApply) -> SchemaChange:
     """Take every step to another schema in one commit; a schema that means the same makes none."""
     engine.gate.allow(request)
-    with engine.store.branches_held() as branches:
+    with engine.store.branches_held() as (branches, hold):
+        others = tuple(name for name in branches if name != MAIN)
         written = write(
             engine.store,
-            SchemaWriter(engine.store, request, tuple(name for name in branches if name != MAIN)),
+            SchemaWriter(engine.store, request, others, hold),
             to=Target(request.branch, if_commit=request.if_commit),
             note=CommitNote(CommitKind.SCHEMA, request.actor, request.message),
             faults=engine.faults,
@@ -75,6 +77,12 @@ class SchemaWriter(Writer[SchemaWork]):
     request: SchemaApply
     others: tuple[BranchName, ...]
     """The branches beside main. None comes or goes while this is written."""
+    hold: Hold
+
+    def is_done(self) -> bool:
+        """Never; but behind main's fence no branch may have come since they were counted."""
+        self.hold.confirm()
+        return False
 
     def prepare(self, snapshot: Snapshot) -> SchemaWork:
         """Plan and check; write the files of columns that come."""

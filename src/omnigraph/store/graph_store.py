@@ -494,14 +494,14 @@ class GraphStore:
         return state
 
     @contextmanager
-    def branches_held(self) -> Iterator[list[BranchName]]:
-        """The names of all branches, none of which comes or goes meanwhile.
+    def branches_held(self) -> Iterator[tuple[list[BranchName], Hold]]:
+        """The names of all branches, none of which comes or goes while the hold lasts.
 
         Every other holder waits, in this process and in others. The fence of a branch may be taken
         inside, never the other way round.
         """
-        with self._fence_over_names():
-            yield [branch.name for branch in self.branches.list()]
+        with self._fence_over_names() as hold:
+            yield [branch.name for branch in self.branches.list()], hold
 
     @contextmanager
     def _fence_over_names(self) -> Iterator[Hold]:
