@@ -180,6 +180,12 @@ def test_a_diff_over_a_schema_change_is_refused_by_the_commit_that_brought_it(gr
 def test_a_side_that_is_not_there_is_missing(graph: Graph) -> None:
     with pytest.raises(BranchMissing, match="no branch named nope"):
         graph.diff("main", "nope")
+    for nothing in (None, 1.5):
+        with pytest.raises(ArgumentInvalid, match="it must be a"):
+            graph.diff("main", nothing)  # type: ignore[arg-type]
+    for words in (5, [5]):
+        with pytest.raises(ArgumentInvalid, match="a list of words"):
+            graph.diff("main", "main", types=words)  # type: ignore[arg-type]
 
 
 def test_a_diff_reads_a_bucket(s3: str, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:

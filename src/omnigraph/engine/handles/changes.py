@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from omnigraph.base.choices import ChangeOp, EntityKind
+from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.change_results import ChangeBaseline, ChangePage, CommitChangePage, Diff
 from omnigraph.engine.diff import commit_changes, diff
@@ -49,8 +50,8 @@ class Followed:
         and had as Arrow or a frame.
         """
         request = DiffRead(
-            from_=self._held(from_),
-            to=self._held(to),
+            from_=self._held("from_", from_),
+            to=self._held("to", to),
             filter=ChangeFilter.of(types, kinds, ops),
             actor=self.engine.actor,
         )
@@ -130,7 +131,9 @@ class Followed:
         )
         return baseline(self.engine, request)
 
-    def _held(self, moment: Moment | At) -> Moment | Snapshot:
+    def _held(self, argument: str, moment: Moment | At) -> Moment | Snapshot:
         held = moment_of(self.engine, moment)
-        assert held is not None, "a moment is always named"
+        if held is None:
+            rule = "it must be a branch, a commit, a version, a time, or what at() gives"
+            raise ArgumentInvalid(argument=argument, value=None, rule=rule)
         return held

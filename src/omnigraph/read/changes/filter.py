@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from omnigraph.base.choices import ChangeOp, EntityKind, check_choice
-from omnigraph.base.errors import NameMissing
+from omnigraph.base.errors import ArgumentInvalid, NameMissing
 from omnigraph.lang.schema.catalog import Catalog, EntityType, NodeType
 
 __all__ = ["EVERYTHING", "ChangeFilter", "kind_of"]
@@ -26,7 +26,7 @@ class ChangeFilter:
         ops: Iterable[str] | None = None,
     ) -> "ChangeFilter":
         """As a caller says it: one word may stand for a list of one word."""
-        chosen = cls(_words(types), _words(kinds), _words(ops))
+        chosen = cls(_words("types", types), _words("kinds", kinds), _words("ops", ops))
         for kind in sorted(chosen.kinds or ()):
             check_choice("kinds", kind, EntityKind)
         for op in sorted(chosen.ops or ()):
@@ -62,5 +62,14 @@ def kind_of(entity: EntityType) -> EntityKind:
     return "node" if isinstance(entity, NodeType) else "edge"
 
 
-def _words(given: Iterable[str] | None) -> frozenset[str] | None:
-    return None if given is None else frozenset([given] if isinstance(given, str) else given)
+def _words(argument: str, given: object) -> frozenset[str] | None:
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return frozenset([given])
+    words = [*given] if isinstance(given, Iterable) else [given]
+    if not all(isinstance(word, str) for word in words):
+        raise ArgumentInvalid(
+            argument=argument, value=str(given), rule="it must be a list of words"
+        )
+    return frozenset(words)
