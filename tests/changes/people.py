@@ -1,20 +1,10 @@
 """A small graph whose history the tests of this folder read."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from omnigraph import Graph
-from omnigraph.base.ids import MAIN
-from omnigraph.base.span import SourceText
-from omnigraph.lang.schema.check.check import compile_schema
-from omnigraph.store.changes import Edits
-from omnigraph.store.commits import CommitKind
-from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.work import CommitNote, Replay, Target, Work
-from omnigraph.write.writer import write
-from tests.store_contract.builders import Prepared
 
 SCHEMA = """
 node Person { email: String @key  name: String  age: I32?  height: F32?  photo: Blob?
@@ -75,16 +65,6 @@ def remove(graph: Graph, who: str, branch: str = "main") -> str:
 
 def another_schema(graph: Graph) -> str:
     """A commit that adds a type, and changes no row."""
-    store = graph.engine.store
-    text = f"{SCHEMA}\nnode Place {{ name: String @key }}"
-    catalog = compile_schema(SourceText(text), store.snapshot().catalog)
-    place = catalog.node_by_name["Place"]
-
-    def prepare(snapshot: Snapshot) -> Work:
-        nothing = Replay(Edits({})).prepare(snapshot)
-        return replace(nothing, schema_hash=store.schemas.put(catalog, text), created=(place,))
-
-    note = CommitNote(CommitKind.SCHEMA)
-    written = write(store, Prepared(prepare), to=Target(MAIN), note=note)
-    assert written is not None and written.commit is not None
-    return written.commit.id
+    applied = graph.schema_apply(f"{SCHEMA}\nnode Place {{ name: String @key }}")
+    assert applied.commit is not None
+    return applied.commit.graph_commit_id

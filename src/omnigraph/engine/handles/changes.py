@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from omnigraph.base.choices import ChangeOp, EntityKind
-from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.change_results import ChangeBaseline, ChangePage, CommitChangePage, Diff
 from omnigraph.engine.diff import commit_changes, diff
@@ -19,6 +18,7 @@ from omnigraph.engine.requests import (
     Target,
 )
 from omnigraph.engine.results import CommitInfo
+from omnigraph.engine.travel import check_moment
 from omnigraph.read.changes.filter import ChangeFilter
 from omnigraph.store.snapshot import Snapshot
 
@@ -132,8 +132,8 @@ class Followed:
         return baseline(self.engine, request)
 
     def _held(self, argument: str, moment: Moment | At) -> Moment | Snapshot:
+        if not isinstance(moment, At):
+            check_moment(argument, moment)
         held = moment_of(self.engine, moment)
-        if held is None:
-            rule = "it must be a branch, a commit, a version, a time, or what at() gives"
-            raise ArgumentInvalid(argument=argument, value=None, rule=rule)
+        assert held is not None, "nothing is no moment"
         return held

@@ -67,7 +67,7 @@ def _words(argument: str, given: object) -> frozenset[str] | None:
         return None
     if isinstance(given, str):
         return frozenset([given])
-    words = [*given] if isinstance(given, Iterable) else [given]
+    words: list[Any] = [*given] if isinstance(given, Iterable) else [given]
     if not all(isinstance(word, str) for word in words):
         raise ArgumentInvalid(
             argument=argument, value=str(given), rule="it must be a list of words"
