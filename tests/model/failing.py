@@ -103,7 +103,7 @@ def told(failure: Failure) -> str:
         + "".join(f"  {note}\n" for note in getattr(failure.error, "__notes__", ()))
         + "\nfrom omnigraph.base.failpoints import Failpoint\n"
         "from tests.model.failing import *\nfrom tests.model.merge_steps import *\n"
-        "from tests.model.statements import *\n"
+        "from tests.model.schema_steps import *\nfrom tests.model.statements import *\n"
         f"from tests.model.steps import *\n\nsteps = [\n{steps}]\n"
         'print(retrace(Ground("an/empty/place"), steps))\n'
     )

@@ -82,7 +82,8 @@ class Model:
     def readable(self) -> set[str]:
         """The commits on the lines of branches. Those of a deleted branch lose their rows, unless
         they are kept."""
-        return self.kept.union(*self.lines.values())
+        on_lines = set[str]().union(*self.lines.values())
+        return on_lines | (self.kept & self.known)
 
     @property
     def known(self) -> set[str]:
@@ -129,8 +130,8 @@ class Model:
         return any(self.origin(c) == wanted for c in self.ancestors(self.lines[branch][-1]))
 
     def knows_schema(self, branch: str, shape: Shape) -> bool:
-        """Whether a schema is that of the branch, or led to it."""
-        return any(self.commits[c].world.shape == shape for c in self.lines[branch])
+        """Whether a schema is that of the branch."""
+        return self.world(branch).shape == shape
 
     def is_up_to_date(self, source: str, target: str) -> bool:
         return self.has_had(target, source)

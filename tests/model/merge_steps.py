@@ -9,7 +9,6 @@ from omnigraph.base.errors import (
     ArgumentInvalid,
     BranchMissing,
     CommitMissing,
-    CommitReclaimed,
     MergeConflicts,
     SchemasApart,
 )
@@ -50,6 +49,13 @@ class Merge:
         if not model.knows_schema(self.branch, model.world(self.source).shape):
             return (SchemasApart,)
         return _refusals(self.joined(model), is_preview=self.is_preview)
+
+    def may_be_too_late(self, model: Model) -> bool:
+        """Whether rows that it needs may be gone: those of the base, if it is another one now."""
+        if not self._is_possible(model) or self.outcome(model) != "merged":
+            return False
+        base = model.merge_base(model.lines[self.source][-1], model.lines[self.branch][-1])
+        return base.id not in model.readable
 
     def outcome(self, model: Model) -> str:
         if model.is_up_to_date(self.source, self.branch):
@@ -117,9 +123,14 @@ class Revert:
         head = model.head(self.branch)
         if commit.kind in NOT_REVERTED or commit.id not in model.ancestors(head.id):
             return (ArgumentInvalid,)
-        if not {commit.id, commit.parents[0]} <= model.readable:
-            return (CommitReclaimed,)
+        if commit.world.shape != head.world.shape:
+            return (SchemasApart,)
         return _refusals(self.joined(model), is_preview=self.is_preview)
+
+    def may_be_too_late(self, model: Model) -> bool:
+        """Whether rows that it needs may be gone. Not every file of a branch is its own."""
+        commit = model.counted_back(self.commits)
+        return not {commit.id, *commit.parents[:1]} <= model.readable
 
     def joined(self, model: Model) -> Merged:
         commit = model.counted_back(self.commits)

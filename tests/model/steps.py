@@ -23,6 +23,7 @@ from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.results import LoadResult, MutationResult, OptimizeResult
 from tests.model.lineage import MAIN, Foretold, Model, Refusal, Spelling
 from tests.model.merge_steps import Merge, Revert
+from tests.model.schema_steps import Evolve
 from tests.model.statements import Rows, Statement, breaks_a_row, is_understood
 from tests.model.world import World
 
@@ -101,7 +102,7 @@ class Tidy:
         return graph.optimize(self.branch)
 
 
-Write = Mutate | Load | Merge | Revert | Tidy
+Write = Mutate | Load | Merge | Revert | Evolve | Tidy
 
 
 @dataclass(frozen=True)

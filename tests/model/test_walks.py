@@ -20,6 +20,7 @@ from tests import processes
 from tests.buckets import bucket_access, bucket_variables
 from tests.model.failing import cut_down, retrace, told, wander
 from tests.model.merge_steps import Merge, Revert
+from tests.model.schema_steps import Evolve
 from tests.model.statements import (
     AddNote,
     DropPeople,
@@ -129,6 +130,23 @@ KNOWN: dict[str, list[Step]] = {
         Mutate("main", (SetPerson("age", 5, ADA),)),
         Revert("main", 3),
         Revert("main", 3, "theirs"),
+    ],
+    "a branch is merged that has an older schema": [
+        MakeBranch("draft"),
+        Mutate("draft", (SetPerson("age", 1, ADA), AddNote("n100"))),
+        Evolve("rename team"),
+        Evolve("add rank"),
+        Crash(Evolve("add mood"), Failpoint.AFTER_LAND_1),
+        Merge("draft", "main"),
+        Merge("main", "draft"),
+        LookBack(3),
+        Diff(0, 4),
+        DropBranch("draft"),
+        Evolve("rename team"),
+        Crash(Evolve("widen since"), Failpoint.AFTER_LAND_ALL),
+        MakeBranch("past", commits=6),
+        Mutate("past", (SetPerson("team", "u", ADA),)),
+        Merge("past", "main"),
     ],
     "a writer dies on a branch whose name begins like another's": [
         MakeBranch("main.x"),

@@ -220,6 +220,9 @@ class Walk:
     def _refused(
         self, step: Write | Branching, error: OmnigraphError, refusals: tuple[Refusal, ...]
     ) -> None:
+        if isinstance(error, CommitReclaimed) and isinstance(step, Merge | Revert):
+            assert step.may_be_too_late(self.model), f"{step} needs nothing that is gone"
+            return
         if not isinstance(error, refusals):
             raise error
         if isinstance(error, MergeConflicts):
@@ -255,8 +258,7 @@ class Walk:
             if many
         }
         _same("preview", "how much would change", dict(counts), told)
-        if (changes := getattr(result, "changes", None)) is not None:
-            _same("preview", "what would change", expected, changes_told(changes, self.ids))
+        _same("preview", "what would change", expected, changes_told(result.changes, self.ids))
         assert result.commit is None, "nobody moves anything by looking"
         if isinstance(step, Merge):
             _same("preview", "outcome", step.outcome(self.model), result.outcome)

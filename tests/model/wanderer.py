@@ -10,6 +10,8 @@ from omnigraph.base.failpoints import Failpoint
 from tests.model.lineage import MAIN, Model
 from tests.model.merge_steps import Merge, Revert
 from tests.model.merging import Choice, Conflict, Entity, Resolve, Side
+from tests.model.schema_steps import Evolve
+from tests.model.shapes import ADDITIVE, CHANGES
 from tests.model.statements import (
     AddNote,
     AddWrote,
@@ -93,6 +95,7 @@ class Wanderer:
             (14, self._part_ways),
             (8, self._revert),
             (5, self._diff),
+            (6, self._evolve),
             (6, self._tidy),
             (10, self._rounds),
             (10, self._twins),
@@ -212,6 +215,14 @@ class Wanderer:
         if draw.random() < 0.3:
             yield Revert(revert.branch, 0)
 
+    def _evolve(self, model: Model) -> Iterator[Step]:
+        """Mostly a step that can be taken: some want main to be alone."""
+        if len(model.lines) > 1 and self._random.random() < 0.8:
+            yield Evolve(self._random.choice(ADDITIVE))
+            return
+        yield Evolve(self._random.choice([*CHANGES]))
+        yield self.mutation(model, MAIN)
+
     def _diff(self, model: Model) -> Iterator[Step]:
         many = len(model.commits)
         yield Diff(self._random.randrange(many), self._random.randrange(many))
@@ -285,6 +296,7 @@ class Wanderer:
             Merge(*self._direction(model), self._random.choice(["ours", "theirs"])),
             Merge(*self._direction(model), self._random.choice(["ours", "theirs"])),
             Revert(branch, self._random.randint(0, 5), "theirs"),
+            Evolve(self._random.choice([*CHANGES])),
         ]
         yield Crash(self._random.choice(steps), self._random.choice(list(Failpoint)))
 
