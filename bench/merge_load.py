@@ -1,6 +1,6 @@
 """What it costs to merge a branch that took a load, into a main that moved as well.
 
-    python -m bench.merge_load                                     100,000 people, 500,000 follows
+    python -m bench.merge_load                                     300,000 people, 1,500,000 follows
     python -m bench.merge_load --people 1000000 --follows 5000000
 
 Main holds as many rows as the load brings at first, a tenth of each. While the load lies on its
@@ -34,8 +34,8 @@ Loads = dict[str, tuple[Path, Path]]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--people", type=int, default=100_000)
-    parser.add_argument("--follows", type=int, default=500_000)
+    parser.add_argument("--people", type=int, default=300_000)
+    parser.add_argument("--follows", type=int, default=1_500_000)
     parser.add_argument("--engine", choices=("spark", "local"), default="spark")
     parser.add_argument("--heap", default="2g", help="memory of Spark's JVM")
     chosen = parser.parse_args()

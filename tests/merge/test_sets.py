@@ -14,6 +14,7 @@ from omnigraph import Graph
 from omnigraph.errors import MergeConflicts
 from tests.merge import reference
 from tests.merge.world import (
+    WAYS,
     Image,
     Step,
     apply,
@@ -236,9 +237,11 @@ def cases() -> dict[str, Case]:
 CASES = cases()
 
 
-@pytest.fixture(scope="module")
-def sides(tmp_path_factory: pytest.TempPathFactory) -> tuple[Graph, Image, Image, Image]:
-    graph = make_graph(tmp_path_factory.mktemp("sets") / "g")
+@pytest.fixture(scope="module", params=WAYS)
+def sides(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> tuple[Graph, Image, Image, Image]:
+    graph = make_graph(tmp_path_factory.mktemp("sets") / "g", request.param)
     parts = [
         list(chain.from_iterable(getattr(case, side) for case in CASES.values()))
         for side in ("base", "ours", "theirs")

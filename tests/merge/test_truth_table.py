@@ -14,6 +14,7 @@ from omnigraph import Graph
 from omnigraph.errors import MergeConflicts
 from tests.merge import reference
 from tests.merge.world import (
+    WAYS,
     Image,
     Row,
     Step,
@@ -102,10 +103,12 @@ def commits(side: int) -> Iterator[list[Step]]:
         yield steps
 
 
-@pytest.fixture(scope="module")
-def sides(tmp_path_factory: pytest.TempPathFactory) -> tuple[Graph, Image, Image, Image]:
+@pytest.fixture(scope="module", params=WAYS)
+def sides(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> tuple[Graph, Image, Image, Image]:
     """The graph with main and feature, and the images of base, main and feature."""
-    graph = make_graph(tmp_path_factory.mktemp("table") / "g")
+    graph = make_graph(tmp_path_factory.mktemp("table") / "g", request.param)
     start: list[Step] = [item("hub")]
     # A tie needs its node, which no side touches; the items of the table have names of their own.
     for is_old, ours, theirs in PAIRS:

@@ -8,7 +8,11 @@ import pyarrow as pa
 
 from omnigraph import Graph
 from omnigraph.base.ids import BranchName
+from omnigraph.base.span import SourceText
+from omnigraph.engine.engine import Engine
+from omnigraph.engine.settings import Settings
 from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.graph_store import GraphStore
@@ -37,8 +41,19 @@ ENDS = {
 }
 
 
-def make_graph(place: Path) -> Graph:
-    return Graph.init(str(place), SCHEMA, durability="relaxed")
+WAYS = {
+    "memory": Settings(),
+    # Every merge is a large one, in many tasks.
+    "files": Settings(
+        load_engine="local",
+        load_limits=LoadLimits(max_merged_bytes=-1, max_unwritten_bytes=3_000),
+    ),
+}
+
+
+def make_graph(place: Path, way: str = "memory") -> Graph:
+    source = SourceText(SCHEMA, "merge.pg")
+    return Graph(Engine.init(str(place), source, durability="relaxed", settings=WAYS[way]))
 
 
 def item(name: str, **values: Any) -> tuple[str, str, Row]:
