@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -11,12 +12,14 @@ import pytest
 from omnigraph import Graph
 from omnigraph.base.errors import (
     ArgumentInvalid,
+    BranchMissing,
     ConflictError,
     KeyTaken,
     LoadUnderWay,
     ReadSetMoved,
 )
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
+from omnigraph.base.ids import TableKey
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.results import LoadResult
 from omnigraph.pipeline.limits import LoadLimits
@@ -306,6 +309,52 @@ def test_a_load_that_its_caller_breaks_leaves_no_branch(world: World) -> None:
         with pytest.raises(ValueError, match="own"):
             world.graph.load(rows(), mode="append", branch="import", from_="main")
         assert world.graph.branches() == ["main"]
+
+
+@pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
+def test_a_load_that_fails_takes_the_branch_it_made_from_no_other_load(
+    world: World, mode: str
+) -> None:
+    has_begun, may_fail = Event(), Event()
+
+    def rows() -> Iterator[dict[str, Any]]:
+        yield {"type": "Person", "data": {"name": "new", "age": 1}}
+        has_begun.set()
+        assert may_fail.wait(60)
+        raise ValueError("of the caller's own")
+
+    with ThreadPoolExecutor(1) as pool:
+        failing = pool.submit(
+            world.graph.load, rows(), mode="append", branch="import", from_="main"
+        )
+        assert has_begun.wait(60)
+        assert world.graph.branches() == ["main", "import"]
+
+        def meanwhile() -> None:
+            may_fail.set()
+            with pytest.raises(ValueError, match="own"):
+                failing.result()
+            assert world.graph.branches() == ["main"]
+
+        loaded = world.load_late(SECOND, meanwhile, mode=mode, branch="import", from_="main")
+    assert loaded.total_entities == 2 * len(SECOND)
+    [load, *before] = Graph.open(world.graph.uri).commits("import")
+    assert load.kind == "load" and before == world.graph.commits()
+    assert world.graph.stats("import").tables[TableKey("node:Person")].row_count == len(SECOND)
+
+
+def test_a_load_to_a_branch_that_its_caller_deletes_is_not_written_elsewhere(world: World) -> None:
+    """What the branch held is gone, and the files of the load with it."""
+    world.load(FIRST, mode="append", branch="import", from_="main")
+    with pytest.raises(BranchMissing):
+        world.load_late(
+            {"eve": 1},
+            lambda: world.graph.branch_delete("import"),
+            mode="append",
+            branch="import",
+            from_="main",
+        )
+    assert world.graph.branches() == ["main"]
 
 
 def test_a_load_that_fails_leaves_what_another_wrote_to_the_branch_it_made(world: World) -> None:

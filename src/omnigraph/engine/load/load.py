@@ -29,10 +29,13 @@ from omnigraph.engine.results import LoadResult
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.write.recover import recover_if_idle
-from omnigraph.write.work import CommitNote, Target
-from omnigraph.write.writer import write
+from omnigraph.write.work import CommitNote, Target, Work
+from omnigraph.write.writer import Written, write
 
 __all__ = ["load"]
+
+# How often loads may fail that have made the branch of a load which does not.
+MAX_TRIES_TO_HAVE_A_BRANCH = 5
 
 log = logging.getLogger(__name__)
 
@@ -71,17 +74,15 @@ def _publish(engine: Engine, request: Load, preparation: Preparation, tell: Prog
     began = time.monotonic()
     named = {LOAD_ID: request.load_id} if request.load_id is not None else {}
     note = CommitNote(CommitKind.LOAD, request.actor, request.message, extra=named)
-    target = Target(request.branch)
-    with _on_its_branch(engine.store, request):
-        try:
-            written = write(engine.store, preparation, to=target, note=note, faults=engine.faults)
-        except (BranchBusy, ReadSetMoved):
-            # These say that nothing was published and nothing is left to recover.
-            preparation.end(Ending.NOTHING)
-            raise
-        except (Exception, KeyboardInterrupt):  # the caller's own code may raise what it likes
-            preparation.fail()
-            raise
+    try:
+        written = _write(engine, request, preparation, note)
+    except (BranchBusy, ReadSetMoved):
+        # These say that nothing was published and nothing is left to recover.
+        preparation.end(Ending.NOTHING)
+        raise
+    except (Exception, KeyboardInterrupt):  # the caller's own code may raise what it likes
+        preparation.fail()
+        raise
     if written is None:
         preparation.end(Ending.BY_OTHER)
         before = loaded_before(engine.store, request)
@@ -98,6 +99,30 @@ def _publish(engine: Engine, request: Load, preparation: Preparation, tell: Prog
     if failure is not None:
         raise failure
     return result
+
+
+def _write(
+    engine: Engine, request: Load, preparation: Preparation, note: CommitNote
+) -> Written[Work] | None:
+    """Write the load to its branch, which is made first if need be.
+
+    Another load may have made the branch, and take it away under us since it failed. Then we make
+    it: nobody has written there.
+    """
+    store, to = engine.store, Target(request.branch)
+    for _ in range(MAX_TRIES_TO_HAVE_A_BRANCH - 1):
+        try:
+            with _on_its_branch(store, request):
+                return write(store, preparation, to=to, note=note, faults=engine.faults)
+        except BranchMissing as missing:
+            is_ours = request.from_ is not None and missing.branch == request.branch
+            if not is_ours or not preparation.may_go_on:
+                raise
+        except BranchExists as found:
+            if found.existing != request.branch:
+                raise
+    with _on_its_branch(store, request):
+        return write(store, preparation, to=to, note=note, faults=engine.faults)
 
 
 def _rehearse(engine: Engine, request: Load, tell: Progress) -> LoadResult:

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from omnigraph.base.choices import LoadEngine
-from omnigraph.base.errors import BranchMissing, FenceLost, LoadUnderWay, SchemaMoved, StorageFailed
+from omnigraph.base.errors import (
+    BranchMissing,
+    CommitMissing,
+    CommitReclaimed,
+    FenceLost,
+    LoadUnderWay,
+    SchemaMoved,
+    StorageFailed,
+)
 from omnigraph.base.ids import CommitId
 from omnigraph.base.progress import Progress
 from omnigraph.engine.engine import Engine
@@ -61,6 +69,7 @@ class Preparation(Writer[Work]):
         self._owned: TextIO | None = None
         """The lock of the quarantine's directory."""
         self._seen: CommitId | None = None
+        self._is_over = False
         self._staged: StagedLoad | None = None
         self._staged_for: str | None = None
         """The schema that its files fit."""
@@ -85,6 +94,20 @@ class Preparation(Writer[Work]):
             self.end(Ending.NOTHING)
             raise
 
+    @property
+    def may_go_on(self) -> bool:
+        """True if its files are there still, though its branch was deleted.
+
+        They lie beside the tables as the branch had them, which are gone once it had written them.
+        """
+        if self._is_over or self._seen is None:
+            return not self._is_over
+        try:
+            self._store.snapshot_at(self._seen)
+        except (CommitMissing, CommitReclaimed):
+            return False
+        return True
+
     def end(self, ending: "Ending", commit: Commit | None = None) -> None:
         """Delete what is no longer needed, now that it is known how the load has ended.
 
@@ -92,6 +115,7 @@ class Preparation(Writer[Work]):
         """
         from omnigraph.pipeline.staging.area import Ending
 
+        self._is_over = True
         published: Collection[str] = ()
         if commit is not None and self._resolved is not None:
             where = {
