@@ -82,6 +82,8 @@ class Consumer:
         self.place, self.branch = place, branch
         self.images: Images = {}
         self.cursor: str | None = None
+        self.ahead = 0
+        """How many changes after its cursor it has applied already."""
 
     def poll(self, graph: Graph, limit: int, *, loses_cursor: bool = False) -> bool:
         """Apply a page. True if there was nothing after it."""
@@ -90,14 +92,15 @@ class Consumer:
         assert len(page) <= limit
         for block in page.blocks:
             assert len(block.changes)
-            for change in json.loads(json.dumps(json_ready(block.changes.to_pylist()))):
-                self.apply(change, is_first_time=not self.repeats)
-        self.repeats = loses_cursor
-        if not loses_cursor:
-            self.cursor = page.cursor
-        return page.caught_up and not loses_cursor
-
-    repeats = False
+        changes = [change for block in page.blocks for change in block.changes]
+        for number, change in enumerate(json.loads(json.dumps(json_ready(changes)))):
+            self.apply(change, is_first_time=number >= self.ahead)
+        if loses_cursor:
+            self.ahead = max(self.ahead, len(page))
+            return False
+        self.ahead = max(0, self.ahead - len(page))
+        self.cursor = page.cursor
+        return page.caught_up
 
     def apply(self, change: dict[str, Any], *, is_first_time: bool) -> None:
         key = change["type"]["name"], change["id"]
