@@ -130,8 +130,8 @@ class Model:
         return any(self.origin(c) == wanted for c in self.ancestors(self.lines[branch][-1]))
 
     def knows_schema(self, branch: str, shape: Shape) -> bool:
-        """Whether a schema is that of the branch."""
-        return self.world(branch).shape == shape
+        """Whether a schema is that of the branch, or was before."""
+        return any(self.commits[commit].world.shape == shape for commit in self.lines[branch])
 
     def is_up_to_date(self, source: str, target: str) -> bool:
         return self.has_had(target, source)

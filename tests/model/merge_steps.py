@@ -46,9 +46,18 @@ class Merge:
             return (ArgumentInvalid,)
         if self.outcome(model) == "already_up_to_date":
             return ()
-        if not model.knows_schema(self.branch, model.world(self.source).shape):
+        if not self._has_one_schema(model):
             return (SchemasApart,)
         return _refusals(self.joined(model), is_preview=self.is_preview)
+
+    def _has_one_schema(self, model: Model) -> bool:
+        """Whether what the source changed can be told in the schema of the branch."""
+        ours, theirs = model.head(self.branch), model.head(self.source)
+        if self.outcome(model) == "fast_forward":
+            return ours.world.shape == theirs.world.shape
+        base = model.merge_base(ours.id, theirs.id)
+        is_known = model.knows_schema(self.branch, theirs.world.shape)
+        return is_known and base.world.shape == theirs.world.shape
 
     def may_be_too_late(self, model: Model) -> bool:
         """Whether rows that it needs may be gone: those of the base, if it is another one now."""
@@ -123,7 +132,8 @@ class Revert:
         head = model.head(self.branch)
         if commit.kind in NOT_REVERTED or commit.id not in model.ancestors(head.id):
             return (ArgumentInvalid,)
-        if commit.world.shape != head.world.shape:
+        before = model.commits[commit.parents[0]].world.shape
+        if not model.knows_schema(self.branch, before) or before != commit.world.shape:
             return (SchemasApart,)
         return _refusals(self.joined(model), is_preview=self.is_preview)
 

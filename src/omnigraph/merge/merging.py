@@ -5,7 +5,7 @@ may claim a value that has been given away since. A row that was told which side
 told again, so there is an end to it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from omnigraph.check.sets.in_memory import IncomingRows, RowsInMemory, SqlSessio
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.merge.choices import Choices
 from omnigraph.merge.conflicts import Found, SideNames, row_conflicts
+from omnigraph.merge.schemas import rows_as, value_conflicts
 from omnigraph.merge.sets import SetConflicts
 from omnigraph.merge.table import Pin, TableMerge
 from omnigraph.merge.three_way import Side, Sides, sides_of
@@ -93,9 +94,16 @@ class Merging:
         of_rows = [
             found for table in self._tables.values() for found in row_conflicts(table, self._names)
         ]
-        broken = self._checks(self._edits()).broken_terms()
+        edits = self._edits()
+        broken = self._checks(edits).broken_terms()
         of_sets = SetConflicts(self._ours, self._theirs, self._tables, self._names).of(broken)
-        return told_once(of_rows, of_sets)
+        return [*told_once(of_rows, of_sets), *self._of_values(edits)]
+
+    def _of_values(self, edits: dict[TableKey, RowEdits]) -> Iterator[Found]:
+        """Rows of one schema obey its rules. Those of an earlier one may break a rule of ours."""
+        if self._theirs.schema_hash != self._ours.schema_hash:
+            for key, rows in edits.items():
+                yield from value_conflicts(self._tables[key], rows, self._ours.catalog)
 
     def _checks(self, edits: dict[TableKey, RowEdits]) -> RowsInMemory:
         incoming = {key: IncomingRows(rows.upserts, rows.deletes) for key, rows in edits.items()}
@@ -118,7 +126,7 @@ class Merging:
                 wanted.setdefault(pin.entity.table_key, (pin.entity, {}))[1][pin.id] = None
         for key, (entity, more) in wanted.items():
             ids = pa.array(list(more), pa.string())
-            ours, theirs = self._our_rows(entity, ids), _rows(self._theirs, entity, ids)
+            ours, theirs = self._our_rows(entity, ids), rows_as(self._theirs, entity, ids)
             if key not in self._tables:
                 none = matched(table_schema(entity).empty_table(), ours.slice(0, 0))
                 self._tables[key] = TableMerge(entity, sides_of(none, ours.slice(0, 0)))
@@ -170,8 +178,3 @@ def counted(changes: Changes) -> dict[TableKey, EditCounts]:
         )
         for key, rows in changes.tables.items()
     }
-
-
-def _rows(snapshot: Snapshot, entity: EntityType, ids: pa.Array) -> pa.Table:
-    columns = table_schema(entity).names
-    return rows_with_ids(snapshot, entity, ids, columns[1:]).select(columns)

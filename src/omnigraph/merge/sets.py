@@ -24,12 +24,11 @@ from omnigraph.base.ids import TableKey
 from omnigraph.base.words import clipped
 from omnigraph.check.sets.in_memory import BrokenTerm
 from omnigraph.check.sets.rules import Claim, Degree, End
-from omnigraph.lang.schema.catalog import ID, SRC, EntityType
+from omnigraph.lang.schema.catalog import SRC, EntityType
 from omnigraph.merge.conflicts import Found, SideNames, images, kind_of
+from omnigraph.merge.schemas import edge_ids_at, rows_as
 from omnigraph.merge.table import Pin, TableMerge
 from omnigraph.merge.three_way import Side
-from omnigraph.read.where.affected import edges_at, rows_with_ids
-from omnigraph.store.arrow import table_schema
 from omnigraph.store.identity import shown_id
 from omnigraph.store.snapshot import Snapshot
 
@@ -111,8 +110,7 @@ class SetConflicts:
     def _degree(self, rule: Degree, broken: BrokenTerm) -> Found:
         edge, source = rule.edge, pa.array([broken.term], pa.string())
         ours, theirs = (
-            edges_at(snapshot, edge, SRC, source)[ID].to_pylist()
-            for snapshot in (self.ours, self.theirs)
+            edge_ids_at(snapshot, edge, SRC, source) for snapshot in (self.ours, self.theirs)
         )
         base, changed = self._base_edges(rule, broken.term, theirs)
         conflict = Conflict(
@@ -170,6 +168,4 @@ class SetConflicts:
 
     def _image(self, snapshot: Snapshot, entity: EntityType, id_: str) -> dict[str, Any] | None:
         ids = pa.array([id_], pa.string())
-        columns = table_schema(entity).names
-        rows = rows_with_ids(snapshot, entity, ids, columns[1:]).select(columns)
-        return images(entity, Side.of(ids, rows), np.array([0]))[0]
+        return images(entity, Side.of(ids, rows_as(snapshot, entity, ids)), np.array([0]))[0]

@@ -12,6 +12,7 @@ from omnigraph.check.sets.in_memory import SqlSession
 from omnigraph.merge.choices import Choices, choices_of
 from omnigraph.merge.conflicts import SideNames
 from omnigraph.merge.merging import Merged, Merging, counted
+from omnigraph.merge.schemas import has_had_schema, lifted_changes
 from omnigraph.read.changes.diff import changes_between
 from omnigraph.store.changes import Changes
 from omnigraph.store.commits import MERGED_LOAD_IDS, REVERTED, ROWS_OF, Commit, CommitKind
@@ -85,13 +86,19 @@ class _Bringing(Writer[MergeWork]):
         raise NotImplementedError
 
     def _merged(self, base: Snapshot, ours: Snapshot, theirs: Snapshot, called: str) -> Merged:
-        for side in (theirs, base):
-            if side.schema_hash != ours.schema_hash:
-                raise SchemasApart(source=self.source, target=self.branch, commit=side.commit.id)
+        is_earlier = theirs.schema_hash != ours.schema_hash
+        known = has_had_schema(self.store.history(), ours, theirs.schema_hash)
+        if not known or base.schema_hash != theirs.schema_hash:
+            raise SchemasApart(source=self.source, target=self.branch, commit=theirs.commit.id)
         names, choices = SideNames(ours=self.branch, theirs=called), choices_of(self.resolve)
-        merged = self.in_files(base, ours, theirs, names=names, choices=choices)
+        # Rows of an earlier schema are brought to ours in memory.
+        merged = None
+        if not is_earlier:
+            merged = self.in_files(base, ours, theirs, names=names, choices=choices)
         if merged is None:
             changes = changes_between(base, theirs)
+            if is_earlier:
+                changes = lifted_changes(changes, theirs.catalog, ours.catalog)
             merged = Merging(ours, theirs, changes, names=names, sql=self.sql).finish(choices)
         if merged.conflicts and not self.tells_conflicts:
             raise MergeConflicts(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.words import amount
 from omnigraph.surfaces.cli.load_report import print_rejected
+from omnigraph.surfaces.cli.merge import print_conflicts
 from omnigraph.surfaces.cli.output import print_table
 from omnigraph.surfaces.cli.progress import load_progress
 
@@ -25,6 +26,7 @@ __all__ = ["run_demo"]
 
 ADVISORY = "DEMO-2026-0001"
 BRANCH = "triage/setuptools"
+SECOND_OPINION = "second-opinion"
 PACKAGE = "python3-pkg-resources"
 FILES = ("schema.pg", "queries.gq", "packages.jsonl.gz", "late.jsonl")
 
@@ -69,6 +71,7 @@ class _Tour:
             loaded = graph.commits(limit=1)[0].graph_commit_id
             self._branch(graph)
             self._merge(graph)
+            self._conflict(graph)
             self._travel(graph, loaded)
 
     def _load(self, graph: "Graph") -> None:
@@ -167,6 +170,46 @@ class _Tour:
             ["commit", "kind", "actor", "message"],
             ([c.graph_commit_id, c.kind, c.actor_id, c.message] for c in graph.commits()),
         )
+
+    def _conflict(self, graph: "Graph") -> None:
+        """Both branches change one property: a conflict, looked at and resolved."""
+        self._say(
+            "Two people judge it, each on a branch of their own",
+            f"branch create {SECOND_OPINION} --store packages.omni",
+        )
+        graph.branch_create(SECOND_OPINION)
+        for branch, severity in ((SECOND_OPINION, "low"), ("main", "critical")):
+            params = {"code": ADVISORY, "severity": severity}
+            on = f"--branch {branch} --as demo"
+            self._say(f"Judged again, on {branch}", _command("mutate", "reclassify", params, on))
+            graph.mutate(
+                self._queries, name="reclassify", params=params, branch=branch, actor="demo"
+            )
+        merge = f"branch merge {SECOND_OPINION}"
+        self._say(
+            "Both have changed it: look before you merge",
+            f"{merge} --preview --store packages.omni",
+        )
+        preview = graph.branch_merge(SECOND_OPINION, preview=True)
+        print_conflicts(preview.conflicts)
+        self._say(
+            "Nothing has moved. Take the branch's side of it, if main is still where it was",
+            f"{merge} --resolve theirs --if-commit {preview.target_commit_id} "
+            "--delete-branch --store packages.omni",
+        )
+        choices = [
+            {"type": c.type_name, "id": c.entity_id, "property": c.property, "take": "theirs"}
+            for c in preview.conflicts
+        ]
+        merged = graph.branch_merge(
+            SECOND_OPINION,
+            resolve=choices,
+            if_commit=preview.target_commit_id,
+            delete=True,
+            actor="demo",
+        )
+        _note(merged.outcome)
+        self._show(graph, "advisories")
 
     def _travel(self, graph: "Graph", commit: Any) -> None:
         self._say(

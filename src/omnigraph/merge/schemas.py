@@ -1,0 +1,105 @@
+"""A side with an earlier schema than ours: its rows as our schema has them.
+
+Types and properties are matched by their stable ids. What our schema has no more is left out, and
+what it has anew has its default or is null.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.base.conflicts import Conflict, Take
+from omnigraph.base.ids import TableKey
+from omnigraph.check.rows.validate import Rows, check_rows
+from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType
+from omnigraph.merge.conflicts import Found, images, kind_of
+from omnigraph.merge.table import Pin, TableMerge
+from omnigraph.read.changes.diff import matched
+from omnigraph.read.where.affected import edges_at, rows_with_ids
+from omnigraph.store.arrow import table_schema
+from omnigraph.store.changes import Changes, RowChanges, RowEdits
+from omnigraph.store.history import CommitLog
+from omnigraph.store.lifting import lifted
+from omnigraph.store.snapshot import Snapshot
+
+__all__ = ["edge_ids_at", "has_had_schema", "lifted_changes", "rows_as", "value_conflicts"]
+
+
+def has_had_schema(history: CommitLog, ours: Snapshot, schema_hash: str) -> bool:
+    """True if our branch has the schema, or had it before."""
+    if schema_hash == ours.schema_hash:
+        return True
+    return any(commit.schema_hash == schema_hash for commit in history.line_of(ours.commit.id))
+
+
+def lifted_changes(changes: Changes, from_: Catalog, to: Catalog) -> Changes:
+    """Changes of rows as they are in another schema; those that it can't tell are left out."""
+    tables: dict[TableKey, RowChanges] = {}
+    for entity in from_.entities:
+        rows, now = changes.tables.get(entity.table_key), to.by_id.get(entity.id)
+        if rows is None or now is None:
+            continue
+        before, after = (
+            lifted(pa.Table.from_struct_array(images.drop_null()), entity, now)
+            for images in (rows.before, rows.after)
+        )
+        if len(found := matched(before, after)):
+            tables[now.table_key] = found
+    return Changes(tables)
+
+
+def rows_as(snapshot: Snapshot, entity: EntityType, ids: pa.Array) -> pa.Table:
+    """Whole rows with these ids, as the table of `entity` holds them."""
+    was = snapshot.catalog.by_id.get(entity.id)
+    if was is None:
+        return table_schema(entity).empty_table()
+    columns = table_schema(was).names
+    rows = rows_with_ids(snapshot, was, ids, columns[1:]).select(columns)
+    return rows if was == entity else lifted(rows, was, entity)
+
+
+def edge_ids_at(snapshot: Snapshot, edge: EdgeType, end: str, ids: pa.Array) -> list[str]:
+    """The ids of the edges with one of these nodes at this end."""
+    was = snapshot.catalog.by_id.get(edge.id)
+    if not isinstance(was, EdgeType):
+        return []
+    found: list[str] = edges_at(snapshot, was, end, ids)[ID].to_pylist()
+    return found
+
+
+def value_conflicts(table: TableMerge, edits: RowEdits, catalog: Catalog) -> Iterator[Found]:
+    """Rows that come and break a rule that their own schema did not have."""
+    entity, rows = table.entity, edits.upserts
+    checked = check_rows(entity, _as_they_come(entity, rows), catalog=catalog, now_ms=0)
+    for place, violation in checked.each():
+        id_ = rows[ID][place].as_py()
+        name, place_of = violation.property_name, np.array([table.place[id_]])
+        sides = (table.sides.base, table.sides.ours, table.sides.theirs)
+        found = [images(entity, side, place_of)[0] for side in sides]
+        base, ours, theirs = (row if name is None or row is None else row[name] for row in found)
+        conflict = Conflict(
+            "value_constraint_violation",
+            kind_of(entity),
+            entity.name,
+            id_,
+            name,
+            base,
+            ours,
+            theirs,
+            violation.message,
+        )
+        takes: tuple[Take, Take] = ("ours", "theirs")
+        pins = {take: [Pin(entity, id_, take)] for take in takes}
+        yield Found(conflict, pins, is_of_rows=False)
+
+
+def _as_they_come(entity: EntityType, rows: pa.Table) -> Rows:
+    is_edge = isinstance(entity, EdgeType)
+    return Rows(
+        rows.num_rows,
+        {p.name: rows[p.column].combine_chunks() for p in entity.properties},
+        ids=rows[ID].combine_chunks(),
+        sources=rows[SRC].combine_chunks() if is_edge else None,
+        targets=rows[DST].combine_chunks() if is_edge else None,
+    )

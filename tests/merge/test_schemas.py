@@ -1,0 +1,111 @@
+"""Merges of a source whose schema the target has had before, and of one that it never had."""
+
+from pathlib import Path
+
+import pytest
+
+from omnigraph import Graph
+from omnigraph.errors import MergeConflicts, SchemasApart
+
+OLD = "node City { name: String @key  pop: I32? }\nedge Road: City -> City { length: I32? }\n"
+NEW = """
+node City { name: String @key  people: I32? @rename_from("pop")  country: String @default("?") }
+node River { name: String @key }
+edge Road: City -> City { length: I32? }
+"""
+STRICT = """
+node City { name: String @key  pop: I32?  @range(pop, 0..100) }
+edge Road: City -> City { length: I32? }
+"""
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    graph = Graph.init(str(tmp_path / "g"), OLD, durability="relaxed")
+    change(graph, 'insert City { name: "A", pop: 1 } insert City { name: "B", pop: 2 }')
+    return graph
+
+
+def migrate(graph: Graph, schema: str) -> None:
+    """Another schema for main, and a branch `feature` from before it."""
+    before = head(graph)
+    graph.schema_apply(schema)
+    graph.branch_create("feature", from_=before)
+
+
+def change(graph: Graph, text: str, branch: str = "main") -> None:
+    graph.mutate(f"query q() {{ {text} }}", branch=branch)
+
+
+def cities(graph: Graph, *columns: str) -> list[dict[str, object]]:
+    shown = ", ".join(f"$c.{name} as {name}" for name in columns)
+    query = f"query q() {{ match {{ $c: City }} return {{ {shown} }} order {{ name }} }}"
+    return graph.query(query).to_pylist()
+
+
+def test_rows_of_an_earlier_schema_arrive_as_ours_has_them(graph: Graph) -> None:
+    migrate(graph, NEW)
+    change(graph, 'update City set { pop: 5 } where name = "A"', "feature")
+    change(graph, 'insert City { name: "C" }', "feature")
+    change(graph, 'insert Road { from: "A", to: "B", length: 7 }', "feature")
+    change(graph, 'update City set { country: "x" } where name = "B" insert River { name: "R" }')
+    merged = graph.branch_merge("feature")
+    assert merged.outcome == "merged"
+    assert cities(graph, "name", "people", "country") == [
+        {"name": "A", "people": 5, "country": "?"},
+        {"name": "B", "people": 2, "country": "x"},
+        {"name": "C", "people": None, "country": "?"},
+    ]
+    assert graph.branch_merge("feature").outcome == "already_up_to_date"
+
+
+def test_conflicts_are_told_in_the_words_of_our_schema(graph: Graph) -> None:
+    migrate(graph, NEW)
+    change(graph, 'update City set { pop: 5 } where name = "A"', "feature")
+    change(graph, 'update City set { people: 6 } where name = "A"')
+    with pytest.raises(MergeConflicts) as caught:
+        graph.branch_merge("feature")
+    (found,) = caught.value.conflicts
+    assert (found.property, found.base, found.ours, found.theirs) == ("people", 1, 6, 5)
+    graph.branch_merge("feature", resolve="theirs")
+    assert cities(graph, "name", "people")[0] == {"name": "A", "people": 5}
+
+
+def test_a_row_that_only_their_schema_allows_is_a_conflict(graph: Graph) -> None:
+    migrate(graph, STRICT)
+    change(graph, 'update City set { pop: 500 } where name = "A"', "feature")
+    change(graph, 'insert City { name: "C", pop: 7 }', "feature")
+    for resolve in (None, "theirs"):  # theirs can't be had
+        with pytest.raises(MergeConflicts) as caught:
+            graph.branch_merge("feature", resolve=resolve)
+        (found,) = caught.value.conflicts
+        assert (found.kind, found.entity_id) == ("value_constraint_violation", "A")
+        assert (found.property, found.base, found.ours, found.theirs) == ("pop", 1, 1, 500)
+    graph.branch_merge("feature", resolve="ours")
+    assert cities(graph, "name", "pop") == [
+        {"name": "A", "pop": 1},
+        {"name": "B", "pop": 2},
+        {"name": "C", "pop": 7},
+    ]
+
+
+def test_a_schema_that_the_target_never_had_is_refused(graph: Graph) -> None:
+    migrate(graph, NEW)
+    change(graph, 'insert River { name: "R" }')
+    change(graph, 'insert City { name: "C" }', "feature")
+    with pytest.raises(SchemasApart) as caught:
+        graph.branch_merge("main", "feature")
+    assert caught.value.code == "schema_error" and caught.value.commit == head(graph)
+    assert cities(graph, "name") == [{"name": "A"}, {"name": "B"}]
+
+
+def test_a_commit_from_before_a_change_of_schema_can_be_reverted(graph: Graph) -> None:
+    change(graph, 'update City set { pop: 5 } where name = "A"')
+    commit = head(graph)
+    graph.schema_apply(NEW)
+    assert graph.revert(commit).outcome == "reverted"
+    assert cities(graph, "name", "people")[0] == {"name": "A", "people": 1}
+
+
+def head(graph: Graph) -> str:
+    return graph.commits(limit=1)[0].graph_commit_id
