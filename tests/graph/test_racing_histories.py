@@ -15,7 +15,6 @@ from omnigraph.base.errors import (
     MergeConflicts,
     PreconditionFailed,
     ReadSetMoved,
-    SchemasApart,
 )
 from omnigraph.results import CommitInfo, MergeResult
 from tests import processes
@@ -98,13 +97,7 @@ class Part:
         else:
             graph.mutate(QUERIES, "add", {**item, "value": value}, branch=branch)
         graph.mutate(QUERIES, "drop", {"name": old}, branch=branch)
-        try:
-            result = self._merged(branch)
-        except SchemasApart:
-            # Somebody was faster with another schema.
-            self.refused += 1
-            graph.branch_delete(branch)
-            return
+        result = self._merged(branch)
         assert result.commit is not None and result.branch_deleted
         added = frozenset([name])
         beside = added if value is not None else frozenset[str]()
