@@ -16,7 +16,7 @@ from omnigraph.engine.requests import (
     Moment,
 )
 from omnigraph.engine.results import CommitInfo
-from omnigraph.engine.travel import commit_at
+from omnigraph.engine.travel import check_moment, commit_at
 from omnigraph.store.branches import Branch
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.write.sidecar import drop_orphans
@@ -60,6 +60,7 @@ def branch_create(engine: Engine, request: BranchCreate) -> None:
 
 def _start(store: GraphStore, from_: Moment) -> Branch | CommitId:
     """The branch or the commit that a new branch starts from. A name goes before a moment."""
+    check_moment("from_", from_)
     if not isinstance(from_, str):
         return commit_at(store, from_, MAIN)
     try:
