@@ -249,6 +249,9 @@ def test_a_preview_has_the_rows_that_the_merge_then_changes(
     graph, *_ = sides
     graph.branch_create("looked-at", "main")
     told = graph.branch_merge("feature", "looked-at", preview=True, resolve="theirs")
+    if graph.engine.settings == WAYS["files"]:  # the rows are not held
+        assert told.changes is None
+        return
     assert told.changes is not None and told.changes.counts == told.counts
     before = graph.commits("looked-at", limit=1)[0].graph_commit_id
     done = graph.branch_merge("feature", "looked-at", resolve="theirs")
