@@ -34,6 +34,8 @@ def test_a_diff_is_a_table_or_one_document(graph: Graph, omnigraph: CommandLine)
     (change,) = back["changes"]
     assert change["before"]["properties"]["age"] == 37
     assert change["after"]["properties"]["photo"] == "base64:aGk="
+    age(graph, "alan", 50, "main")
+    assert omnigraph("branch", "diff", "x", "--store", graph.uri).out == shown.out
     nothing = omnigraph("branch", "diff", "x", "--kind", "edge", "--store", graph.uri)
     assert (nothing.exit_code, nothing.out) == (0, "") and "0 changes" in nothing.err
 

@@ -198,3 +198,15 @@ def test_a_diff_reads_a_bucket(s3: str, bucket: str, monkeypatch: pytest.MonkeyP
     assert [op for _, _, op in described(graph.diff("main", "x"))] == ["update", "delete", "delete"]
     page = graph.changes(start="beginning", branch="x")
     assert [len(block.changes) for block in page.blocks] == [5, 1, 2] and page.caught_up
+
+
+def test_since_the_base_it_is_what_one_side_has_done(graph: Graph) -> None:
+    graph.branch_create("x")
+    age(graph, "ada", 37, "x")
+    age(graph, "alan", 50, "main")
+    assert described(graph.diff("main", "x", since_base=True)) == [("Person", "ada", "update")]
+    assert described(graph.diff("x", "main", since_base=True)) == [("Person", "alan", "update")]
+    assert len(graph.diff("main", "x")) == 2
+    graph.branch_merge("x")
+    assert len(graph.diff("main", "x", since_base=True)) == 0
+    assert described(graph.diff("x", "main", since_base=True)) == [("Person", "alan", "update")]

@@ -1,11 +1,15 @@
 """Merges as a caller asks for them: outcomes, refusals, choices that fit nothing, deletion."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from omnigraph import Graph
+from omnigraph.base.ids import BranchName, CommitId
+from omnigraph.engine.history import branch_delete
+from omnigraph.engine.requests import BranchDelete
 from omnigraph.errors import (
     ArgumentInvalid,
     BranchMissing,
@@ -101,6 +105,25 @@ def test_the_source_goes_after_the_merge_if_it_can(graph: Graph) -> None:
     assert graph.branches() == ["main"]
     refused = graph.commit(str(kept.commit.merged_parent_commit_id))
     assert refused.graph_branch == "feature"
+
+
+def test_a_source_that_moved_on_is_not_deleted(graph: Graph) -> None:
+    merged = graph.commits("feature")[0].graph_commit_id
+    graph.optimize("feature")  # moves no row
+    write_rows(graph, "feature", [item("late")])
+    delete = BranchDelete(branch=BranchName("feature"), if_commit=CommitId(merged))
+    with pytest.raises(PreconditionFailed):
+        branch_delete(graph.engine, delete)
+    now = CommitId(graph.commits("feature")[0].graph_commit_id)
+    graph.optimize("feature")
+    branch_delete(graph.engine, replace(delete, if_commit=now))
+    assert graph.branches() == ["main"]
+
+
+def test_choices_for_a_merge_without_conflicts_are_an_error(graph: Graph) -> None:
+    graph.branch_merge("feature", resolve="theirs")
+    with pytest.raises(ArgumentInvalid, match="fits no conflict"):
+        graph.branch_merge("feature", resolve=[choice()])
 
 
 def test_a_preview_deletes_nothing(graph: Graph) -> None:

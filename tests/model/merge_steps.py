@@ -45,7 +45,8 @@ class Merge:
         if self.source == self.branch:
             return (ArgumentInvalid,)
         if self.outcome(model) == "already_up_to_date":
-            return ()
+            # A list of choices is about conflicts, of which there are none.
+            return (ArgumentInvalid,) if self.resolve and not isinstance(self.resolve, str) else ()
         if not self._has_one_schema(model):
             return (SchemasApart,)
         return _refusals(self.joined(model), is_preview=self.is_preview)

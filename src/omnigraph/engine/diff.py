@@ -18,6 +18,7 @@ from omnigraph.engine.cursor import PageToken
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import CommitChanges, DiffRead, Moment, Read
 from omnigraph.engine.travel import commit_at
+from omnigraph.merge.base import base_of
 from omnigraph.read.changes.compare import Comparison
 from omnigraph.read.changes.filter import ChangeFilter
 from omnigraph.store.graph_store import GraphStore
@@ -32,6 +33,8 @@ def diff(engine: Engine, request: DiffRead) -> Diff:
     """What turns one moment into another, as the caller may see both."""
     engine.gate.allow(request)
     before, after = (_side(engine.store, moment) for moment in (request.from_, request.to))
+    if request.since_base:
+        before = base_of(engine.store, before, after)
     with gap_where_rows_are_gone(before, after):
         return Diff.of(comparison(engine, request, before, after, request.filter))
 

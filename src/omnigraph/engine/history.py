@@ -75,7 +75,7 @@ def _start(store: GraphStore, from_: Moment) -> Branch | CommitId:
 def branch_delete(engine: Engine, request: BranchDelete) -> None:
     """Remove a branch, whole. No commit is made: the log says who did it."""
     engine.gate.allow(request)
-    engine.store.delete_branch(request.branch)
+    engine.store.delete_branch(request.branch, if_commit=request.if_commit)
     drop_orphans(engine.store)
     log.info("branch %s was deleted by %s: %s", request.branch, request.actor, request.message)
 

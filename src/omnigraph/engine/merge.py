@@ -150,9 +150,13 @@ def _delete_source(engine: Engine, request: Merge, merged: Snapshot) -> tuple[bo
     if not request.delete or request.preview:
         return False, None
     try:
-        if engine.store.snapshot(request.source).commit.id != merged.commit.id:
-            return False, f"{request.source} has commits that came after those that were merged"
-        branch_delete(engine, BranchDelete(branch=request.source, actor=request.actor))
+        # Not if it has moved on: what came since is in no other branch.
+        delete = BranchDelete(
+            branch=request.source, actor=request.actor, if_commit=merged.commit.id
+        )
+        branch_delete(engine, delete)
+    except PreconditionFailed:
+        return False, f"{request.source} has commits that came after those that were merged"
     except OmnigraphError as refusal:
         return False, refusal.message
     return True, None

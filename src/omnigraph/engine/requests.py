@@ -231,6 +231,8 @@ class DiffRead(Read):
 
     from_: Moment | Snapshot
     to: Moment | Snapshot
+    since_base: bool = False
+    """Begin at the merge base of the two: what a merge would look at."""
     filter: ChangeFilter = EVERYTHING
 
 
@@ -417,6 +419,9 @@ class BranchCreate(Write):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchDelete(Write):
     action: ClassVar[Action] = Action.BRANCH_DELETE
+
+    if_commit: CommitId | None = None
+    """Only if the branch still shows the rows of this commit."""
 
     def __post_init__(self) -> None:
         if self.branch == MAIN:

@@ -9,6 +9,7 @@ from omnigraph.base.conflicts import Conflict
 from omnigraph.base.errors import MergeConflicts, SchemasApart
 from omnigraph.base.ids import BranchName, TableKey
 from omnigraph.check.sets.in_memory import SqlSession
+from omnigraph.merge.base import base_of
 from omnigraph.merge.choices import Choices, choices_of
 from omnigraph.merge.conflicts import SideNames
 from omnigraph.merge.merging import Merged, Merging, counted
@@ -123,6 +124,7 @@ class MergeWriter(_Bringing):
     def prepare(self, snapshot: Snapshot) -> MergeWork:
         history, theirs = self.store.history(), self.theirs
         if history.ancestor_like(theirs.commit.id, of=snapshot.commit.id) is not None:
+            choices_of(self.resolve).require_all_used()
             return MergeWork(
                 tables={},
                 reads=None,
@@ -171,7 +173,7 @@ class MergeWriter(_Bringing):
 
     def _three_way(self, history: CommitLog, ours: Snapshot) -> MergeWork:
         theirs = self.theirs
-        base = self.store.snapshot_at(self._base(history, ours).id)
+        base = base_of(self.store, ours, theirs)
         merged = self._merged(base, ours, theirs, theirs.branch)
         return MergeWork(
             tables=merged.tables,
@@ -185,21 +187,6 @@ class MergeWriter(_Bringing):
             conflicts=merged.conflicts,
             more_conflicts=merged.more_conflicts,
         )
-
-    def _base(self, history: CommitLog, ours: Snapshot) -> Commit:
-        """The merge base, or a commit with the rows of it that is nearer to theirs.
-
-        A commit on the line of theirs shares more files with it. An earlier base would not do: what
-        both sides took from the base would look new on each, and what one of them deleted since
-        would come back.
-        """
-        heads = (ours.commit.id, self.theirs.commit.id)
-        base = history.merge_base(*heads)
-        for head in reversed(heads):
-            near = history.ancestor_like(base.id, of=head)
-            if near is not None and self.store.has_rows_of(near):
-                return near
-        return base
 
     def _note(self, history: CommitLog, ours: Snapshot, *, is_fast_forward: bool) -> CommitNote:
         theirs = self.theirs.commit.id

@@ -26,6 +26,7 @@ from omnigraph.base.errors import (
     FenceLost,
     GraphMissing,
     GraphMoved,
+    PreconditionFailed,
     StorageFailed,
 )
 from omnigraph.base.ids import MAIN, BranchName, CommitId, TableKey
@@ -381,10 +382,17 @@ class GraphStore:
 
         return self.branches.create(name, source, rewind=rewind, fencing=fencing)
 
-    def delete_branch(self, name: BranchName, *, only_if_unwritten: bool = False) -> bool:
+    def delete_branch(
+        self,
+        name: BranchName,
+        *,
+        only_if_unwritten: bool = False,
+        if_commit: CommitId | None = None,
+    ) -> bool:
         """Remove a branch that none was made from. It is gone at once; its files follow.
 
-        With `only_if_unwritten` a branch that has a commit of its own stays, and it is False.
+        With `only_if_unwritten` a branch that has a commit of its own stays, and it is False. With
+        `if_commit` one that shows other rows than this commit raises `PreconditionFailed`.
         """
         if name == MAIN:
             raise ArgumentInvalid(
@@ -394,6 +402,8 @@ class GraphStore:
         with self._fence_over_names(), self.fence(name) as fenced:
             if only_if_unwritten and self._commit(fenced.state.recent[-1]).branch == name:
                 return False
+            if if_commit is not None:
+                self._require_rows_of(if_commit, fenced)
             is_needed = self._is_a_base(fenced.branch)
             paths = {entry.ref.path for entry in fenced.state.tables.values()}
             self.branches.delete(fenced.branch)
@@ -401,6 +411,11 @@ class GraphStore:
         for path in () if is_needed else sorted(paths):
             self._reclaim_forks(path, fenced.branch)
         return True
+
+    def _require_rows_of(self, commit: CommitId, fenced: FencedBranch) -> None:
+        history, head = self.history(), fenced.state.head
+        if history.origin_of_rows(head) != history.origin_of_rows(commit):
+            raise PreconditionFailed(branch=fenced.branch.name, expected=commit, actual=head)
 
     def _is_a_base(self, branch: Branch) -> bool:
         """True if two other branches will be merged from a commit of this one: its rows must stay.

@@ -39,6 +39,7 @@ class Followed:
         from_: Moment | At,
         to: Moment | At,
         *,
+        since_base: bool = False,
         types: Iterable[str] | None = None,
         kinds: Kinds = None,
         ops: Ops = None,
@@ -46,12 +47,14 @@ class Followed:
         """What turns one moment into another: every row that differs, as it was and as it is.
 
         A moment is a branch (its head), a commit or its id, a time, or what `at` and `snapshot`
-        hold; a time and a manifest version are of main. The result can be counted, shown, iterated
-        and had as Arrow or a frame.
+        hold; a time and a manifest version are of main. With `since_base` it is what changed in
+        `to` since the two parted or were last merged, whatever `from_` has of its own. The result
+        can be counted, shown, iterated and had as Arrow or a frame.
         """
         request = DiffRead(
             from_=self._held("from_", from_),
             to=self._held("to", to),
+            since_base=since_base,
             filter=ChangeFilter.of(types, kinds, ops),
             actor=self.engine.actor,
         )

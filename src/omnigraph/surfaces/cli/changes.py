@@ -69,13 +69,13 @@ def diff(
     limit: LimitOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what turns A into B; with A alone, what turns main into A.
+    """Show what A has changed since it parted from main; with B too, what turns A into B.
 
     Example: omnigraph branch diff review/1 --store g.omni
     """
     from_, to = (MAIN, one) if other is None else (one, other)
     graph = open_graph(store, read_only=True)
-    found = graph.diff(from_, to, **_chosen(types, kinds, ops))
+    found = graph.diff(from_, to, since_base=other is None, **_chosen(types, kinds, ops))
     if as_json:
         print_json(diff_json(found, limit))
     else:
