@@ -101,7 +101,7 @@ class _Bringing(Writer[MergeWork]):
             if is_earlier:
                 changes = lifted_changes(changes, theirs.catalog, ours.catalog)
             merged = Merging(ours, theirs, changes, names=names, sql=self.sql).finish(choices)
-        if merged.conflicts and not self.tells_conflicts:
+        if (merged.conflicts or merged.more_conflicts) and not self.tells_conflicts:
             raise MergeConflicts(
                 source=self.source,
                 target=self.branch,

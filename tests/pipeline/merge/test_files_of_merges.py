@@ -130,8 +130,21 @@ def test_of_many_conflicts_the_first_are_told_and_the_others_counted(graph: Grap
     with pytest.raises(MergeConflicts) as caught:
         large.branch_merge("night", resolve=[choice])
     assert len(caught.value.conflicts) + caught.value.more == 2
+    # All that was listed is settled; what was only counted is not.
+    with pytest.raises(MergeConflicts) as caught:
+        large.branch_merge("night", resolve=[{**choice, "id": "a"}])
+    assert len(caught.value.conflicts) + caught.value.more == 2
     large.branch_merge("night", resolve="theirs")
     assert {row["name"]: row["age"] for row in rows(graph, "main")["Person"]}["c"] == 8
+
+
+def test_a_table_whose_rows_are_what_they_were_is_left_alone(graph: Graph) -> None:
+    """Theirs has another version of it, and ours has other rows."""
+    change(graph, "night", 'insert City { code: "z" }', 'delete City where code = "z"')
+    change(graph, "main", 'insert City { code: "ours" }')
+    expected = expected_of(graph)
+    assert in_files(graph).branch_merge("night").outcome == "merged"
+    assert rows(graph, "main") == expected
 
 
 @pytest.mark.parametrize("point", Failpoint)

@@ -254,8 +254,8 @@ class MergeConflicts(ConflictError):
 
     def __str__(self) -> str:
         count = amount(len(self.conflicts) + self.more, "conflict")
-        first = self.conflicts[0].message
-        return f"{count} between {self.source} and {self.target}: {first}"
+        first = f": {self.conflicts[0].message}" if self.conflicts else ", too many to list"
+        return f"{count} between {self.source} and {self.target}{first}"
 
     @property
     def hint(self) -> str | None:

@@ -215,6 +215,8 @@ def _joined(runner: Runner, job: MergeJob) -> list[Part]:
     _show(runner, names["gone"], gone, _gone, GONE)
     _show(runner, names["present"], [*enumerate(job.present)], _present, PRESENT)
     statements = [*([PUT] if came else []), *([DELETED] if gone else [])]
+    if not statements:
+        return []  # another version with the same rows
     try:
         return runner.run_over(
             " UNION ALL ".join(statements).format(stretch=STRETCH, **names),

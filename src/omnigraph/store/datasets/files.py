@@ -18,11 +18,13 @@ from omnigraph.store.datasets.lance_values import (
     STORAGE_VERSION,
     deletion_file_of,
     failures,
+    is_blob,
     open_handle,
     segment_from,
     text_of,
 )
 from omnigraph.store.durability import Durability
+from omnigraph.store.layout import BLOB_MARK
 from omnigraph.store.location import DiskLocation, Location
 from omnigraph.store.objects import Objects
 from omnigraph.store.transactions import (
@@ -144,7 +146,10 @@ def write_files(
     opened: LanceDataset | None = None,
 ) -> list[str]:
     """Rows as files that are not durable yet; without the opened dataset, Lance opens it."""
-    reader = pa.RecordBatchReader.from_batches(schema, batches)
+    # Blobs last: whoever reads single columns of a file counts those that follow one wrong.
+    ordered = pa.schema(sorted(schema, key=_is_blob), schema.metadata)
+    in_order = (batch.select(ordered.names) for batch in batches)
+    reader = pa.RecordBatchReader.from_batches(ordered, in_order)
     with failures("write rows to", str(location)):
         written = lance.fragment.write_fragments(
             reader,
@@ -162,6 +167,10 @@ def write_files(
             discard_fragments(location, fragments)
             raise
     return fragments
+
+
+def _is_blob(field: pa.Field) -> bool:
+    return is_blob(field) or BLOB_MARK.items() <= (field.metadata or {}).items()
 
 
 def _require_whole(location: DiskLocation, fragments: Sequence[str]) -> None:
