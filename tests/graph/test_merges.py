@@ -208,3 +208,39 @@ def test_a_deletion_stays_though_the_branch_that_brought_the_row_is_gone(
     assert graph.branch_merge(other, into, resolve="theirs").outcome == "merged"
     for handle in (graph, Graph.open(graph.uri)):
         assert "new" not in {city["n"] for city in cities(handle, into)}
+
+
+@pytest.mark.parametrize("into", ["main", "feature"])
+@pytest.mark.parametrize("more", [0, 3])
+def test_what_came_by_two_branches_is_not_new_again(graph: Graph, into: str, more: int) -> None:
+    """Two branches went into both sides, so that there are two bases, and none has both rows."""
+    names = ["one", "two"]
+    for name in names:
+        graph.branch_create(name)
+        change(graph, f'insert City {{ name: "{name}", pop: 9 }}', name)
+    busy(graph, "two", commits=more)
+    for name, branch in product(names, ["main", "feature"]):
+        change(graph, f'insert City {{ name: "{branch} {name}" }}', branch)
+        graph.branch_merge(name, branch)
+    change(graph, 'delete City where name = "one"', "main")
+    change(graph, 'delete City where name = "two"', "feature")
+    change(graph, 'update City set { pop: 5 } where name = "A"', "main")
+    other = "feature" if into == "main" else "main"
+    assert graph.branch_merge(other, into).outcome == "merged"
+    for handle in (graph, Graph.open(graph.uri)):
+        found = {city["n"]: city["p"] for city in cities(handle, into)}
+        assert not {"one", "two"} & found.keys()
+        assert found["A"] == 5 and {"main one", "feature two"} <= found.keys()
+
+
+def test_what_two_bases_dispute_is_a_conflict(graph: Graph) -> None:
+    for pop, name in enumerate(["one", "two"], start=1):
+        graph.branch_create(name)
+        change(graph, f'update City set {{ pop: {pop} }} where name = "A"', name)
+    for name, branch in product(["one", "two"], ["main", "feature"]):
+        change(graph, f'insert City {{ name: "{branch} {name}" }}', branch)
+        take = "theirs" if branch == "main" else "ours"
+        graph.branch_merge(name, branch, resolve=take)
+    assert [cities(graph, b)[0]["p"] for b in ("main", "feature")] == [2, 1]
+    preview = graph.branch_merge("feature", preview=True)
+    assert [(c.kind, c.entity_id) for c in preview.conflicts] == [("divergent_update", "A")]

@@ -67,7 +67,8 @@ class Model:
         line = self.lines.pop(branch)
         heads = [other[-1] for other in self.lines.values()]
         own = {*line} - {commit for other in self.lines.values() for commit in other}
-        if any(self.merge_base(*pair).id in own for pair in combinations(heads, 2)):
+        pairs = combinations(heads, 2)
+        if own & {base.id for pair in pairs for base in self.merge_bases(*pair)}:
             self.kept |= own
         del self.made_from[branch]
 
@@ -110,17 +111,21 @@ class Model:
             commit = same
         return commit
 
-    def merge_base(self, one: str, other: str) -> ModelCommit:
-        """The latest commit that both descend from.
+    def merge_bases(self, one: str, other: str) -> list[ModelCommit]:
+        """The latest commits that both descend from, none of them an ancestor of another.
 
-        Of several, none of which is an ancestor of another, the one with the most commits before it
-        on its line is taken, and of those the one with the greatest id.
+        The one with the most commits before it on its line comes first, and of those the one with
+        the greatest id.
         """
-        return self._latest(self.ancestors(one) & self.ancestors(other))
+        common = self.ancestors(one) & self.ancestors(other)
+        lower = {a for commit in common for a in self.ancestors(commit) - {commit}}
+        latest = (self.commits[commit] for commit in common - lower)
+        return sorted(latest, key=lambda c: (c.place, c.id), reverse=True)
 
-    def _latest(self, commits: set[str]) -> ModelCommit:
-        lower = {a for commit in commits for a in self.ancestors(commit) - {commit}}
-        return max((self.commits[c] for c in commits - lower), key=lambda c: (c.place, c.id))
+    def all_bases(self, one: str, other: str) -> set[str]:
+        """The merge bases, and those from which several bases are merged themselves."""
+        first, *others = [base.id for base in self.merge_bases(one, other)]
+        return {first, *others}.union(*(self.all_bases(first, each) for each in others))
 
     # Merging -------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from tests.model.merging import (
     Choice,
     Conflict,
     Entity,
+    Image,
     Merged,
     Resolve,
     image_of,
@@ -56,16 +57,16 @@ class Merge:
         ours, theirs = model.head(self.branch), model.head(self.source)
         if self.outcome(model) == "fast_forward":
             return ours.world.shape == theirs.world.shape
-        base = model.merge_base(ours.id, theirs.id)
+        bases = model.merge_bases(ours.id, theirs.id)
         is_known = model.knows_schema(self.branch, theirs.world.shape)
-        return is_known and base.world.shape == theirs.world.shape
+        return is_known and all(base.world.shape == theirs.world.shape for base in bases)
 
     def may_be_too_late(self, model: Model) -> bool:
         """Whether rows that it needs may be gone: those of the base, if it is another one now."""
         if not self._is_possible(model) or self.outcome(model) != "merged":
             return False
-        base = model.merge_base(model.lines[self.source][-1], model.lines[self.branch][-1])
-        return base.id not in model.readable
+        heads = model.lines[self.source][-1], model.lines[self.branch][-1]
+        return not model.all_bases(*heads) <= model.readable
 
     def outcome(self, model: Model) -> str:
         if model.is_up_to_date(self.source, self.branch):
@@ -76,14 +77,16 @@ class Merge:
         """Whatever the outcome is, the three-way merge tells the rows: if one side has nothing of
         its own, there is nothing to dispute."""
         ours, theirs = model.head(self.branch), model.head(self.source)
+        shape = ours.world.shape
+        sides = image_of(ours.world), image_of(theirs.world.lifted(shape))
         match self.outcome(model):
             case "already_up_to_date":
-                base = theirs
+                base = sides[1]
             case "fast_forward":
-                base = ours
+                base = sides[0]
             case _:
-                base = model.merge_base(ours.id, theirs.id)
-        return _joined(base.world, ours.world, theirs.world, self.resolve)
+                base = _base(model, (ours.id, theirs.id), sides, shape)
+        return three_way(base, *sides, self.resolve)
 
     def loses_its_source(self, model: Model) -> bool:
         """Whether the source goes; a branch that can't is kept, and the merge is done."""
@@ -163,6 +166,34 @@ class Revert:
             preview=self.is_preview,
             resolve=_spelled(self.resolve, spelling.ids, spelling.shape(self.branch)),
         )
+
+
+def _base(model: Model, heads: tuple[str, str], sides: tuple[Image, Image], shape: Shape) -> Image:
+    """What both heads are compared with: the rows of their base, or what several bases come to."""
+    first, *others = model.merge_bases(*heads)
+    image = image_of(first.world.lifted(shape))
+    for each in others:
+        root = _base(model, (first.id, each.id), sides, shape)
+        image = _both(root, image, image_of(each.world.lifted(shape)), sides)
+    return image
+
+
+def _both(root: Image, one: Image, other: Image, sides: tuple[Image, Image]) -> Image:
+    """What two bases made of theirs. Where they dispute a row, it is one that neither side has, so
+    that the sides dispute it too unless they agree."""
+    found = {}
+    for entity in {*root, *one, *other}:
+        first, second, before = (image.get(entity) for image in (one, other, root))
+        if second in (first, before):
+            row = first
+        elif first == before:
+            row = second
+        else:
+            held = [side.get(entity) for side in sides]
+            row = next(r for r in (first, second, before) if r not in held)
+        if row is not None:
+            found[entity] = row
+    return found
 
 
 def _joined(base: World, ours: World, theirs: World, resolve: Resolve) -> Merged:

@@ -25,7 +25,7 @@ from omnigraph.lang.schema.catalog import ID
 from omnigraph.read.changes.diff import unequal
 from omnigraph.store.changes import RowChanges
 
-__all__ = ["Compared", "Side", "Sides", "sides_of", "three_way"]
+__all__ = ["Compared", "Side", "Sides", "differ", "sides_of", "three_way"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ def three_way(sides: Sides) -> Compared:
     }
     nothing = np.zeros(len(sides), dtype=bool)
     is_other = reduce(np.logical_or, differs.values(), nothing) | (ours.has != theirs.has)
-    is_changed = _differ(base, ours)
+    is_changed = differ(base, ours)
     in_conflict = is_other & is_changed
     both = ours.has & theirs.has
     return Compared(
@@ -110,7 +110,7 @@ def three_way(sides: Sides) -> Compared:
     )
 
 
-def _differ(left: Side, right: Side) -> np.ndarray:
+def differ(left: Side, right: Side) -> np.ndarray:
     """Where one side has a row and the other has none, or another one."""
     differs: np.ndarray = left.has != right.has
     for name in left.rows.column_names:

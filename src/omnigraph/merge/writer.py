@@ -1,7 +1,7 @@
 """The writers of merges and reverts: both bring changes of another side to the head of a branch."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
@@ -9,11 +9,11 @@ from omnigraph.base.conflicts import Conflict
 from omnigraph.base.errors import MergeConflicts, SchemasApart
 from omnigraph.base.ids import BranchName, TableKey
 from omnigraph.check.sets.in_memory import SqlSession
-from omnigraph.merge.base import base_of
+from omnigraph.merge.base import bases_of, changes_since
 from omnigraph.merge.choices import Choices, choices_of
 from omnigraph.merge.conflicts import SideNames
 from omnigraph.merge.merging import Merged, Merging, counted
-from omnigraph.merge.schemas import has_had_schema, lifted_changes
+from omnigraph.merge.schemas import has_had_schema
 from omnigraph.read.changes.diff import changes_between
 from omnigraph.store.changes import Changes
 from omnigraph.store.commits import MERGED_LOAD_IDS, REVERTED, ROWS_OF, Commit, CommitKind
@@ -86,20 +86,19 @@ class _Bringing(Writer[MergeWork]):
         """What is brought, as messages call it."""
         raise NotImplementedError
 
-    def _merged(self, base: Snapshot, ours: Snapshot, theirs: Snapshot, called: str) -> Merged:
-        is_earlier = theirs.schema_hash != ours.schema_hash
+    def _merged(
+        self, bases: Sequence[Snapshot], ours: Snapshot, theirs: Snapshot, called: str
+    ) -> Merged:
         known = has_had_schema(self.store.history(), ours, theirs.schema_hash)
-        if not known or base.schema_hash != theirs.schema_hash:
+        if not known or any(base.schema_hash != theirs.schema_hash for base in bases):
             raise SchemasApart(source=self.source, target=self.branch, commit=theirs.commit.id)
         names, choices = SideNames(ours=self.branch, theirs=called), choices_of(self.resolve)
-        # Rows of an earlier schema are brought to ours in memory.
+        # Rows of an earlier schema are brought to ours in memory, and several bases to one.
         merged = None
-        if not is_earlier:
-            merged = self.in_files(base, ours, theirs, names=names, choices=choices)
+        if len(bases) == 1 and theirs.schema_hash == ours.schema_hash:
+            merged = self.in_files(bases[0], ours, theirs, names=names, choices=choices)
         if merged is None:
-            changes = changes_between(base, theirs)
-            if is_earlier:
-                changes = lifted_changes(changes, theirs.catalog, ours.catalog)
+            changes = changes_since(self.store, bases, ours, theirs)
             merged = Merging(ours, theirs, changes, names=names, sql=self.sql).finish(choices)
         if (merged.conflicts or merged.more_conflicts) and not self.tells_conflicts:
             raise MergeConflicts(
@@ -173,8 +172,8 @@ class MergeWriter(_Bringing):
 
     def _three_way(self, history: CommitLog, ours: Snapshot) -> MergeWork:
         theirs = self.theirs
-        base = base_of(self.store, ours, theirs)
-        merged = self._merged(base, ours, theirs, theirs.branch)
+        bases = bases_of(self.store, ours, theirs)
+        merged = self._merged(bases, ours, theirs, theirs.branch)
         return MergeWork(
             tables=merged.tables,
             reads=merged.reads,
@@ -215,7 +214,7 @@ class RevertWriter(_Bringing):
         assert self.commit.parent is not None, "the first commit of a graph is not reverted"
         base = self.store.snapshot_at(self.commit.id)
         theirs = self.store.snapshot_at(self.commit.parent)
-        merged = self._merged(base, snapshot, theirs, f"the commit before {self.commit.id}")
+        merged = self._merged([base], snapshot, theirs, f"the commit before {self.commit.id}")
         is_nothing = not merged.tables and not merged.conflicts
         return MergeWork(
             tables=merged.tables,

@@ -149,26 +149,32 @@ class CommitLog:
                     made = known[parent]
                     heappush(ready, (-made.created_at_ms, -made.seq, parent))
 
-    def merge_base(self, one: CommitId, other: CommitId) -> Commit:
-        """The commit from which two others are compared: the latest that both descend from.
+    def merge_bases(self, one: CommitId, other: CommitId) -> tuple[Commit, ...]:
+        """The latest commits that both descend from.
 
-        If merges went both ways, several commits qualify, none of them an ancestor of another one.
-        Each is a right base. The one with the most commits before it on its line is taken, and of
-        those the one with the greatest id, so the order of the arguments does not matter and every
-        process takes the same.
+        If merges went both ways, or one branch went into both, there are several, none of them an
+        ancestor of another one. The one with the most commits before it on its line comes first,
+        and of those the one with the greatest id, so the order of the arguments does not matter and
+        every process finds the same.
         """
         parted = self._where_lines_part(one, other)
         if parted is not None:
-            return self._source.commit(parted)
+            return (self._source.commit(parted),)
         bases = self._latest(self.ancestors(one) & self.ancestors(other))
-        return max((self.get(base) for base in bases), key=lambda c: (c.seq, c.id))
+        return tuple(
+            sorted((self.get(base) for base in bases), key=lambda c: (c.seq, c.id), reverse=True)
+        )
+
+    def merge_base(self, one: CommitId, other: CommitId) -> Commit:
+        """The first of the merge bases."""
+        return self.merge_bases(one, other)[0]
 
     def are_a_base(self, commits: AbstractSet[CommitId], heads: Iterable[CommitId]) -> bool:
         """True if two of the heads are compared from one of the commits."""
         known = dict.fromkeys(commits, True)
         holders = [head for head in heads if self._descends(head, known)]
-        pairs = combinations(holders, 2)
-        return any(self.merge_base(one, other).id in commits for one, other in pairs)
+        bases = (base for pair in combinations(holders, 2) for base in self.merge_bases(*pair))
+        return any(base.id in commits for base in bases)
 
     def _descends(self, commit: CommitId, known: dict[CommitId, bool]) -> bool:
         """Whether it descends from a commit that is known to be true; what is found is added."""
