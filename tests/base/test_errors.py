@@ -4,11 +4,12 @@ import json
 import pickle
 import re
 from dataclasses import MISSING, fields
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
 from omnigraph.base import errors
+from omnigraph.base.conflicts import Conflict
 from omnigraph.base.errors import Diagnostic, LanguageError, OmnigraphError
 from omnigraph.base.span import SourceText, Span
 from omnigraph.base.violations import MAX_EXAMPLES_PER_KIND, Violation, Violations
@@ -27,7 +28,7 @@ SAMPLES: dict[str, Any] = {
     "source": SourceText("a\n\tb", "q.gq"),
     "diagnostics": (Diagnostic("T1", "no such type", Span(2, 2, 1), "did you mean c?"),),
     "violations": Violations.of([Violation("type", "not a number", file="a.jsonl", line=3)]),
-    "conflicts": ({"kind": "divergent_update", "entity_id": "ada"},),
+    "conflicts": (Conflict("divergent_update", "node", "Person", "ada", "age", 1, 2, 3, "no"),),
     "tables": ("node:Person",),
     "known": ("main",),
     "limit": 3,
@@ -42,7 +43,14 @@ SAMPLES: dict[str, Any] = {
 
 def a(leaf: type[OmnigraphError]) -> OmnigraphError:
     required = [f.name for f in fields(leaf) if f.default is MISSING]
-    return leaf(**{name: SAMPLES.get(name, name) for name in required})
+    types = get_type_hints(leaf)
+    return leaf(**{name: _sample(name, types[name]) for name in required})
+
+
+def _sample(name: str, type_: Any) -> Any:
+    if type_ is str:
+        return name
+    return get_args(type_)[0] if get_origin(type_) is Literal else SAMPLES.get(name, name)
 
 
 @pytest.mark.parametrize("leaf", LEAVES)

@@ -138,7 +138,6 @@ def test_a_diff_comes_as_arrow_and_as_a_frame(graph: Graph) -> None:
     assert edges[0]["after"] == {"from": "alan", "to": "ada", "since": None}
     with pytest.raises(NameMissing, match="no changed type named City"):
         found.to_arrow("City")
-    pytest.importorskip("pandas")
     assert found.to_pandas()["after"][0]["properties"]["age"] == 37
     assert list(found.to_pandas("Person")["op"]) == ["update"]
 

@@ -231,9 +231,7 @@ REFUSED = {
     ("append", "the same row"): "key_conflict",  # it may not replace what is there
     ("overwrite", "the same row"): "read_set_conflict",
     ("overwrite", "another row of the type"): "read_set_conflict",
-    ("branch merge", "the same row"): "read_set_conflict",
-    ("branch merge", "another row of the type"): "read_set_conflict",
-    ("branch merge", "another type"): "read_set_conflict",
+    ("branch merge", "the same row"): "merge_conflicts",  # both sides gave it a value
 }
 
 

@@ -202,3 +202,24 @@ def test_commits_without_an_inverse_are_refused(graph: Graph) -> None:
         graph.revert(graph.commits("feature", limit=1)[0])  # not in the history of main
     with pytest.raises(CommitMissing):
         graph.revert("01ARZ3NDEKTSV4RRFFQ69G5FAV")
+
+
+def test_a_choice_settles_no_conflict_that_it_brings_up(tmp_path: Path) -> None:
+    """To take their code of x gives it to two rows. Nobody was told of the other, so it stays."""
+    graph = make_graph(tmp_path / "g")
+    write_rows(graph, "main", [item("x"), item("z", a=1)])
+    graph.branch_create("feature")
+    write_rows(graph, "feature", [item("x", u="T")])
+    write_rows(graph, "main", [item("x", u="O"), item("z", a=99, u="T")])
+    before, chosen = image_of(graph, "main"), choice(property="u")
+    assert [c.kind for c in graph.branch_merge("feature", preview=True).conflicts] == [
+        "divergent_update"
+    ]
+    with pytest.raises(MergeConflicts) as caught:
+        graph.branch_merge("feature", resolve=[chosen])
+    assert [c.kind for c in caught.value.conflicts] == ["unique_violation"]
+    assert image_of(graph, "main") == before
+    with pytest.raises(ArgumentInvalid, match="kind of a choice"):
+        graph.branch_merge("feature", resolve=[choice(property="u", kind="twin")])
+    asked_for = [chosen, {**chosen, "kind": "unique_violation"}]
+    assert graph.branch_merge("feature", resolve=asked_for).outcome == "merged"

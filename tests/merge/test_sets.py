@@ -7,6 +7,7 @@ tells whose it is.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any
 
 import pytest
 
@@ -277,14 +278,8 @@ def test_what_is_taken_is_what_is_there(
     graph, base, ours, theirs = sides
     branch = f"{how.replace(' ', '-')}-{take}"
     graph.branch_create(branch)
-    preview = graph.branch_merge("feature", branch, preview=True)
-    choices = [
-        {"type": c.type_name, "id": c.entity_id, "property": c.property, "take": take}
-        for c in preview.conflicts
-    ]
-    result = graph.branch_merge(
-        "feature", branch, resolve=take if how == "one word" else choices, delete=False
-    )
+    resolve = take if how == "one word" else _choices(graph, branch, take)
+    result = graph.branch_merge("feature", branch, resolve=resolve)
     assert result.outcome == "merged"
     image = image_of(graph, branch)
     plain = reference.merged(base, ours, theirs)
@@ -292,6 +287,23 @@ def test_what_is_taken_is_what_is_there(
         expected = apply(ours, case.taking[take]) if case.conflicts else plain
         assert _of(image, name) == _of(expected, name), name
     assert not reference.set_conflicts(image, image)
+
+
+def _choices(graph: Graph, branch: str, take: str) -> list[dict[str, Any]]:
+    """A choice for each conflict, and for each that these bring up, until none is told."""
+    choices: list[dict[str, Any]] = []
+    while told := graph.branch_merge("feature", branch, preview=True, resolve=choices).conflicts:
+        choices += [
+            {
+                "type": conflict.type_name,
+                "id": conflict.entity_id,
+                "property": conflict.property,
+                "kind": conflict.kind,
+                "take": take,
+            }
+            for conflict in told
+        ]
+    return choices
 
 
 def _of(image: Image, name: str) -> Image:

@@ -202,7 +202,8 @@ class _Choices:
     def __init__(self, resolve: Resolve) -> None:
         self._of_all: Side | None = resolve if isinstance(resolve, str) else None
         self._single = () if resolve is None or isinstance(resolve, str) else resolve
-        self._used = set[Choice]()
+        self._meant = dict[Choice, set[str]]()
+        """The kinds of conflicts that a choice met first: it settles no others."""
 
     def pins(self, found: Sequence[Dispute]) -> list[Pin]:
         if self._of_all is not None:
@@ -212,16 +213,22 @@ class _Choices:
                 for each in of_rows or found
                 for pin in (each.ours if self._of_all == "ours" else each.theirs)
             ]
-        return [pin for each in found for pin in self._pins_of(each)]
+        met: dict[Choice, set[str]] = defaultdict(set)
+        pins = [pin for each in found for pin in self._pins_of(each, met)]
+        self._meant = {**met, **self._meant}
+        return pins
 
-    def _pins_of(self, dispute: Dispute) -> tuple[Pin, ...]:
+    def _pins_of(self, dispute: Dispute, met: dict[Choice, set[str]]) -> tuple[Pin, ...]:
         conflict = dispute.conflict
         fitting = [
             choice
             for choice in self._single
-            if choice.entity == conflict.entity and choice.property in (None, conflict.property)
+            if choice.entity == conflict.entity
+            and choice.property in (None, conflict.property)
+            and conflict.kind in self._meant.get(choice, {conflict.kind})
         ]
-        self._used |= {*fitting}
+        for choice in fitting:
+            met[choice].add(conflict.kind)
         if not fitting:
             return ()
         nearest = max(fitting, key=lambda choice: choice.property is not None)
@@ -229,7 +236,7 @@ class _Choices:
 
     @property
     def unused(self) -> frozenset[Choice]:
-        return frozenset(self._single) - self._used
+        return frozenset(self._single) - self._meant.keys()
 
 
 # Rows beside each other --------------------------------------------------------------------------

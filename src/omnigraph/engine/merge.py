@@ -52,6 +52,7 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
         resolve=request.resolve,
         tells_conflicts=request.preview,
         in_files=files,
+        source=source,
         theirs=theirs,
     )
     to = Target(target, if_commit=request.if_commit)
@@ -90,6 +91,7 @@ def revert(engine: Engine, request: Revert) -> RevertResult:
         resolve=request.resolve,
         tells_conflicts=request.preview,
         in_files=files,
+        source=commit.id,
         commit=commit,
     )
     to = Target(branch, if_commit=request.if_commit)

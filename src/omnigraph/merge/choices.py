@@ -3,13 +3,16 @@
 Either one word for all conflicts, or a list of choices: `{"type": "Person", "id": "ada",
 "property": "age", "take": "theirs"}`. A choice without a property is about all conflicts of the
 row; one with a property goes before it.
+
+A choice settles the conflicts that it was made for. What it brings up, such as another row with the
+value that it gave to its own, is told; to settle that too takes a choice that names the `kind`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, get_args
 
-from omnigraph.base.conflicts import Conflict, Take
+from omnigraph.base.conflicts import Conflict, ConflictKind, Take
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.words import clipped
 
@@ -20,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Choice", "Choices", "choice_template", "choices_of"]
 
-MEMBERS = ("type", "id", "property", "take")
-TOLD = ("kind", "entity_kind", "base", "ours", "theirs", "message")
+MEMBERS = ("type", "id", "property", "kind", "take")
+TOLD = ("entity_kind", "base", "ours", "theirs", "message")
 """Members that a template shows to its reader; they decide nothing."""
 
 
@@ -31,15 +34,20 @@ class Choice:
     entity_id: str
     property: str | None
     take: Take
+    kind: ConflictKind | None = None
 
     def fits(self, conflict: Conflict) -> bool:
-        return (self.type_name, self.entity_id) == (conflict.type_name, conflict.entity_id) and (
-            self.property is None or self.property == conflict.property
+        is_of_row = (self.type_name, self.entity_id) == (conflict.type_name, conflict.entity_id)
+        return (
+            is_of_row
+            and self.property in (None, conflict.property)
+            and self.kind in (None, conflict.kind)
         )
 
     def shown(self) -> str:
         property_ = "" if self.property is None else f", property {clipped(self.property)}"
-        return f"{clipped(self.type_name)} {clipped(self.entity_id)}{property_}"
+        kind = "" if self.kind is None else f", {self.kind}"
+        return f"{clipped(self.type_name)} {clipped(self.entity_id)}{property_}{kind}"
 
 
 @dataclass
@@ -48,7 +56,8 @@ class Choices:
 
     of_all: Take | None = None
     single: Sequence[Choice] = ()
-    _used: set[Choice] = field(default_factory=set)
+    _meant: dict[Choice, set[ConflictKind]] = field(default_factory=dict)
+    """Of the choices that were of use, the kinds of conflicts that they met first."""
 
     def pins(self, found: "Sequence[Found]") -> "list[Pin]":
         """What the choices make of these conflicts."""
@@ -57,17 +66,25 @@ class Choices:
             of_rows = [each for each in found if each.is_of_rows]
             return [pin for each in of_rows or found for pin in each.effects[self.of_all]]
         pins: list[Pin] = []
+        met: dict[Choice, set[ConflictKind]] = {}
         for each in found:
-            fitting = [choice for choice in self.single if choice.fits(each.conflict)]
-            self._used.update(fitting)
+            kind = each.conflict.kind
+            fitting = [
+                choice
+                for choice in self.single
+                if choice.fits(each.conflict) and kind in self._meant.get(choice, {kind})
+            ]
+            for choice in fitting:
+                met.setdefault(choice, set()).add(kind)
             if fitting:
-                best = max(fitting, key=lambda choice: choice.property is not None)
+                best = max(fitting, key=lambda c: (c.property is not None, c.kind is not None))
                 pins += each.effects[best.take]
+        self._meant = met | self._meant
         return pins
 
     def require_all_used(self) -> None:
         for choice in self.single:
-            if choice not in self._used:
+            if choice not in self._meant:
                 raise ArgumentInvalid(
                     argument="resolve",
                     value=choice.shown(),
@@ -87,9 +104,9 @@ def choices_of(resolve: object) -> Choices:
     if not isinstance(resolve, Iterable) or isinstance(resolve, Mapping | bytes):
         raise _wrong(str(resolve), "it must be ours, theirs or a list of choices")
     single = [_choice(entry) for entry in resolve]
-    about: set[tuple[str, str, str | None]] = set()
+    about: set[Choice] = set()
     for choice in single:
-        subject = (choice.type_name, choice.entity_id, choice.property)
+        subject = replace(choice, take="ours")
         if subject in about:
             raise _wrong(choice.shown(), "there are two choices for it")
         about.add(subject)
@@ -125,8 +142,13 @@ def _choice(entry: object) -> Choice:
     property_ = entry.get("property")
     if property_ is not None and not isinstance(property_, str):
         raise _wrong(str(property_), "the property of a choice is a name")
-    where = Choice(entry["type"], entry["id"], property_, "ours").shown()
-    return Choice(entry["type"], entry["id"], property_, _take(entry.get("take"), where))
+    kind = entry.get("kind")
+    if kind is not None and kind not in get_args(ConflictKind):
+        raise _wrong(
+            str(kind), f"the kind of a choice is one of {', '.join(get_args(ConflictKind))}"
+        )
+    choice = Choice(entry["type"], entry["id"], property_, "ours", kind)
+    return replace(choice, take=_take(entry.get("take"), choice.shown()))
 
 
 def _take(value: object, where: str) -> Take:

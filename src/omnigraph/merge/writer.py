@@ -80,11 +80,8 @@ class _Bringing(Writer[MergeWork]):
     tells_conflicts: bool = False
     """Conflicts are part of the work; otherwise they are raised."""
     in_files: MergeInFiles = field(default=lambda *_, **__: None, repr=False)
-
-    @property
-    def source(self) -> str:
-        """What is brought, as messages call it."""
-        raise NotImplementedError
+    source: str
+    """What is brought, as messages call it: a branch, or the id of a commit."""
 
     def _merged(
         self, bases: Sequence[Snapshot], ours: Snapshot, theirs: Snapshot, called: str
@@ -115,10 +112,6 @@ class MergeWriter(_Bringing):
     """Brings what a branch changed since the merge base, with whatever head it finds."""
 
     theirs: Snapshot
-
-    @property
-    def source(self) -> str:
-        return self.theirs.branch
 
     def prepare(self, snapshot: Snapshot) -> MergeWork:
         history, theirs = self.store.history(), self.theirs
@@ -205,10 +198,6 @@ class RevertWriter(_Bringing):
     """Brings what lies between a commit and the one before it, backwards."""
 
     commit: Commit
-
-    @property
-    def source(self) -> str:
-        return self.commit.id
 
     def prepare(self, snapshot: Snapshot) -> MergeWork:
         assert self.commit.parent is not None, "the first commit of a graph is not reverted"

@@ -184,6 +184,7 @@ def test_an_overtaken_merge_writes_only_what_changed_under_it(
         branch=MAIN,
         note=note,
         in_files=merge,
+        source="night",
         theirs=store.snapshot(BranchName("night")),
     )
     written = write(store, writer, to=Target(MAIN), note=note)
