@@ -81,9 +81,15 @@ def run(
 
     `profile` is told what every operator did.
     """
-    columns, adjacencies = tables_of(view, cache, mode)
+    tables = tables_of(view, cache, mode)
     context = Context(
-        columns, adjacencies, parameters, now_ms, budget or Budget(), cache.limits, profile
+        tables.columns,
+        tables.adjacencies,
+        parameters,
+        now_ms,
+        budget or Budget(),
+        cache.limits,
+        profile,
     )
     plan = query.plan
     wanted = Demand(variables_of_columns(plan.columns))

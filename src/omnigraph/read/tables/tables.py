@@ -1,4 +1,4 @@
-"""The tables of a view, as a query asks them: columns, and adjacency.
+"""The tables of a view, as a query asks them: columns, adjacency, and search.
 
 Rows are numbers: a row's number is its position among the rows that the view shows, in the order of
 a full scan. All answers for one view agree on the numbers.
@@ -11,12 +11,14 @@ import pyarrow as pa
 
 from omnigraph.base.ids import TypeName
 from omnigraph.lang.schema.catalog import EdgeType, EntityType
+from omnigraph.read.search.ranked import TextIndex, VectorIndex
 from omnigraph.read.space import Space
 from omnigraph.read.tables.adjacencies import Route, StoredAdjacencies
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.cold_lookups import ColdLookups, TraversalMode
 from omnigraph.read.tables.columns import StoredColumns
 from omnigraph.read.tables.disk_copies import DiskCopies
+from omnigraph.read.tables.searches import StoredSearches, VisibleSearches
 from omnigraph.read.tables.versions import Versions
 from omnigraph.read.tables.visible import VisibleAdjacencies, VisibleColumns
 from omnigraph.read.tables.visible_rows import Visibility
@@ -27,7 +29,7 @@ from omnigraph.read.values.encoded import Encoded
 from omnigraph.read.values.ordering import Codes
 from omnigraph.read.view import View
 
-__all__ = ["Adjacencies", "Columns", "Tables", "tables_of"]
+__all__ = ["Adjacencies", "Columns", "Searches", "Tables", "tables_of"]
 
 
 class Columns(Protocol):
@@ -71,9 +73,18 @@ class Adjacencies(Protocol):
         """The pairs of an adjacency that `adjacency` gave for the route, hashed."""
 
 
+class Searches(Protocol):
+    def text(self, entity: EntityType, column: str) -> TextIndex:
+        """The words of a text column, by its physical name."""
+
+    def vectors(self, entity: EntityType, column: str) -> VectorIndex:
+        """The vectors of a column, likewise."""
+
+
 class Tables(NamedTuple):
     columns: Columns
     adjacencies: Adjacencies
+    searches: Searches
 
 
 def tables_of(view: View, cache: RuntimeCache, mode: TraversalMode = TraversalMode.AUTO) -> Tables:
@@ -81,8 +92,13 @@ def tables_of(view: View, cache: RuntimeCache, mode: TraversalMode = TraversalMo
     copies, lookups = DiskCopies(versions, cache.disk), ColdLookups(view.snapshot, cache, mode)
     columns = StoredColumns(versions, cache, copies, lookups)
     adjacencies = StoredAdjacencies(versions, cache, copies, lookups, columns)
+    searches = StoredSearches(versions, cache, copies)
     if not view.visible:
-        return Tables(columns, adjacencies)
+        return Tables(columns, adjacencies, searches)
     visibility = Visibility(view, cache, columns, adjacencies)
     shown = VisibleColumns(columns, visibility)
-    return Tables(shown, VisibleAdjacencies(adjacencies, shown, visibility, cache))
+    return Tables(
+        shown,
+        VisibleAdjacencies(adjacencies, shown, visibility, cache),
+        VisibleSearches(searches, visibility),
+    )
