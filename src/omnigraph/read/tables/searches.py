@@ -1,14 +1,22 @@
 """The columns of a snapshot that can be searched, through the cache."""
 
+from functools import partial
+
 from omnigraph.base.errors import Unsupported
-from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.lang.schema.catalog import EdgeType, EntityType
+from omnigraph.read.search.analysis import ANALYSIS_VERSION
+from omnigraph.read.search.postings import Postings
 from omnigraph.read.search.ranked import TextIndex, VectorIndex
+from omnigraph.read.search.text import WordIndex
 from omnigraph.read.tables.cache import RuntimeCache
+from omnigraph.read.tables.cache_keys import VersionKey
 from omnigraph.read.tables.disk_copies import DiskCopies
 from omnigraph.read.tables.versions import Versions
 from omnigraph.read.tables.visible_rows import Visibility
 
 __all__ = ["StoredSearches", "VisibleSearches"]
+
+TEXT = f"text {ANALYSIS_VERSION}"
 
 
 class StoredSearches:
@@ -19,8 +27,13 @@ class StoredSearches:
         self._cache = cache
         self._copies = copies
 
-    def text(self, entity: EntityType, column: str) -> TextIndex:
-        raise Unsupported("full-text search")
+    def text(self, entity: EntityType, column: str) -> WordIndex:
+        key = VersionKey(TEXT, self._versions.ref(entity), column)
+        return self._cache.get(key, partial(self._made_text, entity, column), family=key.family)
+
+    def _made_text(self, entity: EntityType, column: str) -> WordIndex:
+        (values,) = self._versions.scan(entity, [column])
+        return WordIndex.of(Postings.of(values))
 
     def vectors(self, entity: EntityType, column: str) -> VectorIndex:
         raise Unsupported("vector search")
@@ -29,12 +42,22 @@ class StoredSearches:
 class VisibleSearches:
     """Over the rows that a view shows, as if there were no others."""
 
-    def __init__(self, stored: StoredSearches, visibility: Visibility) -> None:
+    def __init__(self, stored: StoredSearches, visibility: Visibility, cache: RuntimeCache) -> None:
         self._stored = stored
         self._visibility = visibility
+        self._cache = cache
 
     def text(self, entity: EntityType, column: str) -> TextIndex:
-        raise Unsupported("full-text search")
+        visible = self._visibility.rows(entity)
+        if visible is None:
+            return self._stored.text(entity, column)
+        ends = self._visibility.end_types(entity) if isinstance(entity, EdgeType) else ()
+        key = self._visibility.key("visible text", [entity, *ends], column)
+        return self._cache.get(
+            key,
+            lambda: self._stored.text(entity, column).only(visible.stored),
+            family=key.family,
+        )
 
     def vectors(self, entity: EntityType, column: str) -> VectorIndex:
         raise Unsupported("vector search")

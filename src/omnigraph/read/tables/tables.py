@@ -100,5 +100,5 @@ def tables_of(view: View, cache: RuntimeCache, mode: TraversalMode = TraversalMo
     return Tables(
         shown,
         VisibleAdjacencies(adjacencies, shown, visibility, cache),
-        VisibleSearches(searches, visibility),
+        VisibleSearches(searches, visibility, cache),
     )

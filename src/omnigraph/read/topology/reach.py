@@ -21,7 +21,7 @@ from omnigraph.read.topology.csr import Adjacency, Ordinals, sums_of_runs
 if TYPE_CHECKING:
     from omnigraph.read.topology.products import Walks
 
-__all__ = ["reach", "reach_counts"]
+__all__ = ["Mask", "reach", "reach_counts"]
 
 Mask = NDArray[np.bool_]
 

@@ -48,6 +48,7 @@ from omnigraph.store.datasets.reading import (
     row_set,
 )
 from omnigraph.store.datasets.reshape import ColumnFill
+from omnigraph.store.datasets.words import words_of
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
@@ -81,6 +82,7 @@ __all__ = [
     "read_fragment_columns",
     "row_set",
     "with_row_ids",
+    "words_of",
     "write_fragments",
     "write_scratch",
 ]

@@ -1,0 +1,134 @@
+"""The terms of texts, ascending by their bytes, in two arrays."""
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from omnigraph.read.topology.csr import Ordinals
+
+__all__ = ["Vocabulary", "edits_allowed"]
+
+# A signature has a bit for each of so many groups of letters.
+SIGNATURE_BITS = 61
+
+# The most letters of a word of which none, and of which one, may differ.
+MAX_EXACT_LETTERS = 2
+MAX_LETTERS_OF_ONE_EDIT = 5
+
+
+def edits_allowed(term: str) -> int:
+    """How many letters of a term may differ where the query does not say."""
+    if len(term) <= MAX_EXACT_LETTERS:
+        return 0
+    return 1 if len(term) <= MAX_LETTERS_OF_ONE_EDIT else 2
+
+
+class _SameLength(NamedTuple):
+    """The terms of one length."""
+
+    places: Ordinals
+    letters: NDArray[np.uint32]
+    """A row of code points for each term."""
+    signatures: NDArray[np.uint64]
+
+
+class Vocabulary:
+    def __init__(self, letters: NDArray[np.uint8], ends: Ordinals) -> None:
+        self.letters = letters
+        """The UTF-8 of all terms, side by side."""
+        self.ends = ends
+        """Where each term ends, after a zero."""
+
+    @classmethod
+    def of(cls, terms: pa.LargeStringArray) -> "Vocabulary":
+        """From terms that ascend."""
+        _, offsets, data = terms.buffers()
+        ends = np.frombuffer(offsets, dtype=np.int64)[terms.offset : terms.offset + len(terms) + 1]
+        letters = np.frombuffer(data or b"", dtype=np.uint8)[ends[0] : ends[-1]]
+        return cls(letters, ends - ends[0])
+
+    @property
+    def nbytes(self) -> int:
+        """With the code points and signatures that a fuzzy search works out."""
+        return 5 * self.letters.nbytes + 3 * self.ends.nbytes
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def place(self, term: str) -> int | None:
+        """Where a term stands; None: nowhere."""
+        wanted, low, high = term.encode(), 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if self._term(middle) < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < len(self) and self._term(low) == wanted else None
+
+    def near(self, term: str, max_edits: int) -> Ordinals:
+        """The terms that so many letters added, left out or replaced make of this one."""
+        letters = _code_points(term)
+        signature = _signatures(letters[None, :])[0]
+        found = []
+        for length in range(max(1, len(letters) - max_edits), len(letters) + max_edits + 1):
+            if (same := self._by_length.get(length)) is None:
+                continue
+            # An edit takes away one letter and adds one, at most.
+            is_near = np.bitwise_count(same.signatures ^ signature) <= 2 * max_edits
+            at = np.flatnonzero(is_near)
+            edits = _edits(letters, same.letters[at], max_edits)
+            found.append(same.places[at[edits <= max_edits]])
+        return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+
+    def _term(self, place: int) -> bytes:
+        return self.letters[self.ends[place] : self.ends[place + 1]].tobytes()
+
+    @cached_property
+    def _by_length(self) -> dict[int, _SameLength]:
+        points = _code_points(self.letters.tobytes().decode())
+        # The bytes of UTF-8 that begin a letter are not of the form 10xxxxxx.
+        begins = np.concatenate(([0], np.cumsum((self.letters & 0xC0) != 0x80)))
+        starts = begins[self.ends]
+        lengths = np.diff(starts)
+        by_length = {}
+        for length in np.unique(lengths).tolist():
+            places = np.flatnonzero(lengths == length)
+            letters = points[starts[places][:, None] + np.arange(length)]
+            by_length[length] = _SameLength(places, letters, _signatures(letters))
+        return by_length
+
+
+def _code_points(text: str) -> NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
+
+
+def _signatures(letters: NDArray[np.uint32]) -> NDArray[np.uint64]:
+    """For each row of letters the groups that occur in it."""
+    bits = np.uint64(1) << (letters % SIGNATURE_BITS).astype(np.uint64)
+    signatures: NDArray[np.uint64] = np.bitwise_or.reduce(bits, axis=1)
+    return signatures
+
+
+def _edits(
+    wanted: NDArray[np.uint32], terms: NDArray[np.uint32], max_edits: int
+) -> NDArray[np.int16]:
+    """How many edits each of the terms is away, or more than allowed: Levenshtein, in a band."""
+    count, length = terms.shape
+    far = np.full(count, max_edits + 1, dtype=np.int16)
+    # One entry for each place in a term; places farther from the diagonal are too far away.
+    before = [far] * (length + 1)
+    for place in range(min(max_edits, length) + 1):
+        before[place] = np.full(count, place, dtype=np.int16)
+    for number, letter in enumerate(wanted.tolist(), start=1):
+        now = [far] * (length + 1)
+        if number <= max_edits:
+            now[0] = np.full(count, number, dtype=np.int16)
+        for place in range(max(1, number - max_edits), min(length, number + max_edits) + 1):
+            replaced = before[place - 1] + (terms[:, place - 1] != letter)
+            now[place] = np.minimum(replaced, np.minimum(before[place], now[place - 1]) + 1)
+        before = now
+    return before[length]

@@ -1,0 +1,88 @@
+"""Text search finds and ranks what the definition says, to the last bit of a score."""
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omnigraph.read.search.analysis import analyse, terms_of
+from omnigraph.read.search.postings import Postings
+from omnigraph.read.search.text import WordIndex
+from tests.reference.naive_text import NaiveTexts
+
+# Few words, near each other, so that texts share them and edits lead from one to another.
+WORDS = ["the", "cat", "cats", "cut", "catalogue", "catalog", "é", "naïve", "naive", "日本", "of"]
+TEXTS = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
+COLUMNS = st.lists(st.none() | TEXTS, max_size=20)
+
+# Letters of many scripts, letters that fold to several, marks, and characters between words.
+NASTY = st.text(
+    st.sampled_from("aB1 _-.'\t\n\0\x1c\u0301éß日本हिन्दीไทยع\u200b\u00a0½①⑴İΣς😀ǆﬀ")
+    | st.characters(exclude_categories=["Cs"])
+)
+
+
+def index_of(texts: list[str | None]) -> WordIndex:
+    return WordIndex.of(Postings.of(pa.array(texts, pa.string())))
+
+
+@given(st.lists(st.none() | NASTY, max_size=8))
+def test_a_column_is_analysed_as_its_texts_are_one_by_one(texts: list[str | None]) -> None:
+    found = analyse(pa.array(texts, pa.string()))
+    names = found.vocabulary.to_pylist()
+    terms = [names[term] for term in found.terms]
+    ends = np.cumsum(found.lengths)
+    own = [terms[end - n : end] for end, n in zip(ends, found.lengths, strict=True)]
+    assert own == [[] if text is None else terms_of(text) for text in texts]
+    assert names == sorted(set(terms), key=str.encode)
+
+
+@given(COLUMNS, TEXTS)
+def test_the_rows_that_match_are_those_of_the_definition(
+    texts: list[str | None], query: str
+) -> None:
+    index, naive = index_of(texts), NaiveTexts(texts)
+    assert np.flatnonzero(index.search(query)).tolist() == naive.search(query)
+    assert np.flatnonzero(index.phrase(query)).tolist() == naive.phrase(query)
+    for edits in (None, 0, 1, 2):
+        found = np.flatnonzero(index.fuzzy(query, edits)).tolist()
+        assert found == naive.fuzzy(query, edits), edits
+
+
+@given(COLUMNS, TEXTS, st.integers(0, 6), st.data())
+def test_the_best_rows_are_those_of_the_definition(
+    texts: list[str | None], query: str, k: int, data: st.DataObject
+) -> None:
+    index, scores = index_of(texts), NaiveTexts(texts).scores(query)
+    size = len(texts)
+    among = data.draw(st.none() | st.lists(st.booleans(), min_size=size, max_size=size))
+    allowed = {row: s for row, s in scores.items() if among is None or among[row]}
+    least = sorted(allowed.values(), reverse=True)[:k][-1:]
+    wanted = {row: s for row, s in allowed.items() if least and s >= least[0]}
+
+    best = index.best(query, k, None if among is None else np.array(among, dtype=np.bool_))
+    assert dict(zip(best.rows.tolist(), best.scores.tolist(), strict=True)) == wanted
+    assert (np.diff(best.scores) <= 0).all()
+
+    asked = data.draw(st.lists(st.integers(-1, size - 1)))
+    whole = [scores.get(row) for row in range(size)]
+    assert _or_none(index.scores(query, None)) == whole
+    some = index.scores(query, np.array(asked, dtype=np.int64))
+    assert _or_none(some) == [scores.get(row) for row in asked]
+
+
+@given(COLUMNS, TEXTS, st.data())
+def test_without_some_rows_an_index_is_as_if_they_had_never_been(
+    texts: list[str | None], query: str, data: st.DataObject
+) -> None:
+    kept = [row for row in range(len(texts)) if data.draw(st.booleans())]
+    index = index_of(texts).only(np.array(kept, dtype=np.int64))
+    fresh = index_of([texts[row] for row in kept])
+    assert _or_none(index.scores(query, None)) == _or_none(fresh.scores(query, None))
+    assert index.search(query).tolist() == fresh.search(query).tolist()
+    assert index.phrase(query).tolist() == fresh.phrase(query).tolist()
+    assert index.fuzzy(query, None).tolist() == fresh.fuzzy(query, None).tolist()
+
+
+def _or_none(scores: np.ndarray) -> list[float | None]:
+    return [None if np.isnan(score) else score for score in scores.tolist()]
