@@ -16,7 +16,7 @@ from omnigraph.read.limits import ReadLimits
 from omnigraph.read.tables.disk import DiskCache
 from omnigraph.read.topology.csr import Room
 
-__all__ = ["RuntimeCache"]
+__all__ = ["RuntimeCache", "size_of"]
 
 # Versions of one thing: the head of a branch or two, and what they are compared with.
 MAX_VERSIONS = 4
@@ -128,8 +128,7 @@ class RuntimeCache:
 
     def _keep(self, key: Hashable, built: Weighed, family: Hashable) -> None:
         room = _room_of(built)
-        size = built.nbytes + (0 if room is None else room.nbytes)
-        if key in self._entries or size > self._limit_bytes:
+        if key in self._entries or size_of(built) > self._limit_bytes:
             return
         self._entries[key] = _Entry(built, built.nbytes, family)
         self._bytes += built.nbytes
@@ -157,6 +156,12 @@ class RuntimeCache:
             del members[key]
             if not members:
                 del self._families[entry.family]
+
+
+def size_of(entry: Weighed) -> int:
+    """The bytes of an entry and of its room, whoever shares it."""
+    room = _room_of(entry)
+    return entry.nbytes + (0 if room is None else room.nbytes)
 
 
 def _room_of(entry: Weighed) -> Room | None:

@@ -41,7 +41,7 @@ class VersionKey(NamedTuple):
 
     @property
     def disk_family(self) -> str:
-        return f"{self.kind} {self.ref.path}"
+        return f"{self.kind} {self.ref.path} {self.column}"
 
 
 class EndsKey(NamedTuple):

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
+from omnigraph.read.tables.cache import size_of
 from omnigraph.read.tables.disk import DiskCache, Kept
 from omnigraph.read.tables.versions import UNREADABLE, Versions
 from omnigraph.store.datasets import DatasetRef
@@ -46,7 +47,7 @@ class DiskCopies:
         return DiskCopy(refs, kept.arrays) if is_same else None
 
     def keep(self, family: str, refs: Sequence[DatasetRef], entry: Storable) -> None:
-        if self._disk is not None and self._disk.is_worth_keeping(entry.nbytes):
+        if self._disk is not None and self._disk.is_worth_keeping(size_of(entry)):
             names = [[ref.path, ref.branch, ref.version] for ref in refs]
             contents = [self._versions.contents(ref) for ref in refs]
             self._disk.keep(family, Kept({"refs": names, "contents": contents}, entry.to_arrays()))

@@ -2,15 +2,17 @@
 
 from functools import partial
 
-from omnigraph.base.errors import Unsupported
 from omnigraph.lang.schema.catalog import EdgeType, EntityType
 from omnigraph.read.search.analysis import ANALYSIS_VERSION
 from omnigraph.read.search.postings import Postings
 from omnigraph.read.search.ranked import TextIndex, VectorIndex
 from omnigraph.read.search.text import WordIndex
+from omnigraph.read.search.vectors import Vectors
+from omnigraph.read.search.vectors_shown import ShownVectors
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.cache_keys import VersionKey
 from omnigraph.read.tables.disk_copies import DiskCopies
+from omnigraph.read.tables.stored_vectors import StoredVectors
 from omnigraph.read.tables.versions import Versions
 from omnigraph.read.tables.visible_rows import Visibility
 
@@ -26,6 +28,7 @@ class StoredSearches:
         self._versions = versions
         self._cache = cache
         self._copies = copies
+        self._vectors = StoredVectors(versions, cache, copies)
 
     def text(self, entity: EntityType, column: str) -> WordIndex:
         key = VersionKey(TEXT, self._versions.ref(entity), column)
@@ -35,8 +38,8 @@ class StoredSearches:
         (values,) = self._versions.scan(entity, [column])
         return WordIndex.of(Postings.of(values))
 
-    def vectors(self, entity: EntityType, column: str) -> VectorIndex:
-        raise Unsupported("vector search")
+    def vectors(self, entity: EntityType, column: str) -> Vectors:
+        return self._vectors.of(entity, column)
 
 
 class VisibleSearches:
@@ -60,4 +63,5 @@ class VisibleSearches:
         )
 
     def vectors(self, entity: EntityType, column: str) -> VectorIndex:
-        raise Unsupported("vector search")
+        whole, visible = self._stored.vectors(entity, column), self._visibility.rows(entity)
+        return whole if visible is None else ShownVectors(whole, visible.stored)

@@ -1,0 +1,261 @@
+"""The vectors of a column as one matrix: the nearest rows, and how near rows are.
+
+Vectors lie where they came first: those read at once in the `base`, those of later commits in the
+`tail`. A row that goes leaves its place behind, with a square of 0, and no other vector moves. Once
+the tail or the gaps are large, all vectors are laid out anew.
+
+A null and a vector of zeros have no direction: such a row is in no ranking.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from omnigraph.read.search.ranked import Ranked, Scores
+from omnigraph.read.search.vectors_near import (
+    NOT_RANKED,
+    Matrix,
+    Sought,
+    cosines,
+    distances,
+    floor_of_best,
+    slack,
+    sought,
+    squares,
+)
+from omnigraph.read.topology.csr import Ordinals, Room
+from omnigraph.read.topology.reach import Mask
+
+__all__ = ["Vectors"]
+
+# Vectors of other lengths may overflow in 32 bits: they are computed in 64 from the start.
+SHORTEST, LONGEST = 1e-12, 1e12
+
+# Rows that are copied at once, to be computed in 64 bits or to lie side by side.
+CHUNK_ROWS = 8_192
+
+# From one row in this many, a look at all rows is quicker than picking some.
+ROWS_PER_ROW_PICKED = 4
+
+# A tail or gaps of more than one place in this many are laid out anew.
+PLACES_PER_LOOSE_PLACE = 8
+
+
+@dataclass(frozen=True)
+class Vectors:
+    base: Matrix
+    room: Room
+    """The memory of the base, which versions share."""
+    tail: Matrix
+    """Its places follow those of the base."""
+    squares: Scores
+    """Of the vector in each place; 0 for none."""
+    places: Ordinals | None = None
+    """The place of each row; None: its own number."""
+
+    @classmethod
+    def of_column(cls, column: pa.Array) -> "Vectors":
+        base = _matrix(column)
+        return cls.of_matrix(base, _squares(base))
+
+    @classmethod
+    def of_matrix(cls, base: Matrix, row_squares: Scores) -> "Vectors":
+        room = Room([base.reshape(-1).view(np.int32)], used=base.size)
+        return cls(base, room, base[:0], row_squares)
+
+    @property
+    def width(self) -> int:
+        return int(self.base.shape[1])
+
+    @property
+    def row_count(self) -> int:
+        return len(self.squares) if self.places is None else len(self.places)
+
+    @property
+    def nbytes(self) -> int:
+        """Without the room, which other versions may share."""
+        own = (self.tail, self.squares, self._inverse_lengths)
+        places = 0 if self.places is None else 2 * self.places.nbytes
+        return sum(array.nbytes for array in own) + places
+
+    # Questions -----------------------------------------------------------------------------------
+
+    def best(
+        self, query: NDArray[np.float32], k: int, among: Mask | None, *, exact: bool
+    ) -> Ranked:
+        """The k nearest rows, and every row that ties with the last of them."""
+        wanted = sought(query, self.width)
+        if k <= 0:
+            return Ranked(np.empty(0, dtype=np.int64), np.empty(0))
+        near = self._nearly(wanted, k, among)
+        found = self._distances(near, wanted)
+        if len(near) > k:
+            is_best = found <= np.partition(found, k - 1)[k - 1]
+            near, found = near[is_best], found[is_best]
+        order = np.argsort(found, kind="stable")
+        return Ranked(self._rows_at(near[order]), found[order])
+
+    def scores(self, query: NDArray[np.float32], rows: Ordinals | None) -> Scores:
+        """How near these rows or all are; NaN for a row with no vector, or for no row."""
+        wanted = sought(query, self.width)
+        if rows is None:
+            return self._distances(self._places_of(np.arange(self.row_count)), wanted)
+        found = np.full(len(rows), np.nan)
+        is_row = rows >= 0
+        found[is_row] = self._distances(self._places_of(rows[is_row]), wanted)
+        return found
+
+    def _nearly(self, wanted: Sought, k: int, among: Mask | None) -> Ordinals:
+        """The places of all vectors that may be among the k nearest."""
+        if among is not None and np.count_nonzero(among) * ROWS_PER_ROW_PICKED < len(self.squares):
+            places = self._places_of(np.flatnonzero(among))
+            found = self._cosines_at(places, wanted)
+            return places[_may_be_best(found, k, self.width)]
+        found = self._all_cosines(wanted)
+        if among is not None:
+            found[self._places_of(np.flatnonzero(~among))] = NOT_RANKED
+        return _may_be_best(found, k, self.width)
+
+    def _all_cosines(self, wanted: Sought) -> Matrix:
+        count, lengths = len(self.base), self._inverse_lengths
+        found = cosines(self.base, lengths[:count], wanted)
+        if len(self.tail):
+            found = np.concatenate([found, cosines(self.tail, lengths[count:], wanted)])
+        found[self._extreme] = 1.0 - self._distances(self._extreme, wanted)
+        found[self._unranked] = NOT_RANKED
+        return found
+
+    def _cosines_at(self, places: Ordinals, wanted: Sought) -> Matrix:
+        parts = [np.empty(0, dtype=np.float32)]
+        for start in range(0, len(places), CHUNK_ROWS):
+            some = places[start : start + CHUNK_ROWS]
+            parts.append(cosines(self._vectors_at(some), self._inverse_lengths[some], wanted))
+        found = np.concatenate(parts)
+        if len(self._extreme) or len(self._unranked):
+            is_extreme = self._is_extreme[places]
+            found[is_extreme] = 1.0 - self._distances(places[is_extreme], wanted)
+            found[self.squares[places] == 0] = NOT_RANKED
+        return found
+
+    def _distances(self, places: Ordinals, wanted: Sought) -> Scores:
+        parts = [np.empty(0)]
+        for start in range(0, len(places), CHUNK_ROWS):
+            some = places[start : start + CHUNK_ROWS]
+            parts.append(distances(self._vectors_at(some), self.squares[some], wanted))
+        return np.concatenate(parts)
+
+    # Places --------------------------------------------------------------------------------------
+
+    def _vectors_at(self, places: Ordinals) -> Matrix:
+        count = len(self.base)
+        is_tail = places >= count
+        if not is_tail.any():
+            return self.base[places]
+        found = np.empty((len(places), self.width), dtype=np.float32)
+        found[is_tail] = self.tail[places[is_tail] - count]
+        found[~is_tail] = self.base[places[~is_tail]]
+        return found
+
+    def _places_of(self, rows: Ordinals) -> Ordinals:
+        return rows if self.places is None else self.places[rows]
+
+    def _rows_at(self, places: Ordinals) -> Ordinals:
+        return places if self.places is None else self._row_at_place[places]
+
+    @cached_property
+    def _row_at_place(self) -> Ordinals:
+        assert self.places is not None
+        rows = np.full(len(self.squares), -1, dtype=np.int64)
+        rows[self.places] = np.arange(len(self.places))
+        return rows
+
+    @cached_property
+    def _inverse_lengths(self) -> NDArray[np.float32]:
+        lengths = np.sqrt(self.squares)
+        found = np.zeros(len(lengths), dtype=np.float32)
+        is_usual = (lengths >= SHORTEST) & (lengths <= LONGEST)
+        np.divide(1.0, lengths, out=found, where=is_usual, casting="same_kind")
+        return found
+
+    @cached_property
+    def _unranked(self) -> Ordinals:
+        return np.flatnonzero(self.squares == 0)
+
+    @cached_property
+    def _is_extreme(self) -> Mask:
+        is_extreme: Mask = (self._inverse_lengths == 0) & (self.squares > 0)
+        return is_extreme
+
+    @cached_property
+    def _extreme(self) -> Ordinals:
+        return np.flatnonzero(self._is_extreme)
+
+    # Versions ------------------------------------------------------------------------------------
+
+    def followed(self, kept: Ordinals | None, fresh: pa.Array | None) -> "Vectors":
+        """Those of a later version: the rows of this one that are left, then fresh ones."""
+        row_squares, places = self.squares, self._places_of(np.arange(self.row_count))
+        if kept is not None:
+            places = places[kept]
+            row_squares = np.zeros(len(self.squares))
+            row_squares[places] = self.squares[places]
+        more = self.base[:0] if fresh is None else _matrix(fresh)
+        new_places = np.arange(len(self.squares), len(self.squares) + len(more))
+        later = Vectors(
+            self.base,
+            self.room,
+            np.concatenate([self.tail, more]),
+            np.concatenate([row_squares, _squares(more)]),
+            np.concatenate([places, new_places]),
+        )
+        return later._laid_out() if later._is_loose else later
+
+    @property
+    def _is_loose(self) -> bool:
+        loose = len(self.tail) + len(self.squares) - self.row_count
+        return loose * PLACES_PER_LOOSE_PLACE > len(self.squares)
+
+    def _laid_out(self) -> "Vectors":
+        """The same with every row's vector in its own place."""
+        assert self.places is not None
+        return Vectors.of_matrix(self._vectors_at(self.places), self.squares[self.places])
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The vectors as plain arrays, row by row."""
+        whole = self if self.places is None else self._laid_out()
+        return {"vectors": whole.base, "squares": whole.squares}
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "Vectors":
+        return cls.of_matrix(arrays["vectors"], arrays["squares"])
+
+
+def _may_be_best(found: Matrix, k: int, width: int) -> Ordinals:
+    """Where the k greatest cosines may be, given how far each can be off."""
+    floor = floor_of_best(found, k) - 2 * slack(width)
+    return np.flatnonzero(found >= max(floor, NOT_RANKED / 2 - 0.5))
+
+
+def _matrix(column: pa.Array) -> Matrix:
+    """The vectors of a column, zeros for a null."""
+    width = column.type.list_size
+    numbers = column.values.slice(column.offset * width, len(column) * width)
+    found: Matrix = numbers.to_numpy(zero_copy_only=False).reshape(len(column), width)
+    if column.null_count:
+        found = found.copy()
+        found[column.is_null().to_numpy(zero_copy_only=False)] = 0
+    return found
+
+
+def _squares(vectors: Matrix) -> Scores:
+    parts = [np.empty(0)]
+    for start in range(0, len(vectors), CHUNK_ROWS):
+        parts.append(squares(vectors[start : start + CHUNK_ROWS]))
+    found = np.concatenate(parts)
+    found[~np.isfinite(found)] = 0
+    return found

@@ -1,0 +1,34 @@
+"""Vectors of the rows that a view shows, out of those of all rows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from omnigraph.read.search.ranked import Ranked, Scores
+from omnigraph.read.search.vectors import Vectors
+from omnigraph.read.topology.csr import Ordinals
+from omnigraph.read.topology.reach import Mask
+
+__all__ = ["ShownVectors"]
+
+
+@dataclass(frozen=True)
+class ShownVectors:
+    """Always exact: which rows are near enough to look at must not depend on hidden ones."""
+
+    whole: Vectors
+    stored: Ordinals
+    """The stored row of each row that is shown, ascending."""
+
+    def best(
+        self, query: NDArray[np.float32], k: int, among: Mask | None, *, exact: bool
+    ) -> Ranked:
+        is_wanted = np.zeros(self.whole.row_count, dtype=np.bool_)
+        is_wanted[self.stored if among is None else self.stored[among]] = True
+        found = self.whole.best(query, k, is_wanted, exact=True)
+        return Ranked(np.searchsorted(self.stored, found.rows), found.scores)
+
+    def scores(self, query: NDArray[np.float32], rows: Ordinals | None) -> Scores:
+        stored = self.stored if rows is None else np.append(self.stored, -1)[rows]
+        return self.whole.scores(query, stored)
