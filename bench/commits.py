@@ -30,6 +30,7 @@ from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.store.arrow import table_schema
+from omnigraph.store.branching import create_branch
 from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.durability import Durability
@@ -130,7 +131,7 @@ class Ours:
         GraphStore.open(str(self.place)).snapshot()
 
     def branch(self) -> None:
-        self.store.create_branch(BranchName(f"b/{uuid.uuid4().hex[:12]}"))
+        create_branch(self.store, BranchName(f"b/{uuid.uuid4().hex[:12]}"))
 
     def write(self, store: GraphStore, faults: Faults) -> None:
         self.number += 1

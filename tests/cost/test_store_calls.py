@@ -13,9 +13,11 @@ from omnigraph.engine.engine import Engine
 from omnigraph.engine.maintain import optimize
 from omnigraph.engine.requests import Optimize
 from omnigraph.engine.settings import Settings
+from omnigraph.store.branching import create_branch
 from omnigraph.store.commits import Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.manifest import COMMITS_PER_COLD_FRAGMENT
+from omnigraph.store.moving import bring_here
 from omnigraph.store.publish import publish
 from omnigraph.store.statistics import gather
 from omnigraph.write.work import OnConflict
@@ -149,8 +151,8 @@ def test_to_open_a_graph_where_it_was_left_takes_one_small_read_more(tmp_path: P
     store = make_store(tmp_path)
     put(store, changes(people=people(ada=1)))
     for number in range(3):
-        store.create_branch(BranchName(f"side{number}"))
-        assert cost(tmp_path, lambda store: store.bring_here()) == {"get": 1}
+        create_branch(store, BranchName(f"side{number}"))
+        assert cost(tmp_path, lambda store: bring_here(store)) == {"get": 1}
 
 
 def test_making_a_branch_costs_the_same_for_a_graph_of_any_size(tmp_path: Path) -> None:
@@ -162,7 +164,7 @@ def test_making_a_branch_costs_the_same_for_a_graph_of_any_size(tmp_path: Path) 
             rows = people(**{f"p{part}-{number}": number for number in range(size)})
             load(store, people=rows, knows=knows("a-b"))
         files = set(place.rglob("*"))
-        costs.append(cost(place, lambda store: store.create_branch(BranchName("side"))))
+        costs.append(cost(place, lambda store: create_branch(store, BranchName("side"))))
         made.append(sorted(f.suffix for f in set(place.rglob("*")) - files if f.is_file()))
     assert costs[0] == costs[1]
     assert made[0] == made[1]
@@ -171,7 +173,7 @@ def test_making_a_branch_costs_the_same_for_a_graph_of_any_size(tmp_path: Path) 
 def test_readers_take_no_fence_and_leave_no_trace(tmp_path: Path) -> None:
     writer = make_store(tmp_path)
     first = put(writer, changes(people=people(ada=1), knows=knows("ada-bob")))
-    writer.create_branch(BranchName("side"))
+    create_branch(writer, BranchName("side"))
     assert first is not None
     with writer.fence(MAIN), writer.fence(BranchName("side")):
         files = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")}

@@ -17,6 +17,7 @@ from omnigraph.engine.engine import Engine
 from omnigraph.engine.settings import Settings
 from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.pipeline.limits import LoadLimits
+from omnigraph.store.branching import create_branch
 from omnigraph.store.bucket import BucketObjects
 from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import CommitKind
@@ -73,7 +74,7 @@ class Scenario:
         if self.prepare is not None:
             self.prepare(store)
         if self.branch != MAIN:
-            store.create_branch(BranchName(self.branch))
+            create_branch(store, BranchName(self.branch))
         return store
 
 
@@ -151,13 +152,13 @@ def graph_of(store: GraphStore, faults: Faults) -> Graph:
 
 
 def make_ready(store: GraphStore) -> None:
-    store.create_branch(READY)
+    create_branch(store, READY)
     put(store, EDIT, branch=READY)
 
 
 def move_both(store: GraphStore) -> None:
     """A branch with a change, and main with another."""
-    store.create_branch(READY)
+    create_branch(store, READY)
     graph_of(store, NEVER).mutate(MUTATIONS, "hire", branch=READY)
     graph_of(store, NEVER).mutate(MUTATIONS, "birthday")
 

@@ -9,6 +9,7 @@ from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
 from omnigraph.base.ids import BranchName
 from omnigraph.pipeline.spark.session import Spark
 from omnigraph.store.audit import RecoveryAction
+from omnigraph.store.branching import create_branch, delete_branch
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import RECOVERY
@@ -143,7 +144,7 @@ def test_a_crash_in_a_deletion_leaves_the_branch_whole_or_gone(
         put(scenario.graph(place), changes(people=people(ada=5), knows=knows("x-y")), branch=work)
         expected = contents(open_store(place), work)
         try:
-            mortal_store(place, Life(steps, is_after=is_after)).delete_branch(work)
+            delete_branch(mortal_store(place, Life(steps, is_after=is_after)), work)
         except Crash:
             was_killed = True
         else:
@@ -153,8 +154,8 @@ def test_a_crash_in_a_deletion_leaves_the_branch_whole_or_gone(
         if work in (branch.name for branch in store.branches.list()):
             assert steps == 1 and not is_after
             assert contents(store, work) == expected
-            store.delete_branch(work)
-        store.create_branch(work)
+            delete_branch(store, work)
+        create_branch(store, work)
         assert contents(store, work) == contents(store) == scenario.old
         assert_writable(store, work)
         if not was_killed:
@@ -173,7 +174,7 @@ def test_a_merge_that_a_crash_cut_short_brings_the_commits_of_its_branch_or_none
     with pytest.raises(Crash):
         scenario.write(store, CrashAt(point))
     other = open_store(tmp_path)
-    other.delete_branch(READY)
+    delete_branch(other, READY)
     recover_all(other)
     is_merged = next(other.history().line()).kind is CommitKind.MERGE
     assert is_merged == (point not in ROLLED_BACK)

@@ -19,6 +19,7 @@ from omnigraph.base.clock import SystemClock
 from omnigraph.base.errors import BranchBusy, FenceLost, OmnigraphError, StorageFailed
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
 from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.store.branching import create_branch, delete_branch
 from omnigraph.store.changes import Edits
 from omnigraph.store.datasets import Datasets, LandingRefused
 from omnigraph.store.graph_store import GraphStore
@@ -233,18 +234,18 @@ def test_of_two_branches_of_one_name_the_one_made_by_the_owner_counts(
     forks_late = ForksLate(bucket, pauses)
     late = store_of(bucket, lease_s=1_000_000, datasets=forks_late, clock=FastClock())
     with ThreadPoolExecutor(1) as pool:
-        making = pool.submit(late.create_branch, work)
+        making = pool.submit(create_branch, late, work)
         assert pauses.is_there.wait(PATIENCE_S)
         let_leases_end(late)
         owner = open_store(bucket)
-        owner.create_branch(work)
+        create_branch(owner, work)
         put(owner, changes(people=people(kim=4)), branch=work)
         pauses.may_go_on.set()
         assert isinstance(making.exception(), FenceLost if is_swept else StorageFailed)
     for store in (owner, open_store(bucket)):
         assert [branch.name for branch in store.branches.list()] == [MAIN, work]
         assert contents(store, work)[0]["kim"] == 4
-    owner.delete_branch(work)
+    delete_branch(owner, work)
     assert [branch.name for branch in open_store(bucket).branches.list()] == [MAIN]
 
 

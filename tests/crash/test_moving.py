@@ -12,10 +12,12 @@ import pytest
 
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
 from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.store.branching import create_branch
 from omnigraph.store.bucket import BucketObjects
 from omnigraph.store.datasets.version_file import parse_version_file
 from omnigraph.store.durability import Disk
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.moving import bring_here
 from omnigraph.store.objects import DiskObjects
 from omnigraph.write.recover import recover_all
 from tests.crash.dying import SCENARIOS, Life
@@ -61,16 +63,16 @@ def die_moving_in(place: str, steps: int) -> None:
     """To be run in a process of its own, and be killed in it."""
     life = Life(steps, is_after=True, end=lambda: os.kill(os.getpid(), signal.SIGKILL))
     with mortal(life):
-        open_store(place).bring_here()
+        bring_here(open_store(place))
 
 
 def forked(place: str) -> dict[str, Any]:
     """A graph with a branch and a branch of that one; what its branches hold."""
     store = make_store(place)
     put(store, changes(people=people(ada=1, bob=2), knows=knows("ada-bob")))
-    store.create_branch(WORK)
+    create_branch(store, WORK)
     put(store, changes(people=people(eve=3), gone=["bob"]), branch=WORK)
-    store.create_branch(SUB, from_=WORK)
+    create_branch(store, SUB, from_=WORK)
     put(store, changes(people=people(ann=4), knows=knows("ann-eve")), branch=SUB)
     return held(store)
 
@@ -105,7 +107,7 @@ def test_moving_in_dead_at_any_step_and_begun_again_comes_to_the_same_end(
         here = copied(source, f"{place}/{steps}")
         try:
             with mortal(Life(steps, is_after=is_after)):
-                open_store(here).bring_here()
+                bring_here(open_store(here))
             was_killed = False
         except Crash:
             was_killed = True
@@ -113,10 +115,10 @@ def test_moving_in_dead_at_any_step_and_begun_again_comes_to_the_same_end(
         store = open_store(here)
         assert contents(store) == expected[MAIN]
         let_leases_end(store)
-        store.bring_here()
+        bring_here(store)
         assert held(store) == expected
         assert store.datasets.bring_forks_here() == 0
-        assert store._recorded_address() == here
+        assert store.address.recorded() == here
         if not was_killed:
             assert steps > 10
             return
@@ -135,8 +137,8 @@ def test_a_process_killed_while_it_moves_in_leaves_the_rest_to_the_next(
     assert killed(die_moving_in, here, steps)
     assert_whole(here, source)
     store = open_store(here)
-    assert store._recorded_address() is None
-    store.bring_here()
+    assert store.address.recorded() is None
+    bring_here(store)
     assert held(store) == expected
     put(store, changes(people=people(zoe=1)), branch=SUB)
     assert held(open_store(source)) == expected
@@ -172,7 +174,7 @@ def settle_elsewhere(there: str, here: str, scenario: str, point: Failpoint) -> 
         expected.write(expected.graph(there), CrashAt(point))
     store = open_store(moved(there, here))
     let_leases_end(store)
-    store.bring_here()
+    bring_here(store)
     recover_all(store)
     assert_settled(store, expected, point)
     assert_writable(store, expected.branch)

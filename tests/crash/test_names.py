@@ -9,6 +9,7 @@ from omnigraph.base.errors import BranchHasChildren, RecoveryRequired
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.store.branches import Branch
+from omnigraph.store.branching import create_branch, delete_branch
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import MANIFEST, RECOVERY
 from omnigraph.store.transactions import DatasetRef
@@ -42,7 +43,7 @@ ODD: dict[str, Callable[[Branch], str]] = {
 def with_work(place: str) -> GraphStore:
     store = make_store(place)
     put(store, changes(people=people(ada=1, bob=2), knows=knows("ada-bob", "bob-ada")))
-    store.create_branch(WORK)
+    create_branch(store, WORK)
     put(store, changes(people=people(kim=3)), branch=WORK)
     return store
 
@@ -70,7 +71,7 @@ def test_an_unfinished_write_is_its_own_branchs_whatever_that_is_called(
 ) -> None:
     store = with_work(place)
     name = BranchName(ODD[odd](store.branches.resolve(WORK)))
-    store.create_branch(name)
+    create_branch(store, name)
     before = everything(store)
 
     class Meanwhile:
@@ -98,7 +99,7 @@ def test_an_unfinished_write_is_its_own_branchs_whatever_that_is_called(
     assert everything(healed) == before
     assert healed.objects.list(RECOVERY) == []
     put(healed, changes(people=people(zoe=1)), branch=name)
-    healed.delete_branch(name)
+    delete_branch(healed, name)
     assert everything(open_store(place)) == before
     for branch in (MAIN, WORK):
         put(open_store(place), changes(people=people(eve=1)), branch=branch)
@@ -108,7 +109,7 @@ def test_an_unfinished_write_is_its_own_branchs_whatever_that_is_called(
 def test_notes_of_a_deleted_branch_go_and_no_others(place: str, odd: str) -> None:
     store = with_work(place)
     name = BranchName(ODD[odd](store.branches.resolve(WORK)))
-    store.create_branch(name)
+    create_branch(store, name)
     for branch in (MAIN, WORK, name):
         with pytest.raises(Crash):
             put(store, EDIT, branch=branch, faults=CrashAt(Failpoint.AFTER_ARM))
@@ -117,7 +118,7 @@ def test_notes_of_a_deleted_branch_go_and_no_others(place: str, odd: str) -> Non
     drop_orphans(store)
     assert store.objects.list(RECOVERY) == notes
     let_leases_end(store)
-    store.delete_branch(name)
+    delete_branch(store, name)
     drop_orphans(store)
     assert len(store.objects.list(RECOVERY)) == 2
     assert all(has_sidecars(store, store.branches.resolve(b)) for b in (MAIN, WORK))
@@ -179,9 +180,9 @@ def test_what_a_killed_maker_of_a_branch_leaves_is_no_branch(place: str, left: s
         assert [branch.name for branch in handle.branches.list()] == [MAIN, WORK]
         assert handle.snapshot_at(last).commit.id == last
         assert handle.history().get(last).id == last
-        handle.create_branch(BranchName("b"))
-        handle.delete_branch(BranchName("b"))
-    store.delete_branch(WORK)
+        create_branch(handle, BranchName("b"))
+        delete_branch(handle, BranchName("b"))
+    delete_branch(store, WORK)
     assert [branch.name for branch in store.branches.list()] == [MAIN]
 
 
@@ -194,5 +195,5 @@ def test_a_fork_that_nobody_here_has_named_is_no_branch_and_keeps_its_source(pla
         store.datasets.fork(source, name)
     assert [branch.name for branch in store.branches.list()] == [MAIN, WORK]
     with pytest.raises(BranchHasChildren, match="stranger"):
-        store.delete_branch(WORK)
+        delete_branch(store, WORK)
     assert store.history().ancestors(state.head)

@@ -16,6 +16,7 @@ from omnigraph.store.datasets import Datasets
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import RECOVERY
+from omnigraph.store.moving import bring_here
 from omnigraph.store.objects import DiskObjects
 from omnigraph.store.transactions import Append, DatasetRef, StagedTransaction, Update
 from omnigraph.write.recover import RECOVERY_ACTOR, recover_all
@@ -98,7 +99,7 @@ WAYS: dict[Callable[[str], GraphStore], tuple[object, RecoveryAction]] = {
 
 def copied(store: GraphStore, place: str) -> None:
     """The same graph, at home in another place."""
-    open_store(places.copied(str(store.root), place)).bring_here()
+    bring_here(open_store(places.copied(str(store.root), place)))
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from omnigraph.base.errors import BranchMissing, StorageFailed
 from omnigraph.base.failpoints import NEVER, Crash, CrashAt, Failpoint
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.store.audit import RecoveryAction
+from omnigraph.store.branching import create_branch, delete_branch
 from omnigraph.store.datasets.lance_values import open_handle
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import AUDIT, MANIFEST, RECOVERY, table_path
@@ -139,7 +140,7 @@ def test_a_torn_reference_of_a_fork_is_in_nobodys_way(tmp_path: Path, kind: str,
     store = EDIT.graph(tmp_path)
     keep = BranchName("keep")
     for name in (keep, BranchName("torn")):
-        store.create_branch(name)
+        create_branch(store, name)
         EDITED_BY[path](store, name)
     folder = tmp_path / (MANIFEST if path == MANIFEST else table_path(PERSON)) / "_refs/branches"
     [reference] = folder.glob("torn.*.json")
@@ -149,10 +150,10 @@ def test_a_torn_reference_of_a_fork_is_in_nobodys_way(tmp_path: Path, kind: str,
         assert [branch.name for branch in opened.branches.list()] == [MAIN, keep]
         with pytest.raises(BranchMissing):
             opened.snapshot(BranchName("torn"))
-        opened.create_branch(BranchName("torn"))
+        create_branch(opened, BranchName("torn"))
     put(opened, changes(people=people(zoe=1)), branch=keep)
     opened.datasets.forget_old_versions(MANIFEST, None, older_than_s=0)
-    opened.delete_branch(keep)
+    delete_branch(opened, keep)
     assert not any(f.startswith("keep.") for f in opened.datasets.fork_names(table_path(PERSON)))
     assert [b.name for b in open_store(tmp_path).branches.list()] == [MAIN, "torn"]
     assert contents(open_store(tmp_path)) == OLD

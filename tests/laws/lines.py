@@ -19,6 +19,7 @@ from omnigraph.engine.merge import merge
 from omnigraph.engine.requests import Merge, Optimize
 from omnigraph.engine.settings import Settings
 from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.store.branching import create_branch, delete_branch
 from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.durability import Durability
@@ -195,7 +196,7 @@ class Lines:
 
     def fork(self, branch: BranchName, name: BranchName) -> None:
         if name not in self.lines:
-            self.store.create_branch(name, branch)
+            create_branch(self.store, name, branch)
             self.lines[name] = self.lines[branch].fork(branch)
 
     def merge(self, source: BranchName, *, into: BranchName) -> None:
@@ -220,7 +221,7 @@ class Lines:
     def delete(self, branch: BranchName) -> None:
         if branch == MAIN or any(line.parent == branch for line in self.lines.values()):
             return
-        self.store.delete_branch(branch)
+        delete_branch(self.store, branch)
         del self.lines[branch]
         self.moments = [m for m in self.moments if m.snapshot.branch != branch]
 

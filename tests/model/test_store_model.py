@@ -23,6 +23,7 @@ from hypothesis.stateful import (
 from omnigraph.base.errors import BranchExists, BranchHasChildren, BranchMissing, CommitMissing
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
 from omnigraph.base.ids import MAIN, BranchName, CommitId
+from omnigraph.store.branching import create_branch, delete_branch
 from omnigraph.store.changes import Edits
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.layout import RECOVERY
@@ -150,9 +151,9 @@ class GraphBesideDictionary(RuleBasedStateMachine):
         source = self.some_branch(data)
         if name in self.model:
             with pytest.raises(BranchExists):
-                self.store.create_branch(name, source)
+                create_branch(self.store, name, source)
             return
-        self.store.create_branch(name, source)
+        create_branch(self.store, name, source)
         line = self.model[source]
         self.model[name] = Line(line.held, source, line.past)
 
@@ -160,12 +161,12 @@ class GraphBesideDictionary(RuleBasedStateMachine):
     def delete_branch(self, name: BranchName) -> None:
         if name not in self.model:
             with pytest.raises(BranchMissing):
-                self.other.delete_branch(name)
+                delete_branch(self.other, name)
         elif any(line.parent == name for line in self.model.values()):
             with pytest.raises(BranchHasChildren):
-                self.other.delete_branch(name)
+                delete_branch(self.other, name)
         else:
-            self.other.delete_branch(name)
+            delete_branch(self.other, name)
             del self.model[name]
 
     @rule(data=st.data())

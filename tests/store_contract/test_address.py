@@ -12,10 +12,12 @@ import pytest
 from omnigraph.base.clock import SystemClock
 from omnigraph.base.errors import BranchBusy, GraphMoved, StorageFailed
 from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.store.branching import create_branch
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import BRANCH_NAMES, GraphStore
 from omnigraph.store.layout import ADDRESS, MANIFEST
 from omnigraph.store.location import DiskLocation, graph_location
+from omnigraph.store.moving import bring_here
 from omnigraph.store.objects import DiskObjects
 from omnigraph.store.storage import Storage
 from tests.places import copied
@@ -73,7 +75,7 @@ def clean_up(store: GraphStore) -> None:
 def forked(store: GraphStore) -> tuple[dict[str, int], set[str]]:
     """Make a branch with forks of all tables; what it holds."""
     put(store, changes(people=people(ada=1, bob=2), knows=knows("ada-bob")))
-    store.create_branch(WORK)
+    create_branch(store, WORK)
     put(store, changes(people=people(eve=3), knows=knows("eve-ada")), branch=WORK)
     return contents(store, WORK)
 
@@ -138,7 +140,7 @@ def test_a_clean_up_does_not_touch_a_dataset_with_a_fork_that_an_alias_made(
     with pytest.raises(GraphMoved):
         put(store, changes(people=people(ann=1)))
     again = open_store(tmp_path / "g")
-    again.bring_here()
+    bring_here(again)
     clean_up(again)
     assert again.datasets.open(fork).row_count == 2
 
@@ -147,7 +149,7 @@ def test_of_two_aliases_only_the_one_that_opened_last_writes(tmp_path: Path) -> 
     first = make_store(tmp_path / "g")
     expected = forked(first)
     second = alias_of(tmp_path / "g", tmp_path / "alias")
-    second.bring_here()
+    bring_here(second)
     assert contents(second, WORK) == expected
     put(second, changes(people=people(eve=4)), branch=WORK)
     for branch in (MAIN, WORK):
@@ -155,9 +157,9 @@ def test_of_two_aliases_only_the_one_that_opened_last_writes(tmp_path: Path) -> 
             put(first, changes(people=people(eve=5)), branch=branch)
     assert refused.value.there == str(tmp_path / "alias")
     with pytest.raises(GraphMoved):
-        first.create_branch(BranchName("new"))
+        create_branch(first, BranchName("new"))
     again = open_store(tmp_path / "g")
-    again.bring_here()
+    bring_here(again)
     put(again, changes(people=people(eve=6)), branch=WORK)
     assert contents(again, WORK)[0] == {"ada": 1, "bob": 2, "eve": 6}
     with pytest.raises(GraphMoved):
@@ -175,8 +177,8 @@ def test_a_graph_is_brought_here_only_when_no_writer_is_inside(tmp_path: Path) -
     )
     for name in (BRANCH_NAMES, MAIN, store.branches.resolve(WORK).incarnation):
         with store.fences.hold(name, timeout_s=0), pytest.raises(BranchBusy):
-            hasty.bring_here()
-    hasty.bring_here()
+            bring_here(hasty)
+    bring_here(hasty)
     contents(hasty, WORK)
 
 
@@ -197,9 +199,9 @@ def test_a_moved_graph_that_can_not_be_written_says_so(tmp_path: Path) -> None:
     expected = forked(make_store(tmp_path / "g"))
     copied(str(tmp_path / "g"), str(tmp_path / "copy"))
     with pytest.raises(GraphMoved, match="Read-only file system"):
-        unwritable(tmp_path / "copy").bring_here()
+        bring_here(unwritable(tmp_path / "copy"))
     store = open_store(tmp_path / "copy")
-    store.bring_here()
+    bring_here(store)
     assert contents(store, WORK) == expected
 
 
@@ -207,7 +209,7 @@ def test_a_graph_without_a_record_that_can_not_be_written_is_read(tmp_path: Path
     expected = forked(make_store(tmp_path / "g"))
     (tmp_path / "g" / ADDRESS).unlink()
     store = unwritable(tmp_path / "g")
-    store.bring_here()
+    bring_here(store)
     assert contents(store, WORK) == expected
 
 
@@ -216,7 +218,7 @@ def test_a_record_that_can_not_be_read_is_no_record(tmp_path: Path, record: byte
     expected = forked(make_store(tmp_path / "g"))
     (tmp_path / "g" / ADDRESS).write_bytes(record)
     store = open_store(tmp_path / "g")
-    store.bring_here()
+    bring_here(store)
     assert contents(store, WORK) == expected
     put(store, changes(people=people(eve=4)), branch=WORK)
 
@@ -230,7 +232,7 @@ def test_many_who_open_a_moved_graph_at_once_find_it_whole(tmp_path: Path) -> No
     def open_to_write(_: int) -> object:
         start.wait()
         store = open_store(tmp_path / "moved")
-        store.bring_here()
+        bring_here(store)
         return contents(store, WORK)
 
     def open_to_read(_: int) -> object:

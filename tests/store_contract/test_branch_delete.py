@@ -18,6 +18,7 @@ from omnigraph.base.errors import (
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.store.branches import Branch
+from omnigraph.store.branching import create_branch, delete_branch
 from omnigraph.store.datasets import Datasets
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
@@ -46,7 +47,7 @@ DEEPER = BranchName("deeper")
 def store(tmp_path: Path) -> GraphStore:
     store = make_store(tmp_path / "g")
     put(store, changes(people=people(ada=1), knows=knows("ada-ada")))
-    store.create_branch(WORK)
+    create_branch(store, WORK)
     put(store, changes(people=people(ada=2), knows=knows("ada-bob")), branch=WORK)
     return store
 
@@ -63,7 +64,7 @@ def test_a_deleted_branch_is_gone_for_every_handle_and_main_is_as_it_was(
 ) -> None:
     reader, before = open_store(str(store.root)), contents(store)
     assert contents(reader, WORK)[0] == {"ada": 2}
-    store.delete_branch(WORK)
+    delete_branch(store, WORK)
     for handle in (store, reader):
         assert [branch.name for branch in handle.branches.list()] == [MAIN]
         with pytest.raises(BranchMissing):
@@ -76,30 +77,30 @@ def test_a_deleted_branch_is_gone_for_every_handle_and_main_is_as_it_was(
 
 def test_only_a_branch_that_is_there_and_is_not_main_can_be_deleted(store: GraphStore) -> None:
     with pytest.raises(ArgumentInvalid, match="main can't be deleted"):
-        store.delete_branch(MAIN)
+        delete_branch(store, MAIN)
     with pytest.raises(BranchMissing):
-        store.delete_branch(BranchName("wrok"))
-    store.delete_branch(WORK)
+        delete_branch(store, BranchName("wrok"))
+    delete_branch(store, WORK)
     with pytest.raises(BranchMissing):
-        store.delete_branch(WORK)
+        delete_branch(store, WORK)
 
 
 def test_a_branch_goes_only_after_those_made_from_it(store: GraphStore) -> None:
-    store.create_branch(DEEPER, WORK)
+    create_branch(store, DEEPER, WORK)
     with pytest.raises(BranchHasChildren) as caught:
-        store.delete_branch(WORK)
+        delete_branch(store, WORK)
     assert (caught.value.code, caught.value.children) == ("branch_in_use", (DEEPER,))
     assert contents(store, DEEPER) == contents(store, WORK)
-    store.delete_branch(DEEPER)
-    store.delete_branch(WORK)
+    delete_branch(store, DEEPER)
+    delete_branch(store, WORK)
     assert forks(store) == []
 
 
 def test_a_branch_made_again_is_another_one(store: GraphStore) -> None:
     reader, old = open_store(str(store.root)), store.branches.resolve(WORK)
     assert contents(reader, WORK)[0] == {"ada": 2}
-    store.delete_branch(WORK)
-    store.create_branch(WORK)
+    delete_branch(store, WORK)
+    create_branch(store, WORK)
     assert contents(reader, WORK)[0] == {"ada": 1}
     put(store, changes(people=people(ada=5)), branch=WORK)
     assert contents(reader, WORK)[0] == {"ada": 5}
@@ -121,7 +122,7 @@ def test_who_waited_for_a_branch_that_was_made_again_holds_the_new_one(store: Gr
             is_waiting.wait()
             time.sleep(0.02)  # by now it most likely stands before the old branch's fence
             store.branches.delete(held.branch)
-            store.create_branch(WORK)
+            create_branch(store, WORK)
         assert waited.result() == store.branches.resolve(WORK) != held.branch
 
 
@@ -130,7 +131,7 @@ def test_a_write_prepared_on_a_branch_that_is_deleted_meanwhile_has_no_effect(
 ) -> None:
     def delete_meanwhile(snapshot: Snapshot) -> Work:
         prepared = Replay(changes(people=people(ada=9))).prepare(snapshot)
-        store.delete_branch(WORK)
+        delete_branch(store, WORK)
         return prepared
 
     with pytest.raises(BranchMissing):
@@ -152,10 +153,10 @@ def test_files_that_can_not_be_removed_are_in_nobodys_way(
 ) -> None:
     place = Path(str(store.root))
     stuck = store_of(place, datasets=StuckDatasets(store.root, Durability.RELAXED))
-    stuck.delete_branch(WORK)
+    delete_branch(stuck, WORK)
     assert "deleted branch team/work" in caplog.text
     assert len(forks(store)) == 2
-    store.create_branch(WORK)
+    create_branch(store, WORK)
     put(store, changes(people=people(ada=7), knows=knows("eve-ada")), branch=WORK)
     assert contents(store, WORK) == ({"ada": 7}, {"ada-ada", "eve-ada"})
 
@@ -169,7 +170,7 @@ def test_a_deletion_that_was_cut_off_leaves_files_and_nothing_else(store: GraphS
     opened = open_store(str(store.root))
     recover_all(opened)
     assert [branch.name for branch in opened.branches.list()] == [MAIN]
-    opened.create_branch(WORK)
+    create_branch(opened, WORK)
     assert contents(opened, WORK) == contents(opened)
 
 
@@ -182,7 +183,7 @@ def test_an_unfinished_write_goes_with_its_branch(store: GraphStore) -> None:
             faults=CrashAt(Failpoint.AFTER_LAND_1),
         )
     assert len(store.objects.list(RECOVERY)) == 1
-    store.delete_branch(WORK)
+    delete_branch(store, WORK)
     recover_all(open_store(str(store.root)))
     assert store.objects.list(RECOVERY) == []
     assert contents(store) == ({"ada": 1}, {"ada-ada"})
@@ -198,7 +199,7 @@ def gone_once_listed(store: GraphStore, monkeypatch: pytest.MonkeyPatch) -> None
     def listed() -> list[Branch]:
         found = real()
         if WORK in {branch.name for branch in found}:
-            open_store(store.root).delete_branch(WORK)
+            delete_branch(open_store(store.root), WORK)
         return found
 
     monkeypatch.setattr(store.branches, "list", listed)
@@ -224,7 +225,7 @@ def test_a_branch_that_goes_meanwhile_is_nothing_to_those_who_asked_for_another(
     with pytest.raises(Crash):
         put(store, changes(people=people(ada=9)), branch=WORK, faults=CrashAt(Failpoint.AFTER_ARM))
     last = BranchName("z")  # looked at after the one that goes
-    store.create_branch(last)
+    create_branch(store, last)
     commit = put(store, changes(people=people(eve=1)), branch=last)
     assert commit is not None
     other = open_store(store.root)

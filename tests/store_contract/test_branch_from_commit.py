@@ -13,9 +13,11 @@ from omnigraph.base.errors import (
 )
 from omnigraph.base.failpoints import Crash
 from omnigraph.base.ids import MAIN, BranchName, CommitId
+from omnigraph.store.branching import create_branch, delete_branch
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import MANIFEST
 from omnigraph.store.manifest import COMMITS_PER_COLD_FRAGMENT
+from omnigraph.store.moving import bring_here
 from tests.crash.dying import Life, mortal_store
 from tests.places import let_leases_end
 from tests.store_contract.builders import (
@@ -53,7 +55,7 @@ def test_a_branch_from_a_past_commit_shows_it_and_goes_its_own_way(place: str) -
     ids = grown(store, 5)
     for at, age in ((ids[2], 3), (ids[4], 5)):
         name = BranchName(f"at-{age}")
-        store.create_branch(name, at=at)
+        create_branch(store, name, at=at)
         for opened in (store, open_store(place)):
             assert contents(opened, name) == ({"ada": age}, {"ada-ada"})
             assert line(opened, name) == line(opened, MAIN)[5 - age :]
@@ -78,7 +80,7 @@ def test_a_commit_may_be_as_old_as_the_graph(tmp_path: Path, count: int) -> None
     whole = line(store, MAIN)
     for number, at in enumerate((whole[-1], ids[0])):
         name = BranchName(f"x{number}")
-        store.create_branch(name, at=at)
+        create_branch(store, name, at=at)
         own = grown(store, COMMITS_PER_COLD_FRAGMENT + 3, name, first=1000)
         for opened in (store, open_store(tmp_path)):
             assert line(opened, name) == [*reversed(own), *whole[whole.index(at) :]]
@@ -90,37 +92,37 @@ def test_a_commit_may_be_as_old_as_the_graph(tmp_path: Path, count: int) -> None
 def test_a_branch_from_a_commit_of_another_branch_needs_that_one(place: str) -> None:
     store = make_store(place)
     grown(store, 1)
-    store.create_branch(WORK)
+    create_branch(store, WORK)
     ids = grown(store, 3, WORK, first=10)
-    store.create_branch(PAST, at=ids[1])
-    store.create_branch(DEEPER, PAST)
+    create_branch(store, PAST, at=ids[1])
+    create_branch(store, DEEPER, PAST)
     put(store, changes(people=people(kim=1)), branch=DEEPER)
     for needed, child in ((WORK, PAST), (PAST, DEEPER)):
         with pytest.raises(BranchHasChildren) as caught:
-            store.delete_branch(needed)
+            delete_branch(store, needed)
         assert caught.value.children == (child,)
     assert contents(open_store(place), PAST) == ({"ada": 11}, {"ada-ada"})
     assert contents(open_store(place), DEEPER)[0] == {"ada": 11, "kim": 1}
     for name in (DEEPER, PAST, WORK):
-        store.delete_branch(name)
+        delete_branch(store, name)
     assert [*store.datasets.forks(MANIFEST)] == []
-    store.create_branch(PAST, at=line(store, MAIN)[0])
+    create_branch(store, PAST, at=line(store, MAIN)[0])
 
 
 def test_what_can_not_be_made_a_branch_is_refused(tmp_path: Path) -> None:
     store = make_store(tmp_path)
     ids = grown(store, 3)
     with pytest.raises(BranchExists):
-        store.create_branch(MAIN, at=ids[0])
-    store.create_branch(PAST, at=ids[0])
+        create_branch(store, MAIN, at=ids[0])
+    create_branch(store, PAST, at=ids[0])
     with pytest.raises(BranchExists):
-        store.create_branch(PAST, at=ids[1])
+        create_branch(store, PAST, at=ids[1])
     with pytest.raises(CommitMissing):
-        store.create_branch(WORK, at=CommitId("01ARZ3NDEKTSV4RRFFQ69G5FAV"))
+        create_branch(store, WORK, at=CommitId("01ARZ3NDEKTSV4RRFFQ69G5FAV"))
     with pytest.raises(CommitMissing):
         [gone] = grown(store, 1, PAST)
-        store.delete_branch(PAST)
-        store.create_branch(WORK, at=gone)
+        delete_branch(store, PAST)
+        create_branch(store, WORK, at=gone)
     assert [*store.datasets.forks(MANIFEST)] == []
 
 
@@ -130,7 +132,7 @@ def test_it_survives_the_clean_up_of_what_it_was_made_from(
     monkeypatch.setattr("omnigraph.store.manifest.KEEP_VERSIONS_S", 0)
     store = make_store(tmp_path)
     ids = grown(store, 10)
-    store.create_branch(PAST, at=ids[4])
+    create_branch(store, PAST, at=ids[4])
     grown(store, 2 * COMMITS_PER_COLD_FRAGMENT, first=100)
     grown(store, COMMITS_PER_COLD_FRAGMENT + 2, PAST, first=1000)
     grown(store, COMMITS_PER_COLD_FRAGMENT, first=500)
@@ -143,14 +145,14 @@ def test_it_survives_the_clean_up_of_what_it_was_made_from(
 def test_it_moves_with_its_graph(tmp_path: Path) -> None:
     store = make_store(tmp_path / "here")
     ids = grown(store, 3)
-    store.create_branch(PAST, at=ids[1])
+    create_branch(store, PAST, at=ids[1])
     put(store, changes(people=people(bob=1)), branch=PAST)
     shutil.move(tmp_path / "here", tmp_path / "there")
     moved = open_store(tmp_path / "there")
-    moved.bring_here()
+    bring_here(moved)
     assert contents(moved, PAST) == ({"ada": 2, "bob": 1}, {"ada-ada"})
     put(moved, changes(people=people(bob=2)), branch=PAST)
-    moved.delete_branch(PAST)
+    delete_branch(moved, PAST)
     assert [*moved.datasets.forks(MANIFEST)] == []
 
 
@@ -163,10 +165,10 @@ def test_a_crash_leaves_the_whole_branch_or_none(place: str, is_after: bool) -> 
         at = f"{place}{steps}"
         store = make_store(at)
         grown(store, 1)
-        store.create_branch(WORK)
+        create_branch(store, WORK)
         ids = grown(store, 3, WORK, first=10)
         try:
-            mortal_store(at, Life(steps, is_after=is_after)).create_branch(PAST, at=ids[1])
+            create_branch(mortal_store(at, Life(steps, is_after=is_after)), PAST, at=ids[1])
         except Crash:
             was_killed = True
         else:
@@ -178,17 +180,17 @@ def test_a_crash_leaves_the_whole_branch_or_none(place: str, is_after: bool) -> 
                 assert contents(opened, PAST) == ({"ada": 11}, {"ada-ada"})
                 assert line(opened, PAST) == line(opened, WORK)[1:]
             with pytest.raises(BranchHasChildren):
-                other.delete_branch(WORK)
-            other.delete_branch(PAST)
+                delete_branch(other, WORK)
+            delete_branch(other, PAST)
         else:
             assert was_killed
             with pytest.raises(BranchMissing):
                 store.snapshot(PAST)
             if steps % 2:
-                other.create_branch(PAST, at=ids[0])
+                create_branch(other, PAST, at=ids[0])
                 assert contents(other, PAST)[0] == {"ada": 10}
-                other.delete_branch(PAST)
-        other.delete_branch(WORK)  # whatever the crash has left is in nobody's way
+                delete_branch(other, PAST)
+        delete_branch(other, WORK)  # whatever the crash has left is in nobody's way
         assert [*other.datasets.forks(MANIFEST)] == []
         if not was_killed:
             return
@@ -201,11 +203,11 @@ def test_a_crash_in_its_deletion_leaves_it_whole_or_gone(tmp_path: Path, is_afte
         at = tmp_path / str(steps)
         store = make_store(at)
         ids = grown(store, 3)
-        store.create_branch(WORK)
-        store.create_branch(PAST, at=ids[1])
+        create_branch(store, WORK)
+        create_branch(store, PAST, at=ids[1])
         put(store, changes(people=people(bob=1)), branch=PAST)
         try:
-            mortal_store(at, Life(steps, is_after=is_after)).delete_branch(PAST)
+            delete_branch(mortal_store(at, Life(steps, is_after=is_after)), PAST)
         except Crash:
             was_killed = True
         else:
@@ -213,8 +215,8 @@ def test_a_crash_in_its_deletion_leaves_it_whole_or_gone(tmp_path: Path, is_afte
         other = open_store(at)
         if PAST in (branch.name for branch in other.branches.list()):
             assert contents(other, PAST)[0] == {"ada": 2, "bob": 1}
-            other.delete_branch(PAST)
-        other.create_branch(PAST, at=ids[0])
+            delete_branch(other, PAST)
+        create_branch(other, PAST, at=ids[0])
         assert contents(other, PAST)[0] == {"ada": 1}
         if not was_killed:
             return

@@ -17,6 +17,7 @@ import pytest
 
 from omnigraph.base.errors import ReadSetMoved
 from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.store.branching import create_branch
 from omnigraph.store.changes import Edits
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import OnConflict
@@ -99,7 +100,7 @@ def test_processes_that_write_at_once_lose_nothing_and_tear_nothing(
     branches = [MAIN] if branching == "one branch" else [BranchName(f"of/{n}") for n in names]
     for branch in branches:
         if branch != MAIN:
-            store.create_branch(branch)
+            create_branch(store, branch)
 
     readers = [
         pool.submit(read_until_done, str(tmp_path), [*branches], opens_anew=anew)

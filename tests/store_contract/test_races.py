@@ -7,6 +7,7 @@ import pytest
 
 from omnigraph.base.errors import ConflictError
 from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.store.branching import create_branch
 from omnigraph.store.changes import Edits
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import OnConflict
@@ -72,7 +73,7 @@ def make_graph(place: str, branches: list[str]) -> None:
     put(store, changes(people=people(ada=0)))
     for branch in branches:
         if branch != MAIN:
-            store.create_branch(BranchName(branch))
+            create_branch(store, BranchName(branch))
 
 
 def assert_one_line(place: str, branch: str, years: int) -> None:

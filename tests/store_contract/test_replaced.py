@@ -9,6 +9,7 @@ import pytest
 
 from omnigraph.base.errors import GraphReplaced
 from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.store.branching import create_branch
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import LOCKS
@@ -125,7 +126,7 @@ def test_a_handle_whose_graph_was_replaced_says_so_and_never_mixes(
     for handle in (store, reader):
         assert contents(handle) == expected(OLD)
     names = replace(place, backup)
-    open_store(place).create_branch(WORK)
+    create_branch(open_store(place), WORK)
     for handle in (store, reader):
         for _ in range(2):
             for name, call in CALLS.items():

@@ -7,6 +7,7 @@ import pytest
 from omnigraph.base.errors import ReadSetMoved
 from omnigraph.base.failpoints import Failpoint
 from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.store.branching import create_branch, delete_branch
 from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
@@ -70,19 +71,19 @@ def test_a_type_that_is_added_again_begins_empty_and_the_past_keeps_its_rows(
 
 
 def test_two_branches_may_each_add_a_type_of_one_name(store: GraphStore) -> None:
-    store.create_branch(WORK)
+    create_branch(store, WORK)
     of_another_schema(store, "City", changes(), branch=WORK)
     of_another_schema(store, "City", changes())
     put(store, cities("york"), branch=WORK)
     put(store, cities("rome"))
     assert cities_at(store.snapshot(WORK)) == {"york"}
     assert cities_at(store.snapshot()) == {"rome"}
-    store.delete_branch(WORK)
+    delete_branch(store, WORK)
     assert cities_at(open_store(store.root).snapshot()) == {"rome"}
 
 
 def test_a_branch_keeps_the_schema_that_it_was_made_with(store: GraphStore) -> None:
-    store.create_branch(WORK)
+    create_branch(store, WORK)
     of_another_schema(store, "City", changes())
     put(store, changes(people=people(bob=2)), branch=WORK)
     assert {*store.snapshot(WORK).tables} == {"node:Person", "edge:Knows"}

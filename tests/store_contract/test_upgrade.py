@@ -9,6 +9,7 @@ import pytest
 from omnigraph.base.errors import SchemaVersionUnsupported, StorageFailed
 from omnigraph.base.failpoints import Crash
 from omnigraph.base.ids import BranchName
+from omnigraph.store.branching import create_branch
 from omnigraph.store.datasets import Datasets
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
@@ -68,7 +69,7 @@ def stamp(store: GraphStore, branch: str | None = None) -> bytes | None:
 def place(tmp_path: Path) -> Path:
     store = make_store(tmp_path)
     put(store, changes(people=people(ada=1)))
-    store.create_branch(BranchName("side"))
+    create_branch(store, BranchName("side"))
     return tmp_path
 
 

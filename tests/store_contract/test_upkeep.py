@@ -12,6 +12,7 @@ from omnigraph.base.errors import StorageFailed
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.read.changes.diff import changes_between
 from omnigraph.store.arrow import table_schema
+from omnigraph.store.branching import create_branch
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import MAX_INDEX_SEGMENTS, WRITTEN_AT, Dataset, Datasets
 from omnigraph.store.durability import Durability
@@ -219,7 +220,7 @@ def test_upkeep_is_a_commit_that_changes_no_row(store: GraphStore) -> None:
 
 
 def test_a_branch_tidies_what_it_wrote_and_forks_nothing_for_it(store: GraphStore) -> None:
-    store.create_branch(WORK)
+    create_branch(store, WORK)
     assert tidy(store, Compaction, WORK) is None
     for number in range(3):
         put(store, changes(people=people(ada=10 + number)), branch=WORK)
@@ -233,7 +234,7 @@ def test_a_branch_tidies_what_it_wrote_and_forks_nothing_for_it(store: GraphStor
 
 def test_a_branch_made_before_an_upkeep_goes_on_from_what_it_saw(store: GraphStore) -> None:
     tidy(store, Indexing)
-    store.create_branch(WORK)
+    create_branch(store, WORK)
     tidy(store, Compaction)
     put(store, changes(people=people(eve=1), gone=["p0"]), branch=WORK)
     assert contents(store, WORK)[0] == {"ada": 3, "p1": 1, "p2": 1, "p3": 1, "eve": 1}

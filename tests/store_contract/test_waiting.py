@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from omnigraph.base.errors import BranchBusy, BranchMissing
 from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.store.branching import create_branch, delete_branch
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.waiting import Queues, tries
@@ -194,7 +195,7 @@ def held_elsewhere(store: GraphStore, branch: BranchName) -> Iterator[None]:
 def store(place: str) -> GraphStore:
     store = make_store(place)
     put(store, changes(people=people(ada=1)))
-    store.create_branch(WORK)
+    create_branch(store, WORK)
     return store
 
 
@@ -250,7 +251,7 @@ def test_one_who_waited_for_a_branch_that_went_is_told_so(store: GraphStore) -> 
         except BranchMissing:
             found.append(BranchMissing)
 
-    deleting = threading.Thread(target=store.delete_branch, args=(WORK,))
+    deleting = threading.Thread(target=delete_branch, args=(store, WORK))
     waiting = threading.Thread(target=wait)
     with held_elsewhere(store, WORK):
         for there, thread in enumerate((deleting, waiting), start=2):

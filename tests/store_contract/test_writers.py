@@ -13,6 +13,7 @@ from omnigraph.base.errors import (
     RecoveryRequired,
 )
 from omnigraph.base.ids import MAIN, BranchName, TableKey
+from omnigraph.store.branching import create_branch
 from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import with_row_ids, write_fragments
@@ -125,7 +126,7 @@ def test_a_preparation_that_fails_leaves_nothing(store: GraphStore) -> None:
 
 
 def test_a_merge_commit_has_two_parents_even_if_it_changes_no_row(store: GraphStore) -> None:
-    store.create_branch(BranchName("side"))
+    create_branch(store, BranchName("side"))
     theirs = put(store, changes(people=people(bob=2)), branch="side")
     note = CommitNote(CommitKind.MERGE, merged_parent=theirs, extra={"load_id": "x"})
     merged = write(store, Replay(changes()), to=Target(MAIN), note=note)

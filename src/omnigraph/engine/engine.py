@@ -23,6 +23,7 @@ from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.disk import DiskCache
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.moving import bring_here
 from omnigraph.write.recover import recover_all
 
 __all__ = ["Engine"]
@@ -120,7 +121,7 @@ class Engine:
         )
         if not read_only:
             store.require_fences()
-            store.bring_here()
+            bring_here(store)
             store.bring_up_to_date()
             recover_all(store)
         return cls.over(store, settings, is_read_only=read_only, actor=actor, faults=faults)

@@ -18,6 +18,7 @@ from omnigraph.engine.requests import (
 from omnigraph.engine.results import CommitInfo
 from omnigraph.engine.travel import check_moment, commit_at
 from omnigraph.store.branches import Branch
+from omnigraph.store.branching import create_branch, delete_branch
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.write.sidecar import drop_orphans
 
@@ -46,9 +47,9 @@ def branch_create(engine: Engine, request: BranchCreate) -> None:
     engine.gate.allow(request)
     match _start(engine.store, request.from_):
         case Branch(name=source):
-            engine.store.create_branch(request.branch, from_=source)
+            create_branch(engine.store, request.branch, from_=source)
         case commit_id:
-            engine.store.create_branch(request.branch, at=commit_id)
+            create_branch(engine.store, request.branch, at=commit_id)
     log.info(
         "branch %s was made from %s by %s: %s",
         request.branch,
@@ -75,7 +76,7 @@ def _start(store: GraphStore, from_: Moment) -> Branch | CommitId:
 def branch_delete(engine: Engine, request: BranchDelete) -> None:
     """Remove a branch, whole. No commit is made: the log says who did it."""
     engine.gate.allow(request)
-    engine.store.delete_branch(request.branch, if_commit=request.if_commit)
+    delete_branch(engine.store, request.branch, if_commit=request.if_commit)
     drop_orphans(engine.store)
     log.info("branch %s was deleted by %s: %s", request.branch, request.actor, request.message)
 

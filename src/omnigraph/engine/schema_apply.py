@@ -52,8 +52,8 @@ def schema_plan(engine: Engine, request: SchemaPlan) -> SchemaChange:
 def schema_apply(engine: Engine, request: SchemaApply) -> SchemaChange:
     """Take every step to another schema in one commit; a schema that means the same makes none."""
     engine.gate.allow(request)
-    with engine.store.branches_held() as (branches, hold):
-        others = tuple(name for name in branches if name != MAIN)
+    with engine.store.fence_over_names() as hold:
+        others = tuple(each.name for each in engine.store.branches.list() if each.name != MAIN)
         written = write(
             engine.store,
             SchemaWriter(engine.store, request, others, hold),

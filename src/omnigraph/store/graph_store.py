@@ -14,39 +14,35 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import takewhile
 
 from omnigraph.base.clock import Clock, SystemClock, is_ulid
 from omnigraph.base.errors import (
     AlreadyInitialized,
-    ArgumentInvalid,
     BranchBusy,
     BranchMissing,
     CommitReclaimed,
     FenceLost,
     GraphMissing,
-    GraphMoved,
-    PreconditionFailed,
     StorageFailed,
 )
 from omnigraph.base.ids import MAIN, BranchName, CommitId, TableKey
 from omnigraph.base.process import claim_process
 from omnigraph.base.recent import Recent
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.store.address import Address
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.audit import RecoveryAudit
-from omnigraph.store.branches import Branch, Branches, check_branch_name
+from omnigraph.store.branches import Branch, Branches
 from omnigraph.store.commits import Commit, CommitKind, TableChange
 from omnigraph.store.durability import Durability
 from omnigraph.store.fence import Hold
 from omnigraph.store.history import CommitLog, Line, Lines
-from omnigraph.store.layout import ADDRESS, GRAPH, MANIFEST, table_path
+from omnigraph.store.layout import GRAPH, MANIFEST, table_path
 from omnigraph.store.location import BucketAccess, graph_location
 from omnigraph.store.manifest import CommitRow, Manifest, ManifestMoved, ManifestState, TableEntry
 from omnigraph.store.schemas import Schemas
 from omnigraph.store.snapshot import Snapshot, tables_at
 from omnigraph.store.storage import Storage
-from omnigraph.store.transactions import DatasetRef
 from omnigraph.store.upgrade import UPGRADES, Upgrades
 from omnigraph.store.waiting import Queues, Turn
 
@@ -97,6 +93,7 @@ class GraphStore:
         self.branches = Branches(self.datasets, clock)
         self.schemas = Schemas(self.objects)
         self.audit = RecoveryAudit(self.datasets)
+        self.address = Address(self.objects, self.datasets)
         self.fences = storage.fences
         self._queues = Queues()
         self._fence_timeout_s = fence_timeout_s
@@ -130,7 +127,7 @@ class GraphStore:
             store.require_fences()
             if not store.objects.put_if_absent(GRAPH, mark):
                 raise AlreadyInitialized(uri)
-            store._record_address(str(store.root))
+            store.address.record(store.address.here)
             store._fill(catalog, source=source, actor=actor, message=message)
         except BaseException:
             storage.give_up(mark, is_new=is_new)
@@ -164,50 +161,6 @@ class GraphStore:
     def require_fences(self) -> None:
         """Raise `StoreUnfit` where two writers could not be kept apart: ask before writing."""
         self.fences.require()
-
-    def bring_here(self) -> None:
-        """Bring the branches of a graph that was moved or copied to where it lies now.
-
-        Ask before anything else that writes: a clean-up or a recovery at a new address could take
-        files of the old one for its own. Costs one small read where nothing has moved.
-        """
-        recorded = self._recorded_address()
-        if recorded == str(self.root):
-            return
-        try:
-            self._bring_branches_here()
-        except StorageFailed as failure:
-            # A graph from before addresses were recorded may lie where nobody can write.
-            if recorded is None and not self.datasets.has_forks_elsewhere():
-                return
-            raise GraphMoved(here=str(self.root), there=recorded, reason=str(failure)) from failure
-
-    def _bring_branches_here(self) -> None:
-        with self._fence_over_names():  # no branch comes or goes, and nobody else does this
-            if self._recorded_address() == str(self.root):
-                return
-            self._record_address(None)  # from now on no writer gets past its fence
-            for branch in self.branches.list():
-                with self.turn(branch.name) as turn, self._hold(branch.incarnation, turn):
-                    pass  # and a writer that was behind it is done
-            rewritten = self.datasets.bring_forks_here()
-            # Last: until it is there, everything is looked at again.
-            self._record_address(str(self.root))
-        if rewritten:
-            log.info("the graph was moved to %s: rewrote %s version files", self.root, rewritten)
-
-    def _record_address(self, address: str | None) -> None:
-        self.objects.put(ADDRESS, json.dumps({"address": address}).encode())
-
-    def _recorded_address(self) -> str | None:
-        """Where all forks are known to be at home; None if nobody has looked."""
-        if (data := self.objects.get(ADDRESS)) is None:
-            return None
-        try:
-            address = json.loads(data)["address"]
-        except (ValueError, KeyError, TypeError):
-            return None
-        return address if isinstance(address, str) else None
 
     def _fill(
         self, catalog: Catalog, *, source: str, actor: str | None, message: str | None
@@ -261,7 +214,7 @@ class GraphStore:
         warm = self._snapshots.get(branch)
         if warm is not None and warm[0] is state:
             return warm[1]
-        snapshot = self._snapshot(self._commit(state.recent[-1]), branch, state.tables)
+        snapshot = self._snapshot(self.commit_of(state.recent[-1]), branch, state.tables)
         self._snapshots.put(branch, (state, snapshot))
         return snapshot
 
@@ -272,16 +225,17 @@ class GraphStore:
         """
         history = self.history()
         commit = history.get(commit_id)
-        tables = self._tables_at(history, commit)
+        tables = self.tables_at(history, commit)
         if not self._are_kept(tables):
             raise CommitReclaimed(commit=commit.id, branch=commit.branch)
         return self._snapshot(commit, commit.branch, tables)
 
     def has_rows_of(self, commit: Commit) -> bool:
         """True if the commit can be read; else its files went with the branch it was made on."""
-        return self._are_kept(self._tables_at(self.history(), commit))
+        return self._are_kept(self.tables_at(self.history(), commit))
 
-    def _tables_at(self, history: CommitLog, commit: Commit) -> Mapping[TableKey, TableEntry]:
+    def tables_at(self, history: CommitLog, commit: Commit) -> Mapping[TableKey, TableEntry]:
+        """The version of each table that a commit shows."""
         keys = (e.table_key for e in self.schemas.catalog(commit.schema_hash).entities)
         return tables_at(history.line_of(commit.id), keys)
 
@@ -311,7 +265,7 @@ class GraphStore:
                 raise GraphMissing(str(self.root)) from failure
             if self.branches.is_alive(branch):
                 raise
-            self._forget(branch)
+            self.forget(branch)
             known = tuple(b.name for b in self.branches.list())
             raise BranchMissing(branch=branch.name, known=known) from failure
 
@@ -321,7 +275,8 @@ class GraphStore:
         catalog = self.schemas.catalog(commit.schema_hash)
         return Snapshot(commit, branch, catalog, tables, self.datasets)
 
-    def _commit(self, row: CommitRow) -> Commit:
+    def commit_of(self, row: CommitRow) -> Commit:
+        """The commit that a row of a manifest tells of."""
         if (commit := self._commits.get(row.id)) is None:
             commit = Commit.from_row(row)
             self._commits.put(row.id, commit)
@@ -333,115 +288,10 @@ class GraphStore:
             with suppress(BranchBusy), self.fence(MAIN, timeout_s=0):
                 pass
 
-    # Branches ------------------------------------------------------------------------------------
-
-    def create_branch(
-        self, name: BranchName, from_: BranchName = MAIN, *, at: CommitId | None = None
-    ) -> Branch:
-        """A new branch whose head is the head of `from_`. Takes no longer for a larger graph.
-
-        `at` is any commit to start from instead. It may raise `CommitMissing` or `CommitReclaimed`.
-        """
-        check_branch_name(name)
-        # Two makers of one name would not collide in Lance: each fork has a name of its own.
-        with self._fence_over_names() as names:
-            if at is not None:
-                from_ = self._branch_of(at)  # which nobody deletes now
-            with self.fence(from_) as source:
-                made = self._fork(name, source.state, at=at, fencing=names.number)
-            try:
-                names.confirm()
-            except FenceLost:
-                # Someone else may have made one of this name meanwhile, which then is the one.
-                self.branches.discard(made)
-                raise
-            return made
-
-    def _branch_of(self, commit: CommitId) -> BranchName:
-        """A branch on whose line the commit stands: its files stay as long as that branch."""
-        history = self.history()
-        if (branch := history.branch_of(commit)) is None:
-            raise CommitReclaimed(commit=commit, branch=history.get(commit).branch)
-        return branch
-
-    def _fork(
-        self, name: BranchName, state: ManifestState, *, at: CommitId | None, fencing: int
-    ) -> Branch:
-        """A new branch at the head of a state, or at an earlier commit of its line."""
-        source = DatasetRef(MANIFEST, state.branch, state.version)
-        if at is None or at == state.head:
-            return self.branches.create(name, source, fencing=fencing)
-        commit = self.history().get(at)
-        tables = self._tables_at(self.history(), commit)
-
-        def rewind(fork: DatasetRef) -> DatasetRef:
-            forked, head = self.manifest.newest(fork.branch), commit.to_row()
-            rewound = self.manifest.rewind(forked, name=name, tables=tables, commit=head)
-            self.manifest.forget(fork.branch)
-            return replace(fork, version=rewound.version)
-
-        return self.branches.create(name, source, rewind=rewind, fencing=fencing)
-
-    def delete_branch(
-        self,
-        name: BranchName,
-        *,
-        only_if_unwritten: bool = False,
-        if_commit: CommitId | None = None,
-    ) -> bool:
-        """Remove a branch that none was made from. It is gone at once; its files follow.
-
-        With `only_if_unwritten` a branch that has a commit of its own stays, and it is False. With
-        `if_commit` one that shows other rows than this commit raises `PreconditionFailed`.
-        """
-        if name == MAIN:
-            raise ArgumentInvalid(
-                argument="branch", value=name, rule="the branch main can't be deleted"
-            )
-        # The names' fence too, or one could be made from it meanwhile.
-        with self._fence_over_names(), self.fence(name) as fenced:
-            if only_if_unwritten and self._commit(fenced.state.recent[-1]).branch == name:
-                return False
-            if if_commit is not None:
-                self._require_rows_of(if_commit, fenced)
-            is_needed = self._is_a_base(fenced.branch)
-            paths = {entry.ref.path for entry in fenced.state.tables.values()}
-            self.branches.delete(fenced.branch)
-        self._forget(fenced.branch)
-        for path in () if is_needed else sorted(paths):
-            self._reclaim_forks(path, fenced.branch)
-        return True
-
-    def _require_rows_of(self, commit: CommitId, fenced: FencedBranch) -> None:
-        history, head = self.history(), fenced.state.head
-        if history.origin_of_rows(head) != history.origin_of_rows(commit):
-            raise PreconditionFailed(branch=fenced.branch.name, expected=commit, actual=head)
-
-    def _is_a_base(self, branch: Branch) -> bool:
-        """True if two other branches will be merged from a commit of this one: its rows must stay.
-
-        No later merge makes it one. Whoever merges a commit of the branch once it is gone has it
-        by way of a commit that is a later base.
-        """
-        history = self.history()
-        line = takewhile(lambda commit: commit.branch == branch.name, history.line(branch.name))
-        own = {commit.id for commit in line}
-        others = (other for other in self.branches.list() if other != branch)
-        return bool(own) and history.are_a_base(own, [self.state(each).head for each in others])
-
-    def _forget(self, branch: Branch) -> None:
+    def forget(self, branch: Branch) -> None:
         """Forget what is cached of a branch that was deleted."""
         self.manifest.forget(branch.lance_branch)
         self._snapshots.forget(branch.name)
-
-    def _reclaim_forks(self, path: str, branch: Branch) -> None:
-        """Free what a deleted branch had of a table. What stays is in nobody's way."""
-        try:
-            for fork in self.datasets.fork_names(path):
-                if branch.owns(DatasetRef(path, fork, 0)):
-                    self.datasets.delete_fork(path, fork)
-        except StorageFailed as failure:
-            log.warning("could not delete files of the deleted branch %s: %s", branch.name, failure)
 
     # Waiting for others -----------------------------------------------------------------------
 
@@ -473,25 +323,13 @@ class GraphStore:
         while not is_held:
             branch = self.branches.resolve(name)
             known = self.state(branch).fencing
-            with self._hold(branch.incarnation, turn, at_least=known) as hold:
+            with self.hold(branch.incarnation, turn, at_least=known) as hold:
                 # While we waited it may have been deleted, and another of its name made.
                 is_held = self.branches.is_alive(branch)
                 if is_held:
-                    self._require_home()
+                    self.address.require_here()
                     state = self._keep_earlier_owners_out(branch, hold)
                     yield FencedBranch(branch, hold, self.manifest.brought_up_to_date(state))
-
-    def _require_home(self) -> None:
-        """Raise if the graph was moved away, or brought to another address, while it was open.
-
-        One directory of a disk may be seen under several addresses that no link shows, such as
-        mounts of it.
-        """
-        recorded = self._recorded_address()
-        if recorded is None and not self.datasets.is_there(MANIFEST):
-            raise GraphMissing(str(self.root))
-        if recorded != str(self.root):
-            raise GraphMoved(here=str(self.root), there=recorded)
 
     def _keep_earlier_owners_out(self, branch: Branch, hold: Hold) -> ManifestState:
         """Stamp our fencing number into the manifest, so that earlier owners can no longer publish.
@@ -509,22 +347,17 @@ class GraphStore:
         return state
 
     @contextmanager
-    def branches_held(self) -> Iterator[tuple[list[BranchName], Hold]]:
-        """The names of all branches, none of which comes or goes while the hold lasts.
+    def fence_over_names(self) -> Iterator[Hold]:
+        """Let no branch come or go. Other holders wait, in this process and in others.
 
-        Every other holder waits, in this process and in others. The fence of a branch may be taken
-        inside, never the other way round.
+        The fence of a branch may be taken inside, never the other way round.
         """
-        with self._fence_over_names() as hold:
-            yield [branch.name for branch in self.branches.list()], hold
-
-    @contextmanager
-    def _fence_over_names(self) -> Iterator[Hold]:
-        with self.turn(BRANCH_NAMES) as turn, self._hold(BRANCH_NAMES, turn) as names:
+        with self.turn(BRANCH_NAMES) as turn, self.hold(BRANCH_NAMES, turn) as names:
             yield names
 
     @contextmanager
-    def _hold(self, name: str, turn: Turn, *, at_least: int = 0) -> Iterator[Hold]:
+    def hold(self, name: str, turn: Turn, *, at_least: int = 0) -> Iterator[Hold]:
+        """Keep other processes out of what has this name, for the time left to the turn."""
         with ExitStack() as stack:
             fence = self.fences.hold(name, timeout_s=turn.left_s, at_least=at_least)
             try:
@@ -549,7 +382,7 @@ class _StoredLines(Lines):
         return _StoredLine(self._store, resolved, self._store.state(resolved))
 
     def commit(self, row: CommitRow) -> Commit:
-        return self._store._commit(row)
+        return self._store.commit_of(row)
 
     def likely_branch(self, commit: CommitId) -> BranchName | None:
         known = self._store._commits.get(commit)

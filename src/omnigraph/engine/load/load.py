@@ -26,6 +26,7 @@ from omnigraph.engine.load.preparation import Preparation, loaded_before
 from omnigraph.engine.load.result import load_result
 from omnigraph.engine.requests import Load
 from omnigraph.engine.results import LoadResult
+from omnigraph.store.branching import create_branch, delete_branch
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.write.recover import recover_if_idle
@@ -163,7 +164,7 @@ def _on_its_branch(store: GraphStore, request: Load) -> Iterator[None]:
         yield
         return
     try:
-        store.create_branch(branch, from_=request.from_)
+        create_branch(store, branch, from_=request.from_)
         yield
     except (BranchExists, BranchMissing):
         raise  # it is another's, or it is gone
@@ -171,7 +172,7 @@ def _on_its_branch(store: GraphStore, request: Load) -> Iterator[None]:
         try:
             # What was published there stays, whoever wrote it, and so does the branch.
             with suppress(BranchMissing):
-                store.delete_branch(branch, only_if_unwritten=True)
+                delete_branch(store, branch, only_if_unwritten=True)
         except OmnigraphError as failure:
             log.warning("the branch %s stays: %s", branch, failure)
         raise
