@@ -22,6 +22,7 @@ from omnigraph.store.datasets import (
     discard_fragments,
     read_fragment_columns,
     row_set,
+    rows_beside,
     with_row_ids,
     write_fragments,
     write_scratch,
@@ -294,9 +295,9 @@ def test_a_fragment_is_known_by_its_files_on_whatever_line_it_is_read(datasets: 
     # As many rows are left, of the same file: other ones.
     assert (one.files, one.rows) == (other.files, other.rows) == (here.files, 2)
     assert one.deletions != other.deletions
-    beside = [datasets.open(a).rows_beside(datasets.open(b)) for a, b in (gone, gone[::-1])]
+    beside = [rows_beside(datasets.open(a), datasets.open(b)) for a, b in (gone, gone[::-1])]
     assert [rows["id"].to_pylist() for rows in beside] == [["bob"], ["ada"]]
-    assert datasets.open(gone[0]).rows_beside(datasets.open(source)).num_rows == 0
+    assert rows_beside(datasets.open(gone[0]), datasets.open(source)).num_rows == 0
 
 
 def test_files_written_beside_the_source_can_be_adopted_by_a_fork(datasets: Datasets) -> None:

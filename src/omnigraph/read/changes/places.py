@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.store.changes import DELETE, INSERT, UPDATE
-from omnigraph.store.datasets import ROW_ID, WRITTEN_AT
+from omnigraph.store.datasets import ROW_ID, WRITTEN_AT, rows_beside
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["Places", "places_between", "places_of"]
@@ -56,7 +56,7 @@ def places_between(base: Snapshot, head: Snapshot, entity: EntityType) -> Places
     if base.tables[key].ref == head.tables[key].ref:
         return places_of(_nothing(), _nothing())
     before, after = base.dataset(entity), head.dataset(entity)
-    was, now = before.rows_beside(after), after.rows_beside(before)
+    was, now = rows_beside(before, after), rows_beside(after, before)
     # A compaction moves rows to other files and leaves the version that wrote them.
     if head.continues(entity, before.ref):
         now, was = _written_since(now, was, before.ref.version)

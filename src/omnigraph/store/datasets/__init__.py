@@ -17,11 +17,9 @@ from omnigraph.store.datasets.addresses import (
     fragments_of,
     offsets_of,
 )
-from omnigraph.store.datasets.collection import (
-    Datasets,
-    EditCounts,
-    FolderState,
-)
+from omnigraph.store.datasets.beside import row_ids_beside, rows_beside
+from omnigraph.store.datasets.blobs import BlobCell
+from omnigraph.store.datasets.collection import Datasets
 from omnigraph.store.datasets.files import (
     discard_fragments,
     fragment_batches,
@@ -30,24 +28,21 @@ from omnigraph.store.datasets.files import (
     write_fragments,
     write_scratch,
 )
-from omnigraph.store.datasets.fragment_edits import MAX_INDEX_SEGMENTS
+from omnigraph.store.datasets.fragment_edits import MAX_INDEX_SEGMENTS, EditCounts
+from omnigraph.store.datasets.fragments import Files, Fragment, StoredFile, fragments_beside
 from omnigraph.store.datasets.lance_values import LandingRefused, VersionOrigin, with_row_ids
 from omnigraph.store.datasets.reading import (
     MAX_PREDICATE_VALUES,
     ROW_ID,
     ROW_LOCATOR,
     WRITTEN_AT,
-    BlobCell,
     Dataset,
-    Files,
-    Fragment,
     RowSet,
-    StoredFile,
-    fragments_beside,
     open_at,
     row_set,
 )
 from omnigraph.store.datasets.reshape import ColumnFill
+from omnigraph.store.datasets.versions import FolderState
 from omnigraph.store.datasets.words import words_of
 from omnigraph.store.transactions import DatasetRef
 
@@ -80,7 +75,9 @@ __all__ = [
     "offsets_of",
     "open_at",
     "read_fragment_columns",
+    "row_ids_beside",
     "row_set",
+    "rows_beside",
     "with_row_ids",
     "words_of",
     "write_fragments",

@@ -4,25 +4,20 @@ Staging writes files that nobody sees. Landing moves one dataset by one version,
 """
 
 import logging
-import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import PurePosixPath
+from functools import partial
 
 import lance
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from lance.commit import CommitConflictError
 from lance.dataset import LanceDataset, Transaction
-from lance.optimize import Compaction, CompactionOptions
 from numpy.typing import NDArray
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.base.recent import Recent
-from omnigraph.store.datasets.addresses import ROW_ADDRESS
 from omnigraph.store.datasets.bases import Bases
 from omnigraph.store.datasets.files import (
     data_files,
@@ -32,26 +27,33 @@ from omnigraph.store.datasets.files import (
     version_file,
     write_files,
 )
-from omnigraph.store.datasets.fragment_edits import delete_rows, stage_segment
+from omnigraph.store.datasets.fragment_edits import (
+    EditCounts,
+    compact,
+    delete_rows,
+    edit_rows,
+    index_columns,
+)
 from omnigraph.store.datasets.lance_values import (
     STORAGE_VERSION,
     LandingRefused,
     VersionOrigin,
     failures,
-    group_of,
     lance_operation,
     new_session,
     open_handle,
     origin_of,
-    segment_text,
-    storage_failed,
-    with_row_ids,
 )
 from omnigraph.store.datasets.occupant import Occupant
-from omnigraph.store.datasets.reading import ROW_ID, Dataset
+from omnigraph.store.datasets.reading import Dataset
 from omnigraph.store.datasets.references import References
 from omnigraph.store.datasets.reshape import ColumnFill, stage_columns
-from omnigraph.store.datasets.version_file import is_torn
+from omnigraph.store.datasets.versions import (
+    FolderState,
+    is_version_torn,
+    look_at,
+    newest_but_torn,
+)
 from omnigraph.store.durability import Durability
 from omnigraph.store.layout import ADDRESS
 from omnigraph.store.location import Location, name_below
@@ -65,7 +67,7 @@ from omnigraph.store.transactions import (
     Update,
 )
 
-__all__ = ["Datasets", "EditCounts", "FolderState"]
+__all__ = ["Datasets"]
 
 # What Lance makes of a version file full of zeros, without an error. Versions count from 1.
 NO_VERSION = 0
@@ -74,23 +76,6 @@ NO_VERSION = 0
 MAX_LANDED_HANDLES = 128
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class FolderState:
-    """While all of this is the same, nothing came to a folder or went from it."""
-
-    device: int
-    inode: int
-    changed_ns: int
-    """By the file system's clock. Unlike the time of modification, nobody can set it."""
-
-
-@dataclass(frozen=True, slots=True)
-class EditCounts:
-    inserted: int = 0
-    updated: int = 0
-    deleted: int = 0
 
 
 class Datasets:
@@ -151,14 +136,7 @@ class Datasets:
 
         A bucket has no folders. There, opening the newest version is the one look that it takes.
         """
-        if not self.root.is_on_disk:
-            return None
-        directory = f"{self.root}/{home_of(path, branch)}/_versions"
-        try:
-            found = os.stat(directory)  # noqa: PTH116 - to make a Path of it takes longer
-        except OSError as error:
-            raise storage_failed("look at", directory, error) from error
-        return FolderState(found.st_dev, found.st_ino, found.st_ctime_ns)
+        return look_at(f"{self.root}/{home_of(path, branch)}") if self.root.is_on_disk else None
 
     def fingerprint(self, ref: DatasetRef) -> str | None:
         """Of a version's file: another graph's would have another. A bucket is not asked."""
@@ -274,26 +252,7 @@ class Datasets:
         A row that replaces one with its id keeps the row id of that one.
         """
         dataset = self.open(ref)
-        assert upserts.schema.names == dataset.column_names, f"rows of another table than {ref}"
-        assert pc.count_distinct(there["id"]).as_py() == there.num_rows, f"{ref} repeats an id"
-        replaced_by = pc.index_in(there["id"], value_set=upserts["id"].combine_chunks())
-        # Ordered by row id: Lance keeps a short note of ids that ascend, in every later version.
-        updated = there.append_column("by", replaced_by).filter(replaced_by.is_valid())
-        updated = updated.sort_by(ROW_ID)
-        is_new = np.ones(upserts.num_rows, dtype=bool)
-        is_new[updated["by"].to_numpy()] = False
-        # Updated rows go first: a fragment may name the row ids of its first rows and leave the
-        # rest to Lance, so one file serves both.
-        replacing, fresh = upserts.take(updated["by"]), upserts.filter(pa.array(is_new))
-        written = self._write_rows(dataset, dataset.as_stored(pa.concat_tables([replacing, fresh])))
-        removed, kept = delete_rows(dataset, there[ROW_ADDRESS].to_numpy())
-        counts = EditCounts(
-            inserted=fresh.num_rows,
-            updated=updated.num_rows,
-            deleted=there.num_rows - updated.num_rows,
-        )
-        new = with_row_ids(written, updated[ROW_ID].to_numpy())
-        update = Update(removed=removed, updated=kept, new=new)
+        update, counts = edit_rows(dataset, upserts, there, partial(self._write_rows, dataset))
         self._sync_files_of(ref, update)
         return update, counts
 
@@ -319,34 +278,20 @@ class Datasets:
         With `drops_deleted`, also those of which a tenth is deleted. Rows keep their row ids and
         the versions that wrote them, so no diff sees a compaction.
         """
-        handle = self._own_handle(ref)
-        options: CompactionOptions = {
-            "target_rows_per_fragment": fewer_than_rows,
-            "materialize_deletions": drops_deleted,
-        }
-        with failures("compact", ref.path):
-            # `Compaction.commit` would move the dataset by two versions, neither with our uuid.
-            done = [task.execute(handle) for task in Compaction.plan(handle, options).tasks]
-        if not done:
-            return None
-        rewrite = Rewrite(tuple(map(group_of, done)))
-        self._sync_files_of(ref, rewrite)
+        rewrite = compact(
+            Dataset(ref, self._own_handle(ref)),
+            fewer_than_rows=fewer_than_rows,
+            drops_deleted=drops_deleted,
+        )
+        if rewrite is not None:
+            self._sync_files_of(ref, rewrite)
         return rewrite
 
     def stage_indexes(self, ref: DatasetRef, columns: Sequence[str]) -> CreateIndex | None:
         """Write what makes the BTREE of each column answer for every row; None: all do."""
-        dataset = Dataset(ref, self._own_handle(ref))
-        new, removed = [], []
-        for column in columns:
-            name = f"{column}_btree"
-            if (segment := stage_segment(dataset, name, column)) is not None:
-                fresh, outdated = segment
-                new.append(segment_text(fresh))
-                removed += [segment_text(old) for old in outdated]
-        if not new:
-            return None
-        index = CreateIndex(tuple(new), tuple(removed))
-        self._sync_files_of(ref, index)
+        index = index_columns(Dataset(ref, self._own_handle(ref)), columns)
+        if index is not None:
+            self._sync_files_of(ref, index)
         return index
 
     def stage_reshape(
@@ -434,7 +379,7 @@ class Datasets:
         # One look, where almost always nothing is there. A bucket tears nothing.
         if not self.root.is_on_disk or not self._objects.exists(file):
             return False
-        if not self._is_torn(path, branch, version):
+        if not is_version_torn(self._objects, path, branch, version):
             return False
         log.warning(
             "deleted %s: a power cut left it incomplete, so it was never acknowledged", file
@@ -487,25 +432,6 @@ class Datasets:
             self._bases.require_here(path, handle)
         return handle
 
-    def _is_torn(self, path: str, branch: str | None, version: int) -> bool:
-        raw = self._objects.get(version_file(path, branch, version))
-        return raw is not None and is_torn(raw, version=version)
-
     def _newest_but_torn(self, path: str, branch: str | None) -> int | None:
-        """The version before the newest if that one is torn; None if it is not.
-
-        No more than one can be: a version is on the disk before the next one begins.
-        """
-        if not self.root.is_on_disk:
-            return None
-        names = self._objects.list(home_of(path, branch) + "/_versions")
-        files = [PurePosixPath(n).stem for n in names if n.endswith(".manifest")]
-        versions = [2**64 - 1 - int(file) for file in files[:2]]
-        if len(versions) < 2 or not self._is_torn(path, branch, versions[0]):
-            return None
-        log.warning(
-            "version %s of %s is incomplete after a power cut: reading the version before",
-            versions[0],
-            path,
-        )
-        return versions[1]
+        # A bucket tears nothing.
+        return newest_but_torn(self._objects, path, branch) if self.root.is_on_disk else None

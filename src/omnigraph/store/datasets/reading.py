@@ -1,19 +1,19 @@
 """One version of a dataset, open for reading."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance.dataset import LanceDataset, serialize_row_addrs
-from lance.fragment import FragmentMetadata, LanceFragment
+from lance.fragment import LanceFragment
 from numpy.typing import NDArray
 
-from omnigraph.store.datasets.addresses import ROW_ADDRESS, offsets_of
-from omnigraph.store.datasets.deletions import ReadFile, deleted_offsets, row_ids_at
-from omnigraph.store.datasets.files import home_of
+from omnigraph.store.datasets.addresses import ROW_ADDRESS
+from omnigraph.store.datasets.blobs import BlobCell, parts_within
+from omnigraph.store.datasets.deletions import ReadFile
+from omnigraph.store.datasets.fragments import Files, Fragment, stored_fragment
 from omnigraph.store.datasets.lance_values import (
     failures,
     is_blob,
@@ -30,13 +30,8 @@ __all__ = [
     "ROW_ID",
     "ROW_LOCATOR",
     "WRITTEN_AT",
-    "BlobCell",
     "Dataset",
-    "Files",
-    "Fragment",
     "RowSet",
-    "StoredFile",
-    "fragments_beside",
     "open_at",
     "row_set",
 ]
@@ -72,66 +67,6 @@ RowSet = bytes
 
 def row_set(row_ids: NDArray[np.uint64]) -> RowSet:
     return bytes(serialize_row_addrs(row_ids.tolist()))
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
-    fragments: int
-    deleted_rows: int
-    """Rows that are gone and still take room."""
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFile:
-    """A file that is written once and never changed. Two versions that name it read its bytes."""
-
-    line: str | None
-    """The Lance branch in whose directory it lies; None is the main line's."""
-    path: str
-    fields: tuple[int, ...] = ()
-    """The columns that are read from it, by Lance's numbers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fragment:
-    """A fragment of a version. Pieces with the same files and deletions hold the same rows."""
-
-    id: int
-    files: tuple[StoredFile, ...]
-    deletions: StoredFile | None
-    """The file that says which rows are gone. How many of them there are would name no file."""
-    rows: int
-
-    @property
-    def has_deletions(self) -> bool:
-        return self.deletions is not None
-
-
-def fragments_beside(
-    ours: Sequence[Fragment], others: Sequence[Fragment]
-) -> tuple[list[Fragment], list[tuple[Fragment, Fragment]]]:
-    """Fragments in which rows may lie that the other version has elsewhere, or not at all.
-
-    Those whose files the other version does not have; and those with other deletions, each with its
-    twin there.
-    """
-    theirs = {fragment.files: fragment for fragment in others}
-    own = [fragment for fragment in ours if fragment.files not in theirs]
-    shared = [(f, theirs[f.files]) for f in ours if f.files in theirs]
-    return own, [(here, there) for here, there in shared if here.deletions != there.deletions]
-
-
-@dataclass(frozen=True, slots=True)
-class BlobCell:
-    """Where one value of a blob column lies."""
-
-    row_id: int
-    written_at: int
-    """The version that last wrote the row. With the row id it names the bytes for ever: a
-    compaction moves them and changes neither."""
-    size: int | None
-    """None is null, which is not the same as empty."""
 
 
 def open_at(location: Location, version: int | None = None) -> "Dataset":
@@ -207,50 +142,7 @@ class Dataset:
         # Lance numbers the lines that a version reads from, in each version anew.
         lines: dict[int | None, str | None] = {None: self.ref.branch}
         lines |= {number: base.name for number, base in bases.items()}
-        return tuple(_fragment_of(fragment, lines) for fragment in fragments)
-
-    def rows_beside(self, other: "Dataset") -> pa.Table:
-        """`id`, `_rowid` and the writing version of rows that `other` has elsewhere, or not at all.
-
-        Any other row lies in both versions at one position of one file, and so is the same in both.
-        The two may be versions of any two lines.
-        """
-        columns = ["id", WRITTEN_AT]
-        own, twins = fragments_beside(self.fragments, other.fragments)
-        some = [self.row_ids_beside(other, here, there) for here, there in twins]
-        rows = self.rows_at(row_set(np.concatenate([np.empty(0, np.uint64), *some])), columns)
-        if not own:
-            return rows
-        whole = [fragment.id for fragment in own]
-        return pa.concat_tables([rows, self.scan(columns, with_row_id=True, fragment_ids=whole)])
-
-    def row_ids_beside(
-        self, other: "Dataset", here: Fragment, there: Fragment
-    ) -> NDArray[np.uint64]:
-        """Of a fragment with the same files as one of `other`, the rows that are gone there."""
-        gone, gone_there = self._deleted(here), other._deleted(there)
-        wanted = np.setdiff1d(gone_there, gone, assume_unique=True)
-        if not len(wanted):
-            return np.empty(0, dtype=np.uint64)
-        row_ids = self._fragment(here.id).metadata.row_id_meta
-        found = row_ids_at(row_ids.json(), wanted) if row_ids is not None else None
-        if found is None:
-            scanned = self.scan([], with_row_id=True, fragment_ids=[here.id])[ROW_ID].to_numpy()
-            found = scanned[wanted - np.searchsorted(gone, wanted)]
-        return np.asarray(found)
-
-    def _deleted(self, fragment: Fragment) -> NDArray[np.int64]:
-        """The offsets of rows of a fragment that are gone, ascending."""
-        file = fragment.deletions
-        if file is None:
-            return np.empty(0, dtype=np.int64)
-        data = self._read_file(f"{home_of(self.ref.path, file.line)}/{file.path}")
-        offsets = deleted_offsets(data, file.path) if data is not None else None
-        if offsets is None:
-            there = offsets_of(self.addresses(fragment.id))
-            physical = self._fragment(fragment.id).physical_rows
-            offsets = np.setdiff1d(np.arange(physical), there, assume_unique=True)
-        return offsets
+        return tuple(stored_fragment(fragment, lines) for fragment in fragments)
 
     def addresses(self, fragment_id: int) -> NDArray[np.uint64]:
         """Where each row of a fragment lies in it, ascending: deleted rows are missing."""
@@ -327,7 +219,7 @@ class Dataset:
                 batch_readahead=BATCHES_AHEAD,
             )
             for batch in scanner.to_batches():
-                for part in _parts(batch, blobs, limit_bytes):
+                for part in parts_within(batch, blobs, limit_bytes):
                     yield self._with_bytes(part, blobs).select(list(columns))
 
     @property
@@ -467,22 +359,6 @@ class Dataset:
         return self._read(wanted, filter=among, with_row_id=True, with_row_address=True)
 
 
-def _fragment_of(fragment: FragmentMetadata, lines: Mapping[int | None, str | None]) -> Fragment:
-    over = [overlay.data_file for overlay in fragment.overlays]
-    deletions = fragment.deletion_file
-    return Fragment(
-        id=fragment.id,
-        files=tuple(
-            StoredFile(lines[file.base_id], file.path, tuple(file.fields))
-            for file in (*fragment.files, *over)
-        ),
-        deletions=None
-        if deletions is None
-        else StoredFile(lines[deletions.base_id], deletions.path(fragment.id)),
-        rows=fragment.num_rows,
-    )
-
-
 def _among(column: str, values: pa.Array) -> pc.Expression | str:
     """The predicate that a column has one of these values."""
     if not len(values):
@@ -494,24 +370,3 @@ def _among(column: str, values: pa.Array) -> pc.Expression | str:
         # As SQL, since to translate an expression takes Lance as long as a small look-up.
         return f"`{column}` IN ({', '.join(map(sql_text, values.to_pylist()))})"
     return pc.field(column).isin(values)
-
-
-def _parts(
-    rows: pa.RecordBatch, blobs: Sequence[str], limit_bytes: int
-) -> Iterator[pa.RecordBatch]:
-    """The rows, cut so that the blobs described in each part stay within the limit together."""
-    if not blobs:
-        yield rows
-        return
-    sizes = np.zeros(rows.num_rows, dtype=np.int64)
-    for name in blobs:
-        size = pc.fill_null(pc.struct_field(rows[name], "size"), fill_value=0)
-        sizes += size.to_numpy(zero_copy_only=False).astype(np.int64)
-    start, filled = 0, 0
-    for row, size_bytes in enumerate(sizes.tolist()):
-        if row > start and filled + size_bytes > limit_bytes:
-            yield rows.slice(start, row - start)
-            start, filled = row, 0
-        filled += size_bytes
-    if start < rows.num_rows:
-        yield rows.slice(start)
