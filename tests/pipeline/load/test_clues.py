@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.base.errors import ConstraintViolated, KeyTaken
-from omnigraph.pipeline.load.sets_in_files import hashed
+from omnigraph.pipeline.load.clues import hashed
 from omnigraph.pipeline.local import InProcess
 from tests.pipeline.limits import LARGE
 from tests.pipeline.loads import World

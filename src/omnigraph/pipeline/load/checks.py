@@ -18,7 +18,8 @@ from omnigraph.check.sets.protocol import SetChecks
 from omnigraph.lang.schema.catalog import ID
 from omnigraph.pipeline.load.id_join import NO_PLACES, show_incoming, show_present, staged_rows
 from omnigraph.pipeline.load.load import LoadedTable, LoadMode, StagedLoad
-from omnigraph.pipeline.load.sets_in_files import IncomingFiles, RowsInFiles, committed_rows
+from omnigraph.pipeline.load.row_sources import committed_rows
+from omnigraph.pipeline.load.sets_in_files import IncomingFiles, RowsInFiles
 from omnigraph.pipeline.runner import Runner
 from omnigraph.store.datasets import RowSet, row_set
 from omnigraph.store.snapshot import Snapshot

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from omnigraph.lang.schema.catalog import ID
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.load.load import LoadedTable
-from omnigraph.pipeline.load.sets_in_files import (
+from omnigraph.pipeline.load.row_sources import (
     CHECKS_PER_CORE,
     CommittedRows,
     StagedRows,

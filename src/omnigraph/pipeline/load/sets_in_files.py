@@ -5,8 +5,6 @@ Incoming rows are read from the files that the load has staged, kept rows from t
 snapshot pins.
 """
 
-import heapq
-import math
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,13 +12,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from omnigraph.base.errors import Unsupported
 from omnigraph.base.ids import TableKey
 from omnigraph.check.sets.in_memory import BrokenTerm
 from omnigraph.check.sets.questions import (
@@ -49,95 +44,30 @@ from omnigraph.check.sets.rules import (
 from omnigraph.check.sets.violations import SetViolation
 from omnigraph.lang.schema.catalog import ID
 from omnigraph.pipeline.limits import LoadLimits
+from omnigraph.pipeline.load.clues import (
+    DOING,
+    Clues,
+    Wanted,
+    balanced,
+    few_ids,
+    hashed,
+    repeated_claims,
+)
+from omnigraph.pipeline.load.row_sources import (
+    CHECKS_PER_CORE,
+    KeySource,
+    StagedRows,
+    committed_rows,
+    ids_at,
+    read_rows,
+)
 from omnigraph.pipeline.runner import Runner
 from omnigraph.store.datasets import (
-    Dataset,
-    DatasetRef,
-    Datasets,
     RowSet,
-    read_fragment_columns,
 )
-from omnigraph.store.location import Location
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = [
-    "CHECKS_PER_CORE",
-    "CommittedRows",
-    "IncomingFiles",
-    "KeySource",
-    "RowsInFiles",
-    "StagedRows",
-    "committed_rows",
-    "ids_at",
-]
-
-# Keys of this many rows are in a worker's memory at a time.
-MAX_TASK_ROWS = 1_000_000
-
-# A few tasks for each core even out those that take longer.
-CHECKS_PER_CORE = 2
-
-HASHES = pa.schema([("bucket", pa.int32()), ("hashes", pa.binary())])
-
-# A known input, by which the hash functions of driver and worker are compared: versions of DuckDB
-# may differ.
-PROBE = "omnigraph"
-
-DOING = "checking keys, endpoints and cardinality"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StagedRows:
-    """Rows in a file that nothing names yet."""
-
-    location: Location
-    fragment: str
-    row_count: int
-    first_place: int
-    """The place of its first row among all incoming rows of the type."""
-    excluded: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
-    """Places of rows that do not count."""
-
-    def read(self, columns: Sequence[str]) -> tuple[pa.Table, np.ndarray]:
-        """The rows that count, and their places."""
-        rows = read_fragment_columns(self.location, [self.fragment], columns)
-        places = np.arange(self.first_place, self.first_place + rows.num_rows)
-        if not len(self.excluded):
-            return rows, places
-        counts = np.isin(places, self.excluded, invert=True)
-        return rows.filter(pa.array(counts)), places[counts]
-
-
-@dataclass(frozen=True, slots=True)
-class CommittedRows:
-    """Rows in some fragments of a version that the snapshot pins."""
-
-    root: Location
-    ref: DatasetRef
-    fragment_ids: tuple[int, ...]
-    row_count: int
-    without: RowSet | None = field(default=None, repr=False)
-    """Rows that the load replaces."""
-
-    def open(self) -> Dataset:
-        return Datasets(self.root).open(self.ref)
-
-
-KeySource = StagedRows | CommittedRows
-
-
-def committed_rows(
-    root: Location, dataset: Dataset, *, without: RowSet | None = None
-) -> list[CommittedRows]:
-    """The rows of a dataset in parts that fit in a worker's memory."""
-    fragments, rows = dataset.fragment_ids, dataset.row_count
-    if not rows:
-        return []
-    parts = min(len(fragments), math.ceil(rows / MAX_TASK_ROWS))
-    return [
-        CommittedRows(root, dataset.ref, fragments[part::parts], math.ceil(rows / parts), without)
-        for part in range(parts)
-    ]
+__all__ = ["IncomingFiles", "RowsInFiles"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,15 +201,15 @@ class RowsInFiles:
             for name in RELATIONS
         }
         clues = Clues(
-            repeated=_repeated_claims(runner, wanted[CLAIMS], self.limits),
-            ids=_few_ids(wanted[IDS], max_ids=self.limits.max_worker_ids),
+            repeated=repeated_claims(runner, wanted[CLAIMS], self.limits),
+            ids=few_ids(wanted[IDS], max_ids=self.limits.max_worker_ids),
             one_by_one=one_by_one,
         )
         wanted[IDS] = [(r, source) for r, source in wanted[IDS] if r.entity.id not in clues.ids]
         # Views are the session's, which others may share: the names are ours alone.
         views = {name: f"{name}_{uuid.uuid4().hex}" for name in RELATIONS}
         for name, schema in RELATIONS.items():
-            tasks = _balanced(wanted[name], max_tasks=CHECKS_PER_CORE * runner.parallelism)
+            tasks = balanced(wanted[name], max_tasks=CHECKS_PER_CORE * runner.parallelism)
             most = sum(source.row_count for _, source in wanted[name])
             runner.show_as(views[name], tasks, partial(_read_keys, clues), schema, most=most)
         names = ", ".join(f"{name} AS (SELECT * FROM {view})" for name, view in views.items())
@@ -294,92 +224,11 @@ class RowsInFiles:
                 runner.forget(view)
 
 
-Wanted = tuple[Reading, KeySource]
-
-
-def _balanced(wanted: Sequence[Wanted], *, max_tasks: int) -> list[tuple[Wanted, ...]]:
-    """The readings in at most so many tasks, each with about as many rows."""
-    tasks: list[list[Wanted]] = [[] for _ in range(min(max_tasks, len(wanted)))]
-    lightest = [(0, task) for task in range(len(tasks))]
-    for each in sorted(wanted, key=lambda w: -w[1].row_count):
-        rows, task = heapq.heappop(lightest)
-        tasks[task].append(each)
-        heapq.heappush(lightest, (rows + each[1].row_count, task))
-    return [tuple(task) for task in tasks]
-
-
-# Clues: most keys can't break a rule, and need not travel -----------------------------------------
-
-
-@dataclass(frozen=True)
-class Clues:
-    """Facts for tasks that read keys, so that they send only keys that matter."""
-
-    repeated: NDArray[np.uint64] | None
-    """Hashes of claims of which there are at least two; None: send every claim."""
-    ids: Mapping[int, tuple[KeySource, ...]]
-    """Where the ids of a type of nodes lie, if a worker can hold them all."""
-    one_by_one: bool
-    """Whether every edge has a row of its own in a relation (see `relations.extract`)."""
-
-
-def _few_ids(ids: Sequence[Wanted], *, max_ids: int) -> dict[int, tuple[KeySource, ...]]:
-    """Types of nodes whose ids fit into a worker, which then finds loose ends by itself."""
-    found: dict[int, tuple[KeySource, ...]] = {}
-    for kind in {r.entity.id for r, _ in ids}:
-        # Every rule about ends at this type asks for the same ids: one of them is enough.
-        rule = next(r.rule for r, _ in ids if r.entity.id == kind)
-        places = tuple(source for r, source in ids if r.rule == rule)
-        if sum(source.row_count for source in places) <= max_ids:
-            found[kind] = places
-    return found
-
-
-def _repeated_claims(
-    runner: Runner, claims: Sequence[Wanted], limits: LoadLimits
-) -> NDArray[np.uint64] | None:
-    """Hashes that come more than once: only claims with such a hash can clash."""
-    rows = sum(source.row_count for _, source in claims)
-    if rows <= limits.max_plain_claims:
-        return None
-    buckets = max(runner.parallelism, math.ceil(rows / MAX_TASK_ROWS))
-    tasks = _balanced(claims, max_tasks=CHECKS_PER_CORE * runner.parallelism)
-    view = f"hashes_{uuid.uuid4().hex}"
-    probe = hashed(pa.array([PROBE]), rule=0)[0]
-    hashes = partial(_hash_claims, buckets, int(probe))
-    runner.show_as(view, tasks, hashes, HASHES, most=buckets * len(claims))
-    try:
-        found = runner.run_over(
-            f"SELECT bucket, hashes FROM {view}",
-            partial(_repeated, limits.max_repeated_claims),
-            by="bucket",
-            then="bucket",
-            tasks=min(buckets, CHECKS_PER_CORE * runner.parallelism),
-            doing=DOING,
-        )
-    finally:
-        runner.forget(view)
-    repeated = np.concatenate([np.empty(0, np.uint64), *found])
-    return repeated if len(repeated) <= limits.max_repeated_claims else None
-
-
-def hashed(terms: pa.Array | pa.ChunkedArray, *, rule: int) -> NDArray[np.uint64]:
-    """A number for each term of a rule; equal terms have equal numbers."""
-    claims = pa.table({"term": terms})
-    with duckdb.connect(config={"threads": 1}) as connection:
-        connection.register("claims", claims)
-        answer = connection.sql(f"SELECT hash(term, {rule}) AS hash FROM claims").fetchnumpy()
-    return np.asarray(answer["hash"], np.uint64)
-
-
-# Inside a task ------------------------------------------------------------------------------------
-
-
 def _read_keys(clues: Clues, wanted: Sequence[Wanted]) -> Iterator[pa.RecordBatch]:
     """The keys of the task's rows, as far as they matter."""
     ids: dict[int, pa.Array] = {}
     for reading, source in wanted:
-        rows, places = _read(reading.columns, source)
+        rows, places = read_rows(reading.columns, source)
         if reading.relation == ENDS and isinstance(reading.rule, End):
             kind = reading.rule.node.id
             if kind in clues.ids:
@@ -400,7 +249,7 @@ def _rows_with_terms(
     """The ids of rows that have one of the terms of the reading's rule: of each term so many."""
     reading, source = wanted
     number = reading.rule.number
-    rows, _ = _read([*dict.fromkeys((ID, *reading.columns))], source)
+    rows, _ = read_rows([*dict.fromkeys((ID, *reading.columns))], source)
     found = pa.table({"term": terms_of(reading, rows), ID: rows[ID]})
     found = found.filter(
         pc.is_in(found["term"], value_set=pa.array(list(terms[number]), pa.string()))
@@ -411,46 +260,3 @@ def _rows_with_terms(
         if len(mine) < limit_rows:
             mine.append(row[ID])
     return ids
-
-
-def ids_at(sources: Sequence[KeySource]) -> pa.Array:
-    """The ids of all these rows."""
-    parts = [_read((ID,), source)[0][ID] for source in sources]
-    chunks = [chunk for part in parts for chunk in part.chunks]
-    return pa.chunked_array(chunks, pa.string()).combine_chunks()
-
-
-def _read(columns: Sequence[str], source: KeySource) -> tuple[pa.Table, np.ndarray]:
-    """Some columns of rows, and the places of those."""
-    match source:
-        case StagedRows():
-            return source.read(columns)
-        case CommittedRows(fragment_ids=fragment_ids, without=without):
-            rows = source.open().scan(columns, fragment_ids=fragment_ids, without=without)
-            return rows, np.arange(rows.num_rows)
-
-
-def _hash_claims(buckets: int, probe: int, wanted: Sequence[Wanted]) -> Iterator[pa.RecordBatch]:
-    """Hashes by bucket, many in a row: a row for each would cost Spark more than the rest."""
-    if int(hashed(pa.array([PROBE]), rule=0)[0]) != probe:
-        raise Unsupported(
-            what="a load whose workers have another version of DuckDB than its driver",
-            instead="install the same versions everywhere",
-        )
-    for reading, source in wanted:
-        terms = extract(reading, *_read(reading.columns, source))["term"]
-        hashes = np.sort(hashed(terms, rule=reading.rule.number))
-        # The upper bits choose the bucket, so that each is one run of the sorted hashes.
-        steps = [bucket * (2**64 // buckets) for bucket in range(1, buckets)]
-        runs = np.split(hashes, np.searchsorted(hashes, np.array(steps, np.uint64)))
-        yield pa.RecordBatch.from_arrays(
-            [pa.array(range(buckets), pa.int32()), pa.array([run.tobytes() for run in runs])],
-            schema=HASHES,
-        )
-
-
-def _repeated(max_claims: int, bucket: int, rows: pa.Table) -> NDArray[np.uint64]:
-    runs = [np.frombuffer(run.as_buffer(), np.uint64) for run in rows["hashes"]]
-    hashes = np.sort(np.concatenate(runs))
-    # One more than anyone will look at tells that there are too many.
-    return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])[: max_claims + 1]

@@ -21,7 +21,7 @@ from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.pipeline.load.id_join import show_incoming, show_present
 from omnigraph.pipeline.load.load import LoadedTable, StagedLoad
 from omnigraph.pipeline.load.repeats import SAMPLE_ROWS, compared_columns
-from omnigraph.pipeline.load.sets_in_files import StagedRows, committed_rows
+from omnigraph.pipeline.load.row_sources import StagedRows, committed_rows
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.staging.area import StagingArea
 from omnigraph.pipeline.staging.stage import StagedFile

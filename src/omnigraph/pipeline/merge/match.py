@@ -19,7 +19,8 @@ from omnigraph.base.conflicts import Take
 from omnigraph.base.types import Scalar
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.pipeline.limits import LoadLimits
-from omnigraph.pipeline.load.sets_in_files import CHECKS_PER_CORE, IncomingFiles, StagedRows
+from omnigraph.pipeline.load.row_sources import CHECKS_PER_CORE, StagedRows
+from omnigraph.pipeline.load.sets_in_files import IncomingFiles
 from omnigraph.pipeline.merge.stretches import MATCHES, MergeJob, Part, merge_stretch, without_ids
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.staging.area import StagingArea
