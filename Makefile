@@ -60,7 +60,7 @@ fresh: ## demo and test in a clean clone with an empty home and no Java
 	PYTHON='$(PYTHON)' .ci/fresh
 
 lock: $(BIN)/uv ## resolve pyproject.toml again, keeping pins that still fit (UPGRADE=1 moves them all)
-	$(LOCK) --extra spark --group dev pyproject.toml --output-file requirements.lock
+	$(LOCK) --extra spark --extra local-embed --group dev pyproject.toml --output-file requirements.lock
 	echo uv | $(LOCK) --no-annotate --constraint requirements.lock - --output-file requirements-tools.lock
 	$(LOCK) --extra spark --constraint requirements.lock pyproject.toml bench/requirements.in \
 		--output-file bench/requirements.lock

@@ -37,6 +37,9 @@ SAMPLES: dict[str, Any] = {
     "found": 4,
     "supported": 1,
     "waited_s": 2.5,
+    "timeout_s": 2.5,
+    "status": 400,
+    "expected": 3,
     "refusals": ({"code": "OG-MF-106", "name": "A.b", "message": "no", "hint": "do"},),
 }
 

@@ -1,6 +1,7 @@
 import pytest
 
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.embed.provider import EmbedConfig
 from omnigraph.engine.settings import Settings
 
 
@@ -43,5 +44,35 @@ def test_what_may_be_secret_is_not_shown_with_the_rest() -> None:
         "OMNIGRAPH_SPARK_REMOTE": "sc://host/;token=SECRET",
         "OMNIGRAPH_SPARK_OPTIONS": "spark.a=SECRET",
         "AWS_SECRET_ACCESS_KEY": "SECRET",
+        "OMNIGRAPH_EMBED_API_KEY": "SECRET",
+        "OMNIGRAPH_EMBED_BASE_URL": "https://host?key=SECRET",
     }
     assert "SECRET" not in repr(Settings.from_environment(environment))
+
+
+def embed(**environment: str) -> EmbedConfig:
+    names = {f"OMNIGRAPH_EMBED_{name}": value for name, value in environment.items()}
+    return Settings.from_environment({**names, "OPENAI_API_KEY": "o", "GEMINI_API_KEY": "g"}).embed
+
+
+def test_the_provider_of_embeddings_is_a_setting() -> None:
+    assert embed() == EmbedConfig()
+    assert embed(
+        PROVIDER="openai-compatible", MODEL="m", BASE_URL="http://h", API_KEY=" k\n", TIMEOUT_S="9"
+    ) == EmbedConfig("openai-compatible", "m", "http://h", "k", 9.0)
+
+
+def test_the_usual_key_of_a_provider_is_used_at_its_usual_place_only() -> None:
+    assert embed(PROVIDER="openai-compatible").api_key == "o"
+    assert embed(PROVIDER="gemini").api_key == "g"
+    assert embed(PROVIDER="gemini", API_KEY="mine").api_key == "mine"
+    assert embed(PROVIDER="openai-compatible", BASE_URL="http://other").api_key is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("PROVIDER", "openai"), *(("TIMEOUT_S", text) for text in ("soon", "0", "-1", "nan", "inf"))],
+)
+def test_a_wrong_setting_of_embeddings_is_refused(name: str, value: str) -> None:
+    with pytest.raises(ArgumentInvalid, match=f"OMNIGRAPH_EMBED_{name}"):
+        embed(**{name: value})

@@ -36,7 +36,15 @@ FILE = re.compile(
 )
 
 # What the page runs on: nothing, the files of the five minutes, or the graph that they make too.
-ALONE = ["blobs.md", "branches.md", "export.md", "mappings.md", "migrations.md", "moving.md"]
+ALONE = [
+    "blobs.md",
+    "branches.md",
+    "embeddings.md",
+    "export.md",
+    "mappings.md",
+    "migrations.md",
+    "moving.md",
+]
 WITH_FILES = ["loading.md"]
 WITH_GRAPH = ["changes.md", "lint.md", "maintenance.md", "querying.md"]
 ON_SPARK = ["clusters.md", "streaming.md"]

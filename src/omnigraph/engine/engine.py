@@ -14,6 +14,8 @@ from omnigraph.base.clock import Clock, SystemClock
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.span import SourceText
 from omnigraph.check.sets.in_memory import SqlSession
+from omnigraph.embed.providers import open_provider
+from omnigraph.embed.query_texts import QueryTexts
 from omnigraph.engine.gate import Gate
 from omnigraph.engine.places_cache import PlacesCache
 from omnigraph.engine.plans import PlanCache
@@ -38,6 +40,7 @@ class Engine:
     places: PlacesCache
     sql: SqlSession
     spark: SparkOnDemand
+    query_texts: QueryTexts
     gate: Gate
     faults: Faults
     actor: str | None
@@ -64,6 +67,7 @@ class Engine:
             places=PlacesCache(),
             sql=SqlSession(),
             spark=SparkOnDemand(settings),
+            query_texts=QueryTexts(lambda: open_provider(settings.embed)),
             gate=Gate(str(store.root), is_read_only=is_read_only),
             faults=faults,
             actor=actor,

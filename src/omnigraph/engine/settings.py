@@ -10,6 +10,7 @@ from typing import cast
 from omnigraph.base.choices import LoadEngine, check_choice
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.machine import cache_directory, memory_bytes
+from omnigraph.embed.provider import EmbedConfig, ProviderName
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.read.limits import ReadLimits
 from omnigraph.read.tables.cold_lookups import TraversalMode
@@ -26,7 +27,8 @@ class Settings:
     `OMNIGRAPH_SPARK_LOG` (a file for Spark's own log), `OMNIGRAPH_SPARK_OPTIONS` (Spark's own
     settings, `spark.name=value` separated by blanks), `XDG_CACHE_HOME` (default `~/.cache`),
     `OMNIGRAPH_LOAD_ENGINE` (`auto`, `spark` or `local`: who runs a load that does not say it),
-    `OMNIGRAPH_TRAVERSAL_MODE` (`auto`, `indexed` or `csr`), and the variables of S3 (`AWS_…`)."""
+    `OMNIGRAPH_TRAVERSAL_MODE` (`auto`, `indexed` or `csr`), `OMNIGRAPH_EMBED_…` (`PROVIDER`,
+    `MODEL`, `BASE_URL`, `API_KEY`, `TIMEOUT_S`), and the variables of S3 (`AWS_…`)."""
 
     spark_master: str = "local[*]"
     spark_remote: str | None = field(default=None, repr=False)
@@ -41,6 +43,7 @@ class Settings:
     load_limits: LoadLimits = field(default_factory=LoadLimits)
     traversal_mode: TraversalMode = TraversalMode.AUTO
     read_limits: ReadLimits = field(default_factory=ReadLimits)
+    embed: EmbedConfig = field(default_factory=EmbedConfig)
     cache_directory: Path | None = None
     """Where adjacency is kept for other processes; None: nowhere."""
 
@@ -54,6 +57,7 @@ class Settings:
             load_engine=_load_engine(environment.get("OMNIGRAPH_LOAD_ENGINE") or "auto"),
             traversal_mode=_traversal_mode(environment.get("OMNIGRAPH_TRAVERSAL_MODE") or "auto"),
             cache_directory=cache_directory(environment),
+            embed=_embed(environment),
             bucket_access=_bucket_access(environment),
         )
 
@@ -83,6 +87,38 @@ def _load_engine(name: str) -> LoadEngine:
 def _traversal_mode(name: str) -> TraversalMode:
     check_choice("OMNIGRAPH_TRAVERSAL_MODE", name, TraversalMode)
     return TraversalMode(name)
+
+
+def _embed(environment: Mapping[str, str]) -> EmbedConfig:
+    provider = environment.get("OMNIGRAPH_EMBED_PROVIDER") or None
+    if provider is not None:
+        check_choice("OMNIGRAPH_EMBED_PROVIDER", provider, ProviderName)
+    base_url = environment.get("OMNIGRAPH_EMBED_BASE_URL") or None
+    key = environment.get("OMNIGRAPH_EMBED_API_KEY") or None
+    if key is None and base_url is None:
+        # Whoever runs another server must not be sent the key of this one.
+        usual = {"openai-compatible": "OPENAI_API_KEY", "gemini": "GEMINI_API_KEY"}
+        key = environment.get(usual.get(provider or "", "")) or None
+    return EmbedConfig(
+        provider=cast(ProviderName | None, provider),
+        model=environment.get("OMNIGRAPH_EMBED_MODEL") or None,
+        base_url=base_url,
+        api_key=key.strip() if key is not None else None,
+        timeout_s=_embed_timeout_s(environment.get("OMNIGRAPH_EMBED_TIMEOUT_S")),
+    )
+
+
+def _embed_timeout_s(text: str | None) -> float:
+    if not text:
+        return EmbedConfig().timeout_s
+    try:
+        timeout_s = float(text)
+    except ValueError:
+        timeout_s = 0.0
+    if not 0 < timeout_s < float("inf"):
+        rule = "it must be a number of seconds above 0"
+        raise ArgumentInvalid("OMNIGRAPH_EMBED_TIMEOUT_S", text, rule)
+    return timeout_s
 
 
 def _bucket_access(environment: Mapping[str, str]) -> BucketAccess:

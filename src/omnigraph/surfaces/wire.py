@@ -95,6 +95,13 @@ HTTP_STATUS_OF_CODE: dict[str, int] = {
     "precondition_failed": 412,
     "range_not_satisfiable": 416,
     "dependency_missing": 501,
+    "embed_answer_invalid": 502,
+    "embed_provider_missing": 501,
+    "embed_quota_spent": 503,
+    "embed_rate_limited": 503,
+    "embed_refused": 502,
+    "embed_timeout": 504,
+    "embed_unreachable": 502,
     "forked_process": 500,
 }
 """Codes that HTTP has a status of its own for; the others have that of their branch."""

@@ -5,6 +5,8 @@
     │                                   constraint_violation invalid_argument migration_unsupported
     │                                   range_not_satisfiable forked_process dependency_missing
     │                                   change_cursor_rejected change_diff_refused
+    │                                   embed_provider_missing embed_model_mismatch
+    │                                   embed_width_mismatch embed_refused
     ├── MissingError    check the name  not_found graph_replaced
     ├── DeniedError     ask             read_only
     ├── ConflictError   re-read, retry  version_conflict read_set_conflict precondition_failed
@@ -12,8 +14,10 @@
     │                                   merge_conflicts target_exists load_in_progress
     │                                   change_feed_gap
     ├── StorageError    look before you retry: the outcome may be unknown   storage_error
-    │                                   store_unfit spark_error
-    ├── LimitError      ask for less    resource_limit cancelled
+    │                                   store_unfit spark_error embed_unreachable
+    │                                   embed_answer_invalid
+    ├── LimitError      ask for less    resource_limit cancelled embed_timeout
+    │                                   embed_rate_limited embed_quota_spent
     └── RecoveryError   an operator decides   recovery_required schema_version_unsupported
                                         graph_moved
 
@@ -57,6 +61,17 @@ from omnigraph.base.errors.data import (
     Unsupported,
 )
 from omnigraph.base.errors.denied import ReadOnly
+from omnigraph.base.errors.embedding import (
+    EmbedAnswerInvalid,
+    EmbedModelWrong,
+    EmbedProviderMissing,
+    EmbedQuotaSpent,
+    EmbedRateLimited,
+    EmbedRefused,
+    EmbedTimeout,
+    EmbedUnreachable,
+    EmbedWidthWrong,
+)
 from omnigraph.base.errors.language import (
     Diagnostic,
     LanguageError,
@@ -119,6 +134,15 @@ __all__ = [
     "DeniedError",
     "DependencyMissing",
     "Diagnostic",
+    "EmbedAnswerInvalid",
+    "EmbedModelWrong",
+    "EmbedProviderMissing",
+    "EmbedQuotaSpent",
+    "EmbedRateLimited",
+    "EmbedRefused",
+    "EmbedTimeout",
+    "EmbedUnreachable",
+    "EmbedWidthWrong",
     "EntityMissing",
     "FenceLost",
     "FileMissing",

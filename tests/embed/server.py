@@ -1,0 +1,133 @@
+"""A server on loopback that speaks the wire shapes of two providers, and fails as it is told to.
+
+Its vectors are the mock provider's, so that a test knows which vector belongs to which text.
+"""
+
+import json
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from omnigraph.embed.mock import Mock
+
+KEY = "sk-SECRET"
+WIDTH = 8
+
+Document = dict[str, Any]
+
+
+@dataclass
+class Reply:
+    """What the server does with one request, instead of answering it well."""
+
+    status: int = 200
+    document: Document | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    change: Callable[[Document], None] | None = None
+    """Done to the good answer."""
+    raw: bytes | None = None
+    drops: bool = False
+    """The connection ends without an answer."""
+    trickles: bool = False
+    """The body comes one byte after the other, until the server is stopped."""
+
+
+@dataclass
+class EmbedServer:
+    url: str
+    replies: deque[Reply] = field(default_factory=deque)
+    """For the next requests; after them all are answered well."""
+    requests: list[tuple[str, dict[str, str], Document]] = field(default_factory=list)
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def answer(self, path: str, headers: dict[str, str], document: Document) -> Reply:
+        self.requests.append((path, headers, document))
+        reply = self.replies.popleft() if self.replies else Reply()
+        if reply.status == 200 and reply.raw is None and reply.document is None:
+            good = _gemini(document) if path.startswith("/v1beta/") else _openai(document)
+            if "error" in good:
+                return Reply(status=good["error"]["code"], document=good)
+            if reply.change is not None:
+                reply.change(good)
+            reply.document = good
+        return reply
+
+
+def _vectors(texts: list[str], width: int) -> list[list[float]]:
+    if not texts:
+        return []
+    made: list[list[float]] = Mock().embed(texts, purpose="row", width=width).tolist()
+    return made
+
+
+def _openai(document: Document) -> Document:
+    texts = document["input"]
+    data = [
+        {"object": "embedding", "index": at, "embedding": vector}
+        for at, vector in enumerate(_vectors(texts, document.get("dimensions", WIDTH)))
+    ]
+    return {"object": "list", "model": document["model"], "data": data, "usage": {}}
+
+
+def _gemini(document: Document) -> Document:
+    requests = document["requests"]
+    if len(requests) > 100:
+        message = "BatchEmbedContentsRequest.requests: at most 100 requests can be in one batch"
+        return {"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}
+    texts = [request["content"]["parts"][0]["text"] for request in requests]
+    vectors = _vectors(texts, requests[0]["outputDimensionality"])
+    return {"embeddings": [{"values": [3 * n for n in vector]} for vector in vectors]}
+
+
+@contextmanager
+def embed_server() -> Iterator[EmbedServer]:
+    http = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server = EmbedServer(f"http://127.0.0.1:{http.server_port}")
+    http.embed = server  # type: ignore[attr-defined]
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.stopped.set()
+        http.shutdown()
+        http.server_close()
+        thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        server: EmbedServer = self.server.embed  # type: ignore[attr-defined]
+        document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        reply = server.answer(self.path, headers, document)
+        if reply.drops:
+            self.close_connection = True
+            return
+        body = reply.raw if reply.raw is not None else json.dumps(reply.document).encode()
+        self.send_response(reply.status)
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if reply.trickles:
+            self._trickle(body, server.stopped)
+        else:
+            self.wfile.write(body)
+
+    def _trickle(self, body: bytes, stopped: threading.Event) -> None:
+        try:
+            for byte in body:
+                self.wfile.write(bytes([byte]))
+                self.wfile.flush()
+                if stopped.wait(0.02):
+                    return
+        except OSError:
+            return  # the client has gone
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
