@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.read.search.analysis import analyse, terms_of
-from omnigraph.read.search.postings import Postings
 from omnigraph.read.search.text import WordIndex
+from omnigraph.read.search.text_part import one_part
 from tests.reference.naive_text import NaiveTexts
 
 # Few words, near each other, so that texts share them and edits lead from one to another.
@@ -23,13 +23,13 @@ NASTY = st.text(
 
 
 def index_of(texts: list[str | None]) -> WordIndex:
-    return WordIndex.of(Postings.of(pa.array(texts, pa.string())))
+    return WordIndex.of(pa.array(texts, pa.string()))
 
 
 @given(st.lists(st.none() | NASTY, max_size=8))
 def test_a_column_is_analysed_as_its_texts_are_one_by_one(texts: list[str | None]) -> None:
     found = analyse(pa.array(texts, pa.string()))
-    names = found.vocabulary.to_pylist()
+    names = found.vocabulary.terms.to_pylist()
     terms = [names[term] for term in found.terms]
     ends = np.cumsum(found.lengths)
     own = [terms[end - n : end] for end, n in zip(ends, found.lengths, strict=True)]
@@ -82,6 +82,51 @@ def test_without_some_rows_an_index_is_as_if_they_had_never_been(
     assert index.search(query).tolist() == fresh.search(query).tolist()
     assert index.phrase(query).tolist() == fresh.phrase(query).tolist()
     assert index.fuzzy(query, None).tolist() == fresh.fuzzy(query, None).tolist()
+
+
+@given(COLUMNS, st.lists(st.tuples(st.none() | COLUMNS, st.booleans()), max_size=6), st.data())
+def test_an_index_that_followed_its_column_answers_as_one_built_anew(
+    texts: list[str | None],
+    commits: list[tuple[list[str | None] | None, bool]],
+    data: st.DataObject,
+) -> None:
+    index = index_of(texts)
+    min_part_words = data.draw(st.sampled_from([0, 30, 1_000]))
+    for fresh, has_deletes in commits:
+        kept = None
+        if has_deletes:
+            kept = [row for row in range(len(texts)) if data.draw(st.booleans())]
+            texts = [texts[row] for row in kept]
+        texts = texts + (fresh or [])
+        index = index.followed(
+            None if kept is None else np.array(kept, dtype=np.int64),
+            None if fresh is None else pa.array(fresh, pa.string()),
+            min_part_words=min_part_words,
+        )
+    new, query, k = index_of(texts), data.draw(TEXTS), data.draw(st.integers(1, 5))
+    assert index.count == len(texts)
+    assert index.search(query).tolist() == new.search(query).tolist()
+    assert index.phrase(query).tolist() == new.phrase(query).tolist()
+    assert index.fuzzy(query, 1).tolist() == new.fuzzy(query, 1).tolist()
+    assert _or_none(index.scores(query, None)) == _or_none(new.scores(query, None))
+    best, wanted = index.best(query, k, None), new.best(query, k, None)
+    assert sorted(zip(*map(np.ndarray.tolist, best), strict=True)) == sorted(
+        zip(*map(np.ndarray.tolist, wanted), strict=True)
+    )
+    whole = one_part(index.parts).postings.to_arrays()
+    for name, array in new.to_arrays().items():
+        assert array.dtype == whole[name].dtype, name
+        np.testing.assert_array_equal(array, whole[name], strict=True, err_msg=name)
+
+
+@given(COLUMNS, st.integers(1, 40))
+def test_a_column_read_in_blocks_gives_the_same_postings(
+    texts: list[str | None], block_bytes: int
+) -> None:
+    whole = index_of(texts).to_arrays()
+    blocks = WordIndex.of(pa.array(texts, pa.string()), max_block_bytes=block_bytes).to_arrays()
+    for name, array in whole.items():
+        np.testing.assert_array_equal(array, blocks[name], strict=True, err_msg=name)
 
 
 def _or_none(scores: np.ndarray) -> list[float | None]:

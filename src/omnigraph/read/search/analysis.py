@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from omnigraph.read.search.vocabulary import Vocabulary
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.store.datasets import words_of
 
@@ -45,8 +46,7 @@ class Analysed(NamedTuple):
     """How many terms each text has; a null has none."""
     terms: Ordinals
     """The term of each word, as its place in the vocabulary."""
-    vocabulary: pa.LargeStringArray
-    """The terms, each once, ascending by their bytes."""
+    vocabulary: Vocabulary
 
 
 def terms_of(text: str) -> list[str]:
@@ -63,11 +63,11 @@ def analyse(texts: pa.Array) -> Analysed:
     # Each chunk gives way to its terms, however many it has.
     per_chunk = np.array([len(terms) for terms in chunk_terms], dtype=np.int64)
     found = pa.array([t for terms in chunk_terms for t in terms], pa.large_string())
-    vocabulary, numbers = _sorted_terms(found)
+    vocabulary, places = Vocabulary.of_all(found)
     counts = per_chunk[codes]
     first = (np.cumsum(per_chunk) - per_chunk)[codes]
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    terms = numbers[np.repeat(first, counts) + within]
+    terms = places[np.repeat(first, counts) + within]
     until = np.concatenate(([0], np.cumsum(counts)))
     ends = np.asarray(chunks.offsets.to_numpy(), dtype=np.int64)
     return Analysed(until[ends[1:]] - until[ends[:-1]], terms, vocabulary)
@@ -97,12 +97,3 @@ def _terms_of_chunks(chunks: list[str]) -> list[list[str]]:
         if not chunk.isascii():
             terms[number] = words_of(chunk)
     return terms
-
-
-def _sorted_terms(found: pa.LargeStringArray) -> tuple[pa.LargeStringArray, Ordinals]:
-    """The terms, each once, ascending; and the place there of each of those given."""
-    encoded = found.dictionary_encode()
-    order = pc.array_sort_indices(encoded.dictionary)
-    places = np.empty(len(order), dtype=np.int64)
-    places[order.to_numpy()] = np.arange(len(order))
-    return encoded.dictionary.take(order), places[encoded.indices.to_numpy()]

@@ -26,6 +26,14 @@ class Corpus:
     terms: int
     """How many terms they have together."""
 
+    @classmethod
+    def of(cls, lengths: NDArray[np.int32]) -> "Corpus":
+        """Texts of so many terms each."""
+        return cls(int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.int64)))
+
+    def __add__(self, other: "Corpus") -> "Corpus":
+        return Corpus(self.texts + other.texts, self.terms + other.terms)
+
     @property
     def mean_length(self) -> float:
         return self.terms / self.texts if self.texts else 1.0

@@ -4,8 +4,9 @@ Texts are numbered from 0, in the order of the column that they were made from. 
 postings once they are made: later versions of the column add others beside them (`text.py`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,20 +15,26 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from omnigraph.read.search.analysis import analyse
+from omnigraph.read.search.bm25 import Corpus
 from omnigraph.read.search.vocabulary import Vocabulary
-from omnigraph.read.topology.csr import Ordinals
+from omnigraph.read.topology.csr import Ordinals, Ranges
+from omnigraph.read.topology.reach import Mask
 
-__all__ = ["Postings"]
+__all__ = ["Postings", "Texts", "narrow_counts"]
 
+Texts = NDArray[np.int32]
 Counts = NDArray[np.uint16] | NDArray[np.uint32]
 
+# From so many texts with a term to one at hand, the texts at hand are looked up one by one.
+MIN_TEXTS_PER_LOOKUP = 32
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, eq=False)
 class Postings:
     vocabulary: Vocabulary
     starts: Ordinals
     """The postings of term `t` are those from `starts[t]` to `starts[t + 1]`."""
-    texts: NDArray[np.int32]
+    texts: Texts
     """Of each posting its text: ascending within a term."""
     counts: Counts
     """Of each posting how often the text has the term."""
@@ -37,15 +44,18 @@ class Postings:
     """Of each occurrence the words before it in its text. In the order of the postings."""
     lengths: NDArray[np.int32]
     """The number of words of each text."""
+    peaks: NDArray[np.float64]
+    """The largest saturation of a text by each term, in the corpus of these texts."""
 
     @classmethod
     def of(cls, column: pa.Array) -> "Postings":
-        lengths, terms, words = analyse(column)
+        lengths, terms, vocabulary = analyse(column)
         ends = np.cumsum(lengths)
-        positions = np.arange(len(terms)) - np.repeat(ends - lengths, lengths)
+        positions = np.arange(len(terms), dtype=np.int32)
+        positions -= np.repeat(ends - lengths, lengths)
         by_text = csr_array(
-            (positions.astype(np.int32), terms.astype(np.int32), np.concatenate(([0], ends))),
-            shape=(len(lengths), len(words)),
+            (positions, terms.astype(np.int32), np.concatenate(([0], ends))),
+            shape=(len(lengths), len(vocabulary)),
         )
         # To turn the matrix round is a counting sort, which keeps the order of the texts.
         by_term = by_text.tocsc()
@@ -54,16 +64,34 @@ class Postings:
         np.not_equal(texts[1:], texts[:-1], out=is_first[1:])
         is_first[firsts[:-1]] = True
         begins = np.flatnonzero(is_first)
-        counts = np.diff(np.append(begins, len(texts)))
-        return cls(
-            vocabulary=Vocabulary.of(words),
+        return cls.of_counted(
+            vocabulary=vocabulary,
             starts=np.concatenate(([0], np.cumsum(is_first)))[firsts],
             texts=texts[begins].astype(np.int32),
-            counts=_narrow(counts, lengths),
+            counts=narrow_counts(np.diff(np.append(begins, len(texts))), lengths),
             firsts=firsts,
-            positions=_narrow(by_term.data, lengths),
+            positions=narrow_counts(by_term.data, lengths),
             lengths=lengths.astype(np.int32),
         )
+
+    @classmethod
+    def of_counted(
+        cls,
+        *,
+        vocabulary: Vocabulary,
+        starts: Ordinals,
+        texts: Texts,
+        counts: Counts,
+        firsts: Ordinals,
+        positions: Counts,
+        lengths: NDArray[np.int32],
+    ) -> "Postings":
+        """From arrays as the fields are, where every term has a text."""
+        fullest = np.empty(0)
+        if len(texts):
+            filled = Corpus.of(lengths).saturation(counts, lengths[texts])
+            fullest = np.maximum.reduceat(filled, starts[:-1])
+        return cls(vocabulary, starts, texts, counts, firsts, positions, lengths, fullest)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         return {
@@ -75,6 +103,7 @@ class Postings:
             "firsts": self.firsts,
             "positions": self.positions,
             "lengths": self.lengths,
+            "peaks": self.peaks,
         }
 
     @classmethod
@@ -82,53 +111,75 @@ class Postings:
         named = {name: array for name, array in arrays.items() if name not in ("letters", "ends")}
         return cls(vocabulary=Vocabulary(arrays["letters"], arrays["ends"]), **named)
 
+    @cached_property
+    def corpus(self) -> Corpus:
+        return Corpus.of(self.lengths)
+
     @property
     def nbytes(self) -> int:
-        arrays = self.to_arrays().values()
-        return sum(array.nbytes for array in arrays) + self.vocabulary.nbytes
+        return sum(array.nbytes for array in self.to_arrays().values()) + self.vocabulary.nbytes
 
-    def of_term(self, place: int) -> slice:
+    def run(self, place: int) -> slice:
         """The postings of a term of the vocabulary."""
         return slice(int(self.starts[place]), int(self.starts[place + 1]))
 
-    def of_terms(self, places: Ordinals) -> NDArray[np.int32]:
+    def texts_with_any(self, places: Ordinals) -> Texts:
         """The texts that have any of these terms; a text may come more than once."""
-        runs = [self.texts[self.of_term(place)] for place in places.tolist()]
-        return np.concatenate(runs) if runs else self.texts[:0]
+        runs = Ranges(self.starts[places], self.starts[places + 1] - self.starts[places])
+        return self.texts[runs.positions()]
 
-    def phrase(self, terms: list[str]) -> Ordinals:
+    def texts_with_phrase(self, terms: Sequence[str]) -> Texts:
         """The texts that have these terms side by side."""
         places = [self.vocabulary.place(term) for term in terms]
         known = [(place, at) for at, place in enumerate(places) if place is not None]
         if not known or len(known) < len(terms):
-            return np.empty(0, dtype=np.int64)
+            return self.texts[:0]
         # Rare terms leave few places to look for the others.
         known.sort(key=lambda term: int(self.firsts[term[0] + 1] - self.firsts[term[0]]))
         stride = int(self.lengths.max(initial=0)) + len(terms)
-        starts: Ordinals | None = None
+        found: Ordinals | None = None
         for place, at in known:
-            own = self._occurrences(place, stride) + (len(terms) - at)
-            starts = own if starts is None else starts[_is_in(starts, own)]
-        assert starts is not None, "a phrase has a term"
-        return np.unique(starts // stride)
+            texts = None if found is None else _distinct(found // stride)
+            shift = len(terms) - at
+            own = self._occurrences(place, texts, stride)
+            own += shift
+            found = own if found is None else found[_is_in(found, own)]
+        assert found is not None, "a phrase has a term"
+        return _distinct(found // stride).astype(np.int32)
 
-    def _occurrences(self, place: int, stride: int) -> Ordinals:
-        """Where a term stands: one number for a text and a position in it, ascending."""
-        run = self.of_term(place)
-        texts = np.repeat(self.texts[run].astype(np.int64), self.counts[run])
-        texts *= stride
-        texts += self.positions[self.firsts[place] : self.firsts[place + 1]]
-        return texts
+    def _occurrences(self, place: int, among: Ordinals | None, stride: int) -> Ordinals:
+        """Where a term stands, at least in these texts: one number for a text and a position."""
+        run, first = self.run(place), int(self.firsts[place])
+        texts, counts = self.texts[run], self.counts[run]
+        positions = self.positions[first : int(self.firsts[place + 1])]
+        if among is not None and len(among) * MIN_TEXTS_PER_LOOKUP < len(texts):
+            wanted = among.astype(texts.dtype)
+            at = np.searchsorted(texts, wanted)
+            at = at[texts[np.minimum(at, len(texts) - 1)] == wanted]
+            ends = np.cumsum(counts, dtype=np.int64)
+            texts, counts, ends = texts[at], counts[at], ends[at]
+            positions = positions[Ranges(ends - counts, counts.astype(np.int64)).positions()]
+        occurrences = np.repeat(texts.astype(np.int64) * stride, counts)
+        occurrences += positions
+        return occurrences
 
 
-def _is_in(values: Ordinals, ascending: Ordinals) -> NDArray[np.bool_]:
+def _distinct(ascending: Ordinals) -> Ordinals:
+    is_first = np.ones(len(ascending), dtype=np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
+    return ascending[is_first]
+
+
+def _is_in(values: Ordinals, ascending: Ordinals) -> Mask:
+    if not len(ascending):
+        return np.zeros(len(values), dtype=np.bool_)
     at = np.searchsorted(ascending, values)
-    at[at == len(ascending)] = 0
-    found: NDArray[np.bool_] = ascending[at] == values
+    np.minimum(at, len(ascending) - 1, out=at)
+    found: Mask = ascending[at] == values
     return found
 
 
-def _narrow(values: NDArray[np.integer], lengths: Ordinals) -> Counts:
+def narrow_counts(values: NDArray[np.integer], lengths: NDArray[np.integer]) -> Counts:
     """No count and no position is larger than the longest text."""
     fits = int(lengths.max(initial=0)) <= np.iinfo(np.uint16).max
     return values.astype(np.uint16) if fits else values.astype(np.uint32)

@@ -6,87 +6,75 @@ version's rows lie in the order of the parts, and parts are shared between versi
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from omnigraph.read.search.analysis import terms_of
 from omnigraph.read.search.bm25 import Corpus
 from omnigraph.read.search.postings import Postings
 from omnigraph.read.search.ranked import Ranked, Scores
+from omnigraph.read.search.text_best import (
+    Run,
+    WeighedTerm,
+    best_rows,
+    scores_at,
+)
+from omnigraph.read.search.text_part import TextPart, Weight, one_part
 from omnigraph.read.search.vocabulary import edits_allowed
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.read.topology.reach import Mask
 
 __all__ = ["WordIndex"]
 
+# Parts this small are laid together at once: it costs as little as a look into another part.
+MIN_PART_WORDS = 32_768
 
-@dataclass(frozen=True)
-class _Part:
-    postings: Postings
-    texts: Ordinals | None = None
-    """The texts that are left, ascending; None: all of them."""
+# A part is laid together with the one before it once that is only so many times as large.
+MIN_PART_RATIO = 4
 
-    @property
-    def count(self) -> int:
-        return len(self.postings.lengths) if self.texts is None else len(self.texts)
+# From one row in this many, scores of all rows are had as quickly as those of some.
+MIN_ROWS_PER_SCORE = 8
 
-    @cached_property
-    def numbers(self) -> Ordinals | None:
-        """The place of each text among those that are left, -1 if it is gone; None: its own."""
-        if self.texts is None:
-            return None
-        numbers = np.full(len(self.postings.lengths), -1, dtype=np.int64)
-        numbers[self.texts] = np.arange(len(self.texts))
-        return numbers
-
-    @cached_property
-    def corpus(self) -> Corpus:
-        lengths = self.postings.lengths
-        left = lengths if self.texts is None else lengths[self.texts]
-        return Corpus(int(np.count_nonzero(left)), int(left.sum(dtype=np.int64)))
-
-    def only(self, rows: Ordinals) -> "_Part":
-        if len(rows) == self.count:
-            return self
-        return _Part(self.postings, rows if self.texts is None else self.texts[rows])
-
-    def rows(self, texts: NDArray[np.integer]) -> NDArray[np.integer]:
-        """The places of those of these texts that are left."""
-        if self.numbers is None:
-            return texts
-        numbers = self.numbers[texts]
-        left: Ordinals = numbers[numbers >= 0]
-        return left
-
-
-class _Weighed(NamedTuple):
-    """A term of a query, and how much it counts."""
-
-    term: str
-    weight: float
+# How much text is analysed at once: it takes some ten times as much memory meanwhile.
+MAX_BLOCK_BYTES = 32 << 20
 
 
 class WordIndex:
-    def __init__(self, parts: Sequence[_Part]) -> None:
-        self._parts = tuple(parts)
-        self._count = sum(part.count for part in self._parts)
-        self._corpus = Corpus(
-            sum(part.corpus.texts for part in self._parts),
-            sum(part.corpus.terms for part in self._parts),
-        )
+    def __init__(self, parts: Sequence[TextPart]) -> None:
+        self.parts = tuple(parts)
+        self.count = sum(part.count for part in self.parts)
+        self._corpus = sum((part.corpus for part in self.parts), Corpus(0, 0))
 
     @classmethod
-    def of(cls, postings: Postings) -> "WordIndex":
-        return cls([_Part(postings)])
+    def of(cls, column: pa.Array, *, max_block_bytes: int = MAX_BLOCK_BYTES) -> "WordIndex":
+        blocks = [TextPart(Postings.of(block)) for block in _blocks(column, max_block_bytes)]
+        return cls(blocks if len(blocks) == 1 else [one_part(blocks)])
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "WordIndex":
+        return cls([TextPart(Postings.of_arrays(arrays))])
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        assert self.is_whole, "kept as it was built"
+        return self.parts[0].postings.to_arrays()
+
+    @property
+    def is_whole(self) -> bool:
+        """All rows lie in one part, and it has no others."""
+        return len(self.parts) == 1 and self.parts[0].texts is None
 
     @property
     def nbytes(self) -> int:
-        return sum(part.postings.nbytes for part in self._parts)
+        """Without postings, which other versions and views share."""
+        return sum(part.nbytes for part in self.parts)
+
+    @property
+    def shared(self) -> tuple[Postings, ...]:
+        return tuple(part.postings for part in self.parts)
 
     def only(self, rows: Ordinals) -> "WordIndex":
         """The rows of these numbers, which ascend, as if there were no others."""
@@ -96,21 +84,35 @@ class WordIndex:
             parts.append(part.only(rows[low:high] - start))
         return WordIndex(parts)
 
+    def followed(
+        self,
+        kept: Ordinals | None,
+        fresh: pa.Array | None,
+        *,
+        min_part_words: int = MIN_PART_WORDS,
+    ) -> "WordIndex":
+        """Of a later version: the rows of this one that are left, then fresh ones."""
+        left = self if kept is None else self.only(kept)
+        parts = [part for part in left.parts if part.count]
+        if fresh is not None:
+            parts += WordIndex.of(fresh).parts
+        return WordIndex(_tidied(parts, min_part_words))
+
     # Which rows match ----------------------------------------------------------------------------
 
     def search(self, query: str) -> Mask:
         found, terms = self._none(), set(terms_of(query))
         for start, part in self._placed():
-            for term in terms:
-                if (place := part.postings.vocabulary.place(term)) is not None:
-                    run = part.postings.of_term(place)
-                    found[start + part.rows(part.postings.texts[run])] = True
+            places = [part.postings.vocabulary.place(term) for term in terms]
+            for place in places:
+                if place is not None:
+                    found[start + part.rows_with(place)] = True
         return found
 
     def phrase(self, query: str) -> Mask:
         found, terms = self._none(), terms_of(query)
         for start, part in self._placed():
-            found[start + part.rows(part.postings.phrase(terms))] = True
+            found[start + part.rows_of(part.postings.texts_with_phrase(terms))] = True
         return found
 
     def fuzzy(self, query: str, max_edits: int | None) -> Mask:
@@ -119,68 +121,82 @@ class WordIndex:
             edits = edits_allowed(term) if max_edits is None else max_edits
             for start, part in self._placed():
                 near = part.postings.vocabulary.near(term, edits)
-                found[start + part.rows(part.postings.of_terms(near))] = True
+                found[start + part.rows_of(part.postings.texts_with_any(near))] = True
         return found
 
     # Which rows rank best ------------------------------------------------------------------------
 
     def best(self, query: str, k: int, among: Mask | None) -> Ranked:
-        scores = self.scores(query, None)
-        is_ranked = ~np.isnan(scores)
-        if among is not None:
-            is_ranked &= among
-        rows = np.flatnonzero(is_ranked)
-        scores = scores[rows]
-        if k < len(rows):
-            least = np.partition(scores, len(rows) - k)[len(rows) - k] if k > 0 else np.inf
-            rows, scores = rows[scores >= least], scores[scores >= least]
-        order = np.argsort(-scores)
-        return Ranked(rows[order], scores[order])
+        if k <= 0 or not (terms := self._weighed(query)):
+            return Ranked(np.empty(0, dtype=np.int64), np.empty(0))
+        return best_rows(terms, k, among, count=self.count)
 
     def scores(self, query: str, rows: Ordinals | None) -> Scores:
-        total, found = np.zeros(self._count), self._none()
-        for term, weight in self._weighed(query):
-            for start, part in self._placed():
-                place = part.postings.vocabulary.place(term)
-                if place is None:
-                    continue
-                run = part.postings.of_term(place)
-                texts, counts = part.postings.texts[run], part.postings.counts[run]
-                if part.numbers is not None:
-                    is_left = part.numbers[texts] >= 0
-                    texts, counts = texts[is_left], counts[is_left]
-                own = start + part.rows(texts)
-                total[own] += weight * self._corpus.saturation(counts, part.postings.lengths[texts])
-                found[own] = True
-        total[~found] = np.nan
-        if rows is None:
-            return total
-        return (
-            np.where(rows >= 0, total[rows], np.nan) if self._count else np.full(len(rows), np.nan)
-        )
+        terms = self._weighed(query)
+        if rows is not None and len(rows) * MIN_ROWS_PER_SCORE < self.count:
+            distinct, at = np.unique(rows, return_inverse=True)
+            is_row = distinct >= 0
+            scores = np.zeros(len(distinct))
+            scores[is_row] = scores_at(terms, distinct[is_row])
+            scores = scores[at]
+        else:
+            # One more, of no row.
+            scores = np.zeros(self.count + 1)
+            for term in terms:
+                own, gains = term.gains(None)
+                scores[own] += gains
+            scores = scores[:-1] if rows is None else scores[rows]
+        scores[scores == 0.0] = np.nan
+        return scores
 
-    def _weighed(self, query: str) -> list[_Weighed]:
+    def _weighed(self, query: str) -> list[WeighedTerm]:
         """The terms of a query that some row has, in the order in which they are added up."""
         counts = Counter(terms_of(query))
         weighed = []
-        for term in counts:
-            texts = sum(self._texts_with(part, term) for part in self._parts)
-            if texts:
-                weighed.append(_Weighed(term, counts[term] * self._corpus.rarity(texts)))
-        return sorted(weighed, key=lambda term: (-term.weight, term.term))
+        for term, times in counts.items():
+            runs = tuple(
+                Run(part, start, place)
+                for start, part in self._placed()
+                if (place := part.postings.vocabulary.place(term)) is not None
+            )
+            if rows := sum(run.part.count_with(run.place) for run in runs):
+                weight = Weight(times * self._corpus.rarity(rows), self._corpus)
+                weighed.append(WeighedTerm(term, weight, runs, rows))
+        return sorted(weighed, key=lambda term: (-term.weight.rarity, term.term))
 
-    def _texts_with(self, part: _Part, term: str) -> int:
-        place = part.postings.vocabulary.place(term)
-        if place is None:
-            return 0
-        return len(part.rows(part.postings.texts[part.postings.of_term(place)]))
-
-    def _placed(self) -> Iterator[tuple[int, _Part]]:
+    def _placed(self) -> Iterator[tuple[int, TextPart]]:
         """Each part, after the number of its first row."""
         start = 0
-        for part in self._parts:
+        for part in self.parts:
             yield start, part
             start += part.count
 
     def _none(self) -> Mask:
-        return np.zeros(self._count, dtype=np.bool_)
+        return np.zeros(self.count, dtype=np.bool_)
+
+
+def _blocks(column: pa.Array, max_bytes: int) -> list[pa.Array]:
+    """A column in stretches that are no larger, if no single text is."""
+    rows_per_block = max(1, len(column) * max_bytes // max(1, column.nbytes))
+    starts = range(0, max(1, len(column)), rows_per_block)
+    return [column.slice(start, rows_per_block) for start in starts]
+
+
+def _tidied(parts: Sequence[TextPart], min_part_words: int) -> list[TextPart]:
+    """The rows of these parts in few: each is much larger than the next, and mostly of rows."""
+    tidy: list[TextPart] = []
+    for part in parts:
+        own = [part]
+        while tidy and _are_near(tidy[-1], own, min_part_words):
+            own.insert(0, tidy.pop())
+        is_mostly_gone = 2 * part.count < len(part.postings.lengths)
+        tidy.append(one_part(own) if len(own) > 1 or is_mostly_gone else part)
+    return tidy or [TextPart(Postings.of(pa.array([], pa.string())))]
+
+
+def _are_near(before: TextPart, after: Sequence[TextPart], min_part_words: int) -> bool:
+    """Whether parts are too small, or not different enough in size, to lie apart."""
+    words = sum(part.corpus.terms for part in after)
+    return (
+        before.corpus.terms < MIN_PART_RATIO * words or before.corpus.terms + words < min_part_words
+    )

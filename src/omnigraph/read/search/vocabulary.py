@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from omnigraph.read.topology.csr import Ordinals
+from omnigraph.read.topology.csr import Ordinals, Ranges
 
 __all__ = ["Vocabulary", "edits_allowed"]
 
@@ -35,28 +36,50 @@ class _SameLength(NamedTuple):
     signatures: NDArray[np.uint64]
 
 
+class _ByLength(NamedTuple):
+    """The terms in the order of their lengths in letters."""
+
+    lengths: Ordinals
+    places: Ordinals
+
+
 class Vocabulary:
     def __init__(self, letters: NDArray[np.uint8], ends: Ordinals) -> None:
         self.letters = letters
         """The UTF-8 of all terms, side by side."""
         self.ends = ends
         """Where each term ends, after a zero."""
+        self._of_length: dict[int, _SameLength] = {}
 
     @classmethod
-    def of(cls, terms: pa.LargeStringArray) -> "Vocabulary":
-        """From terms that ascend."""
-        _, offsets, data = terms.buffers()
-        ends = np.frombuffer(offsets, dtype=np.int64)[terms.offset : terms.offset + len(terms) + 1]
+    def of(cls, ascending: pa.LargeStringArray) -> "Vocabulary":
+        start, count = ascending.offset, len(ascending)
+        _, offsets, data = ascending.buffers()
+        ends = np.frombuffer(offsets, dtype=np.int64)[start : start + count + 1]
         letters = np.frombuffer(data or b"", dtype=np.uint8)[ends[0] : ends[-1]]
         return cls(letters, ends - ends[0])
 
+    @classmethod
+    def of_all(cls, terms: pa.LargeStringArray) -> tuple["Vocabulary", Ordinals]:
+        """Each of the terms once; and the place of each of those given."""
+        encoded = terms.dictionary_encode()
+        order = pc.array_sort_indices(encoded.dictionary)
+        places = np.empty(len(order), dtype=np.int64)
+        places[order.to_numpy()] = np.arange(len(order))
+        return cls.of(encoded.dictionary.take(order)), places[encoded.indices.to_numpy()]
+
     @property
     def nbytes(self) -> int:
-        """With the code points and signatures that a fuzzy search works out."""
-        return 5 * self.letters.nbytes + 3 * self.ends.nbytes
+        """With the code points and signatures that fuzzy searches may work out."""
+        return 5 * self.letters.nbytes + 4 * self.ends.nbytes
 
     def __len__(self) -> int:
         return len(self.ends) - 1
+
+    @property
+    def terms(self) -> pa.LargeStringArray:
+        buffers = pa.py_buffer(self.ends), pa.py_buffer(self.letters)
+        return pa.LargeStringArray.from_buffers(len(self), *buffers)
 
     def place(self, term: str) -> int | None:
         """Where a term stands; None: nowhere."""
@@ -73,33 +96,36 @@ class Vocabulary:
         """The terms that so many letters added, left out or replaced make of this one."""
         letters = _code_points(term)
         signature = _signatures(letters[None, :])[0]
-        found = []
+        found = [np.empty(0, dtype=np.int64)]
         for length in range(max(1, len(letters) - max_edits), len(letters) + max_edits + 1):
-            if (same := self._by_length.get(length)) is None:
-                continue
+            same = self._terms_of(length)
             # An edit takes away one letter and adds one, at most.
             is_near = np.bitwise_count(same.signatures ^ signature) <= 2 * max_edits
-            at = np.flatnonzero(is_near)
-            edits = _edits(letters, same.letters[at], max_edits)
-            found.append(same.places[at[edits <= max_edits]])
-        return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+            if len(at := np.flatnonzero(is_near)):
+                edits = _edits(letters, same.letters[at], max_edits)
+                found.append(same.places[at[edits <= max_edits]])
+        return np.concatenate(found)
 
     def _term(self, place: int) -> bytes:
         return self.letters[self.ends[place] : self.ends[place + 1]].tobytes()
 
     @cached_property
-    def _by_length(self) -> dict[int, _SameLength]:
-        points = _code_points(self.letters.tobytes().decode())
+    def _by_length(self) -> _ByLength:
         # The bytes of UTF-8 that begin a letter are not of the form 10xxxxxx.
         begins = np.concatenate(([0], np.cumsum((self.letters & 0xC0) != 0x80)))
-        starts = begins[self.ends]
-        lengths = np.diff(starts)
-        by_length = {}
-        for length in np.unique(lengths).tolist():
-            places = np.flatnonzero(lengths == length)
-            letters = points[starts[places][:, None] + np.arange(length)]
-            by_length[length] = _SameLength(places, letters, _signatures(letters))
-        return by_length
+        lengths = np.diff(begins[self.ends])
+        places = np.argsort(lengths, kind="stable")
+        return _ByLength(lengths[places], places)
+
+    def _terms_of(self, length: int) -> _SameLength:
+        if length not in self._of_length:
+            low, high = np.searchsorted(self._by_length.lengths, (length, length + 1))
+            places = self._by_length.places[low:high]
+            runs = Ranges(self.ends[places], self.ends[places + 1] - self.ends[places])
+            points = _code_points(self.letters[runs.positions()].tobytes().decode())
+            letters = points.reshape(len(places), length)
+            self._of_length[length] = _SameLength(places, letters, _signatures(letters))
+        return self._of_length[length]
 
 
 def _code_points(text: str) -> NDArray[np.uint32]:

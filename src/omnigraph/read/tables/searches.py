@@ -4,7 +4,6 @@ from functools import partial
 
 from omnigraph.lang.schema.catalog import EdgeType, EntityType
 from omnigraph.read.search.analysis import ANALYSIS_VERSION
-from omnigraph.read.search.postings import Postings
 from omnigraph.read.search.ranked import TextIndex, VectorIndex
 from omnigraph.read.search.text import WordIndex
 from omnigraph.read.search.vectors import Vectors
@@ -36,7 +35,7 @@ class StoredSearches:
 
     def _made_text(self, entity: EntityType, column: str) -> WordIndex:
         (values,) = self._versions.scan(entity, [column])
-        return WordIndex.of(Postings.of(values))
+        return WordIndex.of(values)
 
     def vectors(self, entity: EntityType, column: str) -> Vectors:
         return self._vectors.of(entity, column)
