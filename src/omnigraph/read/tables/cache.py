@@ -57,8 +57,8 @@ class RuntimeCache:
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._families: dict[Hashable, OrderedDict[Hashable, None]] = {}
         """The keys of each family, the one used last at the end."""
-        self._rooms: Counter[Room] = Counter()
-        """How many entries lie in each room: its bytes count once."""
+        self._shared: Counter[Weighed] = Counter()
+        """How many entries share each of the things that versions share: its bytes count once."""
         self._bytes = 0
         self._asked: Recent[Hashable, float] = Recent(MAX_TABLES_ASKED)
 
@@ -127,14 +127,13 @@ class RuntimeCache:
         return entry.value
 
     def _keep(self, key: Hashable, built: Weighed, family: Hashable) -> None:
-        room = _room_of(built)
         if key in self._entries or size_of(built) > self._limit_bytes:
             return
         self._entries[key] = _Entry(built, built.nbytes, family)
         self._bytes += built.nbytes
-        if room is not None:
-            self._rooms[room] += 1
-            self._bytes += room.nbytes if self._rooms[room] == 1 else 0
+        for thing in _shared_by(built):
+            self._shared[thing] += 1
+            self._bytes += thing.nbytes if self._shared[thing] == 1 else 0
         if family is not None:
             members = self._families.setdefault(family, OrderedDict())
             members[key] = None
@@ -146,11 +145,11 @@ class RuntimeCache:
     def _drop(self, key: Hashable) -> None:
         entry = self._entries.pop(key)
         self._bytes -= entry.nbytes
-        if (room := _room_of(entry.value)) is not None:
-            self._rooms[room] -= 1
-            if not self._rooms[room]:
-                del self._rooms[room]
-                self._bytes -= room.nbytes
+        for thing in _shared_by(entry.value):
+            self._shared[thing] -= 1
+            if not self._shared[thing]:
+                del self._shared[thing]
+                self._bytes -= thing.nbytes
         if entry.family is not None:
             members = self._families[entry.family]
             del members[key]
@@ -159,12 +158,12 @@ class RuntimeCache:
 
 
 def size_of(entry: Weighed) -> int:
-    """The bytes of an entry and of its room, whoever shares it."""
-    room = _room_of(entry)
-    return entry.nbytes + (0 if room is None else room.nbytes)
+    """The bytes of an entry and of what it shares, whoever else does."""
+    return entry.nbytes + sum(thing.nbytes for thing in _shared_by(entry))
 
 
-def _room_of(entry: Weighed) -> Room | None:
+def _shared_by(entry: Weighed) -> tuple[Weighed, ...]:
+    """What other versions may share with an entry: a room, or things that never change."""
     room = getattr(entry, "room", None)
     assert room is None or isinstance(room, Room), "a room is what versions share"
-    return room
+    return getattr(entry, "shared", ()) if room is None else (room,)

@@ -1,41 +1,29 @@
 """The columns of a snapshot that can be searched, through the cache."""
 
-from functools import partial
-
 from omnigraph.lang.schema.catalog import EdgeType, EntityType
-from omnigraph.read.search.analysis import ANALYSIS_VERSION
 from omnigraph.read.search.ranked import TextIndex, VectorIndex
 from omnigraph.read.search.text import WordIndex
 from omnigraph.read.search.vectors import Vectors
 from omnigraph.read.search.vectors_shown import ShownVectors
 from omnigraph.read.tables.cache import RuntimeCache
-from omnigraph.read.tables.cache_keys import VersionKey
 from omnigraph.read.tables.disk_copies import DiskCopies
+from omnigraph.read.tables.stored_texts import StoredTexts
 from omnigraph.read.tables.stored_vectors import StoredVectors
 from omnigraph.read.tables.versions import Versions
 from omnigraph.read.tables.visible_rows import Visibility
 
 __all__ = ["StoredSearches", "VisibleSearches"]
 
-TEXT = f"text {ANALYSIS_VERSION}"
-
 
 class StoredSearches:
     """Over all rows of a snapshot."""
 
     def __init__(self, versions: Versions, cache: RuntimeCache, copies: DiskCopies) -> None:
-        self._versions = versions
-        self._cache = cache
-        self._copies = copies
+        self._texts = StoredTexts(versions, cache, copies)
         self._vectors = StoredVectors(versions, cache, copies)
 
     def text(self, entity: EntityType, column: str) -> WordIndex:
-        key = VersionKey(TEXT, self._versions.ref(entity), column)
-        return self._cache.get(key, partial(self._made_text, entity, column), family=key.family)
-
-    def _made_text(self, entity: EntityType, column: str) -> WordIndex:
-        (values,) = self._versions.scan(entity, [column])
-        return WordIndex.of(values)
+        return self._texts.of(entity, column)
 
     def vectors(self, entity: EntityType, column: str) -> Vectors:
         return self._vectors.of(entity, column)
