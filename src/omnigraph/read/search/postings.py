@@ -20,7 +20,7 @@ from omnigraph.read.search.vocabulary import Vocabulary
 from omnigraph.read.topology.csr import Ordinals, Ranges
 from omnigraph.read.topology.reach import Mask
 
-__all__ = ["Postings", "Texts", "narrow_counts"]
+__all__ = ["MIN_TEXTS_PER_LOOKUP", "Postings", "Texts", "narrow_counts"]
 
 Texts = NDArray[np.int32]
 Counts = NDArray[np.uint16] | NDArray[np.uint32]

@@ -17,7 +17,7 @@ from omnigraph.read.search.text_part import Gains, TextPart, Weight
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.read.topology.reach import Mask
 
-__all__ = ["Run", "WeighedTerm", "best_of", "best_rows", "scores_at"]
+__all__ = ["Run", "WeighedTerm", "best_rows", "scores_at"]
 
 # A sum of rounded bounds may be below the sum of what it bounds by this share.
 ROUNDING = 1.0 + 1e-9
@@ -92,7 +92,7 @@ def best_rows(terms: Sequence[WeighedTerm], k: int, among: Mask | None, *, count
         before = total[rows]
         total[rows] = before + gains
         seen = np.concatenate((seen, rows[before == 0.0]))
-    return best_of(seen, total[seen], k)
+    return _best_of(seen, total[seen], k)
 
 
 def _best_among(
@@ -105,7 +105,7 @@ def _best_among(
         scores[at] += gains
         is_left = scores + rest >= _least(scores, k)
         rows, scores = rows[is_left], scores[is_left]
-    return best_of(rows, scores, k)
+    return _best_of(rows, scores, k)
 
 
 def scores_at(terms: Sequence[WeighedTerm], rows: Ordinals) -> Scores:
@@ -117,7 +117,7 @@ def scores_at(terms: Sequence[WeighedTerm], rows: Ordinals) -> Scores:
     return scores
 
 
-def best_of(rows: Ordinals, scores: Scores, k: int) -> Ranked:
+def _best_of(rows: Ordinals, scores: Scores, k: int) -> Ranked:
     """The k best of some rows, and every row that ties with the last of them."""
     is_best = (scores > 0.0) & (scores >= _least(scores, k))
     rows, scores = rows[is_best], scores[is_best]
