@@ -144,6 +144,9 @@ CASES = {
     "a vector is too short": Case(
         [node("Plain", code="n", must="m", spot=[1.0])], broken("type", "Plain", "spot"), TYPED
     ),
+    "a vector is all zeros": Case(
+        [node("Plain", code="n", must="m", spot=[0.0, -0.0])], broken("type", "Plain", "spot")
+    ),
     "everything fits": Case(
         [
             node(

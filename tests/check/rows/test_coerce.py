@@ -274,8 +274,11 @@ VECTORS = st.one_of(
 
 
 @given(vectors=st.lists(VECTORS))
-def test_vectors_fit_with_their_width_of_finite_numbers(vectors: list[Any]) -> None:
-    fits = [v is None or (len(v) == 2 and None not in v and not np.isnan(v).any()) for v in vectors]
+def test_vectors_fit_with_their_width_of_finite_numbers_not_all_0(vectors: list[Any]) -> None:
+    fits = [
+        v is None or (len(v) == 2 and None not in v and not np.isnan(v).any() and any(v))
+        for v in vectors
+    ]
     coerced = coerce(pa.array(vectors, pa.list_(pa.float32())), VectorOf(2))
     coerced.values.validate(full=True)
     assert coerced.misfits.tolist() == [i for i, fit in enumerate(fits) if not fit]

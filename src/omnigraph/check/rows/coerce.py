@@ -258,8 +258,11 @@ def _vectors(column: pa.Array, width: int) -> Coerced:
         wide = pc.equal(pc.list_value_length(values), width)
         numbers = pc.list_flatten(values)
         broken = pc.or_kleene(pc.is_null(numbers), pc.invert(pc.is_finite(numbers)))
-        rows = pc.list_parent_indices(values).filter(pc.fill_null(broken, fill_value=True))
-        return pc.and_(wide, pa.array(~_mark(rows, len(values))))
+        rows = pc.list_parent_indices(values)
+        is_broken = _mark(rows.filter(pc.fill_null(broken, fill_value=True)), len(values))
+        # Nothing could be near a vector of zeros: a row that has none says so with a null.
+        has_direction = _mark(rows.filter(pc.not_equal(numbers, 0)), len(values))
+        return pc.and_(wide, pa.array(has_direction & ~is_broken))
 
     checked = _only(column, fine)
     numbers = pc.list_flatten(checked.values)

@@ -62,7 +62,7 @@ def expectation(type_: ValueType) -> str:
             low, high = INTEGER_RANGES[type_]
             return f"a whole number from {low} to {high}"
         case VectorOf(width=width):
-            return f"a list of {width} finite numbers"
+            return f"a list of {width} finite numbers, not all of them 0"
         case ListOf(item=item):
             return f"a list, each item {expectation(item)}"
 

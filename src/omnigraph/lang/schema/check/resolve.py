@@ -110,8 +110,9 @@ def default_value(written: Literal | Name, type_: ValueType) -> Value:
             return _scalar_value(written.value, type_)
         case VectorOf(width=width):
             items = written.value
-            if not isinstance(items, tuple) or len(items) != width:
-                raise ValueError(f"a list of {width} numbers")
+            # A vector of zeros has no direction: no row may hold one.
+            if not isinstance(items, tuple) or len(items) != width or not any(items):
+                raise ValueError(f"a list of {width} numbers, not all of them 0")
             return tuple(_scalar_value(item, Scalar.F32) for item in items)
         case ListOf(item=item_type):
             if not isinstance(written.value, tuple):
