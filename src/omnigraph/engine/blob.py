@@ -21,7 +21,7 @@ from omnigraph.base.ids import CommitId
 from omnigraph.base.types import Scalar
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import BlobRead
-from omnigraph.engine.travel import held
+from omnigraph.engine.travel import view_for
 from omnigraph.lang.schema.catalog import Catalog, EntityType, Property
 from omnigraph.store.datasets import BlobCell, Dataset
 
@@ -75,7 +75,7 @@ class Blob:
 def find_blob(engine: Engine, request: BlobRead) -> Blob:
     """Find a blob without reading a byte of it."""
     engine.gate.allow(request)
-    with held(engine, request) as view:
+    with view_for(engine, request) as view:
         entity = _entity(view.catalog, request.kind, request.type_name)
         property_ = _blob_property(entity, request.property)
         found = view.blob(entity, property_.column, request.entity_id)

@@ -17,7 +17,7 @@ from omnigraph.engine.engine import Engine
 from omnigraph.engine.outfile import new_directory, new_file
 from omnigraph.engine.requests import Export, Target
 from omnigraph.engine.results import ExportedFile, ExportResult
-from omnigraph.engine.travel import held
+from omnigraph.engine.travel import view_for
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.export.files import Checksum, Sink, parquet_path, write_lines, write_parquet
 from omnigraph.read.view import View
@@ -32,7 +32,7 @@ MANIFEST_VERSION = 1
 def export(engine: Engine, request: Export) -> ExportResult:
     """Write one view to a file, a directory or a stream."""
     engine.gate.allow(request)
-    with held(engine, request) as view:
+    with view_for(engine, request) as view:
         entities = _chosen(view.catalog, request.types)
         batch_bytes = engine.settings.read_limits.max_export_batch_bytes
         match request.format:

@@ -7,7 +7,7 @@ from omnigraph.engine.engine import Engine
 from omnigraph.engine.explanation import Explanation, explanation_of
 from omnigraph.engine.requests import Ask, Explain
 from omnigraph.engine.results import QueryResult
-from omnigraph.engine.travel import held
+from omnigraph.engine.travel import view_for
 from omnigraph.lang.plan.chain import compared_properties
 from omnigraph.lang.plan.estimate import expected_rows
 from omnigraph.lang.plan.ir import CompiledQuery, MutationQuery, ReadQuery
@@ -25,7 +25,7 @@ __all__ = ["ask", "explain"]
 def ask(engine: Engine, request: Ask) -> QueryResult:
     """Run one read query at one commit."""
     engine.gate.allow(request)
-    with held(engine, request) as view:
+    with view_for(engine, request) as view:
         plan = engine.plans.optimised(request.source, request.name, view, engine.cache)
         query = _read_query(plan)
         rows = run(
@@ -43,7 +43,7 @@ def ask(engine: Engine, request: Ask) -> QueryResult:
 def explain(engine: Engine, request: Explain) -> Explanation:
     """The plan for this graph; with `analyze` the query is run, and each step is measured."""
     engine.gate.allow(request)
-    with held(engine, request) as view:
+    with view_for(engine, request) as view:
         plan = engine.plans.optimised(request.source, request.name, view, engine.cache)
         if request.analyze:
             return _analyzed(engine, request, _read_query(plan), view)

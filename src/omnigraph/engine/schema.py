@@ -6,7 +6,7 @@ from omnigraph.base.ids import CommitId
 from omnigraph.base.words import amount
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import SchemaRead
-from omnigraph.engine.travel import held
+from omnigraph.engine.travel import view_for
 from omnigraph.lang.schema.catalog import Catalog
 
 __all__ = ["Schema", "schema"]
@@ -38,6 +38,6 @@ class Schema:
 def schema(engine: Engine, request: SchemaRead) -> Schema:
     """The schema at one commit."""
     engine.gate.allow(request)
-    with held(engine, request) as view:
+    with view_for(engine, request) as view:
         text = engine.store.schemas.source(view.snapshot.schema_hash)
         return Schema(text, view.commit.id, view.catalog)

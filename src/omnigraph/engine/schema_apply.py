@@ -20,7 +20,7 @@ from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import SchemaApply, SchemaPlan
 from omnigraph.engine.results import CommitInfo
 from omnigraph.engine.schema_results import SchemaChange
-from omnigraph.engine.travel import held
+from omnigraph.engine.travel import view_for
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.lang.schema.migrate.plan import plan_migration
@@ -43,7 +43,7 @@ def schema_plan(engine: Engine, request: SchemaPlan) -> SchemaChange:
     Rules that the schema adds are put to the rows when it is applied, not here.
     """
     engine.gate.allow(request)
-    with held(engine, request) as view:
+    with view_for(engine, request) as view:
         desired = compile_schema(request.source, view.catalog)
         plan = _plan(view.snapshot, desired, allow_data_loss=request.allow_data_loss)
         return SchemaChange.of(plan)

@@ -3,7 +3,7 @@
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import StatsRead
 from omnigraph.engine.results import IndexInfo
-from omnigraph.engine.travel import held
+from omnigraph.engine.travel import view_for
 from omnigraph.read.statistics import storage_statistics
 from omnigraph.store.statistics import Statistics
 
@@ -13,14 +13,14 @@ __all__ = ["indexes", "stats"]
 def stats(engine: Engine, request: StatsRead) -> Statistics:
     """What storage knows of every table at one commit."""
     engine.gate.allow(request)
-    with held(engine, request) as view:
+    with view_for(engine, request) as view:
         return storage_statistics(view, engine.cache)
 
 
 def indexes(engine: Engine, request: StatsRead) -> list[IndexInfo]:
     """Every index, in the order of tables and columns, which go by the names of properties."""
     engine.gate.allow(request)
-    with held(engine, request) as view:
+    with view_for(engine, request) as view:
         entities = view.catalog.entities
         names = {(e.table_key, p.column): p.name for e in entities for p in e.properties}
         tables = storage_statistics(view, engine.cache).tables

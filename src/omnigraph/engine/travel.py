@@ -25,13 +25,13 @@ from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["check_moment", "commit_at", "held", "snapshot_for"]
+__all__ = ["check_moment", "commit_at", "snapshot_for", "view_for"]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @contextmanager
-def held(engine: Engine, request: Read) -> Iterator[View]:
+def view_for(engine: Engine, request: Read) -> Iterator[View]:
     """The rows of one snapshot that a request may see, while it reads them.
 
     Files that can't be read are missing, if the commit or its rows went with its branch meanwhile.
