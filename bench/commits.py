@@ -36,7 +36,7 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import MANIFEST
-from omnigraph.write.upkeep import MAX_SMALL_FRAGMENTS
+from omnigraph.store.limits import DEFAULT_LIMITS
 from omnigraph.write.work import CommitNote, Replay, Target
 from omnigraph.write.writer import write
 
@@ -212,7 +212,7 @@ class Floor:
         )
 
     def look_up(self, name: str) -> None:
-        if len(self.heads[name].get_fragments()) > MAX_SMALL_FRAGMENTS:
+        if len(self.heads[name].get_fragments()) > DEFAULT_LIMITS.max_small_fragments:
             self.heads[name] = self.create(name)  # where ours would have been compacted
         self.heads[name].scanner(
             columns=["id"], filter="id IN ('y')", with_row_id=True, with_row_address=True

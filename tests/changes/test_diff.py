@@ -7,8 +7,9 @@ import pytest
 
 from omnigraph import Graph
 from omnigraph.base.errors import ArgumentInvalid, BranchMissing, ChangeDiffRefused, NameMissing
-from omnigraph.read.changes import compare
+from omnigraph.engine.settings import Settings
 from omnigraph.read.changes.diff import changes_between
+from omnigraph.read.limits import ReadLimits
 from tests.buckets import bucket_variables
 from tests.changes.people import add, age, another_schema, knows, made, person, remove
 
@@ -142,10 +143,8 @@ def test_a_diff_comes_as_arrow_and_as_a_frame(graph: Graph) -> None:
     assert list(found.to_pandas("Person")["op"]) == ["update"]
 
 
-def test_a_large_diff_is_counted_and_shown_without_reading_it(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compare, "BLOBS_AT_ONCE", 4)
+def test_a_large_diff_is_counted_and_shown_without_reading_it(graph: Graph) -> None:
+    graph = Graph.open(graph.uri, settings=Settings(read_limits=ReadLimits(max_blobs_at_once=4)))
     before = graph.snapshot()
     add(graph, (person(f"p{number:03}", age=1) for number in range(100)))
     middle = graph.snapshot()

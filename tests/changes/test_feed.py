@@ -17,6 +17,8 @@ from omnigraph.base.errors import (
     CommitMissing,
     NameMissing,
 )
+from omnigraph.engine.settings import Settings
+from omnigraph.read.limits import ReadLimits
 from omnigraph.results import ChangePage
 from tests.changes.people import add, age, another_schema, knows, made, person, remove
 
@@ -88,10 +90,10 @@ def test_pages_hold_the_whole_whatever_their_length(graph: Graph, limit: int) ->
     assert found == whole
 
 
-def test_a_page_ends_after_so_many_bytes(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_ends_after_so_many_bytes(graph: Graph) -> None:
     """Blobs are read a few at a time, and a page that is full of them ends before its limit."""
-    monkeypatch.setattr("omnigraph.read.changes.compare.BLOBS_AT_ONCE", 2)
-    monkeypatch.setattr("omnigraph.engine.feed.PAGE_BYTES", 1)
+    small = ReadLimits(max_blobs_at_once=2, max_page_bytes=1)
+    graph = Graph.open(graph.uri, settings=Settings(read_limits=small))
     start = graph.changes().cursor
     add(graph, (person(f"p{number}", photo="base64:aGk=") for number in range(5)))
     lengths = []

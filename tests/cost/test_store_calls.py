@@ -16,7 +16,7 @@ from omnigraph.engine.settings import Settings
 from omnigraph.store.branching import create_branch
 from omnigraph.store.commits import Commit, CommitKind
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.manifest import COMMITS_PER_COLD_FRAGMENT
+from omnigraph.store.limits import DEFAULT_LIMITS
 from omnigraph.store.moving import bring_here
 from omnigraph.store.publish import publish
 from omnigraph.store.statistics import gather
@@ -139,7 +139,7 @@ def test_upkeep_that_is_overtaken_does_again_only_what_has_moved(
 
 def test_only_the_publish_that_fills_a_cold_fragment_pays_for_it(tmp_path: Path) -> None:
     store = make_store(tmp_path)
-    lengthen(store, COMMITS_PER_COLD_FRAGMENT - 1)
+    lengthen(store, DEFAULT_LIMITS.commits_per_cold_fragment - 1)
     edit = OPERATIONS["write"]
     usual, cooling, after = (cost(tmp_path, edit) for _ in range(3))
     assert usual == after

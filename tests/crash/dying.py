@@ -24,12 +24,13 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import Datasets, write_fragments
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.limits import DEFAULT_LIMITS
 from omnigraph.store.location import BucketLocation, DiskLocation
 from omnigraph.store.objects import DiskObjects, Objects
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import DatasetRef, StagedTransaction
 from omnigraph.write.recover import recover_all
-from omnigraph.write.upkeep import MAX_SMALL_FRAGMENTS, Compaction, Indexing
+from omnigraph.write.upkeep import Compaction, Indexing
 from omnigraph.write.work import CommitNote, OnConflict, Replay, StagedFiles, Target, Work
 from omnigraph.write.writer import write
 from tests.buckets import location_of
@@ -174,7 +175,7 @@ def index(store: GraphStore, faults: Faults) -> object:
 
 
 # Half of what it takes: with so many people, and as many again, a table is scattered too far.
-CROWD = {f"p{number}": number for number in range(MAX_SMALL_FRAGMENTS // 2)}
+CROWD = {f"p{number}": number for number in range(DEFAULT_LIMITS.max_small_fragments // 2)}
 CROWDED: Contents = ({**OLD[0], **CROWD, **{f"q{name}": 0 for name in CROWD}}, OLD[1])
 
 

@@ -8,6 +8,7 @@ from omnigraph.store.datasets import Datasets
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import FENCE_TIMEOUT_S, GraphStore
 from omnigraph.store.lease import LEASE_S
+from omnigraph.store.limits import DEFAULT_LIMITS, StoreLimits
 from omnigraph.store.objects import Objects
 from omnigraph.store.storage import Storage
 from omnigraph.store.upgrade import UPGRADES, Upgrades
@@ -23,6 +24,7 @@ def store_of(
     upgrades: Upgrades = UPGRADES,
     lease_s: float = LEASE_S,
     fence_timeout_s: float = FENCE_TIMEOUT_S,
+    limits: StoreLimits = DEFAULT_LIMITS,
 ) -> GraphStore:
     """The graph at a place, relaxed, with the given parts instead of the usual ones."""
     clock = clock or SystemClock()
@@ -33,4 +35,10 @@ def store_of(
         lease_s=lease_s,
     )
     storage = replace(usual, objects=objects or usual.objects, datasets=datasets or usual.datasets)
-    return GraphStore(storage, clock=clock, upgrades=upgrades, fence_timeout_s=fence_timeout_s)
+    return GraphStore(
+        storage,
+        clock=clock,
+        upgrades=upgrades,
+        fence_timeout_s=fence_timeout_s,
+        limits=limits,
+    )

@@ -8,8 +8,8 @@ from omnigraph import Graph
 from omnigraph.base.errors import BranchHasChildren, BranchMissing, ReadOnly
 from omnigraph.base.ids import TableKey
 from omnigraph.engine.results import IndexInfo
-from omnigraph.store import graph_store, manifest
-from omnigraph.store.datasets import collection
+from omnigraph.engine.settings import Settings
+from omnigraph.store.limits import StoreLimits
 from tests.graph.people import QUERIES, SCHEMA
 
 PERSON, WORKS_AT = TableKey("node:Person"), TableKey("edge:WorksAt")
@@ -123,15 +123,10 @@ def test_a_graph_opened_to_read_is_neither_optimized_nor_cut(graph: Graph) -> No
 
 
 @pytest.mark.parametrize("is_elsewhere", [False, True])
-def test_branches_that_are_gone_leave_nothing_in_memory(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch, is_elsewhere: bool
-) -> None:
+def test_branches_that_are_gone_leave_nothing_in_memory(graph: Graph, is_elsewhere: bool) -> None:
     """Whoever deletes them: what this handle holds does not grow with their number."""
-    limits = ((collection, "MAX_LANDED_HANDLES"), (manifest, "MAX_KEPT_BRANCHES"))
-    for module, limit in limits:
-        monkeypatch.setattr(module, limit, 8)
-    monkeypatch.setattr(graph_store, "MAX_KEPT_SNAPSHOTS", 8)
-    reader = Graph.open(graph.uri)
+    few = StoreLimits(max_landed_handles=8, max_kept_branches=8, max_kept_snapshots=8)
+    reader = Graph.open(graph.uri, settings=Settings(store_limits=few))
     writer = graph if is_elsewhere else reader
 
     def held() -> list[int]:

@@ -15,7 +15,7 @@ from omnigraph.base.failpoints import Failpoint
 from omnigraph.engine.settings import Settings
 from omnigraph.read.limits import ReadLimits
 from omnigraph.read.tables.cold_lookups import TraversalMode
-from omnigraph.write import upkeep
+from omnigraph.store.limits import StoreLimits
 from tests import processes
 from tests.buckets import bucket_access, bucket_variables
 from tests.model.failing import cut_down, retrace, told, wander
@@ -176,13 +176,11 @@ def test_so_it_does_in_orders_that_led_astray(tmp_path: Path, order: str) -> Non
 def test_a_graph_agrees_with_a_plain_model_whatever_is_done(
     seed: int,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> None:
     is_deep = request.config.getoption("--deep")
     has_cache, compacts_early, has_process = seed % 2 == 1, seed % 4 == 2, seed % 6 == 5
-    if compacts_early:
-        monkeypatch.setattr(upkeep, "MAX_SMALL_FRAGMENTS", 3)
+    limits = StoreLimits(max_small_fragments=3) if compacts_early else StoreLimits()
     process = request.getfixturevalue("elsewhere") if has_process else None
     numbers = count()
 
@@ -192,6 +190,7 @@ def test_a_graph_agrees_with_a_plain_model_whatever_is_done(
             str(place / "g"),
             Settings(
                 read_limits=KEEP_ALL,
+                store_limits=limits,
                 traversal_mode=MODES[seed % len(MODES)],
                 cache_directory=place / "cache" if has_cache else None,
             ),

@@ -17,6 +17,7 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import DatasetRef, Datasets, EditCounts, write_fragments
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.limits import DEFAULT_LIMITS, StoreLimits
 from omnigraph.store.location import Location
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import Update
@@ -57,14 +58,25 @@ CATALOG = Catalog(nodes=(PERSON,), edges=(KNOWS,), next_id=6)
 SOURCE = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person {…}\n"
 
 
-def make_store(place: Path | str, durability: Durability = Durability.RELAXED) -> GraphStore:
+def make_store(
+    place: Path | str,
+    durability: Durability = Durability.RELAXED,
+    limits: StoreLimits = DEFAULT_LIMITS,
+) -> GraphStore:
     return GraphStore.init(
-        str(place), CATALOG, source=SOURCE, durability=durability, access=bucket_access()
+        str(place),
+        CATALOG,
+        source=SOURCE,
+        durability=durability,
+        access=bucket_access(),
+        limits=limits,
     )
 
 
-def open_store(place: Path | str | Location) -> GraphStore:
-    return GraphStore.open(str(place), durability=Durability.RELAXED, access=bucket_access())
+def open_store(place: Path | str | Location, limits: StoreLimits = DEFAULT_LIMITS) -> GraphStore:
+    return GraphStore.open(
+        str(place), durability=Durability.RELAXED, access=bucket_access(), limits=limits
+    )
 
 
 def datasets_at(place: Path | str) -> Datasets:

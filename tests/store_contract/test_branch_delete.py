@@ -23,6 +23,7 @@ from omnigraph.store.datasets import Datasets
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import MANIFEST, RECOVERY
+from omnigraph.store.limits import StoreLimits
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.recover import recover_all
 from omnigraph.write.work import Replay, Work
@@ -219,9 +220,9 @@ def test_a_branch_that_goes_meanwhile_is_nothing_to_those_who_asked_for_another(
     store: GraphStore, monkeypatch: pytest.MonkeyPatch, asked: str, is_long: bool
 ) -> None:
     if is_long:  # so that its history does not lie in the one fragment that a state is read from
-        monkeypatch.setattr("omnigraph.store.manifest.COMMITS_PER_COLD_FRAGMENT", 2)
+        frequent = open_store(store.root, StoreLimits(commits_per_cold_fragment=2))
         for age in range(6):
-            put(store, changes(people=people(ada=age)), branch=WORK)
+            put(frequent, changes(people=people(ada=age)), branch=WORK)
     with pytest.raises(Crash):
         put(store, changes(people=people(ada=9)), branch=WORK, faults=CrashAt(Failpoint.AFTER_ARM))
     last = BranchName("z")  # looked at after the one that goes

@@ -1,6 +1,7 @@
 """Branches from any commit: whole from the first moment, and never seen with another head."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.store.branching import create_branch, delete_branch
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import MANIFEST
-from omnigraph.store.manifest import COMMITS_PER_COLD_FRAGMENT
+from omnigraph.store.limits import StoreLimits
 from omnigraph.store.moving import bring_here
 from tests.crash.dying import Life, mortal_store
 from tests.places import let_leases_end
@@ -32,6 +33,7 @@ from tests.store_contract.builders import (
     put,
 )
 
+FEW = StoreLimits(commits_per_cold_fragment=8)
 PAST, WORK, DEEPER = BranchName("past"), BranchName("team/work"), BranchName("deeper")
 
 
@@ -72,16 +74,16 @@ def test_a_branch_from_a_past_commit_shows_it_and_goes_its_own_way(place: str) -
     assert contents(store) == ({"ada": 5}, {"ada-ada"})
 
 
-@pytest.mark.parametrize("count", [2, 1, COMMITS_PER_COLD_FRAGMENT + 6])
+@pytest.mark.parametrize("count", [2, 1, FEW.commits_per_cold_fragment + 6])
 def test_a_commit_may_be_as_old_as_the_graph(tmp_path: Path, count: int) -> None:
     """Also one that only a cold fragment has."""
-    store = make_store(tmp_path)
+    store = make_store(tmp_path, limits=FEW)
     ids = grown(store, count)
     whole = line(store, MAIN)
     for number, at in enumerate((whole[-1], ids[0])):
         name = BranchName(f"x{number}")
         create_branch(store, name, at=at)
-        own = grown(store, COMMITS_PER_COLD_FRAGMENT + 3, name, first=1000)
+        own = grown(store, FEW.commits_per_cold_fragment + 3, name, first=1000)
         for opened in (store, open_store(tmp_path)):
             assert line(opened, name) == [*reversed(own), *whole[whole.index(at) :]]
             assert ages(opened.snapshot_at(own[0])) == {"ada": 1000}
@@ -126,18 +128,16 @@ def test_what_can_not_be_made_a_branch_is_refused(tmp_path: Path) -> None:
     assert [*store.datasets.forks(MANIFEST)] == []
 
 
-def test_it_survives_the_clean_up_of_what_it_was_made_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("omnigraph.store.manifest.KEEP_VERSIONS_S", 0)
-    store = make_store(tmp_path)
+def test_it_survives_the_clean_up_of_what_it_was_made_from(tmp_path: Path) -> None:
+    full = FEW.commits_per_cold_fragment
+    store = make_store(tmp_path, limits=replace(FEW, keep_versions_s=0))
     ids = grown(store, 10)
     create_branch(store, PAST, at=ids[4])
-    grown(store, 2 * COMMITS_PER_COLD_FRAGMENT, first=100)
-    grown(store, COMMITS_PER_COLD_FRAGMENT + 2, PAST, first=1000)
-    grown(store, COMMITS_PER_COLD_FRAGMENT, first=500)
+    grown(store, 2 * full, first=100)
+    grown(store, full + 2, PAST, first=1000)
+    grown(store, full, first=500)
     for opened in (store, open_store(tmp_path)):
-        assert contents(opened, PAST)[0] == {"ada": 1000 + COMMITS_PER_COLD_FRAGMENT + 1}
+        assert contents(opened, PAST)[0] == {"ada": 1000 + full + 1}
         assert line(opened, PAST)[-6:] == line(opened, MAIN)[-6:]
         assert ages(opened.snapshot_at(ids[4])) == {"ada": 5}
 

@@ -12,8 +12,8 @@ from omnigraph.base.clock import SystemClock
 from omnigraph.base.ids import MAIN, CommitId, TableKey
 from omnigraph.store.datasets.files import version_file
 from omnigraph.store.layout import MANIFEST
+from omnigraph.store.limits import StoreLimits
 from omnigraph.store.manifest import (
-    COMMITS_PER_COLD_FRAGMENT,
     CommitRow,
     Manifest,
     ManifestMoved,
@@ -25,13 +25,20 @@ from tests import processes
 from tests.store_contract.builders import datasets_at
 
 PERSON = TableKey("node:Person")
+HOT = 8
+FEW = StoreLimits(commits_per_cold_fragment=HOT)
+FULL = HOT - 1
 FIRST = CommitRow(CommitId("first"), 0, (), "{}")
 
 
 def make_manifest(place: Path | str) -> Manifest:
     datasets = datasets_at(place)
     Manifest.create(datasets, MAIN, {PERSON: entry(version=1, seq=0)}, FIRST)
-    return Manifest(datasets)
+    return manifest_at(place)
+
+
+def manifest_at(place: Path | str, limits: StoreLimits = FEW) -> Manifest:
+    return Manifest(datasets_at(place), limits=limits)
 
 
 def entry(*, version: int, seq: int) -> TableEntry:
@@ -59,7 +66,7 @@ def publish_next(
 
 def race(place: str, publishes: int) -> list[str]:
     """Publish until `publishes` have landed; give the ids that were acknowledged."""
-    manifest, clock = Manifest(datasets_at(place)), SystemClock()
+    manifest, clock = manifest_at(place), SystemClock()
     acknowledged: list[str] = []
     while len(acknowledged) < publishes:
         commit_id = clock.ulid()
@@ -139,16 +146,13 @@ def test_no_old_head_is_served_whatever_clocks_do_while_versions_come_and_go(
 ) -> None:
     clocks = Clocks()
     monkeypatch.setattr("omnigraph.store.freshness.time", clocks)
-    manifest, reader = make_manifest(place), Manifest(datasets_at(place))
+    manifest, reader = make_manifest(place), manifest_at(place)
     state = seen = reader.newest(None)
     for number in range(3):
         state = publish_next(manifest, state, f"c{number}")
     forget(manifest, *range(seen.version + 1, state.version))
     clocks.wall_s, clocks.monotonic_s = wall_s, monotonic_s
     assert reader.newest(None).head == "c2"
-
-
-FULL = COMMITS_PER_COLD_FRAGMENT - 1
 
 
 @pytest.mark.parametrize(
@@ -168,15 +172,15 @@ def test_a_swap_that_comes_so_late_that_nothing_tells_of_the_others_is_no_head(
     forget(manifest, *range(stale.version + 1, state.version))
 
     with pytest.raises(ManifestMoved):
-        publish_next(Manifest(datasets_at(place)), stale, "late")
+        publish_next(manifest_at(place), stale, "late")
 
-    for reader in (manifest, Manifest(datasets_at(place))):
+    for reader in (manifest, manifest_at(place)):
         seen = reader.newest(None)
         assert (seen.head, seen.version) == ("c3", state.version + 1)
         assert len(seen.late_fragments) == (2 if before == FULL else 1)
         assert [row.id for row in reader.commits(seen)] == line
     after = publish_next(manifest, manifest.newest(None), "next")
-    assert after == Manifest(datasets_at(place)).newest(None)
+    assert after == manifest_at(place).newest(None)
     assert (after.head, after.late_fragments) == ("next", ())
     assert [row.id for row in manifest.commits(after)] == [*line, "next"]
 
@@ -184,13 +188,13 @@ def test_a_swap_that_comes_so_late_that_nothing_tells_of_the_others_is_no_head(
 def test_what_a_read_projects_does_not_grow_with_history(tmp_path: Path) -> None:
     manifest = make_manifest(tmp_path)
     state = manifest.newest(None)
-    for number in range(2 * COMMITS_PER_COLD_FRAGMENT + 5):
+    for number in range(2 * HOT + 5):
         state = publish_next(manifest, state, f"c{number:03}")
-        assert len(state.recent) <= COMMITS_PER_COLD_FRAGMENT
+        assert len(state.recent) <= HOT
     assert len(state.cold) == 2
     assert manifest.newest(None) == state
-    assert state.tables[PERSON].ref.version == 2 * COMMITS_PER_COLD_FRAGMENT + 6
-    assert len(manifest.commits(state)) == 2 * COMMITS_PER_COLD_FRAGMENT + 6
+    assert state.tables[PERSON].ref.version == 2 * HOT + 6
+    assert len(manifest.commits(state)) == 2 * HOT + 6
 
 
 def test_commits_that_came_with_merges_are_no_part_of_the_line_and_make_few_fragments(
@@ -198,45 +202,43 @@ def test_commits_that_came_with_merges_are_no_part_of_the_line_and_make_few_frag
 ) -> None:
     manifest = make_manifest(tmp_path)
     state, brought = manifest.newest(None), set[str]()
-    for number in range(2 * COMMITS_PER_COLD_FRAGMENT + 5):
+    for number in range(2 * HOT + 5):
         # One or two at a time, and once more than a hot fragment has room for.
-        count = COMMITS_PER_COLD_FRAGMENT + 1 if number == 10 else 1 + number % 2
+        count = HOT + 1 if number == 10 else 1 + number % 2
         merged = [CommitRow(CommitId(f"s{number}.{n}"), n, (), "{}") for n in range(count)]
         state = publish_next(manifest, state, f"c{number:03}", merged=merged)
         brought |= {row.id for row in merged}
-        assert max(len(state.recent), len(state.merged)) <= COMMITS_PER_COLD_FRAGMENT
-        assert state == Manifest(datasets_at(tmp_path)).newest(None)
-    for reader in (manifest, Manifest(datasets_at(tmp_path))):
+        assert max(len(state.recent), len(state.merged)) <= HOT
+        assert state == manifest_at(tmp_path).newest(None)
+    for reader in (manifest, manifest_at(tmp_path)):
         found = [row.id for row in reader.commits(state)]
         assert [id_ for id_ in found if id_ not in brought] == [
             FIRST.id,
-            *(f"c{number:03}" for number in range(2 * COMMITS_PER_COLD_FRAGMENT + 5)),
+            *(f"c{number:03}" for number in range(2 * HOT + 5)),
         ]
         assert len(found) == len({*found}) and brought < {*found}
-    assert len(state.cold) <= 2 + len(brought) // COMMITS_PER_COLD_FRAGMENT
+    assert len(state.cold) <= 2 + len(brought) // HOT
 
 
-def test_cleaning_up_old_versions_takes_nothing_from_branches_or_history(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("omnigraph.store.manifest.KEEP_VERSIONS_S", 0)
-    manifest = make_manifest(tmp_path)
+def test_cleaning_up_old_versions_takes_nothing_from_branches_or_history(tmp_path: Path) -> None:
+    make_manifest(tmp_path)
+    manifest = manifest_at(tmp_path, replace(FEW, keep_versions_s=0))
     datasets = datasets_at(tmp_path)
     state = manifest.newest(None)
     expected: dict[str | None, ManifestState] = {}
-    for number in range(COMMITS_PER_COLD_FRAGMENT + 40):
+    for number in range(3 * HOT):
         state = publish_next(manifest, state, f"m{number:03}")
-        if number in (5, 90):
+        if number in (5, 3 * HOT - 4):
             fork = datasets.fork(DatasetRef(MANIFEST, None, state.version), f"b.{number}")
             expected[fork.branch] = manifest.newest(fork.branch)
     branch = manifest.newest("b.5")
-    for number in range(COMMITS_PER_COLD_FRAGMENT + 10):
+    for number in range(HOT + 10):
         branch = publish_next(manifest, branch, f"b{number:03}")
     expected |= {"b.5": branch, None: state}
-    fresh = Manifest(datasets_at(tmp_path))
+    fresh = manifest_at(tmp_path)
     for name, seen in expected.items():
         assert fresh.newest(name) == seen
         line = fresh.commits(fresh.newest(name))
         assert [row.seq for row in line] == list(range(len(line)))
     versions = tmp_path / MANIFEST / "_versions"
-    assert len(list(versions.glob("*.manifest"))) < COMMITS_PER_COLD_FRAGMENT
+    assert len(list(versions.glob("*.manifest"))) < HOT

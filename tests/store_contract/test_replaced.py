@@ -13,6 +13,7 @@ from omnigraph.store.branching import create_branch
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import LOCKS
+from omnigraph.store.limits import StoreLimits
 from tests.buckets import location_of
 from tests.store_contract.builders import (
     changes,
@@ -115,14 +116,13 @@ CALLS: dict[str, Callable[[GraphStore], object]] = {
 def test_a_handle_whose_graph_was_replaced_says_so_and_never_mixes(
     place: str,
     replace: Callable[[str, dict[str, bytes]], list[str]],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if "://" in place:  # a bucket is looked at whole only now and then
-        monkeypatch.setattr("omnigraph.store.freshness.TRUSTED_NS", 0)
-    store = fill(make_store(place), OLD[:1])
+    # A bucket is looked at whole only now and then: here at once.
+    limits = StoreLimits(keep_versions_s=0) if "://" in place else StoreLimits()
+    store = fill(make_store(place, limits=limits), OLD[:1])
     backup = everything(place)
     fill(store, OLD[1:])
-    reader = open_store(place)
+    reader = open_store(place, limits)
     for handle in (store, reader):
         assert contents(handle) == expected(OLD)
     names = replace(place, backup)
@@ -204,12 +204,10 @@ def test_a_graph_that_was_only_touched_is_read_and_written_on(
     assert contents(store) == contents(open_store(tmp_path / "g")) == expected(OLD + NEW)
 
 
-def test_a_reader_that_sleeps_through_many_commits_knows_them_for_its_graphs(
-    place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("omnigraph.store.manifest.COMMITS_PER_COLD_FRAGMENT", 2)
-    store = fill(make_store(place), OLD)
-    reader = open_store(place)
+def test_a_reader_that_sleeps_through_many_commits_knows_them_for_its_graphs(place: str) -> None:
+    limits = StoreLimits(commits_per_cold_fragment=2)
+    store = fill(make_store(place, limits=limits), OLD)
+    reader = open_store(place, limits)
     assert contents(reader) == expected(OLD)
     for names in (NEW, ["x1", "x2", "x3"], ["y1"]):
         fill(store, names)

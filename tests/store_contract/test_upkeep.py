@@ -17,10 +17,11 @@ from omnigraph.store.commits import CommitKind
 from omnigraph.store.datasets import MAX_INDEX_SEGMENTS, WRITTEN_AT, Dataset, Datasets
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.limits import StoreLimits
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.statistics import gather
 from omnigraph.store.transactions import CreateIndex, DatasetRef, Rewrite
-from omnigraph.write.upkeep import MAX_SMALL_FRAGMENTS, Compaction, Indexing
+from omnigraph.write.upkeep import Compaction, Indexing
 from omnigraph.write.work import CommitNote, Replay, Target, Work
 from omnigraph.write.writer import UPKEEP_ACTOR, write
 from tests.buckets import location_of
@@ -263,15 +264,17 @@ def test_an_upkeep_stands_in_no_writers_way(store: GraphStore) -> None:
 
 # While writing ------------------------------------------------------------------------------------
 
+FEW = StoreLimits(max_small_fragments=12)
+
 
 def test_a_writer_compacts_a_table_that_it_has_scattered_too_far(tmp_path: Path) -> None:
-    store = make_store(tmp_path)
+    store = make_store(tmp_path, limits=FEW)
     expected, head = {}, None
-    for number in range(MAX_SMALL_FRAGMENTS + 6):
+    for number in range(FEW.max_small_fragments + 6):
         expected[f"p{number}"] = number
         head = put(store, changes(people=people(**{f"p{number}": number})), if_commit=head)
     assert contents(store)[0] == expected
-    assert gather(store.snapshot()).tables[PERSON.table_key].fragments < 10
+    assert gather(store.snapshot()).tables[PERSON.table_key].fragments < FEW.max_small_fragments
     [tidied] = [c for c in store.history().line() if c.kind is CommitKind.OPTIMIZE]
     assert (tidied.actor, [c.key for c in tidied.changes]) == (UPKEEP_ACTOR, ["node:Person"])
 
@@ -286,12 +289,13 @@ class NoRoomToCompact(Datasets):
 def test_a_write_stands_even_if_the_compaction_after_it_fails(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = make_store(tmp_path)
-    for number in range(MAX_SMALL_FRAGMENTS):
+    store = make_store(tmp_path, limits=FEW)
+    for number in range(FEW.max_small_fragments):
         assert put(store, changes(people=people(**{f"many{number}": 1})))
     assert caplog.text == ""
-    store = store_of(tmp_path, datasets=NoRoomToCompact(location_of(tmp_path), Durability.RELAXED))
+    unable = NoRoomToCompact(location_of(tmp_path), Durability.RELAXED)
+    store = store_of(tmp_path, datasets=unable, limits=FEW)
     for number in range(3):
         assert put(store, changes(people=people(**{f"p{number}": 1})))
     assert "stays scattered: compact" in caplog.text
-    assert len(contents(store)[0]) == MAX_SMALL_FRAGMENTS + 3
+    assert len(contents(store)[0]) == FEW.max_small_fragments + 3

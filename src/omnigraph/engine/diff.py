@@ -75,7 +75,8 @@ def comparison(
         culprit = _schema_commit(engine.store, before, after)
         raise ChangeDiffRefused(reason="schema_boundary", graph_commit_id=culprit)
     one, other = (engine.gate.view(snapshot, request) for snapshot in (before, after))
-    return Comparison(one, other, filter_, engine.places.get(one, other))
+    found = engine.places.get(one, other)
+    return Comparison(one, other, filter_, found, engine.settings.read_limits)
 
 
 @contextmanager

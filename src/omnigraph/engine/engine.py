@@ -100,6 +100,7 @@ class Engine:
             clock=clock or SystemClock(),
             durability=_durability(durability),
             access=settings.bucket_access,
+            limits=settings.store_limits,
         )
         return cls.over(store, settings, actor=actor, faults=faults)
 
@@ -122,6 +123,7 @@ class Engine:
             clock=clock or SystemClock(),
             durability=_durability(durability),
             access=settings.bucket_access,
+            limits=settings.store_limits,
         )
         if not read_only:
             store.require_fences()

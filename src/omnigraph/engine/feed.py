@@ -26,7 +26,7 @@ from omnigraph.engine.diff import DEFAULT_PAGE, comparison, gap_where_rows_are_g
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.export import export
 from omnigraph.engine.requests import Baseline, ChangesRead, Export
-from omnigraph.read.changes.compare import PAGE_BYTES, Page
+from omnigraph.read.changes.compare import Page
 from omnigraph.read.changes.filter import ChangeFilter
 from omnigraph.store.branches import Branch
 from omnigraph.store.commits import Commit
@@ -96,7 +96,7 @@ class _Reader:
         self._cursor = cursor
         self._blocks: list[ChangeBlock] = []
         self._left = DEFAULT_PAGE if request.limit is None else request.limit
-        self._left_bytes = PAGE_BYTES
+        self._left_bytes = engine.settings.read_limits.max_page_bytes
 
     def page(self, pending: list[Commit]) -> ChangePage:
         """The changes of these commits, as many as a page holds."""

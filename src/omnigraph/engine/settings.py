@@ -14,6 +14,7 @@ from omnigraph.embed.provider import EmbedConfig, ProviderName
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.read.limits import ReadLimits
 from omnigraph.read.tables.cold_lookups import TraversalMode
+from omnigraph.store.limits import StoreLimits
 from omnigraph.store.location import BucketAccess
 
 __all__ = ["Settings"]
@@ -39,6 +40,7 @@ class Settings:
     query_memory_bytes: int = field(default_factory=lambda: memory_bytes() // 4)
     """What one query may take, unless it is told otherwise."""
 
+    store_limits: StoreLimits = field(default_factory=StoreLimits)
     load_engine: LoadEngine = "auto"
     load_limits: LoadLimits = field(default_factory=LoadLimits)
     traversal_mode: TraversalMode = TraversalMode.AUTO

@@ -43,4 +43,8 @@ class ReadLimits:
     """Rows that long work takes between two looks at the clock: some hundredths of a second."""
     max_export_batch_bytes: int = 8 << 20
     """Rows that an export takes at once; their text takes a few times as much."""
+    max_page_bytes: int = 32 << 20
+    """A page of changes with so many bytes of values ends there, however few rows it has."""
+    max_blobs_at_once: int = 16
+    """Rows with blobs that a comparison reads at a time: one value may be a large file."""
     walks: WalkLimits = field(default_factory=WalkLimits)

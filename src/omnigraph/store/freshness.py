@@ -10,13 +10,7 @@ from dataclasses import dataclass
 from omnigraph.store.datasets import Datasets, FolderState
 from omnigraph.store.layout import MANIFEST
 
-__all__ = ["KEEP_VERSIONS_S", "FreshnessStamp"]
-
-# A reader that has opened a version reads its hot fragment at once; a minute is ages for that.
-KEEP_VERSIONS_S = 60
-
-# Half of that: how long after we looked a newer version is sure to be still there.
-TRUSTED_NS = KEEP_VERSIONS_S * 10**9 // 2
+__all__ = ["FreshnessStamp"]
 
 # The file system's clock ticks coarsely: two changes within one tick look like one. A time stamp
 # is believed only once it is this old.
@@ -46,10 +40,10 @@ class FreshnessStamp:
             return False
         return self.at_ns - self.folder.changed_ns > CLOCK_TICK_NS
 
-    def is_recent(self, now: "FreshnessStamp") -> bool:
-        """True if little time has passed since, by two clocks that err in different ways.
+    def is_recent(self, now: "FreshnessStamp", *, limit_ns: int) -> bool:
+        """True if less time than the limit has passed since, by two clocks that err differently.
 
         The machine's time can be set back. The other clock stands still while a machine sleeps.
         """
         passed = (now.at_ns - self.at_ns, now.at_monotonic_ns - self.at_monotonic_ns)
-        return all(0 <= passed_ns < TRUSTED_NS for passed_ns in passed)
+        return all(0 <= passed_ns < limit_ns for passed_ns in passed)

@@ -38,6 +38,7 @@ from omnigraph.store.durability import Durability
 from omnigraph.store.fence import Hold
 from omnigraph.store.history import CommitLog, Line, Lines
 from omnigraph.store.layout import GRAPH, MANIFEST, table_path
+from omnigraph.store.limits import DEFAULT_LIMITS, StoreLimits
 from omnigraph.store.location import BucketAccess, graph_location
 from omnigraph.store.manifest import CommitRow, Manifest, ManifestMoved, ManifestState, TableEntry
 from omnigraph.store.schemas import Schemas
@@ -50,10 +51,6 @@ __all__ = ["FencedBranch", "GraphStore"]
 
 # Long enough for a queue of commits, short enough that a forgotten process is noticed.
 FENCE_TIMEOUT_S = 60.0
-
-# Parsed commits are kept for the next look at a history, and open tables for the next question.
-MAX_KEPT_COMMITS = 16_384
-MAX_KEPT_SNAPSHOTS = 64
 
 # The fence over the names of branches. No branch can be called so.
 BRANCH_NAMES = "__branches"
@@ -84,12 +81,14 @@ class GraphStore:
         clock: Clock,
         fence_timeout_s: float = FENCE_TIMEOUT_S,
         upgrades: Upgrades = UPGRADES,
+        limits: StoreLimits = DEFAULT_LIMITS,
     ) -> None:
         self.root = storage.root
         self.objects = storage.objects
         self.datasets = storage.datasets
         self.clock = clock
-        self.manifest = Manifest(self.datasets, upgrades)
+        self.limits = limits
+        self.manifest = Manifest(self.datasets, upgrades, limits)
         self.branches = Branches(self.datasets, clock)
         self.schemas = Schemas(self.objects)
         self.audit = RecoveryAudit(self.datasets)
@@ -97,9 +96,9 @@ class GraphStore:
         self.fences = storage.fences
         self._queues = Queues()
         self._fence_timeout_s = fence_timeout_s
-        self._commits: Recent[CommitId, Commit] = Recent(MAX_KEPT_COMMITS)
+        self._commits: Recent[CommitId, Commit] = Recent(limits.max_kept_commits)
         self._snapshots: Recent[BranchName, tuple[ManifestState, Snapshot]] = Recent(
-            MAX_KEPT_SNAPSHOTS
+            limits.max_kept_snapshots
         )
 
     # Making and opening --------------------------------------------------------------------------
@@ -116,12 +115,14 @@ class GraphStore:
         clock: Clock | None = None,
         durability: Durability = Durability.FSYNC,
         access: BucketAccess | None = None,
+        limits: StoreLimits = DEFAULT_LIMITS,
     ) -> "GraphStore":
         """Make an empty graph with this schema, at an address where nothing is."""
         clock = clock or SystemClock()
-        storage = Storage.at(graph_location(uri, access), clock=clock, durability=durability)
+        root = graph_location(uri, access)
+        storage = Storage.at(root, clock=clock, durability=durability, limits=limits)
         is_new = storage.make_room()
-        store = cls(storage, clock=clock)
+        store = cls(storage, clock=clock, limits=limits)
         mark = json.dumps({"id": clock.ulid()}).encode()
         try:
             store.require_fences()
@@ -143,10 +144,12 @@ class GraphStore:
         clock: Clock | None = None,
         durability: Durability = Durability.FSYNC,
         access: BucketAccess | None = None,
+        limits: StoreLimits = DEFAULT_LIMITS,
     ) -> "GraphStore":
         clock = clock or SystemClock()
-        storage = Storage.at(graph_location(uri, access), clock=clock, durability=durability)
-        store = cls(storage, clock=clock)
+        root = graph_location(uri, access)
+        storage = Storage.at(root, clock=clock, durability=durability, limits=limits)
+        store = cls(storage, clock=clock, limits=limits)
         if store.objects.get(GRAPH) is None:
             raise GraphMissing(uri)
         try:

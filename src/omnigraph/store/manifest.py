@@ -19,8 +19,9 @@ from omnigraph.base.errors import GraphReplaced, StorageFailed
 from omnigraph.base.ids import BranchName, TableKey
 from omnigraph.base.recent import Recent
 from omnigraph.store.datasets import Dataset, Datasets, LandingRefused
-from omnigraph.store.freshness import KEEP_VERSIONS_S, FreshnessStamp
+from omnigraph.store.freshness import FreshnessStamp
 from omnigraph.store.layout import MANIFEST
+from omnigraph.store.limits import DEFAULT_LIMITS, StoreLimits
 from omnigraph.store.manifest_rows import (
     COLUMNS,
     CommitRow,
@@ -44,11 +45,6 @@ __all__ = [
     "TableEntry",
 ]
 
-COMMITS_PER_COLD_FRAGMENT = 64
-
-# Branches whose newest state is kept: for the others it is read again.
-MAX_KEPT_BRANCHES = 256
-
 
 class ManifestMoved(Exception):
     """Someone published first: the state that was to be replaced is not the newest."""
@@ -57,11 +53,19 @@ class ManifestMoved(Exception):
 class Manifest:
     """The manifest's branches, with what was last seen of each kept warm."""
 
-    def __init__(self, datasets: Datasets, upgrades: Upgrades = UPGRADES) -> None:
+    def __init__(
+        self,
+        datasets: Datasets,
+        upgrades: Upgrades = UPGRADES,
+        limits: StoreLimits = DEFAULT_LIMITS,
+    ) -> None:
         self._datasets = datasets
         self._upgrades = upgrades
-        self._warm: Recent[str | None, _Warm] = Recent(MAX_KEPT_BRANCHES)
-        self._cold: Recent[str | None, dict[int, tuple[CommitRow, ...]]] = Recent(MAX_KEPT_BRANCHES)
+        self._limits = limits
+        self._warm: Recent[str | None, _Warm] = Recent(limits.max_kept_branches)
+        self._cold: Recent[str | None, dict[int, tuple[CommitRow, ...]]] = Recent(
+            limits.max_kept_branches
+        )
 
     @staticmethod
     def create(
@@ -100,7 +104,7 @@ class Manifest:
         # A version that came after it was read is too young to have been removed again.
         ref = DatasetRef(MANIFEST, warm.state.branch, warm.state.version)
         return (
-            warm.read.is_recent(now)
+            warm.read.is_recent(now, limit_ns=self._limits.trusted_ns)
             and self._datasets.is_newest(ref)
             and self._datasets.fingerprint(ref) == warm.fingerprint
         )
@@ -155,7 +159,7 @@ class Manifest:
 
         `merged` are the commits of other lines that come with it.
         """
-        is_full = len(state.recent) == COMMITS_PER_COLD_FRAGMENT
+        is_full = len(state.recent) >= self._limits.commits_per_cold_fragment
         recent = (commit,) if is_full else (*state.recent, commit)
         wanted = replace(
             state,
@@ -167,7 +171,9 @@ class Manifest:
         )
         published = self._swap(state, wanted, name=name, cooling=state.recent if is_full else ())
         if is_full:
-            self._datasets.forget_old_versions(MANIFEST, state.branch, older_than_s=KEEP_VERSIONS_S)
+            self._datasets.forget_old_versions(
+                MANIFEST, state.branch, older_than_s=self._limits.keep_versions_s
+            )
         return published
 
     def rewind(
@@ -209,7 +215,7 @@ class Manifest:
         """Replace `state` by `wanted`, if `state` is still the newest."""
         merged = tuple(sorted(wanted.merged, key=in_order))
         # A fragment for each merge would make every version of the manifest longer.
-        if cooling or len(merged) > COMMITS_PER_COLD_FRAGMENT:
+        if cooling or len(merged) > self._limits.commits_per_cold_fragment:
             cooling, merged = (*cooling, *merged), ()
         wanted = replace(wanted, merged=merged)
         base = DatasetRef(MANIFEST, state.branch, state.version)

@@ -24,6 +24,7 @@ from omnigraph.store.layout import (
     SCHEMAS,
 )
 from omnigraph.store.lease import LEASE_S, PROBE, LeaseFences
+from omnigraph.store.limits import DEFAULT_LIMITS, StoreLimits
 from omnigraph.store.location import BucketLocation, DiskLocation, Location
 from omnigraph.store.objects import Objects
 
@@ -48,15 +49,17 @@ class Storage:
         clock: Clock,
         durability: Durability = Durability.FSYNC,
         lease_s: float = LEASE_S,
+        limits: StoreLimits = DEFAULT_LIMITS,
     ) -> "Storage":
         match root:
             case DiskLocation(path=path):
                 objects = root.objects(durability)
-                return cls(root, objects, Datasets(root, durability), FileFences(path))
+                datasets = Datasets(root, durability, limits)
+                return cls(root, objects, datasets, FileFences(path))
             case BucketLocation():
                 leased = root.objects()
                 fences = LeaseFences(leased, clock, address=str(root), lease_s=lease_s)
-                return cls(root, leased, Datasets(root), fences)
+                return cls(root, leased, Datasets(root, limits=limits), fences)
 
     def make_room(self) -> bool:
         """Raise if something is there already; True if a directory was made."""

@@ -27,10 +27,6 @@ from omnigraph.write.work import OnConflict, TableWork, Upkeep, Work, Writer
 
 __all__ = ["Compaction", "Indexing", "compact_scattered"]
 
-# Each write adds a fragment, and every version of a table lists them all: with more small ones than
-# this, a commit and a look-up cost several times what they did.
-MAX_SMALL_FRAGMENTS = 64
-
 # While others wait behind its fence, a writer compacts fragments of up to this many rows. Larger
 # ones wait for `optimize`.
 MAX_SMALL_FRAGMENT_ROWS = 16_384
@@ -48,7 +44,8 @@ def compact_scattered(store: GraphStore, snapshot: Snapshot, written: Iterable[T
     def compact(entity: EntityType, ref: DatasetRef) -> Rewrite | None:
         if entity.table_key not in just_written:
             return None
-        if snapshot.dataset(entity).small_fragments(MAX_SMALL_FRAGMENT_ROWS) <= MAX_SMALL_FRAGMENTS:
+        small = snapshot.dataset(entity).small_fragments(MAX_SMALL_FRAGMENT_ROWS)
+        if small <= store.limits.max_small_fragments:
             return None
         return store.datasets.stage_compaction(
             ref, fewer_than_rows=MAX_SMALL_FRAGMENT_ROWS, drops_deleted=False

@@ -21,19 +21,16 @@ from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, No
 from omnigraph.read.changes.diff import matched
 from omnigraph.read.changes.filter import EVERYTHING, ChangeFilter
 from omnigraph.read.changes.places import Places, places_between, places_of
+from omnigraph.read.limits import ReadLimits
 from omnigraph.read.view import View
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import UPDATE, RowChanges
 from omnigraph.store.datasets import ROW_ID, row_set
 
-__all__ = ["PAGE_BYTES", "Comparison", "FoundPlaces", "Page", "Place"]
+__all__ = ["Comparison", "FoundPlaces", "Page", "Place"]
 
-PAGE_BYTES = 32 << 20
-"""A page with so many bytes of values ends there, however few rows it has."""
-
-# Rows whose values are read at a time: few where one value may be a large file.
+# Rows without blobs whose values are read at a time.
 ROWS_AT_ONCE = 4_096
-BLOBS_AT_ONCE = 16
 
 NOTHING = pa.table({ID: pa.array([], pa.string()), ROW_ID: pa.array([], pa.uint64())})
 
@@ -73,6 +70,7 @@ class Comparison:
     filter: ChangeFilter = EVERYTHING
     found: FoundPlaces = field(default_factory=dict, repr=False)
     """What was found out so far: comparisons of the same two views may share it."""
+    limits: ReadLimits = field(default_factory=ReadLimits, repr=False)
 
     def __post_init__(self) -> None:
         hashes = {view.snapshot.schema_hash for view in (self.before, self.after)}
@@ -84,9 +82,10 @@ class Comparison:
         return self.filter.entities(self.after.catalog)
 
     def page(
-        self, *, after: Place | None = None, limit: int, limit_bytes: int = PAGE_BYTES
+        self, *, after: Place | None = None, limit: int, limit_bytes: int | None = None
     ) -> Page:
         """The next changes, at most so many and at least one if there is one."""
+        limit_bytes = self.limits.max_page_bytes if limit_bytes is None else limit_bytes
         found: list[tuple[EntityType, RowChanges]] = []
         rows = size = 0
         for entity, changes in self._changes(after, at_once=limit):
@@ -101,7 +100,7 @@ class Comparison:
 
     def differing(self, entity: EntityType) -> Places | RowChanges:
         """All rows of a type that differ: with their images if they are few, else their places."""
-        places, at_once = self._selected(entity), _rows_at_once(entity)
+        places, at_once = self._selected(entity), self._rows_at_once(entity)
         if len(places) <= at_once:
             return self._read(entity, places)
         unsure = places.filter(pc.equal(places.op, UPDATE))
@@ -112,7 +111,7 @@ class Comparison:
 
     def changes_at(self, entity: EntityType, places: Places) -> Iterator[RowChanges]:
         """The rows with both images, a few at a time."""
-        return (self._read(entity, part) for part in _parts(places, _rows_at_once(entity)))
+        return (self._read(entity, part) for part in _parts(places, self._rows_at_once(entity)))
 
     # Values --------------------------------------------------------------------------------------
 
@@ -121,7 +120,7 @@ class Comparison:
     ) -> Iterator[tuple[EntityType, RowChanges]]:
         """The changes after a place, a few rows at a time, none of them empty."""
         for entity, places in self._from(after):
-            for part in _parts(places, min(at_once, _rows_at_once(entity))):
+            for part in _parts(places, min(at_once, self._rows_at_once(entity))):
                 changes = self._read(entity, part)
                 if len(changes):
                     yield entity, changes
@@ -206,6 +205,10 @@ class Comparison:
         # Edges of a node that came or went came or went with it: they are known.
         return shown_once.filter(pc.is_in(shown_once, value_set=there))
 
+    def _rows_at_once(self, entity: EntityType) -> int:
+        has_blobs = any(p.type is Scalar.BLOB for p in entity.properties)
+        return self.limits.max_blobs_at_once if has_blobs else ROWS_AT_ONCE
+
 
 def _rows(view: View, entity: EntityType, row_ids: pa.Array, columns: list[str]) -> pa.Table:
     wanted = row_set(row_ids.drop_null().to_numpy())
@@ -233,11 +236,6 @@ def _is_sure(places: Places) -> bool:
 def _parts(places: Places, rows: int) -> Iterator[Places]:
     for start in range(0, len(places), rows):
         yield places.slice(start, rows)
-
-
-def _rows_at_once(entity: EntityType) -> int:
-    has_blobs = any(p.type is Scalar.BLOB for p in entity.properties)
-    return BLOBS_AT_ONCE if has_blobs else ROWS_AT_ONCE
 
 
 def _bytes(changes: RowChanges) -> int:

@@ -56,6 +56,7 @@ from omnigraph.store.datasets.versions import (
 )
 from omnigraph.store.durability import Durability
 from omnigraph.store.layout import ADDRESS
+from omnigraph.store.limits import DEFAULT_LIMITS, StoreLimits
 from omnigraph.store.location import Location, name_below
 from omnigraph.store.transactions import (
     CreateIndex,
@@ -72,16 +73,18 @@ __all__ = ["Datasets"]
 # What Lance makes of a version file full of zeros, without an error. Versions count from 1.
 NO_VERSION = 0
 
-# Lines that are written in turn; one that was let go is opened again.
-MAX_LANDED_HANDLES = 128
-
 log = logging.getLogger(__name__)
 
 
 class Datasets:
     """Every dataset under one root, behind one shared Lance session."""
 
-    def __init__(self, root: Location, durability: Durability = Durability.FSYNC) -> None:
+    def __init__(
+        self,
+        root: Location,
+        durability: Durability = Durability.FSYNC,
+        limits: StoreLimits = DEFAULT_LIMITS,
+    ) -> None:
         self.root = root
         self.is_durable = durability is Durability.FSYNC
         self._objects = root.objects(durability)
@@ -89,7 +92,9 @@ class Datasets:
         self._occupant = Occupant(self._objects, str(root))
         self._references = References(self._objects, may_be_torn=root.is_on_disk)
         self._session = new_session()
-        self._landed: Recent[tuple[str, str | None], LanceDataset] = Recent(MAX_LANDED_HANDLES)
+        self._landed: Recent[tuple[str, str | None], LanceDataset] = Recent(
+            limits.max_landed_handles
+        )
         """The version of each line that we landed last, open."""
 
     def location(self, path: str, branch: str | None) -> Location:

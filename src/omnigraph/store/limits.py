@@ -1,0 +1,33 @@
+"""Thresholds of storage, as values that the settings pass down. No answer depends on them."""
+
+from dataclasses import dataclass
+
+__all__ = ["DEFAULT_LIMITS", "StoreLimits"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLimits:
+    commits_per_cold_fragment: int = 64
+    """Every publish writes the newest commits of a branch again: at most so many."""
+    keep_versions_s: float = 60
+    """A reader that has opened a version of the manifest reads its hot fragment at once; a minute
+    is ages for that."""
+    max_small_fragments: int = 64
+    """Each write adds a fragment, and every version of a table lists them all: with more small ones
+    than this, a commit and a look-up cost several times what they did."""
+    max_kept_commits: int = 16_384
+    """Parsed commits, for the next look at a history."""
+    max_kept_snapshots: int = 64
+    """Snapshots with their open tables, for the next question."""
+    max_kept_branches: int = 256
+    """Branches whose newest state is kept: for the others it is read again."""
+    max_landed_handles: int = 128
+    """Lines that are written in turn; one that was let go is opened again."""
+
+    @property
+    def trusted_ns(self) -> int:
+        """How long after we looked a newer version is sure to be still there: half its life."""
+        return int(self.keep_versions_s * 10**9) // 2
+
+
+DEFAULT_LIMITS = StoreLimits()
