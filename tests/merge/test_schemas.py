@@ -96,6 +96,28 @@ def test_a_schema_that_the_target_never_had_is_refused(graph: Graph) -> None:
     with pytest.raises(SchemasApart) as caught:
         graph.branch_merge("main", "feature")
     assert caught.value.code == "schema_error" and caught.value.commit == head(graph)
+    assert caught.value.hint is not None
+    assert "Merge feature into main" in caught.value.hint and "from main" in caught.value.hint
+    assert graph.branch_merge("feature", "main").outcome == "merged"  # as the hint says
+    assert cities(graph, "name") == [{"name": "A"}, {"name": "B"}, {"name": "C"}]
+
+
+def test_changes_that_our_schema_has_no_place_for_are_told(graph: Graph) -> None:
+    migrate(graph, "node City { name: String @key }\n")
+    change(graph, 'update City set { pop: 5 } where name = "A"', "feature")
+    change(graph, 'insert City { name: "C" } insert City { name: "D", pop: 1 }', "feature")
+    change(graph, 'insert Road { from: "A", to: "B", length: 7 }', "feature")
+    preview = graph.branch_merge("feature", preview=True)
+    assert preview.left_out == {"City.pop": 2, "Road": 1}
+    merged = graph.branch_merge("feature")
+    assert merged.left_out == preview.left_out and merged.counts["City"].inserted == 2
+    assert graph.branch_merge("feature").left_out == {}
+
+
+def test_a_branch_without_the_schema_of_the_source_is_told_what_to_do(graph: Graph) -> None:
+    migrate(graph, NEW)
+    with pytest.raises(SchemasApart, match="never had"):
+        graph.branch_merge("main", "feature")
     assert cities(graph, "name") == [{"name": "A"}, {"name": "B"}]
 
 

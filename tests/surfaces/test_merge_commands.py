@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph import Graph
+from omnigraph.errors import PreconditionFailed, ReadOnly
 from tests.surfaces.cli import CommandLine
 
 SCHEMA = "node Person { name: String @key  age: I32? }\n"
@@ -25,7 +26,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def age(place: str) -> object:
-    rows = Graph.open(place).query("query q() { match { $p: Person } return { $p.age as a } }")
+    query = 'query q() { match { $p: Person { name: "Ada" } } return { $p.age as a } }'
+    rows = Graph.open(place).query(query)
     return rows.to_pylist()[0]["a"]
 
 
@@ -52,7 +54,7 @@ def test_a_preview_makes_a_file_of_choices_to_fill_in(
     file = Path(f"choices.{suffix}")
     file.write_text(preview.out)
     unfilled = omnigraph(*merge, "--resolve", str(file))
-    assert unfilled.exit_code == 1 and "must be ours or theirs" in unfilled.err
+    assert unfilled.exit_code == 1 and "1 of 1 choice takes no side yet" in unfilled.err
     file.write_text(preview.out.replace('"take": null', '"take": "theirs"'))
     done = omnigraph(*merge, "--resolve", str(file), "--delete-branch")
     assert done.exit_code == 0, done.err
@@ -64,6 +66,9 @@ def test_a_preview_makes_a_file_of_choices_to_fill_in(
     [
         ("- {type: Person, id: Ada, take: ours, take: theirs}", "twice"),
         ("- {type: Person", "not valid"),
+        ("- {type: Person, id: Ada, taek: ours}", "taek"),
+        ("- {type: Person, id: Ada}\n- {type: Person, id: Bob, take: ours}", "1 of 2 choices"),
+        ("{choices: [], source_commit_id: 7}", "source_commit_id"),
         ("- {type: Person, id: Eve, take: ours}", "Person Eve"),
     ],
 )
@@ -82,3 +87,126 @@ def test_a_commit_is_reverted_once(place: str, omnigraph: CommandLine) -> None:
         done = omnigraph("revert", commit, "--store", place, "--json")
         assert (done.exit_code, json.loads(done.out)["outcome"]) == (0, outcome)
     assert age(place) == 1
+
+
+def test_a_file_of_choices_holds_for_the_commits_it_was_made_for(
+    place: str, omnigraph: CommandLine
+) -> None:
+    merge = ("branch", "merge", "review", "--store", place)
+    file = Path("choices.json")
+    made = omnigraph(*merge, "--preview", "--json").json
+    made["choices"][0]["take"] = "theirs"
+    file.write_text(json.dumps(made))
+    graph = Graph.open(place)
+    for branch in ("main", "review"):
+        graph.mutate(f'query q() {{ insert Person {{ name: "{branch}" }} }}', branch=branch)
+        for more in ((), ("--preview",)):
+            stale = omnigraph(*merge, "--resolve", str(file), *more)
+            assert stale.exit_code == 4, stale.err
+            assert f"of branch {branch}, which is at" in stale.err and "preview" in stale.err
+    assert age(place) == 2
+    del made["source_commit_id"], made["target_commit_id"]
+    file.write_text(json.dumps(made))
+    assert omnigraph(*merge, "--resolve", str(file)).exit_code == 0
+    assert age(place) == 3
+
+
+def test_choices_made_for_one_revert_are_not_those_of_another(
+    place: str, omnigraph: CommandLine
+) -> None:
+    newest, older = (c.graph_commit_id for c in Graph.open(place).commits(limit=2))
+    preview = omnigraph("revert", older, "--store", place, "--preview", "--json")
+    Path("choices.json").write_text(preview.out.replace('"take": null', '"take": "ours"'))
+    told = omnigraph("revert", newest, "--store", place, "--resolve", "choices.json")
+    assert told.exit_code == 1 and older in told.err and age(place) == 2
+
+
+SETS = """
+node Person { name: String @key  age: I32?  email: String? @unique }
+edge Knows: Person -> Person { @unique(src, dst) }
+"""
+
+
+@pytest.fixture
+def disputed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Conflicts of every look: null, empty text, no row; unique values, an edge without a node."""
+    monkeypatch.chdir(tmp_path)
+    graph = Graph.init("d.omni", SETS, durability="relaxed")
+    people = 'insert Person { name: "A", email: "" } insert Person { name: "B" }'
+    graph.mutate(f'query q() {{ {people} insert Person {{ name: "C" }} }}')
+    graph.branch_create("review")
+    knows = 'insert Knows { from: "A", to: "C" }'
+    sides = {
+        "main": [
+            'update Person set { email: null } where name = "A"',
+            f'insert Knows {{ from: "A", to: "B" }} insert Person {{ name: "N" }} {knows}',
+        ],
+        "review": [
+            'update Person set { email: "a" } where name = "A"',
+            f'insert Person {{ name: "N", age: 1 }} insert Person {{ name: "P" }} {knows}',
+            'delete Person where name = "B"',
+        ],
+    }
+    for branch, texts in sides.items():
+        for text in texts:
+            graph.mutate(f"query q() {{ {text} }}", branch=branch)
+    return "d.omni"
+
+
+def test_null_empty_text_and_no_row_look_different(disputed: str, omnigraph: CommandLine) -> None:
+    told = omnigraph("branch", "merge", "review", "--store", disputed, "--preview")
+    rows = [line.split()[-4:] for line in told.out.splitlines()]
+    assert ["email", '""', "null", "a"] in rows
+    assert ["age", "–", "null", "1"] in rows
+    assert ["to", "–", "B", "–"] in rows
+    assert "to, from" in told.out and "dst" not in told.out
+    document = omnigraph("branch", "merge", "review", "--store", disputed, "--preview", "--json")
+    assert [c["absent"] for c in document.json["conflicts"]] == [
+        [],
+        ["base"],
+        ["base", "theirs"],
+        ["base", "ours"],
+    ]
+    unique = document.json["conflicts"][3]["message"]
+    assert "have the same to and from" in unique and "''s" not in unique
+
+
+def test_a_preview_counts_no_row_in_conflict_and_says_what_is_left(
+    disputed: str, omnigraph: CommandLine
+) -> None:
+    preview = ("branch", "merge", "review", "--store", disputed, "--preview")
+    told = omnigraph(*preview)
+    assert told.err.endswith(
+        "4 conflicts are left to settle. Then a merge of review into main would be: merged\n"
+    )
+    document = omnigraph(*preview, "--json").json
+    assert (document["outcome"], document["conflict_count"]) == ("merged", 4)
+    assert document["counts"] == {"Person": {"inserted": 1, "updated": 0, "deleted": 0}}
+    assert [change["id"] for change in document["changes"]] == ["P"]
+    quiet = omnigraph(*preview, "--quiet")
+    assert (quiet.out, quiet.err) == (told.out, "")
+    settled = omnigraph(*preview, "--resolve", "theirs")
+    assert settled.err == "a merge of review into main would be: merged\n"
+    one = omnigraph("branch", "merge", "review", "--store", disputed, "--quiet")
+    assert one.exit_code == 4 and "divergent_update" in one.out and "choices.json" not in one.err
+
+
+def test_one_conflict_is_told_of_in_the_singular(place: str, omnigraph: CommandLine) -> None:
+    told = omnigraph("branch", "merge", "review", "--store", place, "--preview")
+    assert "1 conflict is left to settle." in told.err
+
+
+def test_a_preview_reads_and_so_does_a_handle_that_only_reads(place: str) -> None:
+    reader = Graph.open(place, read_only=True)
+    preview = reader.branch_merge("review", preview=True)
+    assert preview.conflict_count == 1 and "left to settle" in str(preview)
+    newest = reader.commits(limit=1)[0]
+    assert reader.revert(newest, preview=True).outcome == "reverted"
+    choices = (
+        {"type": c.type_name, "id": c.entity_id, "take": "theirs"} for c in preview.conflicts
+    )
+    assert not reader.branch_merge("review", preview=True, resolve=choices).conflicts
+    with pytest.raises(ReadOnly):
+        reader.branch_merge("review")
+    with pytest.raises(PreconditionFailed):
+        reader.branch_merge("review", preview=True, if_commit=preview.source_commit_id)

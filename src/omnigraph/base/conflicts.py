@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["Conflict", "ConflictKind", "Take"]
+__all__ = ["Conflict", "ConflictKind", "ConflictSide", "Take"]
 
 ConflictKind = Literal[
     "divergent_insert",
@@ -19,11 +19,14 @@ Take = Literal["ours", "theirs"]
 """The side that a choice takes."""
 
 
+ConflictSide = Literal["base", "ours", "theirs"]
+
+
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """`base`, `ours` and `theirs` are the row, or the value of its property, on each side.
 
-    Each is a value that JSON can carry, and None where there is no such row.
+    Each is a value that JSON can carry. None is null, or a side in `absent`.
     """
 
     kind: ConflictKind
@@ -36,6 +39,8 @@ class Conflict:
     ours: Any
     theirs: Any
     message: str
+    absent: tuple[ConflictSide, ...] = ()
+    """The sides that have no such row."""
 
     def order(self) -> tuple[bool, str, str, str, str]:
         """How conflicts are sorted: nodes before edges, then by type, id, kind and property."""
@@ -53,4 +58,5 @@ class Conflict:
             "ours": self.ours,
             "theirs": self.theirs,
             "message": self.message,
+            "absent": list(self.absent),
         }

@@ -4,18 +4,26 @@ The change is replayed on the target's own datasets. The target never names file
 source's forks, so the source can go at any time.
 """
 
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, cast
 
-from omnigraph.base.errors import ArgumentInvalid, OmnigraphError, PreconditionFailed
+from omnigraph.base.errors import (
+    ArgumentInvalid,
+    ChoicesOutdated,
+    OmnigraphError,
+    PreconditionFailed,
+)
+from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.engine.change_results import ReadChanges
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.history import branch_delete
 from omnigraph.engine.merge_files import MergeFiles
 from omnigraph.engine.merge_results import MergeResult, RevertResult
-from omnigraph.engine.requests import BranchDelete, Merge, Revert
+from omnigraph.engine.requests import BranchDelete, Merge, Read, Revert
 from omnigraph.engine.results import ChangeCounts, CommitInfo
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.merge.choices import MadeFor, choices_of
 from omnigraph.merge.writer import (
     MergeOutcome,
     MergeWork,
@@ -27,21 +35,24 @@ from omnigraph.store.commits import Commit, CommitKind
 from omnigraph.store.datasets import EditCounts
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import CommitNote, Target
-from omnigraph.write.writer import write
+from omnigraph.write.writer import require_head, write
 
 __all__ = ["merge", "revert"]
 
 
 def merge(engine: Engine, request: Merge) -> MergeResult:
     """Bring what a branch changed since the merge base into another, as one commit."""
-    engine.gate.allow(request)
+    _allow(engine, request, request.source)
     store, source, target = engine.store, request.source, request.branch
     if source == target:
         raise ArgumentInvalid(
-            argument="source", value=source, rule="a branch can't be merged into itself"
+            argument="source",
+            value=source,
+            rule="a branch can't be merged into itself",
+            advice="name another branch to merge into: into, or --into",
         )
     theirs = store.snapshot(source)
-    _require_source(engine, theirs, request)
+    made_for = choices_of(request.resolve).made_for
     note = CommitNote(CommitKind.MERGE, request.actor, request.message or f"merge {source}")
     files = MergeFiles(engine, target)
     writer = MergeWriter(
@@ -55,31 +66,35 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
         source=source,
         theirs=theirs,
     )
-    to = Target(target, if_commit=request.if_commit)
-    work, commit = _carried_out(engine, writer, to, note, files, preview=request.preview)
+    with _choices_that_hold(made_for):
+        for expected in (request.if_source_commit, made_for.source_commit_id):
+            _require_source(engine, theirs, expected)
+        work, commit = _carried_out(engine, writer, request, note, files, made_for)
     deleted, refusal = _delete_source(engine, request, theirs)
     return MergeResult(
         source=source,
         target=target,
         outcome=cast(MergeOutcome, work.outcome),
-        commit=commit,
-        is_preview=request.preview,
         source_commit_id=theirs.commit.id,
-        target_commit_id=work.onto.id,
-        counts=_counts(work, theirs.catalog),
-        changes=_changes(work, theirs.catalog) if request.preview else None,
-        conflicts=work.conflicts,
-        more_conflicts=work.more_conflicts,
         branch_deleted=deleted,
         branch_delete_error=refusal,
+        **_brought(work, commit, theirs.catalog, preview=request.preview),
     )
 
 
 def revert(engine: Engine, request: Revert) -> RevertResult:
     """Undo what one commit changed, as a commit of its own."""
-    engine.gate.allow(request)
+    _allow(engine, request, request.branch)
     store, branch = engine.store, request.branch
     commit = _revertible(engine, request)
+    made_for = choices_of(request.resolve).made_for
+    if made_for.reverted_commit_id not in (None, commit.id):
+        raise ArgumentInvalid(
+            argument="resolve",
+            value=None,
+            rule=f"the choices were made for a revert of commit {made_for.reverted_commit_id}",
+            advice="preview the revert of this commit, and choose between what it tells",
+        )
     message = request.message or f"revert {commit.message or commit.id}"
     note = CommitNote(CommitKind.REVERT, request.actor, message)
     files = MergeFiles(engine, branch)
@@ -94,36 +109,41 @@ def revert(engine: Engine, request: Revert) -> RevertResult:
         source=commit.id,
         commit=commit,
     )
-    to = Target(branch, if_commit=request.if_commit)
-    work, made = _carried_out(engine, writer, to, note, files, preview=request.preview)
+    with _choices_that_hold(made_for):
+        work, made = _carried_out(engine, writer, request, note, files, made_for)
     catalog = store.schemas.catalog(work.onto.schema_hash)
     return RevertResult(
         branch=branch,
         reverted_commit_id=commit.id,
         outcome=cast(RevertOutcome, work.outcome),
-        commit=made,
-        is_preview=request.preview,
-        target_commit_id=work.onto.id,
-        counts=_counts(work, catalog),
-        changes=_changes(work, catalog) if request.preview else None,
-        conflicts=work.conflicts,
-        more_conflicts=work.more_conflicts,
+        **_brought(work, made, catalog, preview=request.preview),
     )
+
+
+def _allow(engine: Engine, request: Merge | Revert, source: BranchName) -> None:
+    """Ask the gate. A preview reads both sides and writes nothing."""
+    if not request.preview:
+        engine.gate.allow(request)
+        return
+    for branch in (source, request.branch):
+        engine.gate.allow(Read(branch=branch, actor=request.actor))
 
 
 def _carried_out(
     engine: Engine,
     writer: MergeWriter | RevertWriter,
-    to: Target,
+    request: Merge | Revert,
     note: CommitNote,
     files: MergeFiles,
-    *,
-    preview: bool,
+    made_for: MadeFor,
 ) -> tuple[MergeWork, CommitInfo | None]:
     """The work as it was prepared last, and its commit; a preview prepares it and writes none."""
+    to = Target(request.branch, if_commit=request.if_commit or made_for.target_commit_id)
     try:
-        if preview:
-            work = writer.prepare(engine.store.snapshot(to.branch))
+        if request.preview:
+            ours = engine.store.snapshot(to.branch)
+            require_head(engine.store, ours, to.if_commit)
+            work = writer.prepare(ours)
             files.end(work, None)
             return work, None
         written = write(engine.store, writer, to=to, note=note, faults=engine.faults)
@@ -136,9 +156,21 @@ def _carried_out(
     return written.work, commit
 
 
-def _require_source(engine: Engine, theirs: Snapshot, request: Merge) -> None:
+@contextmanager
+def _choices_that_hold(made_for: MadeFor) -> Iterator[None]:
+    """Say of choices, not of an argument, that a branch has moved since they were made."""
+    try:
+        yield
+    except PreconditionFailed as moved:
+        if moved.expected not in (made_for.source_commit_id, made_for.target_commit_id):
+            raise
+        raise ChoicesOutdated(
+            branch=moved.branch, made_for=moved.expected, actual=moved.actual
+        ) from None
+
+
+def _require_source(engine: Engine, theirs: Snapshot, expected: CommitId | None) -> None:
     """The source must show the rows that the caller has looked at."""
-    expected = request.if_source_commit
     if expected is None or theirs.commit.id == expected:
         return
     history = engine.store.history()
@@ -186,6 +218,22 @@ def _revertible(engine: Engine, request: Revert) -> Commit:
         rule = f"it is not in the history of branch {request.branch}"
         raise refused(rule, "name a branch that has it")
     return commit
+
+
+def _brought(
+    work: MergeWork, commit: CommitInfo | None, catalog: Catalog, *, preview: bool
+) -> dict[str, Any]:
+    """What the results of merges and reverts have in common."""
+    return {
+        "commit": commit,
+        "is_preview": preview,
+        "target_commit_id": work.onto.id,
+        "counts": _counts(work, catalog),
+        "changes": _changes(work, catalog) if preview else None,
+        "conflicts": work.conflicts,
+        "more_conflicts": work.more_conflicts,
+        "left_out": work.left_out,
+    }
 
 
 def _counts(work: MergeWork, catalog: Catalog) -> Mapping[str, ChangeCounts]:

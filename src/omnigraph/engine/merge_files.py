@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from omnigraph.base.errors import StorageFailed
+from omnigraph.base.errors import ReadOnly, StorageFailed
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.engine.engine import Engine
 from omnigraph.merge.choices import Choices
@@ -48,6 +48,8 @@ class MergeFiles:
         touched = bytes_touched(base, theirs)
         if touched <= limits.max_merged_bytes:
             return None
+        if self._engine.gate.is_read_only:
+            raise ReadOnly(self._engine.gate.uri)  # even a preview writes files of so many rows
         # Reading and small merges do without the pipeline.
         from omnigraph.pipeline.merge.large import LargeMerge
         from omnigraph.pipeline.staging.area import StagingArea

@@ -1,11 +1,12 @@
 """What a merge or a revert came to, or would come to."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from omnigraph.base.conflicts import Conflict
 from omnigraph.base.ids import BranchName, CommitId
+from omnigraph.base.words import amount
 from omnigraph.engine.change_results import ReadChanges
 from omnigraph.engine.results import ChangeCounts, CommitInfo
 
@@ -13,52 +14,76 @@ __all__ = ["MergeResult", "RevertResult"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MergeResult:
+class _Brought:
+    """What merges and reverts have in common: changes of another side come to a branch."""
+
+    commit: CommitInfo | None
+    """None where there was nothing to do, and in a preview."""
+    is_preview: bool
+    target_commit_id: CommitId
+    """The head of the branch that takes the changes, before it took them: pass it as
+    `if_commit`."""
+    counts: Mapping[str, ChangeCounts]
+    """By type: the rows of the branch that change. Types without a change are left out, and so are
+    rows in conflict."""
+    changes: ReadChanges | None
+    """In a preview, the rows that would change, as a diff tells them; None: they are too many to
+    hold in memory, or they have changed already."""
+    conflicts: tuple[Conflict, ...]
+    """Those that are left, in a preview; otherwise they are raised."""
+    more_conflicts: int = 0
+    """How many there are beside those listed: only the first of very many are told."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Changes that the branch has no place for, since its schema has dropped the type or the
+    property: `Person` or `Person.age`, and how many rows had changed there."""
+
+    @property
+    def conflict_count(self) -> int:
+        """How many conflicts are left, listed or not."""
+        return len(self.conflicts) + self.more_conflicts
+
+    def _would_be(self, what: str, outcome: str) -> str:
+        would_be = f"{what} would be: {outcome}"
+        if not (count := self.conflict_count):
+            return would_be
+        are = "is" if count == 1 else "are"
+        return f"{amount(count, 'conflict')} {are} left to settle. Then {would_be}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeResult(_Brought):
     """What a merge came to, or, of a preview, would come to."""
 
     source: BranchName
     target: BranchName
     outcome: Literal["already_up_to_date", "fast_forward", "merged"]
-    commit: CommitInfo | None
-    """None where there was nothing to merge, and in a preview."""
-    is_preview: bool
+    """Of a preview with conflicts: what it would be, once they are settled."""
     source_commit_id: CommitId
     """The head of the source that was looked at: pass it as `if_source_commit`."""
-    target_commit_id: CommitId
-    """The head of the target before the merge: pass it as `if_commit`."""
-    counts: Mapping[str, ChangeCounts]
-    """By type: the rows of the target that change. Types without a change are left out."""
-    changes: ReadChanges | None
-    """In a preview, the rows that would change, as a diff tells them; None: they are too many to
-    hold in memory, or they have changed already."""
-    conflicts: tuple[Conflict, ...]
-    """Those that are left, in a preview; a merge raises them."""
-    more_conflicts: int = 0
-    """How many there are beside those listed: only the first of very many are told."""
     branch_deleted: bool
     """Whether the source was deleted afterwards."""
     branch_delete_error: str | None
     """Why the source was not deleted, if it should have been. The merge is done all the same."""
 
+    def __str__(self) -> str:
+        """One sentence."""
+        if self.is_preview:
+            return self._would_be(f"a merge of {self.source} into {self.target}", self.outcome)
+        return f"merged {self.source} into {self.target}: {self.outcome}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RevertResult:
+class RevertResult(_Brought):
     """What a revert came to, or, of a preview, would come to."""
 
     branch: BranchName
     reverted_commit_id: CommitId
     outcome: Literal["reverted", "nothing_to_revert"]
-    commit: CommitInfo | None
-    """None where nothing of the commit was left to undo, and in a preview."""
-    is_preview: bool
-    target_commit_id: CommitId
-    """The head of the branch before the revert: pass it as `if_commit`."""
-    counts: Mapping[str, ChangeCounts]
-    """By type: the rows that change. Types without a change are left out."""
-    changes: ReadChanges | None
-    """In a preview, the rows that would change, as a diff tells them; None: they are too many to
-    hold in memory, or they have changed already."""
-    conflicts: tuple[Conflict, ...]
-    """Those that are left, in a preview; a revert raises them."""
-    more_conflicts: int = 0
-    """How many there are beside those listed: only the first of very many are told."""
+    """Of a preview with conflicts: what it would be, once they are settled."""
+
+    def __str__(self) -> str:
+        """One sentence."""
+        what = f"commit {self.reverted_commit_id} on {self.branch}"
+        if self.is_preview:
+            return self._would_be(f"a revert of {what}", self.outcome)
+        return f"{what}: {self.outcome}"

@@ -7,21 +7,31 @@ of it would be undone. Such commits are merged into one base first, row by row, 
 they have themselves. A row of which they disagree is a base that neither side has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.ids import CommitId
 from omnigraph.lang.schema.catalog import EntityType
-from omnigraph.merge.schemas import lifted_changes, rows_as
+from omnigraph.merge.schemas import left_out, lifted_changes, rows_as
 from omnigraph.merge.three_way import Side, differ
 from omnigraph.read.changes.diff import changes_between, matched
 from omnigraph.store.changes import Changes
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["base_of", "bases_of", "changes_since"]
+__all__ = ["Since", "base_of", "bases_of", "changes_since"]
+
+
+@dataclass(frozen=True)
+class Since:
+    """What a side changed since the bases, as the schema of the other side has it."""
+
+    changes: Changes
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Types and properties that this schema has no more, and how many rows had changed there."""
 
 
 def base_of(store: GraphStore, ours: Snapshot, theirs: Snapshot) -> Snapshot:
@@ -48,14 +58,16 @@ def bases_of(store: GraphStore, ours: Snapshot, theirs: Snapshot) -> list[Snapsh
 
 def changes_since(
     store: GraphStore, bases: Sequence[Snapshot], ours: Snapshot, theirs: Snapshot
-) -> Changes:
+) -> Since:
     """What theirs changed since the bases, as our schema has it."""
-    if len(bases) == 1:
-        changes = changes_between(bases[0], theirs)
-        if theirs.schema_hash == ours.schema_hash:
-            return changes
-        return lifted_changes(changes, theirs.catalog, ours.catalog)
     since_each = [changes_between(base, theirs) for base in bases]
+    has_our_schema = theirs.schema_hash == ours.schema_hash
+    lost = {} if has_our_schema else left_out(since_each[0], theirs.catalog, ours.catalog)
+    if len(bases) == 1:
+        [changes] = since_each
+        if not has_our_schema:
+            changes = lifted_changes(changes, theirs.catalog, ours.catalog)
+        return Since(changes, lost)
     tables = {}
     for entity in ours.catalog.entities:
         if len(ids := _changed(entity, theirs, since_each)):
@@ -63,7 +75,7 @@ def changes_since(
             found = matched(rows.base(ours.commit.id, theirs.commit.id), rows.at(theirs))
             if len(found):
                 tables[entity.table_key] = found
-    return Changes(tables)
+    return Since(Changes(tables), lost)
 
 
 def _changed(entity: EntityType, theirs: Snapshot, since_each: Sequence[Changes]) -> pa.Array:

@@ -9,22 +9,23 @@ value that it gave to its own, is told; to settle that too takes a choice that n
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from omnigraph.base.conflicts import Conflict, ConflictKind, Take
 from omnigraph.base.errors import ArgumentInvalid
-from omnigraph.base.words import clipped
+from omnigraph.base.ids import CommitId
+from omnigraph.base.words import amount, clipped
 
 if TYPE_CHECKING:
     # Surfaces read choices, and start without Arrow.
     from omnigraph.merge.conflicts import Found
     from omnigraph.merge.table import Pin
 
-__all__ = ["Choice", "Choices", "choice_template", "choices_of"]
+__all__ = ["Choice", "Choices", "MadeFor", "choice_template", "choices_of"]
 
 MEMBERS = ("type", "id", "property", "kind", "take")
-TOLD = ("entity_kind", "base", "ours", "theirs", "message")
+TOLD = ("entity_kind", "base", "ours", "theirs", "message", "absent")
 """Members that a template shows to its reader; they decide nothing."""
 
 
@@ -50,12 +51,22 @@ class Choice:
         return f"{clipped(self.type_name)} {clipped(self.entity_id)}{property_}{kind}"
 
 
+@dataclass(frozen=True, slots=True)
+class MadeFor:
+    """The commits that a preview looked at; None: the choices don't say."""
+
+    source_commit_id: CommitId | None = None
+    target_commit_id: CommitId | None = None
+    reverted_commit_id: CommitId | None = None
+
+
 @dataclass
 class Choices:
     """The choices of one merge, and which of them have been of use."""
 
     of_all: Take | None = None
     single: Sequence[Choice] = ()
+    made_for: MadeFor = MadeFor()
     _meant: dict[Choice, set[ConflictKind]] = field(default_factory=dict)
     """Of the choices that were of use, the kinds of conflicts that they met first."""
 
@@ -99,18 +110,21 @@ def choices_of(resolve: object) -> Choices:
         return Choices()
     if isinstance(resolve, str):
         return Choices(of_all=_take(resolve, "resolve"))
+    made_for = MadeFor()
     if isinstance(resolve, Mapping) and "choices" in resolve:
-        resolve = resolve["choices"]
+        made_for, resolve = _made_for(resolve), resolve["choices"]
     if not isinstance(resolve, Iterable) or isinstance(resolve, Mapping | bytes):
         raise _wrong(str(resolve), "it must be ours, theirs or a list of choices")
-    single = [_choice(entry) for entry in resolve]
+    entries = [_known_members(entry) for entry in resolve]
+    _require_filled_in(entries)
+    single = [_choice(entry) for entry in entries]
     about: set[Choice] = set()
     for choice in single:
         subject = replace(choice, take="ours")
         if subject in about:
             raise _wrong(choice.shown(), "there are two choices for it")
         about.add(subject)
-    return Choices(single=single)
+    return Choices(single=single, made_for=made_for)
 
 
 def choice_template(conflict: Conflict) -> dict[str, Any]:
@@ -124,17 +138,49 @@ def choice_template(conflict: Conflict) -> dict[str, Any]:
         "base": conflict.base,
         "ours": conflict.ours,
         "theirs": conflict.theirs,
+        "absent": list(conflict.absent),
         "message": conflict.message,
     }
 
 
-def _choice(entry: object) -> Choice:
+def _made_for(preview: Mapping[str, Any]) -> MadeFor:
+    """The commits that the preview names. Those who write choices by hand need not name any."""
+    named = {each.name: preview.get(each.name) for each in fields(MadeFor)}
+    for name, value in named.items():
+        if value is not None and not isinstance(value, str):
+            raise _wrong(str(value), f"the {name} beside the choices is the id of a commit")
+    return MadeFor(**named)
+
+
+def _known_members(entry: object) -> Choice | Mapping[str, Any]:
     if isinstance(entry, Choice):
         return entry
     if not isinstance(entry, Mapping):
         raise _wrong(str(entry), "a choice has type, id, property (or none) and take")
     if strange := [str(name) for name in entry if name not in (*MEMBERS, *TOLD)]:
         raise _wrong(strange[0], f"a choice has no such member, but {', '.join(MEMBERS)}")
+    return entry
+
+
+def _require_filled_in(entries: Sequence[Choice | Mapping[str, Any]]) -> None:
+    """A template that a preview wrote says of no conflict what to take."""
+    unfilled = [e for e in entries if not isinstance(e, Choice) and e.get("take") is None]
+    if unfilled:
+        first = {name: unfilled[0].get(name) for name in ("type", "id", "property")}
+        where = ", ".join(f"{name} {value}" for name, value in first.items() if value is not None)
+        take = "takes" if len(unfilled) == 1 else "take"
+        raise ArgumentInvalid(
+            argument="resolve",
+            value=None,
+            rule=f"{len(unfilled):,} of {amount(len(entries), 'choice')} {take} no side yet: "
+            f"take is null for {clipped(where) or 'the first'}",
+            advice='write "take": "ours" or "take": "theirs" in each, or leave the choice out',
+        )
+
+
+def _choice(entry: Choice | Mapping[str, Any]) -> Choice:
+    if isinstance(entry, Choice):
+        return entry
     for name in ("type", "id"):
         if not isinstance(entry.get(name), str):
             rule = f"the choice names no {name}, or not as text: quote it"
@@ -156,9 +202,8 @@ def _take(value: object, where: str) -> Take:
         return "ours"
     if value == "theirs":
         return "theirs"
-    shown = "null" if value is None else str(value)
     whose = "it" if where == "resolve" else f"the take of {where}"
-    raise _wrong(shown, f"{whose} must be ours or theirs")
+    raise _wrong(str(value), f"{whose} must be ours or theirs")
 
 
 def _wrong(value: str, rule: str) -> ArgumentInvalid:

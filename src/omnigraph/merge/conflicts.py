@@ -13,15 +13,26 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.blob_text import text_from_blob
-from omnigraph.base.conflicts import Conflict, ConflictKind, Take
+from omnigraph.base.conflicts import Conflict, ConflictKind, ConflictSide, Take
 from omnigraph.base.words import clipped
 from omnigraph.lang.schema.catalog import ID, EdgeType, EntityType
 from omnigraph.merge.table import Pin, TableMerge, property_of
-from omnigraph.merge.three_way import Side
+from omnigraph.merge.three_way import Side, Sides
 from omnigraph.store.arrays import with_short_floats
 from omnigraph.store.identity import shown_id
 
-__all__ = ["Found", "SideNames", "images", "kind_of", "row_conflicts"]
+__all__ = [
+    "Found",
+    "Images",
+    "SideNames",
+    "conflict_of",
+    "images",
+    "images_at",
+    "row_conflicts",
+]
+
+Images = tuple[dict[str, Any] | None, dict[str, Any] | None, dict[str, Any] | None]
+"""A row on the base, on ours and on theirs; None where there is no such row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +76,10 @@ def row_conflicts(table: TableMerge, names: SideNames) -> Iterator[Found]:
                 yield _diverged(entity, id_, column, images_of, kind, names)
 
 
-Images = tuple[dict[str, Any] | None, dict[str, Any] | None, dict[str, Any] | None]
-
-
 def _deleted(entity: EntityType, id_: str, rows: Images, names: SideNames) -> Found:
-    base, ours, theirs = rows
-    gone, there = (names.ours, names.theirs) if ours is None else (names.theirs, names.ours)
+    gone, there = (names.ours, names.theirs) if rows[1] is None else (names.theirs, names.ours)
     message = f"{_named(entity, id_)} was deleted on {gone} and updated on {there}"
-    conflict = Conflict(
-        "delete_vs_update", kind_of(entity), entity.name, id_, None, base, ours, theirs, message
-    )
-    return _found(conflict, entity, None)
+    return _found(conflict_of("delete_vs_update", entity, id_, rows, (), message), entity, None)
 
 
 def _diverged(
@@ -93,8 +97,7 @@ def _diverged(
         f"{_named(entity, id_)}: {name} is {_shown(ours)} on {names.ours} "
         f"and {_shown(theirs)} on {names.theirs}; {was}"
     )
-    conflict = Conflict(kind, kind_of(entity), entity.name, id_, name, base, ours, theirs, message)
-    return _found(conflict, entity, column)
+    return _found(conflict_of(kind, entity, id_, rows, (name,), message), entity, column)
 
 
 def _found(conflict: Conflict, entity: EntityType, column: str | None) -> Found:
@@ -103,11 +106,48 @@ def _found(conflict: Conflict, entity: EntityType, column: str | None) -> Found:
     return Found(conflict, pins, is_of_rows=True)
 
 
-def kind_of(entity: EntityType) -> Any:
-    return "edge" if isinstance(entity, EdgeType) else "node"
+def conflict_of(
+    kind: ConflictKind,
+    entity: EntityType,
+    id_: str,
+    rows: Images,
+    properties: Sequence[str],
+    message: str,
+) -> Conflict:
+    """A conflict about these properties of a row; without any, about the whole row."""
+    base, ours, theirs = (_part(row, properties) for row in rows)
+    sides: tuple[ConflictSide, ...] = ("base", "ours", "theirs")
+    return Conflict(
+        kind,
+        "edge" if isinstance(entity, EdgeType) else "node",
+        entity.name,
+        id_,
+        ", ".join(properties) or None,
+        base,
+        ours,
+        theirs,
+        message,
+        tuple(side for side, row in zip(sides, rows, strict=True) if row is None),
+    )
+
+
+def _part(row: dict[str, Any] | None, properties: Sequence[str]) -> Any:
+    if row is None or not properties:
+        return row
+    values = [row[name] for name in properties]
+    return values if len(values) > 1 else values[0]
 
 
 # Values -------------------------------------------------------------------------------------------
+
+
+def images_at(entity: EntityType, sides: Sides, row: int) -> Images:
+    """One row on all sides."""
+    rows = np.array([row])
+    base, ours, theirs = (
+        images(entity, side, rows)[0] for side in (sides.base, sides.ours, sides.theirs)
+    )
+    return base, ours, theirs
 
 
 def images(entity: EntityType, side: Side, rows: np.ndarray) -> list[dict[str, Any] | None]:

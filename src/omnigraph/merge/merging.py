@@ -6,7 +6,7 @@ told again, so there is an end to it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,6 +47,8 @@ class Merged:
     """The tables whose rows have decided."""
     more_conflicts: int = 0
     """How many there are beside those listed."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Types and properties that our schema has no more, and how many rows had changed there."""
 
 
 class Merging:
@@ -78,6 +80,8 @@ class Merging:
             if not self._pin(choices.pins(found)):
                 break
         choices.require_all_used()
+        # Nothing of a conflict is brought before it is settled: rows in it are as ours has them.
+        self._pin([pin for f in found if not f.is_of_rows for pin in f.effects["ours"]])
         edits = self._edits()
         changes = Changes({key: self._changes(key, rows) for key, rows in edits.items()})
         return Merged(

@@ -6,24 +6,31 @@ what it has anew has its default or is null.
 
 from collections.abc import Iterator
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from omnigraph.base.conflicts import Conflict, Take
+from omnigraph.base.conflicts import Take
 from omnigraph.base.ids import TableKey
 from omnigraph.check.rows.validate import Rows, check_rows
 from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType
-from omnigraph.merge.conflicts import Found, images, kind_of
+from omnigraph.merge.conflicts import Found, conflict_of, images_at
 from omnigraph.merge.table import Pin, TableMerge
 from omnigraph.read.changes.diff import matched
 from omnigraph.read.where.affected import edges_at, rows_with_ids
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.changes import Changes, RowChanges, RowEdits
+from omnigraph.store.changes import INSERT, UPDATE, Changes, RowChanges, RowEdits
 from omnigraph.store.history import CommitLog
 from omnigraph.store.lifting import lifted
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["edge_ids_at", "has_had_schema", "lifted_changes", "rows_as", "value_conflicts"]
+__all__ = [
+    "edge_ids_at",
+    "has_had_schema",
+    "left_out",
+    "lifted_changes",
+    "rows_as",
+    "value_conflicts",
+]
 
 
 def has_had_schema(history: CommitLog, ours: Snapshot, schema_hash: str) -> bool:
@@ -47,6 +54,35 @@ def lifted_changes(changes: Changes, from_: Catalog, to: Catalog) -> Changes:
         if len(found := matched(before, after)):
             tables[now.table_key] = found
     return Changes(tables)
+
+
+def left_out(changes: Changes, from_: Catalog, to: Catalog) -> dict[str, int]:
+    """What another schema has no place for: by type, or type and property, how many rows of the
+    changes have something there."""
+    found: dict[str, int] = {}
+    for entity in from_.entities:
+        rows, now = changes.tables.get(entity.table_key), to.by_id.get(entity.id)
+        if rows is None:
+            continue
+        if now is None:
+            found[str(entity.name)] = len(rows)
+            continue
+        kept = {p.id for p in now.properties}
+        for property_ in entity.properties:
+            if property_.id not in kept and (count := _rows_changed_in(rows, property_.column)):
+                found[f"{entity.name}.{property_.name}"] = count
+    return found
+
+
+def _rows_changed_in(rows: RowChanges, column: str) -> int:
+    """How many rows have another value in a column, or come with one."""
+    before, after = (
+        pa.Table.from_struct_array(images.drop_null()).select([ID, column])
+        for images in (rows.before, rows.after)
+    )
+    found = matched(before, after)
+    has_come = pc.and_(pc.equal(found.op, INSERT), found.after.field(column).is_valid())
+    return int(pc.sum(pc.or_(pc.equal(found.op, UPDATE), has_come)).as_py() or 0)
 
 
 def rows_as(snapshot: Snapshot, entity: EntityType, ids: pa.Array) -> pa.Table:
@@ -74,19 +110,13 @@ def value_conflicts(table: TableMerge, edits: RowEdits, catalog: Catalog) -> Ite
     checked = check_rows(entity, _as_they_come(entity, rows), catalog=catalog, now_ms=0)
     for place, violation in checked.each():
         id_ = rows[ID][place].as_py()
-        name, place_of = violation.property_name, np.array([table.place[id_]])
-        sides = (table.sides.base, table.sides.ours, table.sides.theirs)
-        found = [images(entity, side, place_of)[0] for side in sides]
-        base, ours, theirs = (row if name is None or row is None else row[name] for row in found)
-        conflict = Conflict(
+        name, rows_of = violation.property_name, images_at(entity, table.sides, table.place[id_])
+        conflict = conflict_of(
             "value_constraint_violation",
-            kind_of(entity),
-            entity.name,
+            entity,
             id_,
-            name,
-            base,
-            ours,
-            theirs,
+            rows_of,
+            () if name is None else (name,),
             violation.message,
         )
         takes: tuple[Take, Take] = ("ours", "theirs")

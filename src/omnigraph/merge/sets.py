@@ -21,11 +21,11 @@ import pyarrow as pa
 
 from omnigraph.base.conflicts import Conflict
 from omnigraph.base.ids import TableKey
-from omnigraph.base.words import clipped
+from omnigraph.base.words import clipped, listed
 from omnigraph.check.sets.in_memory import BrokenTerm
 from omnigraph.check.sets.rules import Claim, Degree, End
-from omnigraph.lang.schema.catalog import SRC, EntityType
-from omnigraph.merge.conflicts import Found, SideNames, images, kind_of
+from omnigraph.lang.schema.catalog import SRC, EntityType, shown_property
+from omnigraph.merge.conflicts import Found, Images, SideNames, conflict_of, images, images_at
 from omnigraph.merge.schemas import edge_ids_at, rows_as
 from omnigraph.merge.table import Pin, TableMerge
 from omnigraph.merge.three_way import Side
@@ -57,16 +57,17 @@ class SetConflicts:
     def _clash(self, rule: Claim, broken: BrokenTerm) -> Iterator[Found]:
         """Our rows and theirs have one value; the conflict is of each row of theirs."""
         entity, rivals = rule.entity, {*broken.incoming, *broken.kept}
+        names = tuple(shown_property(entity, name) for name in rule.properties)
         for id_ in broken.incoming:
             others = sorted(rivals - {id_})
-            holders = ", ".join(clipped(shown_id(entity, other)) for other in others)
-            message = f"{broken.message}: it is {holders}'s and {clipped(shown_id(entity, id_))}'s"
-            values = self._values(entity, id_, rule.properties)
-            name = ", ".join(rule.properties)
+            holders = listed((clipped(shown_id(entity, row)) for row in (*others, id_)), "and")
+            message = (
+                f"{entity.name} {holders} have the same {listed(names, 'and')}, "
+                f"{clipped(broken.term)}, which must be unique"
+            )
+            rows = self._images(entity, id_)
             yield Found(
-                Conflict(
-                    "unique_violation", kind_of(entity), entity.name, id_, name, *values, message
-                ),
+                conflict_of("unique_violation", entity, id_, rows, names, message),
                 {
                     "ours": [Pin(entity, id_, "ours")],
                     "theirs": [Pin(entity, other, "theirs") for other in others],
@@ -98,13 +99,13 @@ class SetConflicts:
     def _orphan(
         self, rule: End, id_: str, node_id: str, *, whose: str, ours: Pin, theirs: Pin
     ) -> Found:
-        end = "from" if rule.column == SRC else "to"
+        end = shown_property(rule.edge, rule.column)
         node = f"{rule.node.name} {clipped(shown_id(rule.node, node_id))}"
         edge = f"{rule.edge.name} {clipped(shown_id(rule.edge, id_))}"
         other = self.names.ours if whose == self.names.theirs else self.names.theirs
         message = f"{edge} of {whose} needs {node}, which {other} deleted"
-        values = self._values(rule.edge, id_, (end,))
-        conflict = Conflict("orphan_edge", "edge", rule.edge.name, id_, end, *values, message)
+        rows = self._images(rule.edge, id_)
+        conflict = conflict_of("orphan_edge", rule.edge, id_, rows, (end,), message)
         return Found(conflict, {"ours": [ours], "theirs": [theirs]}, is_of_rows=False)
 
     def _degree(self, rule: Degree, broken: BrokenTerm) -> Found:
@@ -146,25 +147,14 @@ class SetConflicts:
         changed = table.sides.ids.filter(pa.array(table.rows_at(SRC, [source]))).to_pylist()
         return [*old, *(id_ for id_ in theirs if id_ not in table.place)], changed
 
-    def _values(
-        self, entity: EntityType, id_: str, properties: tuple[str, ...]
-    ) -> tuple[Any, Any, Any]:
-        """What a row has in these properties on the base, on ours and on theirs."""
+    def _images(self, entity: EntityType, id_: str) -> Images:
+        """A row on the base, on ours and on theirs."""
         table = self.tables.get(entity.table_key)
         if table is not None and (row := table.place.get(id_)) is not None:
-            sides, rows = table.sides, np.array([row])
-            found = [images(entity, s, rows)[0] for s in (sides.base, sides.ours, sides.theirs)]
-        else:
-            # Theirs did not change it, so it is on theirs what it is on the base.
-            ours, theirs = (
-                self._image(self.ours, entity, id_),
-                self._image(self.theirs, entity, id_),
-            )
-            found = [theirs, ours, theirs]
-        names = ["from" if p == "src" else "to" if p == "dst" else p for p in properties]
-        values = [None if row is None else [row[name] for name in names] for row in found]
-        one = [v if v is None or len(v) > 1 else v[0] for v in values]
-        return one[0], one[1], one[2]
+            return images_at(entity, table.sides, row)
+        # Theirs did not change it, so it is on theirs what it is on the base.
+        theirs = self._image(self.theirs, entity, id_)
+        return theirs, self._image(self.ours, entity, id_), theirs
 
     def _image(self, snapshot: Snapshot, entity: EntityType, id_: str) -> dict[str, Any] | None:
         ids = pa.array([id_], pa.string())

@@ -51,6 +51,8 @@ class MergeWork(Work):
     """Those that no choice has settled."""
     more_conflicts: int = 0
     """How many there are beside those listed."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Types and properties that our schema has no more, and how many rows had changed there."""
 
 
 class MergeInFiles(Protocol):
@@ -95,8 +97,9 @@ class _Bringing(Writer[MergeWork]):
         if len(bases) == 1 and theirs.schema_hash == ours.schema_hash:
             merged = self.in_files(bases[0], ours, theirs, names=names, choices=choices)
         if merged is None:
-            changes = changes_since(self.store, bases, ours, theirs)
-            merged = Merging(ours, theirs, changes, names=names, sql=self.sql).finish(choices)
+            since = changes_since(self.store, bases, ours, theirs)
+            merging = Merging(ours, theirs, since.changes, names=names, sql=self.sql)
+            merged = replace(merging.finish(choices), left_out=since.left_out)
         if (merged.conflicts or merged.more_conflicts) and not self.tells_conflicts:
             raise MergeConflicts(
                 source=self.source,
@@ -178,6 +181,7 @@ class MergeWriter(_Bringing):
             counts=merged.counts,
             conflicts=merged.conflicts,
             more_conflicts=merged.more_conflicts,
+            left_out=merged.left_out,
         )
 
     def _note(self, history: CommitLog, ours: Snapshot, *, is_fast_forward: bool) -> CommitNote:
@@ -216,4 +220,5 @@ class RevertWriter(_Bringing):
             counts=merged.counts,
             conflicts=merged.conflicts,
             more_conflicts=merged.more_conflicts,
+            left_out=merged.left_out,
         )

@@ -284,9 +284,11 @@ def revert_json(result: "RevertResult") -> dict[str, Any]:
 def _changed_json(result: "MergeResult | RevertResult") -> dict[str, Any]:
     """What changes, and in a preview the choices that can be made, to be filled in."""
     changed: dict[str, Any] = {
-        "counts": {name: asdict(counts) for name, counts in result.counts.items()}
+        "counts": {name: asdict(counts) for name, counts in result.counts.items()},
+        "left_out": dict(result.left_out),
     }
     if result.is_preview:
+        changed["conflict_count"] = result.conflict_count
         changed["conflicts"] = [conflict.to_json() for conflict in result.conflicts]
         changed["more_conflicts"] = result.more_conflicts
         changed["changes"] = None if result.changes is None else result.changes.to_pylist()

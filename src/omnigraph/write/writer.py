@@ -35,7 +35,7 @@ from omnigraph.write.stage import stage
 from omnigraph.write.upkeep import compact_scattered
 from omnigraph.write.work import CommitNote, OnConflict, Target, Work, Writer
 
-__all__ = ["UPKEEP_ACTOR", "Written", "write"]
+__all__ = ["UPKEEP_ACTOR", "Written", "require_head", "write"]
 
 UPKEEP_ACTOR = "omnigraph:upkeep"
 
@@ -73,14 +73,14 @@ def write(
         if writer.is_done():
             return None
         seen = to.seen or store.snapshot(branch)
-        _require_head(store, seen, to.if_commit)
+        require_head(store, seen, to.if_commit)
         work = writer.prepare(seen)  # reads, checks, heavy files; nothing moves
         with store.fence(branch, turn=turn) as fenced:  # across processes
             state = recover(store, fenced)  # a sidecar under our fence has no living owner
             if writer.is_done():
                 return None
             now = store.snapshot_of(branch, state)
-            _require_head(store, now, to.if_commit)
+            require_head(store, now, to.if_commit)
             moved = _moved(store, work, seen, now)
             if moved and work.on_conflict is OnConflict.RAISE:
                 has_schema = seen.schema_hash == now.schema_hash
@@ -154,7 +154,7 @@ def _publish(store: GraphStore, landed: Landed) -> ManifestState:
     )
 
 
-def _require_head(store: GraphStore, snapshot: Snapshot, expected: CommitId | None) -> None:
+def require_head(store: GraphStore, snapshot: Snapshot, expected: CommitId | None) -> None:
     """The branch must hold what it held at `expected`: commits that kept all rows may follow."""
     if expected is None:
         return

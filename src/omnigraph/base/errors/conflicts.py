@@ -15,6 +15,7 @@ __all__ = [
     "BranchExists",
     "BranchHasChildren",
     "BranchesInTheWay",
+    "ChoicesOutdated",
     "FenceLost",
     "HeadMoved",
     "KeyTaken",
@@ -221,6 +222,26 @@ class PreconditionFailed(ConflictError):
 
 
 @dataclass(eq=False)
+class ChoicesOutdated(ConflictError):
+    """Choices between two sides that name the commits they were made for, and a side has moved."""
+
+    code: ClassVar[str] = "precondition_failed"
+    branch: BranchName
+    made_for: CommitId
+    actual: CommitId
+
+    def __str__(self) -> str:
+        return (
+            f"the choices were made for commit {self.made_for} of branch {self.branch}, "
+            f"which is at {self.actual} now"
+        )
+
+    @property
+    def hint(self) -> str | None:
+        return "nothing was written: preview it again, and choose between what is there now"
+
+
+@dataclass(eq=False)
 class KeyTaken(ConflictError):
     """A strict insert met rows that are already there."""
 
@@ -259,7 +280,7 @@ class MergeConflicts(ConflictError):
 
     @property
     def hint(self) -> str | None:
-        return "nothing was written: choose with resolve, ours or theirs for all or for each"
+        return "nothing was written: choose with resolve: ours or theirs, for all or for each"
 
     @property
     def details(self) -> dict[str, Any]:

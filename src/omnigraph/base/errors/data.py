@@ -185,7 +185,7 @@ class MigrationRefused(InputError):
 
 @dataclass(eq=False)
 class SchemasApart(InputError):
-    """The two sides of a merge have schemas that don't lead from one to the other."""
+    """The source of a merge has a schema that the target never had: main took it later."""
 
     code: ClassVar[str] = "schema_error"
     source: str
@@ -196,12 +196,15 @@ class SchemasApart(InputError):
     def __str__(self) -> str:
         return (
             f"{self.source} has the schema of commit {self.commit}, "
-            f"which is not the schema of {self.target}"
+            f"and branch {self.target} has never had that schema"
         )
 
     @property
     def hint(self) -> str | None:
-        return f"nothing was written: apply that schema to {self.target} first, then merge"
+        return (
+            "nothing was written: a branch keeps the schema that it was made with. Merge "
+            f"{self.target} into {self.source} instead, or make a new branch from {self.source}"
+        )
 
 
 @dataclass(eq=False)

@@ -7,7 +7,7 @@ from typing import Any
 from omnigraph.base.violations import Violation, Violations
 from omnigraph.base.words import amount
 from omnigraph.check.sets.rules import Claim, Degree, End, SetRule
-from omnigraph.lang.schema.catalog import SRC, EntityType
+from omnigraph.lang.schema.catalog import EntityType, shown_property
 from omnigraph.store.identity import shown_id
 
 __all__ = ["SetViolation", "report", "violation_of"]
@@ -60,7 +60,7 @@ def violation_of(rule: SetRule, row: Mapping[str, Any]) -> SetViolation:
                 message = f"{entity.name} {shown_id(entity, term)} {holder}"
                 kind, name, entity_id = "key", None, term
             else:
-                name = ", ".join(properties)
+                name = ", ".join(shown_property(entity, name) for name in properties)
                 message = f"{entity.name}: {name} must be unique, and {term} {holder}"
                 kind, entity_id = "unique", None
             violation = Violation(kind, message, entity.name, name, entity_id)
@@ -68,7 +68,7 @@ def violation_of(rule: SetRule, row: Mapping[str, Any]) -> SetViolation:
                 rule.number, violation, entity, place, total, is_taken=is_taken and not properties
             )
         case End(edge=edge, column=column, node=node):
-            end, id_ = "from" if column == SRC else "to", shown_id(node, term)
+            end, id_ = shown_property(edge, column), shown_id(node, term)
             message = (
                 f'{edge.name}: "{end}" is {id_}, and there is no such {node.name}'
                 if place is not None

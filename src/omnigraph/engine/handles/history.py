@@ -1,5 +1,7 @@
 """`History`: the part of `Graph` that is about branches and commits."""
 
+from collections.abc import Iterator
+
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.handles.at import At
@@ -103,7 +105,7 @@ class History(Followed):
             source=BranchName(source),
             branch=BranchName(into),
             preview=preview,
-            resolve=resolve,
+            resolve=_held(resolve),
             delete=delete,
             actor=actor or self.engine.actor,
             message=message,
@@ -134,7 +136,7 @@ class History(Followed):
             commit=id_,
             branch=BranchName(branch),
             preview=preview,
-            resolve=resolve,
+            resolve=_held(resolve),
             actor=actor or self.engine.actor,
             message=message,
             if_commit=_commit_id(if_commit),
@@ -180,3 +182,8 @@ class History(Followed):
 
 def _commit_id(given: str | None) -> CommitId | None:
     return None if given is None else CommitId(given)
+
+
+def _held(resolve: Resolve | None) -> Resolve | None:
+    """Choices that can be looked at more than once."""
+    return [*resolve] if isinstance(resolve, Iterator) else resolve

@@ -33,6 +33,7 @@ __all__ = [
     "Property",
     "Range",
     "Unique",
+    "shown_property",
     "sorted_constraints",
 ]
 
@@ -220,3 +221,10 @@ class Catalog:
 
     def implementers(self, interface: str) -> tuple[NodeType, ...]:
         return tuple(n for n in self.nodes if interface in n.interfaces)
+
+
+def shown_property(entity: EntityType, name: str) -> str:
+    """The name of a property for people: the ends of an edge are `from` and `to` in rows."""
+    if isinstance(entity, EdgeType):
+        return {SRC: "from", DST: "to"}.get(name, name)
+    return name

@@ -2,14 +2,14 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from omnigraph.base.conflicts import Conflict
+from omnigraph.base.conflicts import Conflict, ConflictSide
 from omnigraph.base.errors import ArgumentInvalid, MergeConflicts
 from omnigraph.base.ids import MAIN
 from omnigraph.base.words import amount
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["merge", "print_conflicts", "revert"]
 
+NO_ROW = "–"
 CONFLICT_COLUMNS = ("conflict", "type", "id", "property", "base", "ours", "theirs")
 
 PreviewOption = Annotated[
@@ -81,8 +82,9 @@ def merge(
     --preview --json gives a file of choices to fill in for --resolve.
     """
     place = one_uri(uri, store)
-    again = f"omnigraph branch merge {shlex.quote(source)} --into {shlex.quote(into)}"
-    with _shown(f"{again} --store {shlex.quote(place)}", as_json=as_json, quiet=quiet):
+    words = ("omnigraph", "branch", "merge", source, "--into", into, "--store", place)
+    again = shlex.join(words)
+    with _shown(again, as_json=as_json, quiet=quiet):
         result = open_graph(place).branch_merge(
             source,
             into=into,
@@ -99,14 +101,9 @@ def merge(
         return
     if result.branch_delete_error is not None:
         say(f"warning: merged, but {source} was not deleted: {result.branch_delete_error}")
-    if quiet:
-        return
-    deleted = f"; deleted {source}" if result.branch_deleted else ""
-    if preview:
-        _print_preview(result)
-        say(f"a merge of {source} into {into} would be: {result.outcome}{_left(result)}")
-    else:
-        say(f"merged {source} into {into} of {place}: {result.outcome}{deleted}")
+    _print_result(result, again, quiet=quiet)
+    if result.branch_deleted and not quiet:
+        say(f"deleted {source}")
 
 
 def revert(
@@ -131,8 +128,8 @@ def revert(
     branch as it is, theirs what was there before the commit.
     """
     place = one_uri(uri, store)
-    again = f"omnigraph revert {shlex.quote(commit)} --branch {shlex.quote(branch)}"
-    with _shown(f"{again} --store {shlex.quote(place)}", as_json=as_json, quiet=quiet):
+    again = shlex.join(("omnigraph", "revert", commit, "--branch", branch, "--store", place))
+    with _shown(again, as_json=as_json, quiet=quiet):
         result = open_graph(place).revert(
             commit,
             branch,
@@ -144,11 +141,8 @@ def revert(
         )
     if as_json:
         print_json(revert_json(result))
-    elif preview:
-        _print_preview(result)
-        say(f"a revert of {commit} would be: {result.outcome}{_left(result)}")
-    elif not quiet:
-        say(f"{commit} on {branch} of {place}: {result.outcome}")
+    else:
+        _print_result(result, again, quiet=quiet)
 
 
 # What is shown ------------------------------------------------------------------------------------
@@ -160,24 +154,22 @@ def _shown(again: str, *, as_json: bool, quiet: bool) -> Iterator[None]:
     try:
         yield
     except MergeConflicts as refused:
-        if not as_json and not quiet:
-            print_conflicts(refused.conflicts)
-            say(
-                "\nto take one side of all of them:\n"
-                f"  {again} --resolve ours\n"
-                f"  {again} --resolve theirs\n"
-                'to choose for each: fill in "take" in a file of choices\n'
-                f"  {again} --preview --json > choices.json\n"
-                f"  {again} --resolve choices.json\n"
-            )
+        if not as_json:
+            _print_conflicts(refused.conflicts, refused.more, again, quiet=quiet)
         raise
 
 
-def _print_preview(result: "MergeResult | RevertResult") -> None:
-    if result.counts:
+def _print_result(result: "MergeResult | RevertResult", again: str, *, quiet: bool) -> None:
+    """Of a preview the rows that would change and the conflicts; and what it came to."""
+    if result.is_preview and result.counts:
         print_table(("type", "inserted", "updated", "deleted"), map(_count, result.counts.items()))
-    if result.conflicts:
-        print_conflicts(result.conflicts)
+    if result.conflict_count:
+        _print_conflicts(result.conflicts, result.more_conflicts, again, quiet=quiet)
+    if quiet:
+        return
+    for name, rows in result.left_out.items():
+        say(f"left out: {name}, which the schema has dropped ({amount(rows, 'changed row')})")
+    say(str(result))
 
 
 def _count(entry: "tuple[str, ChangeCounts]") -> tuple[str, int, int, int]:
@@ -185,26 +177,47 @@ def _count(entry: "tuple[str, ChangeCounts]") -> tuple[str, int, int, int]:
     return name, counts.inserted, counts.updated, counts.deleted
 
 
-def _left(result: "MergeResult | RevertResult") -> str:
-    return f", once {amount(len(result.conflicts), 'conflict')} are settled" * bool(
-        result.conflicts
+def _print_conflicts(conflicts: Sequence[Conflict], more: int, again: str, *, quiet: bool) -> None:
+    """The conflicts, and how to settle them."""
+    print_conflicts(conflicts)
+    if quiet:
+        return
+    if more:
+        say(f"there are {amount(more, 'more conflict')}: they are told once these are settled")
+    say(
+        "\nto take one side of all of them:\n"
+        f"  {again} --resolve ours\n"
+        f"  {again} --resolve theirs\n"
+        'to choose for each: fill in "take" in a file of choices\n'
+        f"  {again} --preview --json > choices.json\n"
+        f"  {again} --resolve choices.json\n"
     )
 
 
 def print_conflicts(conflicts: Sequence[Conflict]) -> None:
     """Each conflict with what was there and what both sides made of it."""
-    rows: Iterable[tuple[Any, ...]] = (
-        (c.kind, c.type_name, c.entity_id, c.property, *map(_value, (c.base, c.ours, c.theirs)))
-        for c in conflicts
+    print_table(CONFLICT_COLUMNS, map(_cells, conflicts))
+
+
+def _cells(conflict: Conflict) -> tuple[Any, ...]:
+    sides: tuple[ConflictSide, ...] = ("base", "ours", "theirs")
+    values = (
+        NO_ROW if side in conflict.absent else _value(getattr(conflict, side)) for side in sides
     )
-    print_table(CONFLICT_COLUMNS, rows)
+    return conflict.kind, conflict.type_name, conflict.entity_id, conflict.property, *values
 
 
 def _value(value: Any) -> Any:
-    if isinstance(value, dict):
-        # A whole row: what it holds, without what it has not.
-        return ", ".join(f"{name}: {_word(v)}" for name, v in value.items() if v is not None)
-    return _word(value) if isinstance(value, list) else value
+    match value:
+        case None:
+            return "null"
+        case dict():
+            # A whole row: what it holds, without what it has not.
+            return ", ".join(f"{name}: {_word(v)}" for name, v in value.items() if v is not None)
+        case list():
+            return _word(value)
+        case _:
+            return value
 
 
 def _word(value: Any) -> str:
