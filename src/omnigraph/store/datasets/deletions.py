@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from omnigraph.store.datasets.roaring import numbers_of
 from omnigraph.store.datasets.version_file import fields_of
 
 __all__ = ["ReadFile", "deleted_offsets", "row_ids_at"]
@@ -29,7 +30,7 @@ Offsets = NDArray[np.int64]
 def deleted_offsets(data: bytes, path: str) -> Offsets | None:
     """The offsets that a deletion file names, ascending; None: it has a form not known here."""
     if not path.endswith(ARRAY_SUFFIX):
-        return None
+        return numbers_of(data)
     offsets = pa.ipc.open_file(pa.BufferReader(data)).read_all().column(0).to_numpy()
     return np.sort(offsets.astype(np.int64))
 
