@@ -25,11 +25,15 @@ from tests.buckets import location_of
 class Meter:
     rows: int = 0
     """Rows of the graph's tables that were looked at, whether they were wanted or not."""
+    rows_from_files: int = 0
+    """Those among them for which files were read. Row ids and versions are no part of files."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, statistics: Any) -> None:
         with self.lock:
-            self.rows += statistics.all_counts.get("rows_scanned", 0)
+            rows = statistics.all_counts.get("rows_scanned", 0)
+            self.rows += rows
+            self.rows_from_files += rows if statistics.bytes_read else 0
 
 
 class MeteredDataset(Dataset):

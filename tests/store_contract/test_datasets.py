@@ -21,8 +21,8 @@ from omnigraph.store.datasets import (
     LandingRefused,
     discard_fragments,
     read_fragment_columns,
+    row_ids_beside,
     row_set,
-    rows_beside,
     with_row_ids,
     write_fragments,
     write_scratch,
@@ -276,9 +276,11 @@ def test_version_numbers_compare_where_one_version_was_made_from_the_other(
     }
     known = set().union(*made_from.values())
     for later, earlier in made_from.items():
-        assert {ref for ref in known if datasets.continues(later, ref)} == earlier, later
+        assert {ref for ref in known if datasets.parting(later, ref) == ref} == earlier, later
+    for one, other in ((third, of_work), (of_work, third)):
+        assert datasets.parting(one, other) == second
     datasets.delete_fork("nodes/p", "more.02")
-    assert not datasets.continues(of_work, first)
+    assert datasets.parting(of_work, first) is None
 
 
 def test_a_fragment_is_known_by_its_files_on_whatever_line_it_is_read(datasets: Datasets) -> None:
@@ -295,9 +297,31 @@ def test_a_fragment_is_known_by_its_files_on_whatever_line_it_is_read(datasets: 
     # As many rows are left, of the same file: other ones.
     assert (one.files, one.rows) == (other.files, other.rows) == (here.files, 2)
     assert one.deletions != other.deletions
-    beside = [rows_beside(datasets.open(a), datasets.open(b)) for a, b in (gone, gone[::-1])]
-    assert [rows["id"].to_pylist() for rows in beside] == [["bob"], ["ada"]]
-    assert rows_beside(datasets.open(gone[0]), datasets.open(source)).num_rows == 0
+    for (a, b), names in ((gone, ["bob"]), (gone[::-1], ["ada"]), ([gone[0], source], [])):
+        here_, there_ = datasets.open(a), datasets.open(b)
+        row_ids, moved = row_ids_beside(here_, there_, since=source.version)
+        assert here_.rows_at(row_set(row_ids), ["id"])["id"].to_pylist() == names
+        assert not len(moved)
+
+
+def test_a_row_that_was_only_moved_is_told_apart_on_any_line(datasets: Datasets) -> None:
+    first = create(datasets, people(ada=1, bob=2))
+    source = edit(datasets, first, people(cid=3, dan=4))
+    fork = datasets.fork(source, "work.01")
+    rewrite = datasets.stage_compaction(fork, fewer_than_rows=100, drops_deleted=True)
+    assert rewrite is not None
+    fork = datasets.land(datasets.stage(fork, rewrite, {}))
+    fork, source = edit(datasets, fork, people(ada=5)), edit(datasets, source, people(bob=6))
+    here, there = datasets.open(fork), datasets.open(source)
+    for one, other, written, old in (
+        (here, there, ["ada"], ["bob", "cid", "dan"]),
+        (there, here, ["bob"], ["ada", "cid", "dan"]),
+    ):
+        parting = datasets.parting(one.ref, other.ref)
+        assert parting is not None
+        found = row_ids_beside(one, other, since=parting.version)
+        names = [sorted(one.rows_at(row_set(ids), ["id"])["id"].to_pylist()) for ids in found]
+        assert names == [written, old]
 
 
 def test_files_written_beside_the_source_can_be_adopted_by_a_fork(datasets: Datasets) -> None:

@@ -44,7 +44,15 @@ class Snapshot:
 
     def continues(self, entity: EntityType, earlier: DatasetRef) -> bool:
         """True if the version of a type that this commit pins was made from that one."""
-        return self._datasets.continues(self.tables[entity.table_key].ref, earlier)
+        return self._datasets.parting(self.tables[entity.table_key].ref, earlier) == earlier
+
+    def parting(self, entity: EntityType, other: DatasetRef) -> int:
+        """The newest version that the rows of a type and those of `other` have in common.
+
+        A row that was written no later is the same row on both lines. 0: nothing is known to be.
+        """
+        parting = self._datasets.parting(self.tables[entity.table_key].ref, other)
+        return 0 if parting is None else parting.version
 
     def is_stored(self, entity: EntityType) -> bool:
         """True if the rows of a type can still be read: old ones may have been cleaned up."""

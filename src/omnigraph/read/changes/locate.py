@@ -15,7 +15,7 @@ from omnigraph.store.datasets import (
     Datasets,
     Fragment,
     fragments_beside,
-    row_ids_beside,
+    row_ids_gone,
     row_set,
 )
 from omnigraph.store.location import Location
@@ -50,7 +50,7 @@ class Stretch:
                 rows=self.rows,
             )
         other, there = self.twin
-        row_ids = row_ids_beside(dataset, datasets.open(other), self.fragment, there)
+        row_ids = row_ids_gone(dataset, datasets.open(other), self.fragment, there)
         wanted = row_set(row_ids[self.rows.start : self.rows.stop])
         return dataset.rows_at(wanted, columns, with_row_address=with_row_address)
 

@@ -1,19 +1,21 @@
 """Which rows of one type may differ between two snapshots, before a single value is read.
 
 The snapshots may be commits of any two branches. A row that lies at one place of one file in both
-is the same in both, so only the other rows are looked at, and they are matched by id. Version
-numbers count on each line for itself: they tell which rows were written since only where one
-version was made from the other.
+is the same in both. So is a row with one row id that neither line has written since they parted,
+wherever it lies. Only the other rows are looked at, and they are matched by id.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.store.changes import DELETE, INSERT, UPDATE
-from omnigraph.store.datasets import ROW_ID, WRITTEN_AT, rows_beside
+from omnigraph.store.datasets import ROW_ID, Dataset, row_ids_beside, row_set
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["Places", "places_between", "places_of"]
@@ -56,13 +58,19 @@ def places_between(base: Snapshot, head: Snapshot, entity: EntityType) -> Places
     if base.tables[key].ref == head.tables[key].ref:
         return places_of(_nothing(), _nothing())
     before, after = base.dataset(entity), head.dataset(entity)
-    was, now = rows_beside(before, after), rows_beside(after, before)
-    # A compaction moves rows to other files and leaves the version that wrote them.
-    if head.continues(entity, before.ref):
-        now, was = _written_since(now, was, before.ref.version)
-    elif base.continues(entity, after.ref):
-        was, now = _written_since(was, now, after.ref.version)
-    return places_of(was, now)
+    since = head.parting(entity, before.ref)
+    was, old = row_ids_beside(before, after, since=since)
+    now, old_there = row_ids_beside(after, before, since=since)
+    # A compaction moves rows to other files and leaves their row ids and who wrote them.
+    moved = np.intersect1d(old, old_there, assume_unique=True)
+    return places_of(
+        _with_ids(before, [was, np.setdiff1d(old, moved, assume_unique=True)]),
+        _with_ids(after, [now, np.setdiff1d(old_there, moved, assume_unique=True)]),
+    )
+
+
+def _with_ids(dataset: Dataset, row_ids: Sequence[NDArray[np.uint64]]) -> pa.Table:
+    return dataset.rows_at(row_set(np.concatenate(row_ids)), [ID])
 
 
 def places_of(was: pa.Table, now: pa.Table) -> Places:
@@ -75,15 +83,6 @@ def places_of(was: pa.Table, now: pa.Table) -> Places:
 
 def _looked_up(ids: pa.Array, known: pa.Array, rows: pa.Table) -> pa.Array:
     return rows[ROW_ID].combine_chunks().take(pc.index_in(ids, value_set=known))
-
-
-def _written_since(later: pa.Table, earlier: pa.Table, version: int) -> tuple[pa.Table, pa.Table]:
-    """Of the later rows those written since, and of the earlier ones those they replace and those
-    that are gone."""
-    written = later.filter(pc.greater(later[WRITTEN_AT], version))
-    is_there = pc.is_in(earlier[ID], value_set=later[ID].combine_chunks())
-    is_replaced = pc.is_in(earlier[ID], value_set=written[ID].combine_chunks())
-    return written, earlier.filter(pc.or_(pc.invert(is_there), is_replaced))
 
 
 def _nothing() -> pa.Table:

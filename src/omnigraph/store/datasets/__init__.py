@@ -17,7 +17,7 @@ from omnigraph.store.datasets.addresses import (
     fragments_of,
     offsets_of,
 )
-from omnigraph.store.datasets.beside import row_ids_beside, rows_beside
+from omnigraph.store.datasets.beside import row_ids_beside, row_ids_gone
 from omnigraph.store.datasets.blobs import BlobCell
 from omnigraph.store.datasets.collection import Datasets
 from omnigraph.store.datasets.files import (
@@ -76,8 +76,8 @@ __all__ = [
     "open_at",
     "read_fragment_columns",
     "row_ids_beside",
+    "row_ids_gone",
     "row_set",
-    "rows_beside",
     "with_row_ids",
     "words_of",
     "write_fragments",

@@ -5,42 +5,44 @@ have to be read.
 """
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from omnigraph.store.datasets.addresses import offsets_of
 from omnigraph.store.datasets.deletions import deleted_offsets, row_ids_at
 from omnigraph.store.datasets.files import home_of
 from omnigraph.store.datasets.fragments import Fragment, fragments_beside
-from omnigraph.store.datasets.reading import ROW_ID, WRITTEN_AT, Dataset, row_set
+from omnigraph.store.datasets.reading import ROW_ID, WRITTEN_AT, Dataset
 
-__all__ = ["row_ids_beside", "rows_beside"]
+__all__ = ["row_ids_beside", "row_ids_gone"]
+
+RowIds = NDArray[np.uint64]
+
+NO_ROWS: RowIds = np.empty(0, np.uint64)
 
 
-def rows_beside(dataset: Dataset, other: Dataset) -> pa.Table:
-    """`id`, `_rowid` and the writing version of rows that `other` has elsewhere, or not at all.
+def row_ids_beside(dataset: Dataset, other: Dataset, *, since: int) -> tuple[RowIds, RowIds]:
+    """The rows that `other` has elsewhere, or not at all. No file of rows is read.
 
-    Any other row lies in both versions at one position of one file, and so is the same in both.
-    The two may be versions of any two lines.
+    Any other row lies in both versions at one position of one file, and so is the same in both. The
+    two may be versions of any two lines. Apart come rows that were written after `since`, or that
+    are gone from a file of `other`; and rows that may have been moved and no more.
     """
-    columns = ["id", WRITTEN_AT]
     own, twins = fragments_beside(dataset.fragments, other.fragments)
-    some = [row_ids_beside(dataset, other, here, there) for here, there in twins]
-    rows = dataset.rows_at(row_set(np.concatenate([np.empty(0, np.uint64), *some])), columns)
+    some = [row_ids_gone(dataset, other, here, there) for here, there in twins]
     if not own:
-        return rows
+        return np.concatenate([NO_ROWS, *some]), NO_ROWS
     whole = [fragment.id for fragment in own]
-    return pa.concat_tables([rows, dataset.scan(columns, with_row_id=True, fragment_ids=whole)])
+    rows = dataset.scan([WRITTEN_AT], with_row_id=True, fragment_ids=whole)
+    row_ids, is_old = rows[ROW_ID].to_numpy(), rows[WRITTEN_AT].to_numpy() <= since
+    return np.concatenate([*some, row_ids[~is_old]]), row_ids[is_old]
 
 
-def row_ids_beside(
-    dataset: Dataset, other: Dataset, here: Fragment, there: Fragment
-) -> NDArray[np.uint64]:
+def row_ids_gone(dataset: Dataset, other: Dataset, here: Fragment, there: Fragment) -> RowIds:
     """Of a fragment with the same files as one of `other`, the rows that are gone there."""
     gone, gone_there = _deleted(dataset, here), _deleted(other, there)
     wanted = np.setdiff1d(gone_there, gone, assume_unique=True)
     if not len(wanted):
-        return np.empty(0, dtype=np.uint64)
+        return NO_ROWS
     row_ids = dataset._fragment(here.id).metadata.row_id_meta
     found = row_ids_at(row_ids.json(), wanted) if row_ids is not None else None
     if found is None:

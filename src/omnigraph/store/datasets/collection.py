@@ -6,6 +6,7 @@ Staging writes files that nobody sees. Landing moves one dataset by one version,
 import logging
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
@@ -190,21 +191,27 @@ class Datasets:
         """The names of a dataset's forks, from one listing, however many there are."""
         return self._references.fork_names(path)
 
-    def continues(self, later: DatasetRef, earlier: DatasetRef) -> bool:
-        """True if `later` was made from `earlier`, version by version and fork by fork.
+    def parting(self, one: DatasetRef, other: DatasetRef) -> DatasetRef | None:
+        """The newest version that both were made from, version by version and fork by fork.
 
-        Only then does a version number of one mean the same on the other: forks of one version
-        count on from there, each for itself.
+        Up to it a version number means the same on both: forks of one version count on from there,
+        each for itself. None: there is no such version, or it is not known any more.
         """
-        if later.path != earlier.path:
-            return False
-        branch, version = later.branch, later.version
-        while branch != earlier.branch:
-            start = self._references.start_of(later.path, branch)
-            if start is None:
-                return False
-            branch, version = start.branch, min(version, start.version)
-        return earlier.version <= version
+        if one.path != other.path:
+            return None
+        ours = {ref.branch: ref.version for ref in self._line(one)}
+        for ref in self._line(other):
+            if ref.branch in ours:
+                return replace(ref, version=min(ref.version, ours[ref.branch]))
+        return None
+
+    def _line(self, ref: DatasetRef) -> Iterator[DatasetRef]:
+        """A version, and the version of each line below that it was made from."""
+        yield ref
+        start = self._references.start_of(ref.path, ref.branch)
+        while start is not None:
+            yield start
+            start = self._references.start_of(start.path, start.branch)
 
     def forks(self, path: str) -> Mapping[str, str | None]:
         """Every fork of a dataset, and the fork that it started from; None is the main line."""

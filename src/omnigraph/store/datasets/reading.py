@@ -39,9 +39,10 @@ __all__ = [
 # Past this many values a list in a predicate costs more than reading the column.
 MAX_PREDICATE_VALUES = 10_000
 
-# An IN list reaches an index where there is one; past this many ids one pass over the column is
-# cheaper than the list.
+# An IN list reaches an index where there is one. One pass over the column is cheaper for more ids
+# than these, unless the column is so much longer than the list.
 LOOKUP_BY_LIST = 1_000
+ROWS_PER_LISTED_ID = 200
 
 # To find the n-th row among deleted ones Lance counts these, for each row anew: thousands of rows
 # take it a second. For more than so many, a pass over the row ids is quicker.
@@ -318,7 +319,7 @@ class Dataset:
     def rows_of(self, ids: pa.Array, columns: Sequence[str] = ()) -> pa.Table:
         """`id`, `_rowid`, `_rowaddr` and the columns of the rows with these ids."""
         wanted = ["id", *columns]
-        if len(ids) <= LOOKUP_BY_LIST:
+        if len(ids) <= self._listed_ids:
             among = _among("id", ids)
             return self._read(wanted, filter=among, with_row_id=True, with_row_address=True)
         found = self.scan(["id"], with_row_id=True, with_row_address=True)
@@ -330,6 +331,12 @@ class Dataset:
         for column in columns:
             found = found.append_column(rows.schema.field(column), rows[column].take(order))
         return found.select([*wanted, ROW_ID, ROW_ADDRESS])
+
+    @property
+    def _listed_ids(self) -> int:
+        """How many ids are looked up by a list of them."""
+        of_size = min(self.row_count // ROWS_PER_LISTED_ID, MAX_PREDICATE_VALUES)
+        return max(LOOKUP_BY_LIST, of_size)
 
     def rows_at(
         self, rows: RowSet, columns: Sequence[str], *, with_row_address: bool = False
