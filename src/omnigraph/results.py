@@ -52,6 +52,7 @@ from omnigraph.engine.results import (
 from omnigraph.engine.schema import Schema
 from omnigraph.engine.schema_results import SchemaChange
 from omnigraph.engine.text import Text
+from omnigraph.engine.upkeep_results import CleanupResult, TableCleanup
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.store.statistics import Statistics, TableStatistics
 
@@ -69,6 +70,7 @@ __all__ = [
     "ChangeCounts",
     "ChangeOp",
     "ChangePage",
+    "CleanupResult",
     "CommitChangePage",
     "CommitId",
     "CommitInfo",
@@ -103,6 +105,7 @@ __all__ = [
     "SourceFormat",
     "Statistics",
     "Stream",
+    "TableCleanup",
     "TableStatistics",
     "Target",
     "Text",

@@ -225,6 +225,26 @@ def test_a_graph_is_optimized_measured_and_pruned(store: str, omnigraph: Command
     assert omnigraph("branch", "list", "--store", store, "--json").json == {"branches": ["main"]}
 
 
+def test_a_graph_is_cleaned_up_when_that_is_confirmed(store: str, omnigraph: CommandLine) -> None:
+    omnigraph("optimize", "--store", store)
+    clean = ("cleanup", "--keep", "1", "--grace", "0s", "--store", store)
+    refused = omnigraph(*clean)
+    assert refused.exit_code != 0 and "confirm" in refused.err
+    would = omnigraph(*clean, "--dry-run", "--json").json
+    assert would["dry_run"] and would["files"] and would["commits"]
+    assert omnigraph(*clean, "--dry-run").out.count("\n") >= len(would["tables"])
+    done = omnigraph(*clean, "--confirm", "--json").json
+    assert done == {**would, "dry_run": False}
+    again = omnigraph(*clean, "--confirm")
+    assert "removed 0 files" in again.err and "1 newest" in again.err
+    gone = omnigraph(
+        "query", "-e", "query q() { match { $p: Person } return { count($p) as n } }",
+        "--snapshot", would["commits"][0], "--store", store, "--json",
+    )  # fmt: skip
+    assert gone.json["code"] == "not_found" and "cleanup" in gone.err + gone.out
+    assert omnigraph(*clean, "--older-than", "soon", "--confirm").exit_code != 0
+
+
 def test_a_graph_is_named_by_argument_or_by_option_but_once(
     store: str, omnigraph: CommandLine
 ) -> None:

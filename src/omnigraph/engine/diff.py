@@ -32,7 +32,12 @@ DEFAULT_PAGE = 1_000
 def diff(engine: Engine, request: DiffRead) -> Diff:
     """What turns one moment into another, as the caller may see both."""
     engine.gate.allow(request)
-    before, after = (_side(engine.store, moment) for moment in (request.from_, request.to))
+    try:
+        before, after = (_side(engine.store, moment) for moment in (request.from_, request.to))
+    except CommitReclaimed as reclaimed:
+        if reclaimed.by != "cleanup":
+            raise
+        raise ChangeFeedGap(first_unreadable_commit_id=reclaimed.commit) from reclaimed
     if request.since_base:
         before = base_of(engine.store, before, after)
     with gap_where_rows_are_gone(before, after):

@@ -12,6 +12,7 @@ from omnigraph.base.errors import (
     ChangeCursorRejected,
     ChangeDiffRefused,
     ChangeFeedGap,
+    CommitReclaimed,
 )
 from omnigraph.base.ids import CommitId
 from omnigraph.engine.change_results import (
@@ -101,7 +102,7 @@ class _Reader:
     def page(self, pending: list[Commit]) -> ChangePage:
         """The changes of these commits, as many as a page holds."""
         if pending:
-            before = self._engine.store.snapshot_at(self._cursor.after)
+            before = self._start(pending[0])
             for commit in pending[:MAX_COMMITS]:
                 try:
                     after = self._take(before, commit)
@@ -114,6 +115,15 @@ class _Reader:
                     break
                 before = after
         return self._ended(caught_up=not pending or self._cursor.after == pending[-1].id)
+
+    def _start(self, next_: Commit) -> Snapshot:
+        """The rows that the next commit is compared with."""
+        try:
+            return self._engine.store.snapshot_at(self._cursor.after)
+        except CommitReclaimed as reclaimed:
+            raise ChangeFeedGap(
+                first_unreadable_commit_id=next_.id, cursor=self._cursor.to_text()
+            ) from reclaimed
 
     def _take(self, before: Snapshot, commit: Commit) -> Snapshot:
         """Add what a commit changed, and move the cursor behind it, or into it."""

@@ -161,6 +161,21 @@ class Branches:
         fork = branch.lance_branch
         return fork is None or self._datasets.has_fork(MANIFEST, fork)
 
+    def forks_in_use(self) -> tuple[str, ...]:
+        """The forks of the manifest that branches need, and those that we did not name."""
+        living = {branch.lance_branch for branch in self.list()}
+        owners = {
+            fork: _parse(fork.removesuffix(ORIGIN)) for fork in self._datasets.fork_names(MANIFEST)
+        }
+        return tuple(
+            fork for fork, owner in owners.items() if owner is None or owner.lance_branch in living
+        )
+
+    def is_dead(self, incarnation: str) -> bool:
+        """True if it is one of ours, of a branch that was deleted: no other will be called so."""
+        branch = _parse(incarnation)
+        return branch is not None and not self.is_alive(branch)
+
     def _all(self) -> Iterator[Branch]:
         """Every incarnation. A fork that we did not name is no branch of the graph."""
         named = map(_parse, self._datasets.fork_names(MANIFEST))

@@ -63,6 +63,7 @@ def _fork(
         return store.branches.create(name, source, fencing=fencing)
     commit = store.history().get(at)
     tables = store.tables_at(store.history(), commit)
+    store.require_rows(commit, (entry.ref for entry in tables.values()))
 
     def rewind(fork: DatasetRef) -> DatasetRef:
         forked, head = store.manifest.newest(fork.branch), commit.to_row()

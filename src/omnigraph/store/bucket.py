@@ -17,6 +17,7 @@ from obstore.store import ObjectStore, S3Store
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.base.process import claim_process
+from omnigraph.store.objects import StoredObject
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -122,6 +123,13 @@ class BucketObjects:
 
     def walk(self, folder: str) -> Iterator[str]:
         return (state.name for state in self.states(folder))
+
+    def survey(self, folder: str) -> Iterator[StoredObject]:
+        with _failures("list", folder):
+            for page in self._store.list(folder or None):
+                for meta in page:
+                    changed_at_ms = round(meta["last_modified"].timestamp() * 1000)
+                    yield StoredObject(meta["path"], meta["size"], changed_at_ms)
 
     def copy(self, source: str, target: str) -> None:
         with _failures("copy", source):

@@ -10,7 +10,7 @@ that branch. A writer that has one of them never waits for an earlier one, nor f
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -42,8 +42,9 @@ from omnigraph.store.limits import DEFAULT_LIMITS, StoreLimits
 from omnigraph.store.location import BucketAccess, graph_location
 from omnigraph.store.manifest import CommitRow, Manifest, ManifestMoved, ManifestState, TableEntry
 from omnigraph.store.schemas import Schemas
-from omnigraph.store.snapshot import Snapshot, tables_at
+from omnigraph.store.snapshot import IN_USE, Snapshot, tables_at
 from omnigraph.store.storage import Storage
+from omnigraph.store.transactions import DatasetRef
 from omnigraph.store.upgrade import UPGRADES, Upgrades
 from omnigraph.store.waiting import Queues, Turn
 
@@ -224,30 +225,38 @@ class GraphStore:
     def snapshot_at(self, commit_id: CommitId) -> Snapshot:
         """Any commit that a branch here descends from, held still.
 
-        Raises `CommitReclaimed` if the files of its rows went with the branch it was made on.
+        Raises `CommitReclaimed` if the files of its rows went with the branch it was made on, or by
+        a clean-up.
         """
         history = self.history()
         commit = history.get(commit_id)
         tables = self.tables_at(history, commit)
-        if not self._are_kept(tables):
-            raise CommitReclaimed(commit=commit.id, branch=commit.branch)
+        self.require_rows(commit, (entry.ref for entry in tables.values()))
         return self._snapshot(commit, commit.branch, tables)
 
+    def require_rows(self, commit: Commit, refs: Iterable[DatasetRef]) -> None:
+        """Raise `CommitReclaimed` if a version that the commit pins is not stored any more."""
+        if not self.datasets.have_versions(refs):
+            is_branch_there = any(each.name == commit.branch for each in self.branches.list())
+            raise CommitReclaimed(
+                commit=commit.id,
+                branch=commit.branch,
+                by="cleanup" if is_branch_there else "branch_delete",
+            )
+
     def has_rows_of(self, commit: Commit) -> bool:
-        """True if the commit can be read; else its files went with the branch it was made on."""
-        return self._are_kept(self.tables_at(self.history(), commit))
+        """True if the commit can be read; else its files went with its branch, or by a clean-up."""
+        return self.datasets.have_versions(self.refs_at(commit))
+
+    def refs_at(self, commit: Commit) -> frozenset[DatasetRef]:
+        """The versions of all tables that the commit pins, those that it did not change too."""
+        tables = self.tables_at(self.history(), commit)
+        return frozenset(entry.ref for entry in tables.values())
 
     def tables_at(self, history: CommitLog, commit: Commit) -> Mapping[TableKey, TableEntry]:
         """The version of each table that a commit shows."""
         keys = (e.table_key for e in self.schemas.catalog(commit.schema_hash).entities)
         return tables_at(history.line_of(commit.id), keys)
-
-    def _are_kept(self, tables: Mapping[TableKey, TableEntry]) -> bool:
-        """True if every version is on a line that is there."""
-        refs = (entry.ref for entry in tables.values())
-        return all(
-            ref.branch is None or self.datasets.has_fork(ref.path, ref.branch) for ref in refs
-        )
 
     def history(self) -> CommitLog:
         """The commits of all branches, as they are now. Nothing is read before it is asked for."""
@@ -276,7 +285,7 @@ class GraphStore:
         self, commit: Commit, branch: BranchName, tables: Mapping[TableKey, TableEntry]
     ) -> Snapshot:
         catalog = self.schemas.catalog(commit.schema_hash)
-        return Snapshot(commit, branch, catalog, tables, self.datasets)
+        return IN_USE.add(Snapshot(commit, branch, catalog, tables, self.datasets))
 
     def commit_of(self, row: CommitRow) -> Commit:
         """The commit that a row of a manifest tells of."""

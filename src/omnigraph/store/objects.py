@@ -8,16 +8,25 @@ An object is written whole or not at all, and once `put` returns it survives a p
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from omnigraph.base.disk_failures import disk_failures
 from omnigraph.store.durability import Disk, Durability
 
-__all__ = ["DiskObjects", "Objects", "SwappableObjects"]
+__all__ = ["DiskObjects", "Objects", "StoredObject", "SwappableObjects"]
 
 # A name that is never shown: a half-written object is nobody's.
 UNFINISHED = ".unfinished-"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    name: str
+    size: int
+    changed_at_ms: int
+    """When it was written, by the clock of the storage."""
 
 
 class Objects(Protocol):
@@ -44,6 +53,10 @@ class Objects(Protocol):
 
     def walk(self, folder: str) -> Iterator[str]:
         """The names of all objects below a folder, at any depth."""
+        ...
+
+    def survey(self, folder: str) -> Iterator[StoredObject]:
+        """All that is stored below a folder, at any depth; half-written objects too."""
         ...
 
     def copy(self, source: str, target: str) -> None:
@@ -131,6 +144,18 @@ class DiskObjects:
                 below = Path(directory).relative_to(self._root).as_posix()
                 prefix = f"{below}/" if below != "." else ""
                 yield from (prefix + name for name in names if not name.startswith(UNFINISHED))
+
+    def survey(self, folder: str) -> Iterator[StoredObject]:
+        with disk_failures("list", folder):
+            for directory, _, names in os.walk(self._root / folder, onerror=_unless_gone):
+                below = Path(directory).relative_to(self._root).as_posix()
+                prefix = f"{below}/" if below != "." else ""
+                for name in names:
+                    with suppress(FileNotFoundError):  # gone since the folder was listed
+                        found = os.stat(f"{directory}/{name}")  # noqa: PTH116 - many thousands
+                        yield StoredObject(
+                            prefix + name, found.st_size, found.st_mtime_ns // 1_000_000
+                        )
 
     def copy(self, source: str, target: str) -> None:
         with disk_failures("copy", source):

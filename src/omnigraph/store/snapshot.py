@@ -4,8 +4,10 @@ A query keeps one snapshot from its first row to its last, and a write is prepar
 snapshot never changes and never goes stale; it is only not the newest any more.
 """
 
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from weakref import WeakSet
 
 from omnigraph.base.ids import BranchName, TableKey
 from omnigraph.lang.schema.catalog import Catalog, EntityType
@@ -14,7 +16,7 @@ from omnigraph.store.datasets import Dataset, DatasetRef, Datasets
 from omnigraph.store.location import Location
 from omnigraph.store.manifest import TableEntry
 
-__all__ = ["Snapshot", "TableEntry", "tables_at"]
+__all__ = ["IN_USE", "Snapshot", "TableEntry", "tables_at"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +76,27 @@ class Snapshot:
     def root(self) -> Location:
         """Where the graph lies."""
         return self._datasets.root
+
+
+class SnapshotsInUse:
+    """The snapshots that somebody in this process holds, of whichever graph: a clean-up asks."""
+
+    def __init__(self) -> None:
+        self._held: WeakSet[Snapshot] = WeakSet()
+        self._changing = threading.Lock()
+
+    def add(self, snapshot: Snapshot) -> Snapshot:
+        with self._changing:
+            self._held.add(snapshot)
+        return snapshot
+
+    def of(self, root: Location) -> list[Snapshot]:
+        with self._changing:
+            held = list(self._held)
+        return [snapshot for snapshot in held if str(snapshot.root) == str(root)]
+
+
+IN_USE = SnapshotsInUse()
 
 
 def tables_at(line: Iterable[Commit], keys: Iterable[TableKey]) -> Mapping[TableKey, TableEntry]:

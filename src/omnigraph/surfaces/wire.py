@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         QueryResult,
     )
     from omnigraph.engine.schema_results import SchemaChange
+    from omnigraph.engine.upkeep_results import CleanupResult
     from omnigraph.store.statistics import Statistics
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "baseline_json",
     "blob_json",
     "change_page_json",
+    "cleanup_json",
     "commit_changes_json",
     "commit_json",
     "diff_json",
@@ -307,6 +309,20 @@ def optimize_json(result: "OptimizeResult") -> dict[str, Any]:
         "compacted": list(result.compacted),
         "indexed": list(result.indexed),
         "commits": [commit_json(commit) for commit in result.commits],
+    }
+
+
+def cleanup_json(result: "CleanupResult") -> dict[str, Any]:
+    return {
+        "dry_run": result.dry_run,
+        "commits": list(result.commits),
+        "versions": result.versions,
+        "files": result.files,
+        "bytes": result.bytes,
+        "waiting_files": result.waiting_files,
+        "kept": dict(result.kept),
+        "tables": {name: asdict(table) for name, table in result.tables.items()},
+        "loads": list(result.loads),
     }
 
 

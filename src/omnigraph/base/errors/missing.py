@@ -1,7 +1,7 @@
 """Names that nothing answers to."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from omnigraph.base.errors.tree import MissingError
 from omnigraph.base.ids import BranchName, CommitId
@@ -110,12 +110,19 @@ class CommitMissing(MissingError):
 
 @dataclass(eq=False)
 class CommitReclaimed(MissingError):
-    """A commit is known, and its rows can't be read any more: their files went with its branch."""
+    """A commit is known, and its rows can't be read any more: their files were removed."""
 
     commit: CommitId
     branch: BranchName
+    by: Literal["branch_delete", "cleanup"] = "branch_delete"
+    """What removed them."""
 
     def __str__(self) -> str:
+        if self.by == "cleanup":
+            return (
+                f"the rows of commit {self.commit} on branch {self.branch} are gone: "
+                "a cleanup has removed them"
+            )
         return (
             f"the rows of commit {self.commit} are gone: they were deleted with the branch "
             f"{self.branch} that it was made on"
@@ -123,10 +130,12 @@ class CommitReclaimed(MissingError):
 
     @property
     def hint(self) -> str | None:
-        return (
-            "read the commit that merged it; omnigraph commit list shows the commits of a branch, "
-            "which can all be read"
-        )
+        if self.by == "cleanup":
+            return (
+                f"read a later commit: omnigraph commit list --branch {self.branch} shows them, "
+                "newest first; a larger --keep or --older-than lets the next cleanup keep more"
+            )
+        return "read the commit that merged it; omnigraph commit list shows the commits of a branch"
 
 
 @dataclass(eq=False)

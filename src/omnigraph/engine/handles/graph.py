@@ -27,6 +27,7 @@ from omnigraph.base.choices import (
     SourceFormat,
 )
 from omnigraph.base.ids import MAIN, BranchName, CommitId
+from omnigraph.base.keeping import DEFAULT_KEEP, Duration
 from omnigraph.base.progress import Progress
 from omnigraph.engine.blob import Blob
 from omnigraph.engine.engine import Engine
@@ -48,6 +49,8 @@ from omnigraph.engine.schema import Schema
 from omnigraph.engine.schema_results import SchemaChange
 from omnigraph.engine.settings import Settings
 from omnigraph.engine.text import SCHEMA, Text, as_source
+from omnigraph.engine.upkeep_requests import Cleanup
+from omnigraph.engine.upkeep_results import CleanupResult
 from omnigraph.store.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -398,6 +401,36 @@ class Graph(History):
     ) -> OptimizeResult:
         """Compact the branch's tables and bring their indexes up to date. No answer changes."""
         return Branch(self.engine, branch).optimize(actor=actor, message=message)
+
+    def cleanup(
+        self,
+        *,
+        keep: int = DEFAULT_KEEP,
+        older_than: Duration | None = None,
+        grace: Duration | None = None,
+        dry_run: bool = False,
+        confirm: bool = False,
+        actor: str | None = None,
+    ) -> CleanupResult:
+        """Remove old commits of all branches, and files that nobody names. Commits stay known.
+
+        Of each branch the newest `keep` commits stay; with `older_than` (`7d`, `12h`, a timedelta)
+        also all that were the newest within that time. Commits that branches are merged from, and
+        those that this process reads, stay too. Other processes have an hour to finish reading a
+        commit, and a day to name the files that they write: `grace` is another time for both. It
+        must be confirmed; a dry run only tells what would go.
+        """
+        from omnigraph.engine.cleanup import cleanup
+
+        request = Cleanup(
+            keep=keep,
+            older_than=older_than,
+            grace=grace,
+            dry_run=dry_run,
+            confirm=confirm,
+            actor=self.engine.actor if actor is None else actor,
+        )
+        return cleanup(self.engine, request)
 
     def stats(self, branch: str = MAIN, *, snapshot: Moment | At | None = None) -> Statistics:
         """Rows, files and index coverage of every table, without reading a row."""

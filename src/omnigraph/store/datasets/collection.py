@@ -5,7 +5,8 @@ Staging writes files that nobody sees. Landing moves one dataset by one version,
 
 import logging
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -73,6 +74,8 @@ __all__ = ["Datasets"]
 
 # What Lance makes of a version file full of zeros, without an error. Versions count from 1.
 NO_VERSION = 0
+
+PARALLEL_LOOKS = 16
 
 log = logging.getLogger(__name__)
 
@@ -153,6 +156,14 @@ class Datasets:
     def has_version(self, ref: DatasetRef) -> bool:
         """True if the version is stored, as storage says now: a clean-up may have removed it."""
         return self._objects.exists(version_file(ref.path, ref.branch, ref.version))
+
+    def have_versions(self, refs: Iterable[DatasetRef]) -> bool:
+        """True if all of these versions are stored."""
+        if self.root.is_on_disk:
+            return all(map(self.has_version, refs))
+        # A request each: they wait for the store side by side.
+        with ThreadPoolExecutor(PARALLEL_LOOKS, thread_name_prefix="omnigraph-versions") as pool:
+            return all(pool.map(self.has_version, refs))
 
     def is_there(self, path: str) -> bool:
         """True if there is such a dataset, as storage says now."""

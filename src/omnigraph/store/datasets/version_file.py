@@ -11,6 +11,7 @@ There is no checksum: a file that passes here may still have wrong bytes inside 
 """
 
 import struct
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -20,6 +21,7 @@ __all__ = [
     "MalformedVersionFile",
     "VersionFile",
     "fields_of",
+    "index_folders",
     "is_torn",
     "parse_version_file",
     "varint_bytes",
@@ -32,6 +34,8 @@ LENGTH = struct.Struct("<I")
 
 # Of the manifest. The text of the format calls the transaction's offset 21; the bytes say 23.
 VERSION, INDEXES_OFFSET, BASES, TRANSACTION_OFFSET = 3, 6, 18, 23
+# Of the section of indexes, of an index, and of its uuid.
+INDEX, INDEX_UUID, UUID_BYTES = 1, 1, 1
 # Of a base.
 BASE_ID, BASE_NAME, BASE_PATH = 1, 2, 4
 
@@ -83,6 +87,23 @@ def is_torn(raw: bytes, *, version: int) -> bool:
         return parse_version_file(raw).version != version
     except MalformedVersionFile:
         return True
+
+
+def index_folders(raw: bytes) -> frozenset[str]:
+    """The folders of the index segments that a version has, its own and those of its origin."""
+    _, manifest = _manifest(raw)
+    folders = set()
+    for field in fields_of(manifest):
+        if field.number == INDEXES_OFFSET:
+            section = _section(raw, field.number_value)
+            for index in _members(raw[section.start : section.end], INDEX):
+                for identity in _members(index, INDEX_UUID):
+                    folders |= {str(uuid.UUID(bytes=b)) for b in _members(identity, UUID_BYTES)}
+    return frozenset(folders)
+
+
+def _members(message: bytes, number: int) -> list[bytes]:
+    return [field.bytes_value for field in fields_of(message) if field.number == number]
 
 
 def with_bases_at(raw: bytes, address_of: Callable[[str | None], str]) -> bytes:

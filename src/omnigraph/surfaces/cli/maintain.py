@@ -1,8 +1,12 @@
-"""Commands that look after a graph: optimize, stats."""
+"""Commands that look after a graph: optimize, cleanup, stats."""
+
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from omnigraph.base.ids import MAIN
+from omnigraph.base.keeping import DEFAULT_KEEP
+from omnigraph.base.words import amount
 from omnigraph.surfaces.cli.options import (
     ActorOption,
     BranchOption,
@@ -18,11 +22,15 @@ from omnigraph.surfaces.cli.options import (
     open_graph,
 )
 from omnigraph.surfaces.cli.output import print_json, print_table, say
-from omnigraph.surfaces.wire import optimize_json, statistics_json
+from omnigraph.surfaces.wire import cleanup_json, optimize_json, statistics_json
+
+if TYPE_CHECKING:
+    from omnigraph.engine.upkeep_results import CleanupResult
 
 
 def register(app: typer.Typer) -> None:
     app.command()(optimize)
+    app.command()(cleanup)
     app.command()(stats)
 
 
@@ -50,6 +58,80 @@ def optimize(
         for doing, tables in (("compacted", result.compacted), ("indexed", result.indexed)):
             if tables:
                 say(f"{doing} {', '.join(tables)} on {graph.uri}, branch {branch}")
+
+
+def cleanup(
+    uri: UriArgument = None,
+    *,
+    store: UriOption = None,
+    keep: Annotated[
+        int, typer.Option("--keep", help="How many of the newest commits of each branch stay.")
+    ] = DEFAULT_KEEP,
+    older_than: Annotated[
+        str | None,
+        typer.Option("--older-than", help="Remove nothing that was newest within this time: 7d."),
+    ] = None,
+    grace: Annotated[
+        str | None,
+        typer.Option("--grace", help="How long others may go on with what they have begun: 1h."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be removed.")
+    ] = False,
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="Remove it: the rows of old commits are then gone.")
+    ] = False,
+    actor: ActorOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Remove old commits of all branches, and files that nobody needs. Commits stay known.
+
+    Example: omnigraph cleanup --keep 20 --older-than 7d --dry-run --store g.omni
+    """
+    graph = open_graph(one_uri(uri, store))
+    result = graph.cleanup(
+        keep=keep,
+        older_than=older_than,
+        grace=grace,
+        dry_run=dry_run,
+        confirm=confirm,
+        actor=actor,
+    )
+    if as_json:
+        print_json(cleanup_json(result))
+    elif not quiet:
+        _show_cleanup(result, graph.uri)
+
+
+def _show_cleanup(result: "CleanupResult", uri: str) -> None:
+    print_table(
+        ["table", "versions", "files", "bytes", "versions kept", "bytes kept", "files waiting"],
+        (
+            [
+                name,
+                table.versions,
+                table.files,
+                table.bytes,
+                table.kept_versions,
+                table.kept_bytes,
+                table.waiting_files,
+            ]
+            for name, table in result.tables.items()
+        ),
+        may_shorten=False,
+    )
+    removed = f"{amount(result.files, 'file')}, {result.bytes:,} bytes"
+    lost = amount(len(result.commits), "commit")
+    say(f"{'would remove' if result.dry_run else 'removed'} {removed} from {uri}")
+    say(f"{lost} can't be read {'then' if result.dry_run else 'any more'}")
+    kept = ", ".join(f"{count:,} {reason}" for reason, count in sorted(result.kept.items()))
+    say(f"commits kept: {kept}")
+    if result.waiting_files:
+        waiting = amount(result.waiting_files, "file")
+        say(f"{waiting} may belong to a write that is under way: a later cleanup removes the rest")
+    if result.loads:
+        say(f"files stay for loads that can be resumed: {', '.join(result.loads)}")
 
 
 def stats(
