@@ -21,7 +21,6 @@ from omnigraph.engine.upkeep_results import CleanupResult, TableCleanup
 from omnigraph.store.branches import Branch
 from omnigraph.store.commits import Commit
 from omnigraph.store.fence import Hold
-from omnigraph.store.freshness import KEEP_VERSIONS_S
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import AUDIT, LOCKS, MANIFEST, RECOVERY, SCHEMAS
 from omnigraph.store.manifest import ManifestState
@@ -185,7 +184,7 @@ class _Planner:
 
     def _young_versions(self, path: str, branch: str | None) -> set[int]:
         """Versions that a reader may have opened a moment ago."""
-        grace_s = max(KEEP_VERSIONS_S, self._request.readers_grace_s)
+        grace_s = max(self._store.limits.keep_versions_s, self._request.readers_grace_s)
         since_ms = self._survey.taken_at_ms - 1000 * grace_s
         return {
             file.version
