@@ -1,5 +1,7 @@
 """Text search finds and ranks what the definition says, to the last bit of a score."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
@@ -22,7 +24,7 @@ NASTY = st.text(
 )
 
 
-def index_of(texts: list[str | None]) -> WordIndex:
+def index_of(texts: Sequence[str | None]) -> WordIndex:
     return WordIndex.of(pa.array(texts, pa.string()))
 
 
@@ -127,6 +129,47 @@ def test_a_column_read_in_blocks_gives_the_same_postings(
     blocks = WordIndex.of(pa.array(texts, pa.string()), max_block_bytes=block_bytes).to_arrays()
     for name, array in whole.items():
         np.testing.assert_array_equal(array, blocks[name], strict=True, err_msg=name)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 3, 10, 200]), st.booleans())
+def test_of_many_rows_the_best_are_those_that_scoring_all_gives(
+    seed: int, k: int, has_deletes: bool
+) -> None:
+    """Large enough that rows are dropped before their scores are whole."""
+    random = np.random.default_rng(seed)
+    words = np.array([f"w{number}" for number in range(60)])
+    chances = 1 / np.arange(1, len(words) + 1)
+    lengths = random.integers(0, 30, size=600)
+    drawn = random.choice(words, size=lengths.sum(), p=chances / chances.sum())
+    texts = [" ".join(own) for own in np.split(drawn, np.cumsum(lengths)[:-1])]
+    index = index_of(texts[:400]).followed(
+        np.flatnonzero(random.random(400) < 0.8) if has_deletes else None,
+        pa.array(texts[400:]),
+        min_part_words=0,
+    )
+    for size in (1, 2, 5):
+        query = " ".join(random.choice(words, size=size))
+        for share in (None, 0.5, 0.02):
+            among = None if share is None else random.random(index.count) < share
+            scores = index.scores(query, None)
+            is_ranked = ~np.isnan(scores) if among is None else ~np.isnan(scores) & among
+            least = np.sort(scores[is_ranked])[::-1][:k][-1:]
+            wanted = np.flatnonzero(is_ranked & (scores >= (least[0] if len(least) else np.inf)))
+            best = index.best(query, k, among)
+            assert np.sort(best.rows).tolist() == wanted.tolist()
+            assert best.scores.tolist() == np.sort(scores[wanted])[::-1].tolist()
+            some = index.scores(query, best.rows[:20])
+            assert some.tolist() == best.scores[:20].tolist()
+
+
+def test_a_row_that_the_last_term_lifts_to_the_top_is_not_dropped_before() -> None:
+    """The second row is behind by the rare word, and gains as much as any by the other one."""
+    company = ["plain " + "pad " * 60] * 10 + ["pad " * 60] * 20
+    for more in range(1, 50):
+        index = index_of(["rare pad", "rare plain " + "pad " * more, *company])
+        scores = index.scores("rare plain", None)
+        best = index.best("rare plain", 1, None)
+        assert best.rows.tolist() == [int(np.nanargmax(scores))], more
 
 
 def _or_none(scores: np.ndarray) -> list[float | None]:

@@ -28,7 +28,7 @@ from omnigraph.read.search.vocabulary import edits_allowed
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.read.topology.reach import Mask
 
-__all__ = ["WordIndex"]
+__all__ = ["MIN_PART_WORDS", "WordIndex"]
 
 # Parts this small are laid together at once: it costs as little as a look into another part.
 MIN_PART_WORDS = 32_768
