@@ -9,6 +9,7 @@ from omnigraph.base.choices import (
     ChangeOp,
     DiagramFormat,
     DurabilityName,
+    EmbedOnly,
     EntityKind,
     ExportFormat,
     LoadEngine,
@@ -22,6 +23,7 @@ from omnigraph.base.ids import CommitId
 from omnigraph.base.progress import Progress
 from omnigraph.base.row_counts import RowCounts
 from omnigraph.base.violations import Violation, Violations
+from omnigraph.embed.provider import EmbedConfig
 from omnigraph.engine.blob import Blob
 from omnigraph.engine.change_results import (
     ChangeBaseline,
@@ -41,6 +43,7 @@ from omnigraph.engine.requests import Moment, Target
 from omnigraph.engine.results import (
     ChangeCounts,
     CommitInfo,
+    EmbedResult,
     ExportedFile,
     ExportResult,
     IndexInfo,
@@ -78,6 +81,9 @@ __all__ = [
     "DiagramFormat",
     "Diff",
     "DurabilityName",
+    "EmbedConfig",
+    "EmbedOnly",
+    "EmbedResult",
     "EntityChanges",
     "EntityKind",
     "Explanation",

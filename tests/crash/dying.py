@@ -13,9 +13,11 @@ import pyarrow as pa
 from omnigraph import Graph
 from omnigraph.base.failpoints import NEVER, Crash, Failpoint, Faults
 from omnigraph.base.ids import MAIN, BranchName, TypeId, TypeName
+from omnigraph.base.types import Scalar, VectorOf
+from omnigraph.embed.provider import EmbedConfig
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.settings import Settings
-from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.lang.schema.catalog import Embed, NodeType
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.store.branching import create_branch
 from omnigraph.store.bucket import BucketObjects
@@ -45,6 +47,7 @@ from tests.store_contract.builders import (
     make_store,
     open_store,
     people,
+    property_,
     put,
     rows_of,
 )
@@ -227,6 +230,41 @@ def place_type(name: str) -> NodeType:
     return NodeType(TypeId(CATALOG.next_id), TypeName(name), ())
 
 
+def text_type(number: int, name: str) -> NodeType:
+    text = property_(number + 1, "text", Scalar.STRING)
+    vector = replace(property_(number + 2, "vector", VectorOf(4)), embed=Embed("text", None))
+    return NodeType(TypeId(number), TypeName(name), (text, vector))
+
+
+TEXT_TYPES = (text_type(CATALOG.next_id, "Note"), text_type(CATALOG.next_id + 3, "Paper"))
+
+
+def with_texts(store: GraphStore) -> None:
+    """Rows as before, and two types with a text each that has no vector yet."""
+    catalog = replace(CATALOG, nodes=(*TEXT_TYPES, PERSON), next_id=CATALOG.next_id + 6)
+
+    def prepare(snapshot: Snapshot) -> Work:
+        schema_hash = store.schemas.put(catalog, "with texts")
+        return replace(
+            Replay(changes()).prepare(snapshot), schema_hash=schema_hash, created=TEXT_TYPES
+        )
+
+    write(store, Prepared(prepare), to=Target(MAIN), note=CommitNote(CommitKind.SCHEMA))
+    rows = {t.table_key: rows_of(t, [{"id": "x", "text": "a fox"}]) for t in TEXT_TYPES}
+    put(store, Edits({key: RowEdits(table) for key, table in rows.items()}))
+
+
+def embed(store: GraphStore, faults: Faults) -> object:
+    settings = Settings(embed=EmbedConfig("mock"))
+    return Graph(Engine.over(store, settings, faults=faults)).embed()
+
+
+def vector_count(store: GraphStore) -> int:
+    """How many texts have a vector."""
+    tables = (store.snapshot().dataset(entity).scan(["vector"]) for entity in TEXT_TYPES)
+    return sum(table.num_rows - table["vector"].null_count for table in tables)
+
+
 class InTheSecondWrite:
     """Lets one write pass and dies in the one that follows it at once."""
 
@@ -285,6 +323,7 @@ SCENARIOS = {
         EDITED,
         prepare=add_type,
     ),
+    "an embedding": Scenario(CommitKind.EMBED, embed, OLD, prepare=with_texts),
     "a compaction": Scenario(CommitKind.OPTIMIZE, compact, OLD),
     "an index build": Scenario(CommitKind.INDEX, index, OLD),
     "a compaction that follows a write": Scenario(

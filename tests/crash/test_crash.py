@@ -15,7 +15,16 @@ from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import RECOVERY
 from omnigraph.store.location import DiskLocation
 from omnigraph.write.recover import recover_all
-from tests.crash.dying import HIRED, READY, SCENARIOS, Life, Scenario, graph_of, mortal_store
+from tests.crash.dying import (
+    HIRED,
+    READY,
+    SCENARIOS,
+    Life,
+    Scenario,
+    graph_of,
+    mortal_store,
+    vector_count,
+)
 from tests.graph.people import write_ndjson
 from tests.places import let_leases_end
 from tests.store_contract.builders import changes, contents, knows, open_store, people, put
@@ -34,6 +43,8 @@ def assert_settled(store: GraphStore, scenario: Scenario, point: Failpoint) -> N
     if scenario.kind in (CommitKind.OPTIMIZE, CommitKind.INDEX):  # no content could tell
         kinds = {commit.kind for commit in store.history().line(BranchName(scenario.branch))}
         assert (scenario.kind in kinds) == (not is_old)
+    if scenario.kind is CommitKind.EMBED:
+        assert vector_count(store) == (0 if is_old else 2)
     if scenario.kind is CommitKind.SCHEMA:
         assert ("City" in type_names(store)) is is_old
     assert store.objects.list(RECOVERY) == []
@@ -79,6 +90,7 @@ MATRIX = [
     ("s3", "a large load that merges", Failpoint.AFTER_LAND_1),
     ("s3", "a merge", Failpoint.AFTER_LAND_1),
     ("s3", "another schema", Failpoint.AFTER_LAND_1),
+    ("s3", "an embedding", Failpoint.AFTER_LAND_1),
     ("s3", "a compaction", Failpoint.AFTER_LAND_1),
     ("s3", "an index build", Failpoint.AFTER_ARM),
 ]

@@ -88,6 +88,7 @@ WRITES: dict[str, Callable[[Graph], Any]] = {
     "branch_create": lambda g: g.branch_create("b"),
     "branch_delete": lambda g: g.branch_delete("side"),
     "branch_merge": lambda g: g.branch_merge("side"),
+    "embed": lambda g: g.embed(),
     "optimize": lambda g: g.optimize(),
     "stream": lambda g: g.stream(object(), mode="append", checkpoint="c"),
     "a branch": lambda g: g.branch("side").mutate(ADA),

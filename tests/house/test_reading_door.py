@@ -6,7 +6,15 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[2] / "src" / "omnigraph"
 
 # They hold all rows to the rules of the graph, or move them: what a caller sees is no matter there.
-RAW = ("store/", "write/", "check/", "pipeline/load/", "pipeline/merge/", "read/changes/")
+RAW = (
+    "store/",
+    "write/",
+    "check/",
+    "pipeline/embed/",
+    "pipeline/load/",
+    "pipeline/merge/",
+    "read/changes/",
+)
 # Through these everybody else reads.
 DOOR = ("read/view.py", "read/tables/", "read/where/affected.py")
 

@@ -15,6 +15,7 @@ __all__ = [
     "ChangeOp",
     "DiagramFormat",
     "DurabilityName",
+    "EmbedOnly",
     "EntityKind",
     "ExportFormat",
     "LoadEngine",
@@ -30,6 +31,7 @@ LoadModeName = Literal["append", "merge", "overwrite"]
 OnError = Literal["fail", "quarantine"]
 LoadEngine = Literal["auto", "spark", "local"]
 SourceFormat = Literal["jsonl", "csv", "parquet"]
+EmbedOnly = Literal["missing", "stale", "all"]
 ExportFormat = Literal["jsonl", "parquet"]
 DurabilityName = Literal["fsync", "relaxed"]
 OutputMode = Literal["append", "complete", "update"]

@@ -1,11 +1,16 @@
-"""The callback that tells a caller how far a load is."""
+"""The callback that tells a caller how far a long piece of work is."""
 
 from collections.abc import Callable
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "silent"]
 
 Progress = Callable[[str, int, int], None]
 """Called with a phase, how much of it is done, and how much there is (0: unknown).
 
-The phases are `start`, `parse` (in which files are written too), `check` and `publish`.
+The phases of a load are `start`, `parse` (in which files are written too), `check` and `publish`;
+those of an embedding `start`, `embed` (counted in texts) and `publish`.
 """
+
+
+def silent(phase: str, done: int, total: int) -> None:
+    """Tell nobody."""

@@ -3,8 +3,9 @@
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from omnigraph.base.errors import ReadOnly, StorageFailed
-from omnigraph.base.ids import BranchName, CommitId
+from omnigraph.base.errors import ReadOnly
+from omnigraph.base.ids import BranchName
+from omnigraph.engine.commit_files import CommitFiles
 from omnigraph.engine.engine import Engine
 from omnigraph.merge.choices import Choices
 from omnigraph.merge.conflicts import SideNames
@@ -12,12 +13,11 @@ from omnigraph.merge.merging import Merged
 from omnigraph.read.changes.locate import bytes_touched
 from omnigraph.store.commits import Commit, CommitKind
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.write.work import Replacement, Work
+from omnigraph.write.work import Work
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.merge.large import LargeMerge
     from omnigraph.pipeline.runner import Runner
-    from omnigraph.pipeline.staging.area import Ending, StagingArea
 
 __all__ = ["MergeFiles"]
 
@@ -27,9 +27,7 @@ class MergeFiles:
 
     def __init__(self, engine: Engine, branch: BranchName) -> None:
         self._engine = engine
-        self._branch = branch
-        self._seen: CommitId | None = None
-        self._area: StagingArea | None = None
+        self._files = CommitFiles(engine.store, branch, CommitKind.MERGE, CommitKind.REVERT)
         self._large: LargeMerge | None = None
 
     def __call__(
@@ -52,12 +50,9 @@ class MergeFiles:
             raise ReadOnly(self._engine.gate.uri)  # even a preview writes files of so many rows
         # Reading and small merges do without the pipeline.
         from omnigraph.pipeline.merge.large import LargeMerge
-        from omnigraph.pipeline.staging.area import StagingArea
 
-        self._seen = self._seen or ours.commit.id
-        if self._area is None or self._large is None:
-            self._area = StagingArea(self._engine.store)
-            self._large = LargeMerge(self._runner(touched), self._area, limits)
+        if self._large is None:
+            self._large = LargeMerge(self._runner(touched), self._files.area(ours), limits)
         return self._large.merge(base, ours, theirs, names=names, choices=choices)
 
     def _runner(self, touched_bytes: int) -> "Runner":
@@ -72,38 +67,8 @@ class MergeFiles:
 
     def end(self, work: Work, commit: Commit | None) -> None:
         """The merge is over: files that its commit does not name go. None: there is no commit."""
-        from omnigraph.pipeline.staging.area import Ending
-
-        if commit is None:
-            self._close(Ending.NOTHING)
-            return
-        datasets = self._engine.store.datasets
-        where = {c.key: datasets.location(c.ref.path, c.ref.branch) for c in commit.changes}
-        # A table that was forked for the commit got copies of the files.
-        published = {
-            fragment
-            for key, table in work.tables.items()
-            if isinstance(table, Replacement) and table.written_at == where.get(key)
-            for fragment in table.fragments
-        }
-        self._close(Ending.PUBLISHED, published)
+        self._files.end(work, commit)
 
     def fail(self) -> None:
         """Leave nothing behind, unless the merge is or may yet be published."""
-        if self._area is None or self._seen is None:
-            return
-        from omnigraph.pipeline.staging.area import Ending
-        from omnigraph.pipeline.staging.record import is_none_ours
-
-        kinds = (CommitKind.MERGE, CommitKind.REVERT)
-        try:
-            is_nothing = is_none_ours(
-                self._engine.store, self._branch, lambda c: c.kind in kinds, since=self._seen
-            )
-        except StorageFailed:
-            is_nothing = False
-        self._close(Ending.NOTHING if is_nothing else Ending.UNKNOWN)
-
-    def _close(self, ending: "Ending", published: set[str] | frozenset[str] = frozenset()) -> None:
-        if self._area is not None:
-            self._area.close(ending, published=published)
+        self._files.fail()

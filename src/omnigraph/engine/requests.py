@@ -13,6 +13,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from omnigraph.base.choices import (
+    EmbedOnly,
     EntityKind,
     ExportFormat,
     LoadEngine,
@@ -49,6 +50,7 @@ __all__ = [
     "CommitRead",
     "CommitsRead",
     "DiffRead",
+    "Embed",
     "Explain",
     "Export",
     "Load",
@@ -326,15 +328,7 @@ class Load(Write):
         _check_bad_rows(self)
         if self.format is not None:
             check_choice("format", self.format, SourceFormat)
-        if self.engine is not None:
-            check_choice("engine", self.engine, LoadEngine)
-        if self.engine == "local" and self.spark is not None:
-            raise ArgumentInvalid(
-                argument="engine",
-                value=self.engine,
-                rule="a load in this process can't use the Spark session that was passed",
-                advice="leave out engine or spark",
-            )
+        _check_engine(self)
         _check_text("load_id", self.load_id)
         if self.resume and (self.load_id is None or self.dry_run):
             rule = "it needs load_id, and can't be combined with dry_run"
@@ -434,6 +428,26 @@ class BranchDelete(Write):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Embed(Write):
+    """What `Graph.embed` says of each of these."""
+
+    types: frozenset[str] | None = None
+    only: EmbedOnly = "missing"
+    engine: LoadEngine | None = None
+    spark: Any = None
+
+    @classmethod
+    def of(cls, types: Iterable[str] | None, **more: Any) -> Self:
+        """The request as a caller says it: one type may stand for a list of one."""
+        wanted = [types] if isinstance(types, str) else types
+        return cls(types=None if wanted is None else frozenset(wanted), **more)
+
+    def __post_init__(self) -> None:
+        check_choice("only", self.only, EmbedOnly)
+        _check_engine(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Optimize(Write):
     action: ClassVar[Action] = Action.ADMIN
 
@@ -449,6 +463,19 @@ def _check_bad_rows(request: Load | StreamLoad) -> None:
     if request.max_errors is not None and request.max_errors < 0:
         rule = "it must be 0 or more"
         raise ArgumentInvalid(argument="max_errors", value=str(request.max_errors), rule=rule)
+
+
+def _check_engine(request: Load | Embed) -> None:
+    """Refuse an engine that there is not, or that can't use the session that was passed."""
+    if request.engine is not None:
+        check_choice("engine", request.engine, LoadEngine)
+    if request.engine == "local" and request.spark is not None:
+        raise ArgumentInvalid(
+            argument="engine",
+            value=request.engine,
+            rule="work in this process can't use the Spark session that was passed",
+            advice="leave out engine or spark",
+        )
 
 
 def _check_page(limit: object) -> None:

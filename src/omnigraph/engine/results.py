@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ChangeCounts",
     "CommitInfo",
+    "EmbedResult",
     "ExportResult",
     "ExportedFile",
     "IndexInfo",
@@ -309,6 +310,23 @@ class OptimizeResult:
     compacted: tuple[TableKey, ...]
     indexed: tuple[TableKey, ...]
     commits: tuple[CommitInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedResult:
+    """The vectors that were made. Without a commit there was nothing to do."""
+
+    branch: BranchName
+    model: str
+    embedded: Mapping[str, Mapping[str, int]]
+    """Rows that got another vector, by type and property."""
+    emptied: int
+    """Rows that lost their vector, since they have no text any more."""
+    commit: CommitInfo | None
+
+    @property
+    def total_embedded(self) -> int:
+        return sum(count for of_type in self.embedded.values() for count in of_type.values())
 
 
 @dataclass(frozen=True, slots=True)

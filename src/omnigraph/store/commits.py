@@ -37,6 +37,8 @@ class CommitKind(Enum):
     INIT = "init"
     MUTATION = "mutation"
     LOAD = "load"
+    EMBED = "embed"
+    """Vectors made of the texts that they stand for."""
     MERGE = "merge"
     REVERT = "revert"
     """The inverse of an earlier commit."""

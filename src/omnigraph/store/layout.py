@@ -7,6 +7,7 @@ __all__ = [
     "AUDIT",
     "BLOB_MARK",
     "EDGES",
+    "EMBEDDINGS",
     "GRAPH",
     "LOCKS",
     "MANIFEST",
@@ -23,6 +24,7 @@ MANIFEST = "__manifest"
 AUDIT = "_graph_commit_recoveries.lance"
 RECOVERY = "__recovery"
 STAGING = "__staging"
+EMBEDDINGS = "__embeddings"
 LOCKS = "__locks"
 SCHEMAS = "_schemas"
 NODES, EDGES = "nodes", "edges"

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.merge_results import MergeResult, RevertResult
     from omnigraph.engine.results import (
         CommitInfo,
+        EmbedResult,
         ExportResult,
         LoadResult,
         MutationResult,
@@ -54,6 +55,7 @@ __all__ = [
     "commit_changes_json",
     "commit_json",
     "diff_json",
+    "embed_json",
     "exit_code",
     "explanation_json",
     "export_json",
@@ -301,6 +303,16 @@ def _changed_json(result: "MergeResult | RevertResult") -> dict[str, Any]:
 def schema_change_json(change: "SchemaChange") -> dict[str, Any]:
     commit = commit_json(change.commit) if change.commit is not None else None
     return {**change.to_json(), "commit": commit}
+
+
+def embed_json(result: "EmbedResult") -> dict[str, Any]:
+    return {
+        "branch": result.branch,
+        "model": result.model,
+        "embedded": {name: dict(counts) for name, counts in result.embedded.items()},
+        "emptied": result.emptied,
+        "commit": commit_json(result.commit) if result.commit is not None else None,
+    }
 
 
 def optimize_json(result: "OptimizeResult") -> dict[str, Any]:

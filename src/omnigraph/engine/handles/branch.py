@@ -6,11 +6,18 @@ with graph.branch("agent/1") as branch:
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.base.choices import LoadEngine, LoadModeName, OnError, OutputMode, SourceFormat
+from omnigraph.base.choices import (
+    EmbedOnly,
+    LoadEngine,
+    LoadModeName,
+    OnError,
+    OutputMode,
+    SourceFormat,
+)
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.base.progress import Progress
@@ -23,6 +30,7 @@ from omnigraph.engine.load.stream import stream
 from omnigraph.engine.maintain import optimize
 from omnigraph.engine.requests import (
     CommitsRead,
+    Embed,
     Load,
     Moment,
     Mutation,
@@ -30,7 +38,13 @@ from omnigraph.engine.requests import (
     Read,
     StreamLoad,
 )
-from omnigraph.engine.results import CommitInfo, LoadResult, MutationResult, OptimizeResult
+from omnigraph.engine.results import (
+    CommitInfo,
+    EmbedResult,
+    LoadResult,
+    MutationResult,
+    OptimizeResult,
+)
 from omnigraph.engine.text import Text
 from omnigraph.engine.travel import check_moment, snapshot_for
 
@@ -152,6 +166,25 @@ class Branch(Reads):
             **self._why(actor, message),
         )
         return stream(self.engine, request)
+
+    def embed(
+        self,
+        types: Iterable[str] | None = None,
+        *,
+        only: EmbedOnly = "missing",
+        engine: LoadEngine | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        spark: Any = None,
+        progress: Progress | None = None,
+    ) -> EmbedResult:
+        """Make the vectors that `@embed` asks for, as one commit; see `Graph.embed`."""
+        # Few processes embed anything.
+        from omnigraph.engine.embed import embed
+
+        why = self._why(actor, message)
+        request = Embed.of(types, only=only, engine=engine, spark=spark, **why)
+        return embed(self.engine, request, progress)
 
     def optimize(self, *, actor: str | None = None, message: str | None = None) -> OptimizeResult:
         """Compact the tables and bring their indexes up to date. No answer changes."""

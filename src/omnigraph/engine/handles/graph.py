@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.choices import (
     DurabilityName,
+    EmbedOnly,
     EntityKind,
     ExportFormat,
     LoadEngine,
@@ -38,6 +39,7 @@ from omnigraph.engine.handles.history import History
 from omnigraph.engine.handles.reads import Reads
 from omnigraph.engine.requests import Moment, SchemaApply, SchemaPlan, Target
 from omnigraph.engine.results import (
+    EmbedResult,
     ExportResult,
     IndexInfo,
     LoadResult,
@@ -393,6 +395,38 @@ class Graph(History):
             if_commit=CommitId(if_commit) if if_commit is not None else None,
         )
         return schema_apply(self.engine, request)
+
+    def embed(
+        self,
+        types: Iterable[str] | None = None,
+        *,
+        only: EmbedOnly = "missing",
+        branch: str = MAIN,
+        engine: LoadEngine | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        spark: Any = None,
+        progress: Progress | None = None,
+    ) -> EmbedResult:
+        """Make the vectors that `@embed` asks for, as one commit.
+
+        `only` says of which rows: `missing`, those without a vector; `stale`, those too whose
+        vector was made of another text or by another model; `all`, every row with a text. `types`
+        names the types; all if left out. The provider is that of the settings
+        (`OMNIGRAPH_EMBED_PROVIDER`), and its model must be the one that the schema names.
+
+        Vectors are kept as they are made: after a failure the next call goes on from there.
+        `engine` and `spark` say who runs it, as in `load`; `auto` takes Spark for large tables.
+        """
+        return Branch(self.engine, branch).embed(
+            types,
+            only=only,
+            engine=engine,
+            actor=actor,
+            message=message,
+            spark=spark,
+            progress=progress,
+        )
 
     # Upkeep --------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from omnigraph.base.errors import (
     ReadSetMoved,
 )
 from omnigraph.base.ids import BranchName
-from omnigraph.base.progress import Progress
+from omnigraph.base.progress import Progress, silent
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.load.frames import for_tasks
 from omnigraph.engine.load.preparation import Preparation, loaded_before
@@ -50,7 +50,7 @@ def load(engine: Engine, request: Load, progress: Progress | None = None) -> Loa
         check_load_id(request.load_id)
     with for_tasks(engine, request) as prepared:
         run = _rehearse if request.dry_run else _carry_out
-        return run(engine, prepared, progress or _silent)
+        return run(engine, prepared, progress or silent)
 
 
 def _carry_out(engine: Engine, request: Load, tell: Progress) -> LoadResult:
@@ -180,7 +180,3 @@ def _on_its_branch(store: GraphStore, request: Load) -> Iterator[None]:
 
 def _is_there(store: GraphStore, branch: BranchName) -> bool:
     return branch in {one.name for one in store.branches.list()}
-
-
-def _silent(phase: str, done: int, total: int) -> None:
-    pass

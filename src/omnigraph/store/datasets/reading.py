@@ -293,6 +293,13 @@ class Dataset:
         ].to_pylist()
         return ids
 
+    def row_ids_without(self, column: str, *, fragment_ids: Sequence[int]) -> NDArray[np.uint64]:
+        """The row ids of the rows of these fragments in which the column is null."""
+        fragments = [self._fragment(i) for i in fragment_ids]
+        # As SQL: Lance can't translate an expression over vectors.
+        found = self._read([], filter=f"`{column}` IS NULL", with_row_id=True, fragments=fragments)
+        return np.asarray(found[ROW_ID].to_numpy())
+
     def blob_cell(self, column: str, id_: str) -> BlobCell | None:
         """Where the blob of the row with this id lies. No byte of it is read."""
         with failures("read", self.ref.path):

@@ -7,7 +7,17 @@ import typer
 from typer.core import TyperGroup
 
 import omnigraph
-from omnigraph.surfaces.cli import blob, data, export, history, language, log, maintain, schema
+from omnigraph.surfaces.cli import (
+    blob,
+    data,
+    embed,
+    export,
+    history,
+    language,
+    log,
+    maintain,
+    schema,
+)
 from omnigraph.surfaces.cli.output import print_json
 
 __all__ = ["app"]
@@ -37,6 +47,7 @@ app = typer.Typer(
 )
 blob.register(app)
 data.register(app)
+embed.register(app)
 export.register(app)
 history.register(app)
 language.register(app)

@@ -1,0 +1,67 @@
+"""What `@embed` asks for: the vectors of a table, and the texts that they are made of."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from omnigraph.base.errors import ArgumentInvalid, NameMissing
+from omnigraph.base.types import VectorOf
+from omnigraph.lang.schema.catalog import Catalog, EntityType
+
+__all__ = ["TableTarget", "VectorTarget", "targets_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorTarget:
+    """A column of vectors, and the column of their texts."""
+
+    name: str
+    column: str
+    source: str
+    width: int
+    is_nullable: bool
+    model: str | None
+    """What the schema asks for; None: any."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableTarget:
+    entity: EntityType
+    vectors: tuple[VectorTarget, ...]
+
+
+def targets_of(catalog: Catalog, types: Collection[str] | None = None) -> tuple[TableTarget, ...]:
+    """The tables with vectors to make, of these types or all."""
+    found = {str(entity.name): _vectors(entity) for entity in catalog.entities}
+    for name in types or ():
+        if name not in found:
+            raise NameMissing(what="type", name=name, known=tuple(sorted(found)))
+        if not found[name]:
+            raise ArgumentInvalid(
+                argument="types",
+                value=name,
+                rule="it has no property with @embed",
+                advice=f'write it in the schema: embedding: Vector(384)? @embed("text of {name}")',
+            )
+    return tuple(
+        TableTarget(entity, found[entity.name])
+        for entity in catalog.entities
+        if found[entity.name] and (types is None or entity.name in types)
+    )
+
+
+def _vectors(entity: EntityType) -> tuple[VectorTarget, ...]:
+    targets = []
+    for property_ in entity.properties:
+        if property_.embed is not None:
+            assert isinstance(property_.type, VectorOf), "the schema was checked"
+            targets.append(
+                VectorTarget(
+                    name=property_.name,
+                    column=property_.column,
+                    source=entity.by_name[property_.embed.source].column,
+                    width=property_.type.width,
+                    is_nullable=property_.is_nullable,
+                    model=property_.embed.model,
+                )
+            )
+    return tuple(targets)

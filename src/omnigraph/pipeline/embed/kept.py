@@ -1,0 +1,111 @@
+"""Vectors that were made and are in no commit yet, in the graph's storage by their texts' digests.
+
+They outlive a driver that dies and a provider that gives up: the next try makes only the rest. One
+driver has the folder at a time. A text's vector may lie there twice; either will do.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from omnigraph.base.clock import Clock
+from omnigraph.embed.digests import DIGEST
+from omnigraph.embed.provider import Vectors
+from omnigraph.store.layout import STAGING
+from omnigraph.store.objects import Objects
+
+__all__ = ["KeptVectors", "Whereabouts", "keep", "kept_vectors"]
+
+
+@dataclass(frozen=True, eq=False)
+class Whereabouts:
+    """In which object the vector of each text lies."""
+
+    texts: pa.Array
+    """Digests."""
+    numbers: NDArray[np.int64]
+    objects: tuple[str, ...]
+    """By number."""
+
+    def with_more(
+        self, texts: pa.Array, numbers: NDArray[np.int64], objects: Sequence[str]
+    ) -> "Whereabouts":
+        return Whereabouts(
+            pa.concat_arrays([self.texts, texts]),
+            np.concatenate([self.numbers, numbers + len(self.objects)]),
+            (*self.objects, *objects),
+        )
+
+    def lacks(self, texts: pa.Array) -> pa.Array:
+        return pc.invert(pc.is_in(texts, value_set=self.texts))
+
+    def find(self, texts: pa.Array) -> tuple[str, ...]:
+        """The objects in which the vectors of all these texts lie."""
+        found = self.numbers[pc.index_in(texts, value_set=self.texts).to_numpy()]
+        return tuple(self.objects[number] for number in np.unique(found))
+
+
+class KeptVectors:
+    """The folder of one branch and one model."""
+
+    def __init__(self, objects: Objects, clock: Clock, *, branch: str, model: str) -> None:
+        self._objects = objects
+        self._clock = clock
+        named = hashlib.sha256(f"{branch}\n{model}".encode()).hexdigest()[:32]
+        self._folder = f"{STAGING}/embed~{named}"
+
+    def new_object(self, width: int) -> str:
+        return f"{self._folder}/{width}-{self._clock.ulid()}.arrow"
+
+    def whereabouts(self, width: int) -> Whereabouts:
+        """Of vectors of this width that are there already."""
+        found = Whereabouts(pa.array([], DIGEST), np.empty(0, np.int64), ())
+        for name in self._objects.list(self._folder):
+            data = self._objects.get(name)
+            if data is not None and name.rpartition("/")[2].startswith(f"{width}-"):
+                texts = _opened(data)["text"].combine_chunks()
+                found = found.with_more(texts, np.zeros(len(texts), np.int64), [name])
+        return found
+
+    def drop(self) -> None:
+        """They are in a commit now, or were never needed."""
+        for name in self._objects.list(self._folder):
+            self._objects.delete(name)
+        self._objects.forget_folder(self._folder)
+
+
+# Inside a task ------------------------------------------------------------------------------------
+
+
+def keep(objects: Objects, name: str, texts: pa.Array, vectors: Vectors) -> None:
+    """Put the vectors of texts, told by digests, into an object of this name."""
+    flat = pa.array(vectors.reshape(-1), pa.float32())
+    column = pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
+    table = pa.table({"text": texts, "vector": column})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as file:
+        file.write_table(table)
+    objects.put(name, sink.getvalue().to_pybytes())
+
+
+def kept_vectors(objects: Objects, names: Sequence[str], texts: pa.Array, width: int) -> Vectors:
+    """The vector of each text, from these objects."""
+    made = np.empty((len(texts), width), np.float32)
+    for name in names:
+        data = objects.get(name)
+        assert data is not None, f"{name} is ours alone"
+        table = _opened(data)
+        at = pc.index_in(texts, value_set=table["text"].combine_chunks())
+        is_here = at.is_valid().to_numpy(zero_copy_only=False)
+        vectors = table["vector"].combine_chunks().flatten().to_numpy().reshape(-1, width)
+        made[is_here] = vectors[at.drop_null().to_numpy()]
+    return made
+
+
+def _opened(data: bytes) -> pa.Table:
+    return pa.ipc.open_file(data).read_all()

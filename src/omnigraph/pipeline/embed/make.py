@@ -1,0 +1,40 @@
+"""Inside a task: the vectors of some texts, made by the provider and kept."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from omnigraph.embed.digests import text_digests
+from omnigraph.embed.provider import EmbedConfig
+from omnigraph.embed.providers import open_provider
+from omnigraph.pipeline.embed.kept import keep
+from omnigraph.store.datasets import DatasetRef, Datasets, row_set
+from omnigraph.store.location import Location
+
+__all__ = ["MakeTask", "make_vectors"]
+
+
+@dataclass(frozen=True, slots=True)
+class MakeTask:
+    root: Location
+    ref: DatasetRef
+    source: str
+    """The column of the texts."""
+    row_ids: NDArray[np.uint64] = field(repr=False)
+    """Of rows with the texts."""
+    width: int
+    config: EmbedConfig
+    kept_in: str
+    """The object for the vectors."""
+
+
+def make_vectors(task: MakeTask) -> int:
+    """How many vectors were made."""
+    dataset = Datasets(task.root).open(task.ref)
+    rows = dataset.rows_at(row_set(task.row_ids), [task.source])
+    texts: list[str] = pa.compute.unique(rows[task.source]).to_pylist()
+    vectors = open_provider(task.config).embed(texts, purpose="row", width=task.width)
+    keep(task.root.objects(), task.kept_in, text_digests(texts), vectors)
+    return len(texts)
