@@ -75,19 +75,18 @@ class WeighedTerm:
 def best_rows(terms: Sequence[WeighedTerm], k: int, among: Mask | None, *, count: int) -> Ranked:
     """The k best of `count` rows, and every row that ties with the last of them."""
     bounds = [term.bound for term in terms]
-    if among is not None:
-        allowed = int(np.count_nonzero(among))
-        if allowed * ROWS_PER_CONTENDER < sum(term.rows for term in terms):
-            few = np.flatnonzero(among)
-            return _best_among(terms, bounds, k, few, np.zeros(len(few)))
+    allowed = count if among is None else int(np.count_nonzero(among))
     total, seen = np.zeros(count), np.empty(0, dtype=np.int64)
     for number, term in enumerate(terms):
-        rest = sum(bounds[number:])
+        rest, left = sum(bounds[number:]), terms[number:]
+        if among is not None and allowed * ROWS_PER_CONTENDER < term.rows:
+            few = np.flatnonzero(among)
+            return _best_among(left, bounds[number:], k, few, total[few])
         if rest < sum(bounds[:number]) and rest < (least := _least(total[seen], k)):
             few = seen[total[seen] + rest >= least]
-            if len(few) * ROWS_PER_CONTENDER < sum(later.rows for later in terms[number:]):
+            if len(few) * ROWS_PER_CONTENDER < sum(later.rows for later in left):
                 few.sort()
-                return _best_among(terms[number:], bounds[number:], k, few, total[few])
+                return _best_among(left, bounds[number:], k, few, total[few])
         rows, gains = term.gains(among)
         before = total[rows]
         total[rows] = before + gains
