@@ -2,7 +2,7 @@
 
 `--bless` writes what the golden cases got as what they expect. `--deep` runs whole matrices and
 looks at many more random examples, and at new ones each time; without it they are few and always
-the same. `--soak` does so for hours.
+the same. `--soak` does so for hours. `--quick` runs the tests that show most for a second.
 """
 
 from collections.abc import Iterator
@@ -11,10 +11,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from omnigraph.pipeline.spark.session import Spark, SparkSettings
+from tests.quick import quick_ones
 
 pytest_plugins = ("tests.places",)
 
-settings.register_profile("quick", max_examples=25, derandomize=True, deadline=None)
+for name, max_examples in (("quick", 10), ("usual", 25)):
+    settings.register_profile(name, max_examples=max_examples, derandomize=True, deadline=None)
 for name, max_examples in (("deep", 200), ("soak", 2000)):
     settings.register_profile(
         name, max_examples=max_examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -22,6 +24,7 @@ for name, max_examples in (("deep", 200), ("soak", 2000)):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="what shows most for a second")
     parser.addoption("--bless", action="store_true", help="rewrite what golden cases expect")
     parser.addoption("--deep", action="store_true", help="whole matrices, more random examples")
     parser.addoption("--soak", action="store_true", help="all that is deep, for hours")
@@ -30,17 +33,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--soak"):
         config.option.deep = True
-        settings.load_profile("soak")
-    else:
-        settings.load_profile("deep" if config.getoption("--deep") else "quick")
+    chosen = [name for name in ("soak", "deep", "quick") if config.getoption(f"--{name}")]
+    settings.load_profile(chosen[0] if chosen else "usual")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests marked `deep` or `soak` only run with the option of that name."""
+    """Tests marked `deep` or `soak` only run with the option of that name; see also `quick`."""
     left_out = [name for name in ("deep", "soak") if not config.getoption(f"--{name}")]
-    later = [item for item in items if any(map(item.get_closest_marker, left_out))]
-    config.hook.pytest_deselected(items=later)
-    items[:] = [item for item in items if item not in later]
+    chosen = [item for item in items if not any(map(item.get_closest_marker, left_out))]
+    if config.getoption("--quick"):
+        chosen = list(quick_ones(chosen))
+    config.hook.pytest_deselected(items=list(set(items).difference(chosen)))
+    items[:] = chosen
 
 
 @pytest.fixture

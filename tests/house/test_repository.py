@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import omnigraph
+from tests import quick
 from tests.processes import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
@@ -137,3 +138,7 @@ def test_tests_of_one_group_share_a_worker(tmp_path: Path) -> None:
     left = [path.stem for path in tmp_path.glob("gw*.*")]
     assert len(left) == 8
     assert len(set(left)) == 1
+
+
+def test_what_the_quick_run_leaves_out_is_there() -> None:
+    assert [path for path in quick.SLOW if not (quick.TESTS / path).exists()] == []

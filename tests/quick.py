@@ -1,0 +1,62 @@
+"""Which tests `--quick` runs: those that show most for a second.
+
+Left out are Spark, buckets, and the long walks, races, deaths and pages below. Of a test with many
+rows the first one runs, except where rows cost next to nothing. So every module is touched and
+every promise has one example; the rest is for `make test`.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+__all__ = ["quick_ones"]
+
+TESTS = Path(__file__).parent
+
+# Rows of these are quicker than the choice among them.
+ALL_ROWS = ("base", "check", "lang")
+
+SLOW = (
+    # Walks: any order of steps, on graphs of their own.
+    "model",
+    "laws/test_diff_laws.py",
+    "laws/test_follow_laws.py",
+    "merge/test_merge_laws.py",
+    # Other processes: started, raced with, stopped, killed.
+    "crash/test_forks.py",
+    "crash/test_kills.py",
+    "crash/test_late_writers.py",
+    "graph/test_many_writers.py",
+    "graph/test_racing_histories.py",
+    "house/test_processes.py",
+    "store_contract/test_many_processes.py",
+    "store_contract/test_races.py",
+    # Every ending of a load or a merge, each in files that are listed afterwards.
+    "pipeline/merge",
+    "pipeline/staging/test_endings.py",
+    "pipeline/staging/test_quarantine_resume.py",
+    "pipeline/staging/test_resume.py",
+    # Whole graphs that are moved, and pages whose programs are run.
+    "graph/test_moving.py",
+    "house/test_pages.py",
+)
+
+
+def quick_ones(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    begun: set[str] = set()
+    for item in items:
+        path = item.path.relative_to(TESTS)
+        test = item.nodeid.partition("[")[0]
+        if _is_slow(item, path) or (test in begun and path.parts[0] not in ALL_ROWS):
+            continue
+        begun.add(test)
+        yield item
+
+
+def _is_slow(item: pytest.Item, path: Path) -> bool:
+    assert isinstance(item, pytest.Function)
+    is_on_spark = item.get_closest_marker("spark") is not None
+    place = item.callspec.params.get("place") if hasattr(item, "callspec") else None
+    is_in_bucket = place == "s3" or "s3" in item.fixturenames
+    return is_on_spark or is_in_bucket or any(map(path.is_relative_to, SLOW))
