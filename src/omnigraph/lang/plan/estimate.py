@@ -92,8 +92,8 @@ class _Expecting:
             case Distinct():
                 return math.sqrt(rows)
             case Limit(count=count, offset=offset):
-                rest = max(rows - offset, 0.0)
-                return rest if count is None else min(rest, float(count))
+                rest = max(rows - offset, 0.0) if isinstance(offset, int) else rows
+                return min(rest, float(count)) if isinstance(count, int) else rest
 
     def _reached(self, op: Expand, types: Known) -> float:
         reached = self._estimator.reached(

@@ -173,11 +173,15 @@ def _lines(op: Op) -> Iterator[Line]:
             yield f"Sort {', '.join(_sort_key(k) for k in keys)}{then}", op
         case Limit(source=source, count=count, offset=offset):
             yield from _lines(source)
-            skipped = f" offset {offset}" if offset else ""
-            yield f"Limit {'all' if count is None else count}{skipped}", op
+            skipped = f" offset {_bound(offset)}" if offset != 0 else ""
+            yield f"Limit {'all' if count is None else _bound(count)}{skipped}", op
         case Project(source=source, columns=columns):
             yield from _lines(source)
             yield f"Project {_columns(columns)}", op
+
+
+def _bound(bound: int | Parameter) -> str:
+    return str(bound) if isinstance(bound, int) else show_expression(bound)
 
 
 def _with_blocks(head: str, op: Op, *blocks: Op) -> Iterator[Line]:
@@ -250,8 +254,9 @@ def show_expression(expression: Expression) -> str:
             return "id" if variable == ROW else f"id({variable})"
         case EntityOf(variable=variable):
             return variable
-        case Nearest(field=field, query=query):
-            return f"nearest({show_expression(field)}, {show_expression(query)})"
+        case Nearest(field=field, query=query, is_exact=is_exact):
+            more = ", exact" if is_exact else ""
+            return f"nearest({show_expression(field)}, {show_expression(query)}{more})"
         case Bm25(field=field, query=query):
             return f"bm25({show_expression(field)}, {show_expression(query)})"
         case Rrf(left=left, right=right, k=k):

@@ -290,8 +290,8 @@ class Sort:
 @dataclass(frozen=True, slots=True)
 class Limit:
     source: "Op"
-    count: int | None
-    offset: int = 0
+    count: int | Parameter | None
+    offset: int | Parameter = 0
 
 
 @dataclass(frozen=True, slots=True)

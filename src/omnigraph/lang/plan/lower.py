@@ -100,6 +100,6 @@ def _sorted(
 
 
 def _limited(query: TypedRead, rows: Op) -> Op:
-    if query.limit is None and not query.offset:
+    if query.limit is None and query.offset == 0:
         return rows
     return Limit(rows, query.limit, query.offset)

@@ -4,13 +4,23 @@ Nothing is guessed: a missing value is null only where the parameter may be, and
 query does not declare is an error, since it is nearly always a slip.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from omnigraph.base.errors import ParameterInvalid
 from omnigraph.base.nearest import did_you_mean
-from omnigraph.base.types import Value
-from omnigraph.lang.plan.ir import CompiledQuery, Parameter
-from omnigraph.lang.query.values import Unfit, convert
+from omnigraph.base.types import Value, VectorOf
+from omnigraph.lang.plan.chain import operators
+from omnigraph.lang.plan.ir import (
+    CompiledQuery,
+    Limit,
+    Nearest,
+    Parameter,
+    Project,
+    ReadQuery,
+    TopK,
+)
+from omnigraph.lang.plan.rankings import rankings_of
+from omnigraph.lang.query.values import Unfit, convert, is_without_direction
 
 __all__ = ["bind_parameters"]
 
@@ -21,7 +31,41 @@ def bind_parameters(query: CompiledQuery, given: Mapping[str, object]) -> dict[s
     for name in given:
         if name not in declared:
             raise _unknown(query, name)
-    return {name: _value(query, parameter, given) for name, parameter in declared.items()}
+    values = {name: _value(query, parameter, given) for name, parameter in declared.items()}
+    if isinstance(query, ReadQuery):
+        for name, fault in _faults(query.plan, values):
+            sentence = f"${name} of {query.name} {fault}"
+            raise ParameterInvalid("P002", query.name, name, sentence)
+    return values
+
+
+def _faults(plan: Project, values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
+    """Parameters whose values have the right type and can't stand where the query has them."""
+    for op in operators(plan):
+        match op:
+            case TopK(k=Parameter(name=name)):
+                k = values[name]
+                if not isinstance(k, int) or k < 1:
+                    yield name, f"says how many of the best are kept: 1 or more, not {_shown(k)}"
+            case Limit(count=count, offset=offset):
+                for bound in (count, offset):
+                    if isinstance(bound, Parameter):
+                        rows = values[bound.name]
+                        if not isinstance(rows, int) or rows < 0:
+                            yield bound.name, f"is a number of rows: 0 or more, not {_shown(rows)}"
+            case _:
+                pass
+    for ranking in rankings_of(plan):
+        match ranking:
+            case Nearest(query=Parameter(name=name, type=VectorOf())):
+                if is_without_direction(values[name]):
+                    yield name, "is all zeros, and nothing is near to that"
+            case _:
+                pass
+
+
+def _shown(value: Value) -> str:
+    return "null" if value is None else str(value)
 
 
 def _value(query: CompiledQuery, parameter: Parameter, given: Mapping[str, object]) -> Value:

@@ -35,7 +35,7 @@ CODES: dict[str, str] = {
     "T24": "A Blob can't be read by a query.",
     "T25": "A variable is given two meanings that exclude each other.",
     "T26": "Two columns of the answer have the same name.",
-    "T27": "The answer can't be ordered by this.",
+    "T27": "The answer can't be ordered or cut by this.",
     "T28": "A parameter is declared twice, or with a type that does not exist.",
     "T29": "There is no such function, or it is used in the wrong place or with wrong arguments.",
     "T30": "A top clause or score is used where it can't be.",

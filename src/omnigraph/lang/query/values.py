@@ -20,7 +20,7 @@ from omnigraph.base.types import (
     VectorOf,
 )
 
-__all__ = ["Unfit", "convert"]
+__all__ = ["Unfit", "convert", "is_without_direction"]
 
 
 class Unfit(Exception):
@@ -44,6 +44,11 @@ def convert(value: object, type_: ValueType) -> Value:
             if len(elements) != width:
                 raise Unfit(f"it has {len(elements)} elements, not {width}")
             return tuple(_item(v, Scalar.F32, i) for i, v in enumerate(elements))
+
+
+def is_without_direction(vector: Value) -> bool:
+    """True of a vector of zeros: it makes an angle with none."""
+    return isinstance(vector, tuple) and not any(vector)
 
 
 def _scalar(value: object, type_: Scalar) -> Value:

@@ -50,8 +50,8 @@ def _read(
         columns=projection.columns,
         is_distinct=query.is_distinct,
         order=projection.order,
-        limit=_number(query.limit),
-        offset=_number(query.offset) or 0,
+        limit=projection.limit,
+        offset=projection.offset,
         result=projection.result,
         reads=read_by(pattern, catalog),
         description=_annotation(query.header, "description"),
@@ -103,10 +103,3 @@ def _annotation(header: ast.Header, name: str) -> str | None:
         if annotation.name.text == name and annotation.arguments:
             return str(annotation.arguments[0].value)
     return None
-
-
-def _number(literal: ast.Literal | None) -> int | None:
-    if literal is None:
-        return None
-    assert isinstance(literal.value, int)
-    return literal.value

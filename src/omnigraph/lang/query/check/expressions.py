@@ -316,6 +316,25 @@ class Expressions:
             return None
         return value
 
+    def count(
+        self, expression: ast.Expression, region: Region, *, least: int, code: str
+    ) -> Literal | Parameter | None:
+        """A whole number from `least` up, or a parameter that is to hold one."""
+        number = whole_number(expression)
+        if number is not None and least <= number < 2**63:
+            return Literal(number, Scalar.I64)
+        if isinstance(expression, ast.Variable):
+            operand = self.operand(expression, region)
+            if operand is None:
+                return None
+            value = operand.expression
+            is_integer = isinstance(operand.type, Scalar) and operand.type.is_integer
+            if isinstance(value, Parameter) and is_integer:
+                return value
+        message = f"a whole number from {least} up, or an integer parameter, is needed here"
+        self.findings.add(code, message, expression.span)
+        return None
+
 
 def whole_number(expression: ast.Expression) -> int | None:
     match expression:

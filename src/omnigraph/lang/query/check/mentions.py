@@ -46,10 +46,11 @@ def edges_in(block: ast.Block) -> set[str]:
 def mentioned_by(query: ast.Query) -> Iterator[ast.Variable]:
     """Every mention of a variable or parameter; their declarations don't count."""
     match query:
-        case ast.Read(match=block, items=items, order=order):
+        case ast.Read(match=block, items=items, order=order, limit=limit, offset=offset):
             yield from mentioned_in(block)
             for expression in [*(i.expression for i in items), *(o.expression for o in order)]:
                 yield from _in_expression(expression)
+            yield from (cut for cut in (limit, offset) if isinstance(cut, ast.Variable))
         case ast.Mutation(statements=statements):
             for statement in statements:
                 yield from _in_statement(statement)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from omnigraph.base.ids import VariableName
 from omnigraph.base.nearest import name_hint
-from omnigraph.base.types import ListOf, Scalar
+from omnigraph.base.types import ListOf
 from omnigraph.lang.query.check.compare import Kind, Operand, fit, kind_of
-from omnigraph.lang.query.check.expressions import Expressions, whole_number
+from omnigraph.lang.query.check.expressions import Expressions
 from omnigraph.lang.query.check.infer import Known
 from omnigraph.lang.query.check.mentions import mentioned_in
 from omnigraph.lang.query.check.ranking import check_ranking, ranked_variable
@@ -194,7 +194,7 @@ class _Patterns:
         (inner,) = region.inner[position]
         self.demand_outer_variable("count", clause, inner, region)
         pattern = self.pattern(inner)
-        bound = self.whole_number(clause.bound, region, least=0, code="T7")
+        bound = self.expressions.count(clause.bound, region, least=0, code="T7")
         op = CompareOp(clause.op.text)
         if op in (CompareOp.CONTAINS, CompareOp.STARTS_WITH):
             message = f"a count is a number and can't be compared by {clause.op.text}"
@@ -223,7 +223,7 @@ class _Patterns:
         if clause is not tops[0]:
             self.findings.add("T30", f"${name} is ranked twice", clause.variable.span)
             return
-        k = self.whole_number(clause.k, region, least=1, code="T30")
+        k = self.expressions.count(clause.k, region, least=1, code="T30")
         known = self.expressions.known(clause.variable, region)
         ranking = check_ranking(clause.ranking, region, self.expressions)
         if known is None or ranking is None or k is None:
@@ -236,24 +236,6 @@ class _Patterns:
             self.findings.add("T30", message, clause.ranking.span)
         else:
             yield Best(VariableName(name), ranking, k)
-
-    def whole_number(
-        self, expression: ast.Expression, region: Region, *, least: int, code: str
-    ) -> Literal | Parameter | None:
-        number = whole_number(expression)
-        if number is not None and least <= number < 2**63:
-            return Literal(number, Scalar.I64)
-        if isinstance(expression, ast.Variable):
-            operand = self.expressions.operand(expression, region)
-            if operand is None:
-                return None
-            value = operand.expression
-            is_integer = isinstance(operand.type, Scalar) and operand.type.is_integer
-            if isinstance(value, Parameter) and is_integer:
-                return value
-        message = f"a whole number from {least} up, or an integer parameter, is needed here"
-        self.findings.add(code, message, expression.span)
-        return None
 
 
 def _variable(known: Known) -> Variable:

@@ -17,7 +17,9 @@ from omnigraph.lang.query.check.typed import (
     EntityOf,
     Expression,
     IdentityOf,
+    Literal,
     Nearest,
+    Parameter,
     PropertyOf,
     ResultField,
     Rrf,
@@ -34,6 +36,8 @@ class Projection:
     columns: tuple[Column, ...]
     result: tuple[ResultField, ...]
     order: tuple[SortKey, ...]
+    limit: int | Parameter | None
+    offset: int | Parameter
 
 
 def check_projection(read: ast.Read, region: Region, expressions: Expressions) -> Projection:
@@ -55,7 +59,8 @@ def check_projection(read: ast.Read, region: Region, expressions: Expressions) -
         if operand
     )
     order = tuple(checker.order(operands, columns))
-    return Projection(columns, result, order)
+    limit, offset = checker.bound(read.limit), checker.bound(read.offset)
+    return Projection(columns, result, order, limit, offset or 0)
 
 
 @dataclass(frozen=True)
@@ -179,33 +184,38 @@ class _Projections:
                 message = "a ranking scores rows and can't be returned beside aggregates"
                 self.findings.add("T18", message, operand.span)
 
-    # Order --------------------------------------------------------------------------------------
+    # Order and limit ----------------------------------------------------------------------------
+
+    def bound(self, given: ast.Literal | ast.Variable | None) -> int | Parameter | None:
+        """What `limit` or `offset` says."""
+        if given is None:
+            return None
+        found = self.expressions.count(given, self.region, least=0, code="T27")
+        if isinstance(found, Literal):
+            assert isinstance(found.value, int)
+            return found.value
+        return found
 
     def order(
         self, operands: list[Operand | None], columns: tuple[Column, ...]
     ) -> Iterator[SortKey]:
         is_grouped = _has_aggregate(operands) or self.read.is_distinct
-        for position, item in enumerate(self.read.order):
+        for item in self.read.order:
             operand = self.item(item.expression, operands)
             if operand is None:
                 continue
             if isinstance(operand.expression, Nearest | Bm25 | Rrf):
-                if self.ranking_fits(item, operand, position, is_grouped=is_grouped):
+                if self.ranking_fits(item, operand, is_grouped=is_grouped):
                     yield SortKey(operand.expression, _is_worst_first(item, operand.expression))
             elif self.can_be_sorted(item, operand, operands, columns, is_grouped=is_grouped):
                 is_descending = item.direction is not None and item.direction.text == "desc"
                 yield SortKey(operand.expression, is_descending)
 
-    def ranking_fits(
-        self, item: ast.OrderItem, operand: Operand, position: int, *, is_grouped: bool
-    ) -> bool:
+    def ranking_fits(self, item: ast.OrderItem, operand: Operand, *, is_grouped: bool) -> bool:
         if is_grouped:
             message = "a ranking orders rows, and here rows are grouped"
             hint = "rank in match: top 10 $x by …"
             self.findings.add("T18", message, item.span, hint)
-        elif position > 0:
-            message = "a ranking must be the first thing to order by"
-            self.findings.add("T18", message, item.span)
         elif self.read.limit is None and isinstance(operand.expression, Nearest):
             self.findings.add("T17", "ordering by nearest needs a limit", item.span, "add limit 10")
         elif self.read.limit is None and isinstance(operand.expression, Rrf):

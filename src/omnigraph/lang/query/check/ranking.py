@@ -16,12 +16,14 @@ from omnigraph.lang.query.check.typed import (
     Rrf,
 )
 from omnigraph.lang.query.text import ast
-from omnigraph.lang.query.values import Unfit, convert
+from omnigraph.lang.query.values import Unfit, convert, is_without_direction
 
 __all__ = ["check_ranking", "ranked_variable"]
 
 # The constant of the paper that introduced the method, and everyone's default since.
 RRF_K = 60
+# An index that holds very many vectors may look at some of them only, unless a query says this.
+EXACT = "exact"
 
 
 def check_ranking(call: ast.Call, region: Region, expressions: Expressions) -> Ranking | None:
@@ -46,10 +48,15 @@ def ranked_variable(ranking: Ranking) -> str:
 
 def _nearest(call: ast.Call, region: Region, expressions: Expressions) -> Nearest | None:
     findings = expressions.findings
-    if len(call.arguments) != 2:
-        findings.add("T15", "nearest is written nearest($x.vector, query)", call.span)
+    if len(call.arguments) not in (2, 3):
+        findings.add("T15", "nearest is written nearest($x.vector, query[, exact])", call.span)
         return None
-    target, query = call.arguments
+    target, query, *more = call.arguments
+    for word in more:
+        if not (isinstance(word, ast.Reference) and word.name.text == EXACT):
+            message = f"the third argument of nearest can only be the word {EXACT}"
+            findings.add("T15", message, word.span)
+            return None
     if not isinstance(target, ast.Property):
         message = "nearest looks into a Vector property, such as $x.embedding"
         findings.add("T15", message, target.span)
@@ -63,7 +70,7 @@ def _nearest(call: ast.Call, region: Region, expressions: Expressions) -> Neares
         findings.add("T15", message, target.span)
         return None
     wanted = _vector_query(query, field.type, region, expressions)
-    return Nearest(field, wanted) if wanted else None
+    return Nearest(field, wanted, is_exact=bool(more)) if wanted else None
 
 
 def _vector_query(
@@ -79,10 +86,15 @@ def _vector_query(
             return text
         case Literal(type=ListOf(), value=values):
             try:
-                return Literal(convert(values, type_), type_)
+                vector = convert(values, type_)
             except Unfit as error:
                 expressions.findings.add("T15", f"the list is not a {type_}: {error}", query.span)
                 return None
+            if is_without_direction(vector):
+                message = "the list is all zeros, and nothing is near to that"
+                expressions.findings.add("T15", message, query.span)
+                return None
+            return Literal(vector, type_)
         case _:
             message = f"nearest looks for a {type_} or a text, not {operand}"
             expressions.findings.add("T15", message, query.span)

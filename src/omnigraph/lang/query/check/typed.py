@@ -69,6 +69,8 @@ class Nearest:
 
     field: PropertyOf
     query: Literal | Parameter
+    is_exact: bool = False
+    """Whether every candidate must be looked at, however long it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,8 +415,8 @@ class TypedRead:
     columns: tuple[Column, ...]
     is_distinct: bool
     order: tuple[SortKey, ...]
-    limit: int | None
-    offset: int
+    limit: int | Parameter | None
+    offset: int | Parameter
     result: tuple[ResultField, ...]
     reads: tuple[Touch, ...]
     description: str | None = None

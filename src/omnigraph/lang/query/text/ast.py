@@ -317,8 +317,8 @@ class Read:
     items: tuple[Item, ...]
     is_distinct: bool
     order: tuple[OrderItem, ...]
-    limit: Literal | None
-    offset: Literal | None
+    limit: Literal | Variable | None
+    offset: Literal | Variable | None
     closing: Span = field(compare=False)
 
 

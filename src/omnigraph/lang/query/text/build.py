@@ -38,7 +38,7 @@ class _Tail:
 
     keyword: ast.Word
     order: tuple[ast.OrderItem, ...] = ()
-    number: ast.Literal | None = None
+    number: ast.Literal | ast.Variable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +153,10 @@ class Builder(Transformer[Token, object]):
     def order(self, keyword: ast.Word, *items: ast.OrderItem) -> _Tail:
         return _Tail(keyword, order=items)
 
-    def limit(self, keyword: ast.Word, number: ast.Literal) -> _Tail:
+    def limit(self, keyword: ast.Word, number: ast.Literal | ast.Variable) -> _Tail:
         return _Tail(keyword, number=_not_negative(keyword, number))
 
-    def offset(self, keyword: ast.Word, number: ast.Literal) -> _Tail:
+    def offset(self, keyword: ast.Word, number: ast.Literal | ast.Variable) -> _Tail:
         return _Tail(keyword, number=_not_negative(keyword, number))
 
     def order_item(self, expression: ast.Expression, direction: ast.Word | None) -> ast.OrderItem:
@@ -377,7 +377,11 @@ def _present(values: Iterable[T | None]) -> tuple[T, ...]:
     return tuple(v for v in values if v is not None)
 
 
-def _not_negative(keyword: ast.Word, number: ast.Literal) -> ast.Literal:
+def _not_negative(
+    keyword: ast.Word, number: ast.Literal | ast.Variable
+) -> ast.Literal | ast.Variable:
+    if isinstance(number, ast.Variable):
+        return number
     assert isinstance(number.value, int)
     if not 0 <= number.value < 2**63:
         refuse(f"{keyword.text} takes a whole number from 0 up", number.span)

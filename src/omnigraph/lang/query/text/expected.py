@@ -167,8 +167,6 @@ def _hint(text: str, before: str, accepted: Collection[str]) -> str | None:
             return "'differs from' is written !="
         case "or", _ if accepted == {"LBRACE"}:
             return "write the alternatives as blocks: or { … } { … }"
-        case "limit" | "offset", _ if text.startswith("$"):
-            return f"{before} takes a number, not a parameter"
         case _, _ if MINUS_NUMBER.match(text) and "NAME" in accepted and "INT" not in accepted:
             return "there is no subtraction: work the value out before, and pass it as a parameter"
         case _:

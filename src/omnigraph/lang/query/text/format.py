@@ -96,9 +96,9 @@ class _Printer:
         if query.order:
             yield from self.listed("order ", [(_order(o), o.span) for o in query.order], 1)
         if query.limit:
-            yield Line(f"limit {query.limit.value}", _place(query.limit.span), 1)
+            yield Line(f"limit {ast.text_of(query.limit)}", _place(query.limit.span), 1)
         if query.offset:
-            yield Line(f"offset {query.offset.value}", _place(query.offset.span), 1)
+            yield Line(f"offset {ast.text_of(query.offset)}", _place(query.offset.span), 1)
 
     def listed(
         self, head: str, items: Sequence[tuple[str, Span]], depth: int, tail: str = ""
