@@ -5,13 +5,16 @@ entity is a dict of its own, and every rule is written the way the language docu
 """
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from omnigraph.base.types import Scalar, VectorOf
 from omnigraph.lang.plan import ir
+from omnigraph.lang.query.check.uses import used_in
 from omnigraph.lang.schema.catalog import Catalog, EntityType
+from tests.reference.naive_ranking import NaiveRanking, Scores, no_vector
 
 Row = dict[str, "Entity | None"]
 Answer = list[dict[str, Any]]
@@ -42,8 +45,16 @@ class Naive:
     graph: PlainGraph
     parameters: Mapping[str, Any] = field(default_factory=dict)
     now_ms: int = 0
+    embed: Callable[[str], list[float]] = no_vector
+    scored: dict[ir.Expression, Scores] = field(default_factory=dict)
+    """What was ranked so far; a fusion depends on which rows there were then."""
+
+    @cached_property
+    def ranking(self) -> NaiveRanking:
+        return NaiveRanking(self.graph, self.parameters, self.embed)
 
     def answer(self, plan: ir.Project) -> Answer:
+        self.fuse(plan)
         made = self.shaped(plan.source)
         types = dict(variable_types(plan.source, self.graph.catalog))
         return [
@@ -51,15 +62,29 @@ class Naive:
             for row in made
         ]
 
+    def fuse(self, plan: ir.Project) -> None:
+        """What the answer shows of fusions is worked out over all rows of the pattern."""
+        op, shown = plan.source, [*plan.columns]
+        while isinstance(op, ir.Limit | ir.Sort | ir.Aggregate | ir.Distinct):
+            shown += op.columns if isinstance(op, ir.Distinct) else ()
+            op = op.source
+        fusions = {c.expression for c in shown if isinstance(c.expression, ir.Rrf)}
+        rows = list(self.rows(op, {})) if fusions else []
+        for fusion in fusions:
+            candidates = (row[fusion.left.field.variable] for row in rows)
+            self.scored[fusion] = self.ranking.scores(fusion, candidates, None)
+
     # What shapes the answer. A row below it may hold made columns, under their names.
 
-    def shaped(self, op: ir.Op) -> list[Any]:
+    def shaped(self, op: ir.Op, first: int | None = None) -> list[Any]:
+        """`first`: how many of its rows are asked for, where that means anything."""
         match op:
             case ir.Limit(source=source, count=count, offset=offset):
-                rows = self.shaped(source)
-                return rows[offset:] if count is None else rows[offset : offset + count]
+                start, most = self.bound(offset), self.bound(count)
+                stop = None if most is None else (start or 0) + most
+                return self.shaped(source, stop)[start:stop]
             case ir.Sort():
-                return self.sorted(op)
+                return self.sorted(op, first)
             case ir.Aggregate():
                 return self.aggregated(op)
             case ir.Distinct(source=source, columns=columns):
@@ -72,8 +97,11 @@ class Naive:
             case _:
                 return list(self.rows(op, {}))
 
-    def sorted(self, op: ir.Sort) -> list[Any]:
-        rows = self.shaped(op.source)
+    def bound(self, given: int | ir.Parameter | None) -> int | None:
+        return int(self.parameters[given.name]) if isinstance(given, ir.Parameter) else given
+
+    def sorted(self, op: ir.Sort, first: int | None) -> list[Any]:
+        rows = self.only_ranked(op, self.shaped(op.source), first)
         types = dict(variable_types(op.source, self.graph.catalog))
         # Sorting is stable, so the least important key goes first.
         if rows and isinstance(rows[0], Made):
@@ -84,8 +112,22 @@ class Naive:
         for key in reversed(op.keys):
             rows.sort(
                 key=lambda row: order_of(self.value(key.expression, row, types)),
-                reverse=key.is_descending,
+                # Of a ranking it says whether the worst come first.
+                reverse=key.is_descending != isinstance(key.expression, ir.Bm25 | ir.Rrf),
             )
+        return rows
+
+    def only_ranked(self, op: ir.Sort, rows: list[Any], first: int | None) -> list[Any]:
+        """A row that a ranking among the keys does not rank has no place in the order."""
+        for key in reversed(op.keys):
+            ranking = key.expression
+            if isinstance(ranking, ir.Nearest | ir.Bm25 | ir.Rrf):
+                (variable,) = set(used_in(ranking))
+                is_foremost = key is op.keys[0] and not key.is_descending
+                candidates = [row[variable] for row in rows]
+                scores = self.ranking.scores(ranking, candidates, first if is_foremost else None)
+                self.scored[ranking] = scores
+                rows = [row for row in rows if row[variable] in scores]
         return rows
 
     def aggregated(self, op: ir.Aggregate) -> list[Any]:
@@ -170,6 +212,13 @@ class Naive:
                     kept = dict.fromkeys(tuple(match[v] for v in variables) for match in found)
                     for values in kept:
                         yield row | dict(zip(variables, values, strict=True))
+            case ir.TopK(source=source, variable=variable, ranking=ranking, k=k):
+                rows = list(self.rows(source, outer))
+                kept = self.value(k, {}, {})
+                scores = self.ranking.scores(ranking, (row[variable] for row in rows), kept)
+                best = self.ranking.in_order(ranking, scores)[:kept]
+                self.scored[ir.ScoreOf(variable)] = {entity: scores[entity] for entity in best}
+                yield from (row for row in rows if row[variable] in best)
             case _:
                 raise AssertionError(f"{type(op).__name__} is not part of a pattern")
 
@@ -235,8 +284,8 @@ class Naive:
                 return (row[variable] is None) != is_negated
             case ir.NullTest(operand=operand, is_negated=is_negated):
                 return (self.value(operand, row, {}) is None) != is_negated
-            case ir.TextMatch():
-                raise AssertionError("text search has no plain meaning here")
+            case ir.TextMatch(field=field_):
+                return self.ranking.matches(predicate, row[field_.variable])
 
     def value(self, expression: ir.Expression, row: Any, types: Any) -> Any:
         match expression:
@@ -257,8 +306,19 @@ class Naive:
                 return None if entity is None else self.shown(entity, types[variable])
             case ir.ColumnOf(name=name):
                 return row[name]
+            case ir.Nearest() | ir.Bm25() | ir.Rrf() | ir.ScoreOf():
+                (variable,) = set(used_in(expression))
+                return self.score(expression, row[variable])
             case _:
                 raise AssertionError(f"{type(expression).__name__} has no plain meaning here")
+
+    def score(self, expression: ir.Ranking | ir.ScoreOf, entity: Entity | None) -> float | None:
+        if entity is None:
+            return None
+        if expression not in self.scored:
+            assert isinstance(expression, ir.Nearest | ir.Bm25)
+            return self.ranking.scores(expression, [entity], None).get(entity)
+        return self.scored[expression].get(entity)
 
     def shown(self, entity: Entity, types: Iterable[str]) -> "Shown":
         """`id`, then every property that a type of the variable has and that can be shown."""

@@ -21,6 +21,7 @@ from omnigraph.engine.places_cache import PlacesCache
 from omnigraph.engine.plans import PlanCache
 from omnigraph.engine.settings import Settings
 from omnigraph.engine.spark import SparkOnDemand
+from omnigraph.read.query_vectors import TextEmbedder
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.disk import DiskCache
 from omnigraph.store.durability import Durability
@@ -40,7 +41,7 @@ class Engine:
     places: PlacesCache
     sql: SqlSession
     spark: SparkOnDemand
-    query_texts: QueryTexts
+    query_texts: TextEmbedder
     gate: Gate
     faults: Faults
     actor: str | None

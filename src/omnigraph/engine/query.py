@@ -36,6 +36,7 @@ def ask(engine: Engine, request: Ask) -> QueryResult:
             now_ms=engine.store.clock.now_ms(),
             budget=_budget(engine, request),
             mode=engine.settings.traversal_mode,
+            embedder=engine.query_texts,
         )
     return QueryResult(query.name, view.commit.id, rows)
 
@@ -63,6 +64,7 @@ def _analyzed(engine: Engine, request: Explain, query: ReadQuery, view: View) ->
         budget=Budget(engine.settings.query_memory_bytes),
         profile=profile,
         mode=engine.settings.traversal_mode,
+        embedder=engine.query_texts,
     )
     expected = _expected(engine, query, view)
     return explanation_of(query, view.commit.id, expected=expected, measured=profile.steps)

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 
 from omnigraph.base.errors import LimitExceeded, QueryCancelled
 from omnigraph.base.types import Value
+from omnigraph.lang.plan.ir import Ranking, Rrf, ScoreOf
 from omnigraph.read.frame import Frame
 from omnigraph.read.limits import ReadLimits
 from omnigraph.read.profile import Profile
-from omnigraph.read.tables.tables import Adjacencies, Columns
+from omnigraph.read.query_vectors import QueryVectors
+from omnigraph.read.scored import Scored
+from omnigraph.read.tables.tables import Adjacencies, Columns, Searches
 from omnigraph.read.values.pace import Pace
 
 __all__ = ["MAX_QUERY_BYTES", "Budget", "Context"]
@@ -70,11 +73,17 @@ class Budget:
 class Context:
     columns: Columns
     adjacencies: Adjacencies
+    searches: Searches
     parameters: Mapping[str, Value]
+    query_vectors: QueryVectors
     now_ms: int
     budget: Budget
     limits: ReadLimits
     profile: Profile | None = None
+    fusions: frozenset[Rrf] = frozenset()
+    """Those that the answer shows: they see all rows, before an order or a limit leaves any out."""
+    ranked: dict[Ranking | ScoreOf, Scored] = field(default_factory=dict)
+    """What was ranked so far, for those above that ask for the scores."""
 
     def pace(self, step: str) -> Pace:
         """For long work of a step: chunks of rows, with the clock asked between them."""

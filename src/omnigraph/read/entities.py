@@ -16,9 +16,10 @@ from omnigraph.read.frame import Binding
 from omnigraph.read.space import NULL, Part, Space
 from omnigraph.read.tables.tables import Columns
 from omnigraph.read.topology.csr import Ordinals
+from omnigraph.read.values.ordering import ranks
 from omnigraph.store.arrow import arrow_type
 
-__all__ = ["entities", "identities", "properties"]
+__all__ = ["entities", "id_ranks", "identities", "properties"]
 
 
 def properties(binding: Binding, name: str, kind: pa.DataType, columns: Columns) -> pa.Array:
@@ -40,6 +41,12 @@ def identities(binding: Binding, columns: Columns) -> pa.Array:
     if len(binding.space.parts) == 1:
         return _of_one_table(binding, ID, pa.string(), columns)
     return _gathered(binding, lambda part, rows: columns.values(part.entity, ID, rows), pa.string())
+
+
+def id_ranks(binding: Binding, columns: Columns) -> Ordinals:
+    """Numbers that sort as the ids do; equal ids of different types by the order of the types."""
+    rows = binding.codes
+    return ranks(identities(binding, columns)) * rows.size + rows.numbers
 
 
 def entities(binding: Binding, columns: Columns) -> pa.Array:

@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.base.errors import Unsupported
 from omnigraph.base.types import EnumOf, Scalar
 from omnigraph.lang.plan.ir import (
     AggregateOf,
@@ -29,11 +28,14 @@ from omnigraph.lang.plan.ir import (
     PropertyOf,
     Rrf,
     ScoreOf,
+    TextMatch,
 )
 from omnigraph.read.context import Context
 from omnigraph.read.demand import variables_in
 from omnigraph.read.entities import entities, identities, properties
 from omnigraph.read.frame import Frame
+from omnigraph.read.ranking import scores
+from omnigraph.read.text_match import text_matches
 from omnigraph.read.values.compare import Mask, Values
 from omnigraph.read.values.predicates import constant_of, holds, written_out
 from omnigraph.store.arrow import arrow_type
@@ -55,7 +57,7 @@ def evaluate(expression: Expression, frame: Frame, context: Context) -> Values:
             made = frame.made[name]
             return made if isinstance(made, pa.Array) else evaluate(made, frame, context)
         case Nearest() | Bm25() | Rrf() | ScoreOf():
-            raise Unsupported("ranking by nearest, bm25 or rrf")
+            return scores(expression, frame, context)
         case AggregateOf():
             raise AssertionError("an aggregate is worth something only to Aggregate")
 
@@ -83,6 +85,8 @@ def _satisfied(predicate: Predicate, frame: Frame, context: Context) -> Mask:
             bound = frame.bindings[variable].bound()
             bound = np.ones(frame.count, dtype=np.bool_) if bound is None else bound
             return bound if is_negated else ~bound
+        case TextMatch():
+            return text_matches(predicate, frame.bindings[predicate.field.variable], context)
         case _:
             decided = _by_value(predicate, frame, context)
             if decided is not None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.base.errors import Unsupported
 from omnigraph.base.types import Value
 from omnigraph.lang.plan.explain import describe
 from omnigraph.lang.plan.ir import (
@@ -26,6 +25,7 @@ from omnigraph.lang.plan.ir import (
     Nothing,
     Op,
     Outer,
+    Parameter,
     Project,
     ReadQuery,
     SemiJoin,
@@ -35,6 +35,7 @@ from omnigraph.lang.plan.ir import (
     Unit,
     ValueJoin,
 )
+from omnigraph.lang.plan.rankings import fusions_shown
 from omnigraph.read.context import Budget, Context
 from omnigraph.read.demand import (
     Demand,
@@ -51,10 +52,12 @@ from omnigraph.read.operators.expand import expand
 from omnigraph.read.operators.filter import keep
 from omnigraph.read.operators.group import distinct_rows
 from omnigraph.read.operators.project import project
+from omnigraph.read.operators.rank import fuse, only_ranked, top
 from omnigraph.read.operators.scan import scan
 from omnigraph.read.operators.sort import foremost, sort
 from omnigraph.read.operators.value_join import value_join
 from omnigraph.read.profile import Profile
+from omnigraph.read.query_vectors import TextEmbedder, query_vectors
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.read.tables.tables import tables_of
@@ -76,22 +79,25 @@ def run(
     budget: Budget | None = None,
     profile: Profile | None = None,
     mode: TraversalMode = TraversalMode.AUTO,
+    embedder: TextEmbedder | None = None,
 ) -> pa.Table:
     """The answer of the query, its columns named as `query.result`.
 
-    `profile` is told what every operator did.
+    `profile` is told what every operator did, `embedder` asked for the vectors of texts.
     """
-    tables = tables_of(view, cache, mode)
+    plan, tables = query.plan, tables_of(view, cache, mode)
     context = Context(
         tables.columns,
         tables.adjacencies,
+        tables.searches,
         parameters,
+        query_vectors(plan, view.catalog, parameters, embedder),
         now_ms,
         budget or Budget(),
         cache.limits,
         profile,
+        fusions_shown(plan),
     )
-    plan = query.plan
     wanted = Demand(variables_of_columns(plan.columns))
     if profile is None:
         return project(_answer(plan.source, wanted, context), plan, context)
@@ -120,36 +126,50 @@ def _answer(op: Op, demand: Demand, context: Context) -> Frame:
 
 def _shaped(op: Op, demand: Demand, context: Context) -> Frame:
     match op:
-        case Limit(source=Sort() as order, count=count, offset=offset) if count is not None:
-            first = offset + count
-            frame = _watched(order, context, lambda: _sorted(order, demand, context, first=first))
-            return _limited(frame, count, offset)
-        case Limit(source=source, count=count, offset=offset):
-            frame = _answer(source, demand, context)
-            first = frame.count if count is None else min(frame.count, offset + count)
-            if not isinstance(source, Sort) and (offset or first < frame.count):
-                frame = foremost(frame, first, context)
-            return _limited(frame, count, offset)
+        case Limit():
+            return _limited(op, demand, context)
         case Sort():
             return _sorted(op, demand, context)
         case Aggregate(source=source):
             return aggregate(_rows(source, demand_of_aggregate(op), None, context), op, context)
         case Distinct(source=source, columns=columns):
             below = Demand(variables_of_columns(columns), allows_weights=True)
-            return distinct_rows(columns, _rows(source, below, None, context), context)
+            return distinct_rows(columns, _matched(source, below, context), context)
         case _:
-            return _rows(op, demand, None, context)
+            return _matched(op, demand, context)
+
+
+def _matched(pattern: Op, demand: Demand, context: Context) -> Frame:
+    """All rows of the pattern, and what the answer shows that depends on all of them."""
+    frame = _rows(pattern, demand, None, context)
+    fuse(frame, context.fusions, context)
+    return frame
 
 
 def _sorted(op: Sort, demand: Demand, context: Context, *, first: int | None = None) -> Frame:
     keys = frozenset(v for key in op.keys for v in variables_in(key.expression))
     frame = _answer(op.source, demand.plus(keys).plus(op.ties), context)
-    return sort(frame, op, context, first=first)
+    return sort(only_ranked(frame, op.keys, first, context), op, context, first=first)
 
 
-def _limited(frame: Frame, count: int | None, offset: int) -> Frame:
-    stop = frame.count if count is None else min(frame.count, offset + count)
+def _limited(op: Limit, demand: Demand, context: Context) -> Frame:
+    source, offset = op.source, _rows_asked(op.offset, context)
+    most = None if op.count is None else offset + _rows_asked(op.count, context)
+    if isinstance(source, Sort):
+        order = source
+        frame = _watched(order, context, lambda: _sorted(order, demand, context, first=most))
+    else:
+        frame = _answer(source, demand, context)
+    stop = frame.count if most is None else min(frame.count, most)
+    if not isinstance(source, Sort) and (offset or stop < frame.count):
+        frame = foremost(frame, stop, context)
     return frame.take(np.arange(min(offset, stop), stop))
+
+
+def _rows_asked(bound: int | Parameter, context: Context) -> int:
+    value = bound if isinstance(bound, int) else context.parameters[bound.name]
+    assert isinstance(value, int), "a bound is checked when parameters are"
+    return value
 
 
 def _rows(op: Op, demand: Demand, outer: Frame | None, context: Context) -> Frame:
@@ -182,8 +202,8 @@ def _found(op: Op, demand: Demand, outer: Frame | None, context: Context) -> Fra
             return expand(below, op, demand, context)
         case AntiJoin() | SemiJoin() | CountJoin() | LeftJoin() | Union():
             return _joined(op, demand, outer, context)
-        case TopK():
-            raise Unsupported("ranking by `top`")
+        case TopK(source=source, variable=variable):
+            return top(_rows(source, demand.plus((variable,)), outer, context), op, demand, context)
         case Aggregate() | Distinct() | Sort() | Limit() | Project():
             raise AssertionError("the answer is shaped after the pattern, not inside it")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.base.errors import LimitExceeded, Unsupported
+from omnigraph.base.errors import LimitExceeded
 from omnigraph.read.context import Budget
 from tests.graph.read.town import Town
 
@@ -153,19 +153,6 @@ def test_a_count_beyond_64_bits_is_refused(town: Town) -> None:
     many = "  ".join(f"$p{i}: Person" for i in range(28))
     with pytest.raises(LimitExceeded):
         town.ask(f"match {{ {many} }} return {{ count($p0) as n }}")
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        'match { $p: Person  search($p.name, "x") } return { $p.email }',
-        'match { $p: Person } return { $p.email } order { bm25($p.name, "x") } limit 1',
-        'match { $p: Person  top 1 $p by bm25($p.name, "x") } return { $p.email, score($p) as s }',
-    ],
-)
-def test_search_and_ranking_are_refused_as_not_built(town: Town, query: str) -> None:
-    with pytest.raises(Unsupported):
-        town.ask(query)
 
 
 def test_an_offset_by_itself_keeps_the_order(town: Town) -> None:

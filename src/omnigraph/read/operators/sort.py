@@ -11,13 +11,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omnigraph.lang.plan.ir import ColumnOf, EntityOf, Expression, Sort, SortKey, Unit
+from omnigraph.lang.plan.ir import (
+    Bm25,
+    ColumnOf,
+    EntityOf,
+    Expression,
+    Nearest,
+    Rrf,
+    Sort,
+    SortKey,
+    Unit,
+)
 from omnigraph.read.context import Context
-from omnigraph.read.entities import identities
+from omnigraph.read.entities import id_ranks
 from omnigraph.read.expressions import column
-from omnigraph.read.frame import Binding, Frame
+from omnigraph.read.frame import Frame
+from omnigraph.read.ranking import is_smaller_better
 from omnigraph.read.values.compare import Mask
-from omnigraph.read.values.ordering import ranks, sort_values
+from omnigraph.read.values.ordering import sort_values
 
 __all__ = ["foremost", "sort"]
 
@@ -88,12 +99,9 @@ def _values(key: SortKey, frame: Frame, context: Context) -> NDArray[Any]:
     expression = key.expression
     made = frame.made.get(expression.name) if isinstance(expression, ColumnOf) else expression
     if isinstance(made, EntityOf):
-        values = _entity_ranks(frame.bindings[made.variable], context)
+        values = id_ranks(frame.bindings[made.variable], context.columns)
         return ~values if key.is_descending else values
+    if isinstance(expression, Nearest | Bm25 | Rrf):
+        is_descending = key.is_descending == is_smaller_better(expression)
+        return sort_values(column(expression, frame, context), is_descending=is_descending)
     return sort_values(column(expression, frame, context), is_descending=key.is_descending)
-
-
-def _entity_ranks(binding: Binding, context: Context) -> NDArray[np.int64]:
-    """Entities go by their ids; equal ids of different types by the order of the types."""
-    rows = binding.codes
-    return ranks(identities(binding, context.columns)) * rows.size + rows.numbers

@@ -6,10 +6,10 @@ may be nowhere on disk yet. What the predicate means is the same and is written 
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.base.errors import Unsupported
 from omnigraph.base.types import ListOf, Scalar, Value
 from omnigraph.lang.plan.ir import (
     Compare,
@@ -21,11 +21,13 @@ from omnigraph.lang.plan.ir import (
     Parameter,
     Predicate,
     TextMatch,
+    TextMatchKind,
 )
+from omnigraph.read.search.ranked import TextIndex
 from omnigraph.read.values.compare import Mask, Values, compare, is_member
 from omnigraph.store.arrow import arrow_type
 
-__all__ = ["constant_of", "holds", "written_out"]
+__all__ = ["constant_of", "holds", "words_match", "written_out"]
 
 
 def holds(predicate: Predicate, value: Callable[[Expression], Values], count: int) -> Mask:
@@ -42,8 +44,30 @@ def holds(predicate: Predicate, value: Callable[[Expression], Values], count: in
                 zero_copy_only=False
             )
             return ~is_null if is_negated else is_null
-        case TextMatch():
-            raise Unsupported("full-text search")
+        case TextMatch(field=field, query=query):
+            text = value(query).as_py()
+            if text is None:
+                return np.zeros(count, dtype=np.bool_)
+            return words_match(predicate, text, _words_of(written_out(value(field), count)))
+
+
+def _words_of(texts: pa.Array) -> TextIndex:
+    # Rows that are written are seldom searched.
+    from omnigraph.read.search.postings import Postings
+    from omnigraph.read.search.text import WordIndex
+
+    return WordIndex.of(Postings.of(texts))
+
+
+def words_match(predicate: TextMatch, query: str, words: TextIndex) -> Mask:
+    """Which texts match the query."""
+    match predicate.kind:
+        case TextMatchKind.SEARCH:
+            return words.search(query)
+        case TextMatchKind.FUZZY:
+            return words.fuzzy(query, predicate.max_edits)
+        case TextMatchKind.PHRASE:
+            return words.phrase(query)
 
 
 def constant_of(
