@@ -1,4 +1,8 @@
-"""Thresholds of reading, as values that the settings pass down. No answer depends on them."""
+"""Thresholds of reading, as values that the settings pass down.
+
+No answer depends on them, but for `max_exact_floats`: `nearest` among more than so many numbers is
+nearly always right, not always.
+"""
 
 from dataclasses import dataclass, field
 
@@ -41,6 +45,9 @@ class ReadLimits:
     """A text that repeats this often is asked about by value and not by row."""
     max_chunk_rows: int = 1 << 22
     """Rows that long work takes between two looks at the clock: some hundredths of a second."""
+    max_exact_floats: int = 40_000_000
+    """Numbers of vectors that `nearest` looks at one by one: some milliseconds. Of more vectors it
+    looks at those in the nearest lists only."""
     max_export_batch_bytes: int = 8 << 20
     """Rows that an export takes at once; their text takes a few times as much."""
     max_page_bytes: int = 32 << 20

@@ -31,10 +31,13 @@ from omnigraph.read.search.vectors_near import (
 from omnigraph.read.topology.csr import Ordinals, Room
 from omnigraph.read.topology.reach import Mask
 
-__all__ = ["Vectors"]
+__all__ = ["Vectors", "matrix_of"]
 
 # Vectors of other lengths may overflow in 32 bits: they are computed in 64 from the start.
 SHORTEST, LONGEST = 1e-12, 1e12
+
+# What rounding makes of the least cosine lies above.
+LEAST_RANKED = -1.5
 
 # Rows that are copied at once, to be computed in 64 bits or to lie side by side.
 CHUNK_ROWS = 8_192
@@ -60,13 +63,8 @@ class Vectors:
 
     @classmethod
     def of_column(cls, column: pa.Array) -> "Vectors":
-        base = _matrix(column)
-        return cls.of_matrix(base, _squares(base))
-
-    @classmethod
-    def of_matrix(cls, base: Matrix, row_squares: Scores) -> "Vectors":
-        room = Room([base.reshape(-1).view(np.int32)], used=base.size)
-        return cls(base, room, base[:0], row_squares)
+        base = matrix_of(column)
+        return cls(base, _room_of(base), base[:0], _squares(base))
 
     @property
     def width(self) -> int:
@@ -79,7 +77,7 @@ class Vectors:
     @property
     def nbytes(self) -> int:
         """Without the room, which other versions may share."""
-        own = (self.tail, self.squares, self._inverse_lengths)
+        own = (self.tail, self.squares, self.inverse_lengths)
         places = 0 if self.places is None else 2 * self.places.nbytes
         return sum(array.nbytes for array in own) + places
 
@@ -90,55 +88,63 @@ class Vectors:
     ) -> Ranked:
         """The k nearest rows, and every row that ties with the last of them."""
         wanted = sought(query, self.width)
+        if among is not None and np.count_nonzero(among) * ROWS_PER_ROW_PICKED < len(self.squares):
+            places = self.places_of(np.flatnonzero(among))
+            return self.ranked(places, self._cosines_at(places, wanted), k, wanted)
+        found = self._all_cosines(wanted)
+        if among is not None:
+            found[self.places_of(np.flatnonzero(~among))] = NOT_RANKED
+        return self.ranked(None, found, k, wanted)
+
+    def ranked(self, places: Ordinals | None, near: Matrix, k: int, wanted: Sought) -> Ranked:
+        """The k nearest of some places or all, given the cosine of each up to its slack."""
         if k <= 0:
             return Ranked(np.empty(0, dtype=np.int64), np.empty(0))
-        near = self._nearly(wanted, k, among)
+        floor = floor_of_best(near, k) - 2 * slack(self.width)
+        best = np.flatnonzero(near >= max(floor, LEAST_RANKED))
+        near_places = best if places is None else places[best]
+        return self._best_of(near_places, k, wanted)
+
+    def _best_of(self, near: Ordinals, k: int, wanted: Sought) -> Ranked:
         found = self._distances(near, wanted)
         if len(near) > k:
             is_best = found <= np.partition(found, k - 1)[k - 1]
             near, found = near[is_best], found[is_best]
         order = np.argsort(found, kind="stable")
-        return Ranked(self._rows_at(near[order]), found[order])
+        return Ranked(self.rows_at(near[order]), found[order])
 
     def scores(self, query: NDArray[np.float32], rows: Ordinals | None) -> Scores:
         """How near these rows or all are; NaN for a row with no vector, or for no row."""
         wanted = sought(query, self.width)
         if rows is None:
-            return self._distances(self._places_of(np.arange(self.row_count)), wanted)
+            return self._distances(self.places_of(np.arange(self.row_count)), wanted)
         found = np.full(len(rows), np.nan)
         is_row = rows >= 0
-        found[is_row] = self._distances(self._places_of(rows[is_row]), wanted)
+        found[is_row] = self._distances(self.places_of(rows[is_row]), wanted)
         return found
 
-    def _nearly(self, wanted: Sought, k: int, among: Mask | None) -> Ordinals:
-        """The places of all vectors that may be among the k nearest."""
-        if among is not None and np.count_nonzero(among) * ROWS_PER_ROW_PICKED < len(self.squares):
-            places = self._places_of(np.flatnonzero(among))
-            found = self._cosines_at(places, wanted)
-            return places[_may_be_best(found, k, self.width)]
-        found = self._all_cosines(wanted)
-        if among is not None:
-            found[self._places_of(np.flatnonzero(~among))] = NOT_RANKED
-        return _may_be_best(found, k, self.width)
-
     def _all_cosines(self, wanted: Sought) -> Matrix:
-        count, lengths = len(self.base), self._inverse_lengths
+        count, lengths = len(self.base), self.inverse_lengths
         found = cosines(self.base, lengths[:count], wanted)
         if len(self.tail):
             found = np.concatenate([found, cosines(self.tail, lengths[count:], wanted)])
         found[self._extreme] = 1.0 - self._distances(self._extreme, wanted)
-        found[self._unranked] = NOT_RANKED
+        found[self.unranked] = NOT_RANKED
         return found
 
     def _cosines_at(self, places: Ordinals, wanted: Sought) -> Matrix:
         parts = [np.empty(0, dtype=np.float32)]
         for start in range(0, len(places), CHUNK_ROWS):
             some = places[start : start + CHUNK_ROWS]
-            parts.append(cosines(self._vectors_at(some), self._inverse_lengths[some], wanted))
-        found = np.concatenate(parts)
-        if len(self._extreme) or len(self._unranked):
+            parts.append(cosines(self.vectors_at(some), self.inverse_lengths[some], wanted))
+        return self.settled(np.concatenate(parts), places, wanted)
+
+    def settled(self, found: Matrix, places: Ordinals, wanted: Sought) -> Matrix:
+        """The cosines, where 32 bits can't tell them or there is no vector, put right."""
+        if len(self._extreme):
             is_extreme = self._is_extreme[places]
             found[is_extreme] = 1.0 - self._distances(places[is_extreme], wanted)
+        if len(self.unranked):
             found[self.squares[places] == 0] = NOT_RANKED
         return found
 
@@ -146,12 +152,12 @@ class Vectors:
         parts = [np.empty(0)]
         for start in range(0, len(places), CHUNK_ROWS):
             some = places[start : start + CHUNK_ROWS]
-            parts.append(distances(self._vectors_at(some), self.squares[some], wanted))
+            parts.append(distances(self.vectors_at(some), self.squares[some], wanted))
         return np.concatenate(parts)
 
     # Places --------------------------------------------------------------------------------------
 
-    def _vectors_at(self, places: Ordinals) -> Matrix:
+    def vectors_at(self, places: Ordinals) -> Matrix:
         count = len(self.base)
         is_tail = places >= count
         if not is_tail.any():
@@ -161,10 +167,10 @@ class Vectors:
         found[~is_tail] = self.base[places[~is_tail]]
         return found
 
-    def _places_of(self, rows: Ordinals) -> Ordinals:
+    def places_of(self, rows: Ordinals) -> Ordinals:
         return rows if self.places is None else self.places[rows]
 
-    def _rows_at(self, places: Ordinals) -> Ordinals:
+    def rows_at(self, places: Ordinals) -> Ordinals:
         return places if self.places is None else self._row_at_place[places]
 
     @cached_property
@@ -175,7 +181,7 @@ class Vectors:
         return rows
 
     @cached_property
-    def _inverse_lengths(self) -> NDArray[np.float32]:
+    def inverse_lengths(self) -> NDArray[np.float32]:
         lengths = np.sqrt(self.squares)
         found = np.zeros(len(lengths), dtype=np.float32)
         is_usual = (lengths >= SHORTEST) & (lengths <= LONGEST)
@@ -183,12 +189,12 @@ class Vectors:
         return found
 
     @cached_property
-    def _unranked(self) -> Ordinals:
+    def unranked(self) -> Ordinals:
         return np.flatnonzero(self.squares == 0)
 
     @cached_property
     def _is_extreme(self) -> Mask:
-        is_extreme: Mask = (self._inverse_lengths == 0) & (self.squares > 0)
+        is_extreme: Mask = (self.inverse_lengths == 0) & (self.squares > 0)
         return is_extreme
 
     @cached_property
@@ -199,49 +205,62 @@ class Vectors:
 
     def followed(self, kept: Ordinals | None, fresh: pa.Array | None) -> "Vectors":
         """Those of a later version: the rows of this one that are left, then fresh ones."""
-        row_squares, places = self.squares, self._places_of(np.arange(self.row_count))
+        later = self.grown(kept, fresh)
+        return later.laid_out(None) if later.is_loose else later
+
+    def grown(self, kept: Ordinals | None, fresh: pa.Array | None) -> "Vectors":
+        """The same, with every vector in the place that it has."""
+        row_squares, places = self.squares, self.places_of(np.arange(self.row_count))
         if kept is not None:
             places = places[kept]
             row_squares = np.zeros(len(self.squares))
             row_squares[places] = self.squares[places]
-        more = self.base[:0] if fresh is None else _matrix(fresh)
+        more = self.base[:0] if fresh is None else matrix_of(fresh)
         new_places = np.arange(len(self.squares), len(self.squares) + len(more))
-        later = Vectors(
+        return Vectors(
             self.base,
             self.room,
             np.concatenate([self.tail, more]),
             np.concatenate([row_squares, _squares(more)]),
             np.concatenate([places, new_places]),
         )
-        return later._laid_out() if later._is_loose else later
 
     @property
-    def _is_loose(self) -> bool:
+    def is_loose(self) -> bool:
+        """True if much of it is tail or gaps."""
         loose = len(self.tail) + len(self.squares) - self.row_count
         return loose * PLACES_PER_LOOSE_PLACE > len(self.squares)
 
-    def _laid_out(self) -> "Vectors":
-        """The same with every row's vector in its own place."""
-        assert self.places is not None
-        return Vectors.of_matrix(self._vectors_at(self.places), self.squares[self.places])
+    def laid_out(self, order: Ordinals | None) -> "Vectors":
+        """The same without tail or gaps, the rows in this order or in that of their numbers."""
+        places = self.places_of(np.arange(self.row_count) if order is None else order)
+        room = _room_of(base := self.vectors_at(places))
+        rows = None if order is None else _inverse(order)
+        return Vectors(base, room, base[:0], self.squares[places], rows)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """The vectors as plain arrays, row by row."""
-        whole = self if self.places is None else self._laid_out()
-        return {"vectors": whole.base, "squares": whole.squares}
+        """All of it as plain arrays."""
+        whole = self.laid_out(None) if len(self.tail) else self
+        found: dict[str, NDArray[Any]] = {"vectors": whole.base, "squares": whole.squares}
+        return found if whole.places is None else {**found, "places": whole.places}
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "Vectors":
-        return cls.of_matrix(arrays["vectors"], arrays["squares"])
+        base = arrays["vectors"]
+        return cls(base, _room_of(base), base[:0], arrays["squares"], arrays.get("places"))
 
 
-def _may_be_best(found: Matrix, k: int, width: int) -> Ordinals:
-    """Where the k greatest cosines may be, given how far each can be off."""
-    floor = floor_of_best(found, k) - 2 * slack(width)
-    return np.flatnonzero(found >= max(floor, NOT_RANKED / 2 - 0.5))
+def _room_of(base: Matrix) -> Room:
+    return Room([base.reshape(-1).view(np.int32)], used=base.size)
 
 
-def _matrix(column: pa.Array) -> Matrix:
+def _inverse(order: Ordinals) -> Ordinals:
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return places
+
+
+def matrix_of(column: pa.Array) -> Matrix:
     """The vectors of a column, zeros for a null."""
     width = column.type.list_size
     numbers = column.values.slice(column.offset * width, len(column) * width)

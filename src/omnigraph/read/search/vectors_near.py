@@ -24,6 +24,7 @@ __all__ = [
     "Sought",
     "cosines",
     "distances",
+    "dots",
     "floor_of_best",
     "slack",
     "sought",
@@ -72,22 +73,22 @@ def sought(query: NDArray[np.float32], width: int) -> Sought:
 
 def squares(rows: Matrix) -> Scores:
     """The square of each vector's length, in 64 bits: no vector of 32 bits is too long or short."""
-    wide = rows.astype(np.float64)
-    return _dots(wide, wide)
+    return dots(rows, rows)
 
 
 def distances(rows: Matrix, row_squares: Scores, wanted: Sought) -> Scores:
     """The score of each vector; NaN where its square is 0, which stands for no vector."""
-    dots = _dots(rows.astype(np.float64), wanted.numbers)
     found = np.full(len(rows), np.nan)
     is_there = row_squares > 0
-    np.divide(dots, np.sqrt(row_squares * wanted.square), out=found, where=is_there)
+    np.divide(
+        dots(rows, wanted.numbers), np.sqrt(row_squares * wanted.square), out=found, where=is_there
+    )
     # Rounding may carry the cosine of a vector with itself past 1.
     return np.clip(1.0 - found, 0.0, 2.0)
 
 
-def _dots(rows: Scores, others: Scores) -> Scores:
-    """The product of each row and the other vector, or the other vector in the same row.
+def dots(rows: Matrix, others: Matrix | Scores) -> Scores:
+    """In 64 bits, the product of each row and the other vector, or that in the same row.
 
     A row's product is the same whatever rows lie beside it. That ends where a row is longer than
     the buffer that NumPy sums in, so long rows are summed piece by piece.
@@ -95,7 +96,8 @@ def _dots(rows: Scores, others: Scores) -> Scores:
     total = np.zeros(len(rows))
     for start in range(0, rows.shape[1], PIECE):
         piece = slice(start, start + PIECE)
-        total += np.einsum("...j,...j->...", rows[:, piece], others[..., piece])
+        left, right = rows[:, piece].astype(np.float64), others[..., piece].astype(np.float64)
+        total += np.einsum("...j,...j->...", left, right)
     return total
 
 

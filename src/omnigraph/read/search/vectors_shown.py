@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from omnigraph.read.search.ivf import ListedVectors
 from omnigraph.read.search.ranked import Ranked, Scores
 from omnigraph.read.search.vectors import Vectors
 from omnigraph.read.topology.csr import Ordinals
@@ -17,7 +18,7 @@ __all__ = ["ShownVectors"]
 class ShownVectors:
     """Always exact: which rows are near enough to look at must not depend on hidden ones."""
 
-    whole: Vectors
+    whole: Vectors | ListedVectors
     stored: Ordinals
     """The stored row of each row that is shown, ascending."""
 

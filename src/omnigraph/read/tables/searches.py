@@ -1,6 +1,7 @@
 """The columns of a snapshot that can be searched, through the cache."""
 
 from omnigraph.lang.schema.catalog import EdgeType, EntityType
+from omnigraph.read.search.ivf import ListedVectors
 from omnigraph.read.search.ranked import TextIndex, VectorIndex
 from omnigraph.read.search.text import WordIndex
 from omnigraph.read.search.vectors import Vectors
@@ -25,7 +26,7 @@ class StoredSearches:
     def text(self, entity: EntityType, column: str) -> WordIndex:
         return self._texts.of(entity, column)
 
-    def vectors(self, entity: EntityType, column: str) -> Vectors:
+    def vectors(self, entity: EntityType, column: str) -> Vectors | ListedVectors:
         return self._vectors.of(entity, column)
 
 

@@ -1,13 +1,30 @@
-"""The vectors of a column, through the cache: followed from version to version, or read anew."""
+"""The vectors of a column, through the cache: followed from version to version, or read anew.
+
+Very many vectors lie in lists (`search/ivf.py`). Which lists there are depends on the version of
+the table alone, so that a handle that has followed the table for years and one that was opened just
+now give the same answers. The sample that decides is taken from the oldest fragments, at least a
+quarter of all rows, as they were written: rows that are changed or deleted later still count there.
+So the lists stay as they are until the table has twice as many rows, or its files are rewritten.
+"""
+
+import hashlib
+import math
+from collections.abc import Sequence
 
 from omnigraph.lang.schema.catalog import EntityType
-from omnigraph.read.search.vectors import Vectors
+from omnigraph.read.search.ivf import ListedVectors
+from omnigraph.read.search.ivf_codebook import Codebook, sample_rows, trained
+from omnigraph.read.search.vectors import Vectors, matrix_of
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.cache_keys import VersionKey
-from omnigraph.read.tables.disk_copies import DiskCopies
+from omnigraph.read.tables.disk_copies import DiskCopies, DiskCopy
 from omnigraph.read.tables.versions import Versions
+from omnigraph.store.datasets import Fragment
 
 __all__ = ["StoredVectors"]
+
+AnyVectors = Vectors | ListedVectors
+Earlier = tuple[VersionKey, AnyVectors]
 
 
 class StoredVectors:
@@ -16,25 +33,80 @@ class StoredVectors:
         self._cache = cache
         self._copies = copies
 
-    def of(self, entity: EntityType, column: str) -> Vectors:
+    def of(self, entity: EntityType, column: str) -> AnyVectors:
         key = VersionKey("vectors", self._versions.ref(entity), column)
         return self._cache.follow(key, key.family, lambda earlier: self._made(entity, key, earlier))
 
-    def _made(
-        self, entity: EntityType, key: VersionKey, earlier: tuple[VersionKey, Vectors] | None
-    ) -> Vectors:
+    def _made(self, entity: EntityType, key: VersionKey, earlier: Earlier | None) -> AnyVectors:
         if earlier is None and (copy := self._copies.last(key.disk_family)) is not None:
             (ref,) = copy.refs
-            earlier = key._replace(ref=ref), Vectors.of_arrays(copy.arrays)
+            earlier = key._replace(ref=ref), self._mapped(copy)
             if ref == key.ref:
                 return earlier[1]
+        found = self._in_lists(entity, key.column, self._current(entity, key.column, earlier))
+        if earlier is None or found.room is not earlier[1].room:
+            self._copies.keep(key.disk_family, (key.ref,), found)
+        return found
+
+    def _mapped(self, copy: DiskCopy) -> AnyVectors:
+        if "starts" not in copy.arrays:
+            return Vectors.of_arrays(copy.arrays)
+        return ListedVectors.of_arrays(copy.arrays, self._cache.limits.max_exact_floats)
+
+    def _current(self, entity: EntityType, column: str, earlier: Earlier | None) -> AnyVectors:
         since = None if earlier is None else self._versions.since(entity, earlier[0].ref)
-        if earlier is not None and since is not None:
-            scanned = (
-                self._versions.scan(entity, [key.column], since) if since.new_fragments else []
-            )
-            return earlier[1].followed(since.kept, next(iter(scanned), None))
-        (values,) = self._versions.scan(entity, [key.column])
-        vectors = Vectors.of_column(values)
-        self._copies.keep(key.disk_family, (key.ref,), vectors)
-        return vectors
+        if earlier is None or since is None:
+            (values,) = self._versions.scan(entity, [column])
+            return Vectors.of_column(values)
+        scanned = self._versions.scan(entity, [column], since) if since.new_fragments else []
+        return earlier[1].followed(since.kept, next(iter(scanned), None))
+
+    # Lists ---------------------------------------------------------------------------------------
+
+    def _in_lists(self, entity: EntityType, column: str, found: AnyVectors) -> AnyVectors:
+        limit = self._cache.limits.max_exact_floats
+        if found.row_count * found.width <= limit:
+            return found
+        fragments = self._sampled(entity)
+        origin = _digest(fragments)
+        if isinstance(found, ListedVectors):
+            if found.codebook.origin == origin:
+                return found
+            found = found.vectors
+        key = ("codebook", self._versions.ref(entity).path, column, origin)
+        codebook = self._cache.get(
+            key, lambda: self._trained(entity, column, fragments), family=key[:-1]
+        )
+        return ListedVectors.of(found, codebook, limit)
+
+    def _sampled(self, entity: EntityType) -> list[Fragment]:
+        """The first fragments that hold half the greatest power of two of all rows written."""
+        fragments = self._versions.dataset(entity).fragments
+        total = sum(fragment.written_rows for fragment in fragments)
+        enough = 2 ** (total.bit_length() - 1) / 2
+        first, rows = [], 0
+        for fragment in fragments:
+            if rows >= enough:
+                break
+            first.append(fragment)
+            rows += fragment.written_rows
+        return first
+
+    def _trained(self, entity: EntityType, column: str, fragments: Sequence[Fragment]) -> Codebook:
+        rows = sum(fragment.written_rows for fragment in fragments)
+        # As many lists as a list has vectors, once the table has four times as many rows.
+        lists = 2 * math.isqrt(rows)
+        sample = self._versions.dataset(entity).sample_written(
+            column,
+            [fragment.id for fragment in fragments],
+            step_rows=max(1, rows // sample_rows(lists)),
+        )
+        return trained(
+            matrix_of(sample), lists=lists, stands_for_rows=rows, origin=_digest(fragments)
+        )
+
+
+def _digest(fragments: Sequence[Fragment]) -> str:
+    """By files: what was deleted from them since is no part of it."""
+    files = [fragment.files for fragment in fragments]
+    return hashlib.sha256(repr(files).encode()).hexdigest()

@@ -36,6 +36,8 @@ class Fragment:
     deletions: StoredFile | None
     """The file that says which rows are gone. How many of them there are would name no file."""
     rows: int
+    written_rows: int
+    """Those that are gone too."""
 
     @property
     def has_deletions(self) -> bool:
@@ -70,4 +72,5 @@ def stored_fragment(fragment: FragmentMetadata, lines: Mapping[int | None, str |
         if deletions is None
         else StoredFile(lines[deletions.base_id], deletions.path(fragment.id)),
         rows=fragment.num_rows,
+        written_rows=fragment.physical_rows,
     )

@@ -170,6 +170,26 @@ class Dataset:
         """The first values of a column."""
         return self._read([column], limit=limit_rows)[column].combine_chunks()
 
+    def sample_written(
+        self, column: str, fragment_ids: Sequence[int], *, step_rows: int
+    ) -> pa.Array:
+        """Each so-many-th value of these fragments: the same whatever was deleted since."""
+        parts = [pa.array([], self.schema.field(column).type)]
+        next_row = 0
+        with failures("read", self.ref.path):
+            scanner = self._handle.scanner(
+                columns=[column],
+                fragments=[self._fragment(i) for i in fragment_ids],
+                with_row_id=True,
+                include_deleted_rows=True,
+                scan_in_order=True,
+            )
+            for batch in scanner.to_batches():
+                rows = np.arange(next_row, batch.num_rows, step_rows)
+                next_row += len(rows) * step_rows - batch.num_rows
+                parts.append(batch.column(column).take(pa.array(rows)))
+        return pa.concat_arrays(parts)
+
     def _indexes(self) -> dict[str, Any]:
         with failures("read indexes of", self.ref.path):
             return {d.name: d for d in self._handle.describe_indices()}
