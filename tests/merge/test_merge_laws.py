@@ -133,8 +133,8 @@ def test_a_revert_undoes_its_commit_and_a_second_one_redoes_it(
     with tempfile.TemporaryDirectory() as root:
         graph, images = make(root, (before, ours, theirs))
         commit = graph.commits("feature", limit=1)[0]
-        if commit.graph_branch != "feature":
-            return  # it did nothing
+        if commit.graph_branch != "feature" or tidy(images[2]) == tidy(images[0]):
+            return  # it did nothing, or put what was there
         undone = graph.revert(commit, "feature")
         assert (undone.outcome, image_of(graph, "feature")) == ("reverted", tidy(images[0]))
         assert undone.commit is not None
