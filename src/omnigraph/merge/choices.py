@@ -10,6 +10,7 @@ value that it gave to its own, is told; to settle that too takes a choice that n
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
 
 from omnigraph.base.conflicts import Conflict, ConflictKind, Take
@@ -38,12 +39,8 @@ class Choice:
     kind: ConflictKind | None = None
 
     def fits(self, conflict: Conflict) -> bool:
-        is_of_row = (self.type_name, self.entity_id) == (conflict.type_name, conflict.entity_id)
-        return (
-            is_of_row
-            and self.property in (None, conflict.property)
-            and self.kind in (None, conflict.kind)
-        )
+        """Whether it is about this conflict of its row."""
+        return self.property in (None, conflict.property) and self.kind in (None, conflict.kind)
 
     def shown(self) -> str:
         property_ = "" if self.property is None else f", property {clipped(self.property)}"
@@ -70,6 +67,14 @@ class Choices:
     _meant: dict[Choice, set[ConflictKind]] = field(default_factory=dict)
     """Of the choices that were of use, the kinds of conflicts that they met first."""
 
+    @cached_property
+    def by_row(self) -> Mapping[tuple[str, str], Sequence[Choice]]:
+        """The single choices by the type and the id of their row."""
+        rows: dict[tuple[str, str], list[Choice]] = {}
+        for choice in self.single:
+            rows.setdefault((choice.type_name, choice.entity_id), []).append(choice)
+        return rows
+
     def pins(self, found: "Sequence[Found]") -> "list[Pin]":
         """What the choices make of these conflicts."""
         if self.of_all is not None:
@@ -79,11 +84,12 @@ class Choices:
         pins: list[Pin] = []
         met: dict[Choice, set[ConflictKind]] = {}
         for each in found:
-            kind = each.conflict.kind
+            conflict, kind = each.conflict, each.conflict.kind
+            of_row = self.by_row.get((conflict.type_name, conflict.entity_id), ())
             fitting = [
                 choice
-                for choice in self.single
-                if choice.fits(each.conflict) and kind in self._meant.get(choice, {kind})
+                for choice in of_row
+                if choice.fits(conflict) and kind in self._meant.get(choice, {kind})
             ]
             for choice in fitting:
                 met.setdefault(choice, set()).add(kind)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from omnigraph import Graph
-from omnigraph.base.errors import MergeConflicts
+from omnigraph.base.errors import ArgumentInvalid, MergeConflicts
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.merge.writer import MergeWriter
@@ -136,6 +136,22 @@ def test_of_many_conflicts_the_first_are_told_and_the_others_counted(graph: Grap
     assert len(caught.value.conflicts) + caught.value.more == 2
     large.branch_merge("night", resolve="theirs")
     assert {row["name"]: row["age"] for row in rows(graph, "main")["Person"]}["c"] == 8
+
+
+def test_a_choice_counts_for_a_rule_that_is_broken_past_those_told(graph: Graph) -> None:
+    numbers = range(4)
+    for branch, name in (("main", "one"), ("night", "other")):
+        rows_ = (f'insert Person {{ name: "{name} {n}", phone: "same {n}" }}' for n in numbers)
+        change(graph, branch, *rows_)
+    large = in_files(graph, max_conflicts=1)
+    choices = [{"type": "Person", "id": f"other {n}", "take": "ours"} for n in numbers]
+    preview = large.branch_merge("night", preview=True, resolve=choices[-1:])
+    assert len(preview.conflicts) + preview.more_conflicts == len(numbers) - 1
+    with pytest.raises(ArgumentInvalid):
+        large.branch_merge("night", resolve=[*choices[1:], {**choices[0], "id": "nobody"}])
+    large.branch_merge("night", resolve=choices)
+    names = {row["name"] for row in rows(graph, "main")["Person"]}
+    assert {"one 0", "one 3", "new 0"} <= names and not any("other" in name for name in names)
 
 
 def test_a_table_whose_rows_are_what_they_were_is_left_alone(graph: Graph) -> None:

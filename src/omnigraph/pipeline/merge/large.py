@@ -4,6 +4,8 @@ Nothing here publishes. What comes of it holds for one head of ours; where anoth
 quicker it is asked again, and only tables that the other has touched are merged anew.
 """
 
+from collections.abc import Sequence
+
 from omnigraph.base.errors import LimitExceeded
 from omnigraph.base.ids import TableKey
 from omnigraph.check.sets.in_memory import BrokenTerm
@@ -21,7 +23,8 @@ from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["LargeMerge"]
 
-# Rows that the driver takes up to settle them, on three sides in its memory.
+# Rows that the driver takes up to settle them, on three sides in its memory; and broken rules that
+# it goes through to find those that a choice is about.
 MAX_HELD_ROWS = 100_000
 
 Tables = dict[TableKey, MergedTable]
@@ -57,7 +60,9 @@ class LargeMerge:
                 {key: table.incoming for key, table in whole.items()},
                 limits=self._limits,
             )
-            broken, more = checks.broken_terms(limit_terms=self._limits.max_conflicts)
+            limit_terms = MAX_HELD_ROWS if choices.single else self._limits.max_conflicts
+            seen, unseen_terms = checks.broken_terms(limit_terms=limit_terms)
+            broken = self._looked_at(seen, choices)
             found = _found(held, broken)
             if not held.pin(choices.pins(found)):
                 break
@@ -65,10 +70,10 @@ class LargeMerge:
                 what = "the rows of a merge that must be settled one by one"
                 raise LimitExceeded(what=what, limit=MAX_HELD_ROWS, found=held.count)
             tables = self._without_held(tables, held)
-        more += unseen
-        if not more:
+        if not unseen_terms:
             # Else a choice may be about a conflict that was only counted.
             choices.require_all_used()
+        more = unseen + unseen_terms + len(seen) - len(broken)
         conflicts = sorted((each.conflict for each in found), key=lambda c: c.order())
         told = conflicts[: self._limits.max_conflicts]
         return Merged(
@@ -114,6 +119,13 @@ class LargeMerge:
         all_conflicts = sum(part.conflicts for table in tables.values() for part in table.parts)
         return all_conflicts - len(held.conflicts_of_rows())
 
+    def _looked_at(self, broken: Sequence[BrokenTerm], choices: Choices) -> list[BrokenTerm]:
+        """The first of the terms, and all that a choice may be about."""
+        chosen = {choice.entity_id for choice in choices.single}
+        first = self._limits.max_conflicts
+        others = (b for b in broken[first:] if not chosen.isdisjoint(_ids(b)))
+        return [*broken[:first], *others]
+
     def _with_held(self, tables: Tables, held: HeldRows, ours: Snapshot) -> Tables:
         """The tables, together with what has become of the rows that the driver looks at."""
         whole = dict(tables)
@@ -132,6 +144,11 @@ class LargeMerge:
                     self._runner, held.ids(entity), held.there(entity), self._area
                 )
         return left
+
+
+def _ids(broken: BrokenTerm) -> tuple[str, ...]:
+    """The ids that conflicts about a term may have."""
+    return (broken.term, *broken.incoming, *broken.kept)
 
 
 def _found(held: HeldRows, broken: list[BrokenTerm]) -> list[Found]:
