@@ -112,6 +112,12 @@ class _Planner:
         self._staged: StagedWork = staged_work(
             store, self._survey, branches=self._names, idle_before_ms=self._idle_before_ms
         )
+        self._stored = {
+            DatasetRef(path, file.branch, file.version)
+            for path, files in self._survey.datasets.items()
+            for file in files
+            if file.kind is FileKind.VERSION and file.version is not None
+        }
         since = self._staged.since_ms
         self._unnamed_before_ms = min(self._idle_before_ms, now_ms if since is None else since)
 
@@ -124,10 +130,11 @@ class _Planner:
         if others:
             size = sum(stored.size for stored in others)
             tables[OTHERS] = TableCleanup(files=len(others), bytes=size)
+        readable, going = self._readable(), _versions_that_go(sweeps)
         result = CleanupResult(
             dry_run=self._request.dry_run,
-            commits=tuple(self._lost(sweeps)),
-            kept=Counter(str(reason) for reason in kept.commits.values()),
+            commits=tuple(commit for commit, refs in readable.items() if refs & going),
+            kept=Counter(str(why) for commit, why in kept.commits.items() if commit in readable),
             tables=dict(sorted(tables.items())),
             loads=self._staged.loads,
         )
@@ -161,10 +168,12 @@ class _Planner:
     def _lines(self, kept: Retained) -> dict[str, dict[str | None, set[int]]]:
         """The versions that stay, by dataset and line."""
         lines = defaultdict[str, dict[str | None, set[int]]](lambda: defaultdict(set))
-        for ref in kept.refs:
+        # An earlier cleanup may have kept less. What a head needs is asked for in any case.
+        for ref in kept.refs & self._stored:
             lines[ref.path][ref.branch].add(ref.version)
         for branch, state in self._heads.items():
             for entry in state.tables.values():
+                lines[entry.ref.path][entry.ref.branch].add(entry.ref.version)
                 if branch.owns(entry.ref):
                     # What was restored after the head: the next writer looks back at it.
                     later = self._versions_since(entry.ref)
@@ -231,26 +240,14 @@ class _Planner:
         named = sorted(self._commits(), key=lambda commit: commit.seq)
         return {change.ref.path: change.key for commit in named for change in commit.changes}
 
-    def _lost(self, sweeps: Iterable[DatasetSweep]) -> list[CommitId]:
-        """The commits that could be read, and can't be any more."""
-        there = {
-            DatasetRef(path, file.branch, file.version)
-            for path, files in self._survey.datasets.items()
-            for file in files
-            if file.kind is FileKind.VERSION and file.version is not None
+    def _readable(self) -> dict[CommitId, frozenset[DatasetRef]]:
+        """The commits of all lines that can be read now, each with the versions that it pins."""
+        return {
+            commit.id: refs
+            for name in self._names
+            for commit, refs in _states(self._store, name)
+            if refs <= self._stored
         }
-        going = {
-            DatasetRef(sweep.path, file.branch, file.version)
-            for sweep in sweeps
-            for file in sweep.versions
-            if file.version is not None
-        }
-        lost = dict[CommitId, None]()
-        for name in self._names:
-            for commit, refs in _states(self._store, name):
-                if refs <= there and refs & going:
-                    lost[commit.id] = None
-        return [*lost]
 
 
 def _states(
@@ -263,6 +260,15 @@ def _states(
             tables.pop(key, None)
         tables.update({change.key: change.ref for change in commit.changes})
         yield commit, frozenset(tables.values())
+
+
+def _versions_that_go(sweeps: Iterable[DatasetSweep]) -> frozenset[DatasetRef]:
+    return frozenset(
+        DatasetRef(sweep.path, file.branch, file.version)
+        for sweep in sweeps
+        for file in sweep.versions
+        if file.version is not None
+    )
 
 
 def _counts(sweep: DatasetSweep) -> TableCleanup:
