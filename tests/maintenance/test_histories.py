@@ -1,4 +1,4 @@
-"""Any history, then any cleanup: what is kept reads as before, and the rest says that it is gone."""
+"""Any history, then any cleanup: what is kept reads as before, the rest says that it is gone."""
 
 from dataclasses import dataclass
 from pathlib import Path
