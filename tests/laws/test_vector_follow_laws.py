@@ -14,6 +14,7 @@ from omnigraph.base.ids import BranchName
 from omnigraph.read.limits import ReadLimits
 from omnigraph.read.search.ivf import ListedVectors
 from omnigraph.read.search.vectors import Vectors
+from omnigraph.read.search.vectors_streamed import StreamedVectors
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.disk import DiskCache
 from omnigraph.read.tables.tables import tables_of
@@ -28,6 +29,8 @@ DROP = "query drop($n: String) { delete Doc where name = $n }"
 # On tables this small nothing is worth following, keeping or putting in lists, and all must be.
 EXACT = ReadLimits(max_rows_per_kept_row=1_000, min_disk_entry_bytes=0)
 LISTED = ReadLimits(max_rows_per_kept_row=1_000, min_disk_entry_bytes=0, max_exact_floats=0)
+
+BEYOND = ReadLimits(max_cache_bytes=0, max_exact_floats=8)
 
 STEPS = st.lists(
     st.tuples(
@@ -55,11 +58,11 @@ def started(root: Path) -> Graph:
     return graph
 
 
-def vectors(snapshot: Snapshot, cache: RuntimeCache) -> Vectors | ListedVectors:
+def vectors(snapshot: Snapshot, cache: RuntimeCache) -> Vectors | ListedVectors | StreamedVectors:
     entity = snapshot.catalog.node_by_name["Doc"]
     column = entity.by_name["v"].column
     found = tables_of(View(snapshot, {}), cache).searches.vectors(entity, column)
-    assert isinstance(found, Vectors | ListedVectors)
+    assert isinstance(found, Vectors | ListedVectors | StreamedVectors)
     return found
 
 
@@ -135,4 +138,26 @@ def test_a_new_process_maps_what_another_left(tmp_path: Path) -> None:
         vectors(snapshot, RuntimeCache(limits, disk=disk))
         mapped = vectors(snapshot, RuntimeCache(limits, disk=disk))
         held = mapped.vectors if isinstance(mapped, ListedVectors) else mapped
+        assert isinstance(held, Vectors)
         assert isinstance(held.base.base, np.memmap)
+
+
+@given(steps=STEPS)
+@few
+def test_vectors_beyond_memory_are_found_in_the_files(
+    steps: list[tuple[str, int, list[int] | None]],
+) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        for snapshot in moments(started(Path(root)), steps):
+            held = vectors(snapshot, RuntimeCache(EXACT))
+            streamed = vectors(snapshot, RuntimeCache(BEYOND))
+            assert isinstance(streamed, StreamedVectors)
+            assert answers(snapshot, RuntimeCache(BEYOND)) == answers(snapshot, RuntimeCache(EXACT))
+            for part in (2, 9):
+                among = np.arange(held.row_count) % part == 0
+                for query in QUERIES:
+                    one, other = (i.best(query, 2, among, exact=True) for i in (held, streamed))
+                    assert sorted(one.rows) == sorted(other.rows)
+                    rows = np.append(np.flatnonzero(among), [-1])
+                    one_scores, others = (i.scores(query, rows) for i in (held, streamed))
+                    assert np.array_equal(one_scores, others, equal_nan=True)

@@ -403,3 +403,20 @@ def test_a_missing_dataset_is_a_storage_failure(datasets: Datasets) -> None:
 def test_an_interruption_that_lance_tells_as_an_error_of_its_own_stays_an_interruption() -> None:
     with pytest.raises(KeyboardInterrupt), failures("read", "nodes/a"):
         raise OSError("External error: KeyboardInterrupt, /src/stream.rs:1")
+
+
+def test_a_sample_of_what_was_written_has_rows_that_were_deleted_since(datasets: Datasets) -> None:
+    ages = {f"p{n}": n for n in range(10)}
+    ref = create(datasets, people(**ages))
+    written = datasets.open(ref)
+    (first,) = written.fragments
+    assert (first.rows, first.written_rows) == (10, 10)
+    later = datasets.open(edit(datasets, ref, people(p3=99, new=1), ["p6", "p9"]))
+    (kept, added) = later.fragments
+    assert (kept.rows, kept.written_rows, added.written_rows) == (7, 10, 2)
+    for dataset in (written, later):
+        sample = dataset.sample_written("id", [first.id], step_rows=3)
+        assert sample.to_pylist() == ["p0", "p3", "p6", "p9"]
+    both = later.sample_written("id", [kept.id, added.id], step_rows=5)
+    assert both.to_pylist()[:2] == ["p0", "p5"] and len(both) == 3
+    assert later.sample_written("id", [kept.id], step_rows=100).to_pylist() == ["p0"]

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from omnigraph.read.search.ivf import ListedVectors
 from omnigraph.read.search.ranked import Ranked, Scores
 from omnigraph.read.search.vectors import Vectors
+from omnigraph.read.search.vectors_streamed import StreamedVectors
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.read.topology.reach import Mask
 
@@ -18,7 +19,7 @@ __all__ = ["ShownVectors"]
 class ShownVectors:
     """Always exact: which rows are near enough to look at must not depend on hidden ones."""
 
-    whole: Vectors | ListedVectors
+    whole: Vectors | ListedVectors | StreamedVectors
     stored: Ordinals
     """The stored row of each row that is shown, ascending."""
 

@@ -6,6 +6,7 @@ from omnigraph.read.search.ranked import TextIndex, VectorIndex
 from omnigraph.read.search.text import WordIndex
 from omnigraph.read.search.vectors import Vectors
 from omnigraph.read.search.vectors_shown import ShownVectors
+from omnigraph.read.search.vectors_streamed import StreamedVectors
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.disk_copies import DiskCopies
 from omnigraph.read.tables.stored_texts import StoredTexts
@@ -26,7 +27,7 @@ class StoredSearches:
     def text(self, entity: EntityType, column: str) -> WordIndex:
         return self._texts.of(entity, column)
 
-    def vectors(self, entity: EntityType, column: str) -> Vectors | ListedVectors:
+    def vectors(self, entity: EntityType, column: str) -> Vectors | ListedVectors | StreamedVectors:
         return self._vectors.of(entity, column)
 
 

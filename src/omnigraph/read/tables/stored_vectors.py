@@ -5,23 +5,36 @@ the table alone, so that a handle that has followed the table for years and one 
 now give the same answers. The sample that decides is taken from the oldest fragments, at least a
 quarter of all rows, as they were written: rows that are changed or deleted later still count there.
 So the lists stay as they are until the table has twice as many rows, or its files are rewritten.
+Vectors that take more than their share of the cache are read from the files for each question.
 """
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+import pyarrow as pa
+
+from omnigraph.base.types import VectorOf
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.read.search.ivf import ListedVectors
 from omnigraph.read.search.ivf_codebook import Codebook, sample_rows, trained
 from omnigraph.read.search.vectors import Vectors, matrix_of
+from omnigraph.read.search.vectors_streamed import StreamedVectors
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.cache_keys import VersionKey
 from omnigraph.read.tables.disk_copies import DiskCopies, DiskCopy
-from omnigraph.read.tables.versions import Versions
-from omnigraph.store.datasets import Fragment
+from omnigraph.read.tables.versions import Versions, one_array
+from omnigraph.read.topology.csr import Ordinals
+from omnigraph.store.datasets import Dataset, Fragment
 
 __all__ = ["StoredVectors"]
+
+# A matrix takes so much for each number and each row. It may take one of two shares of the cache,
+# since laying it out anew needs as much again.
+FLOAT_BYTES = 4
+ROW_BYTES = 32
+SHARES_OF_THE_CACHE = 2
 
 AnyVectors = Vectors | ListedVectors
 Earlier = tuple[VersionKey, AnyVectors]
@@ -33,9 +46,22 @@ class StoredVectors:
         self._cache = cache
         self._copies = copies
 
-    def of(self, entity: EntityType, column: str) -> AnyVectors:
+    def of(self, entity: EntityType, column: str) -> AnyVectors | StreamedVectors:
+        if self._is_too_large(entity, column):
+            return self._streamed(entity, column)
         key = VersionKey("vectors", self._versions.ref(entity), column)
         return self._cache.follow(key, key.family, lambda earlier: self._made(entity, key, earlier))
+
+    def _is_too_large(self, entity: EntityType, column: str) -> bool:
+        row_bytes = _width(entity, column) * FLOAT_BYTES + ROW_BYTES
+        limit = self._cache.limits.max_cache_bytes // SHARES_OF_THE_CACHE
+        return self._versions.row_count(entity) * row_bytes > limit
+
+    def _streamed(self, entity: EntityType, column: str) -> StreamedVectors:
+        width = _width(entity, column)
+        block_rows = max(1, self._cache.limits.max_exact_floats // width)
+        source = _Column(self._versions.dataset(entity), column, block_rows)
+        return StreamedVectors(source, width, self._versions.row_count(entity), block_rows)
 
     def _made(self, entity: EntityType, key: VersionKey, earlier: Earlier | None) -> AnyVectors:
         if earlier is None and (copy := self._copies.last(key.disk_family)) is not None:
@@ -104,6 +130,30 @@ class StoredVectors:
         return trained(
             matrix_of(sample), lists=lists, stands_for_rows=rows, origin=_digest(fragments)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """The vectors of a table as its files have them."""
+
+    dataset: Dataset
+    column: str
+    block_rows: int
+
+    def blocks(self) -> Iterator[pa.Array]:
+        fragments = [fragment.id for fragment in self.dataset.fragments]
+        columns, rows = [self.column], self.block_rows
+        for batch in self.dataset.batches(columns, fragment_ids=fragments, batch_rows=rows):
+            yield batch.column(self.column)
+
+    def take(self, rows: Ordinals) -> pa.Array:
+        return one_array(self.dataset.take(rows, [self.column])[self.column])
+
+
+def _width(entity: EntityType, column: str) -> int:
+    (type_,) = [p.type for p in entity.properties if p.column == column]
+    assert isinstance(type_, VectorOf), f"{column} holds no vectors"
+    return type_.width
 
 
 def _digest(fragments: Sequence[Fragment]) -> str:
