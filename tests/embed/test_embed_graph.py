@@ -22,6 +22,7 @@ from omnigraph.errors import (
     ReadOnly,
 )
 from tests.embed.server import EmbedServer, Reply, embed_server
+from tests.graph.people import write_ndjson
 
 SCHEMA = """
 node Paper {
@@ -338,3 +339,65 @@ def test_progress_counts_texts(graph: Graph) -> None:
     graph.embed("Paper", progress=lambda *step: told.append(step))
     assert ("embed", 0, 7) in told and ("embed", 7, 7) in told
     assert [phase for phase, *_ in told if phase != "embed"] == ["start", "publish"]
+
+
+# While loading ------------------------------------------------------------------------------------
+
+
+def empty(path: Path, settings: Settings = MOCK) -> Graph:
+    return Graph.init(path, SCHEMA, durability="relaxed", settings=settings)
+
+
+@pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
+def test_a_load_makes_the_vectors_that_rows_lack(tmp_path: Path, mode: Any) -> None:
+    graph = empty(tmp_path / "g.omni")
+    given = [1.0, *[0.0] * 7]
+    rows = [*PAPERS, {"type": "Paper", "data": {"title": "f", "abstract": "x", "vector": given}}]
+    graph.load(rows, mode=mode, embed=True)
+    assert vectors(graph) == {
+        "a": mock("red fox"),
+        "b": mock("blue whale"),
+        "c": mock("red fox"),
+        "d": None,
+        "e": None,
+        "f": given,
+    }
+    assert kinds(graph) == ["load", "init"]
+    # Their origin is known as if they had been embedded later.
+    assert graph.embed(only="stale").commit is None
+    graph.mutate(CHANGE, {"t": "b", "a": "grey whale"})
+    assert graph.embed(only="stale").embedded["Paper"]["vector"] == 1
+
+
+def test_the_same_load_again_changes_nothing(tmp_path: Path) -> None:
+    graph = empty(tmp_path / "g.omni")
+    graph.load(PAPERS, mode="merge", embed=True)
+    assert graph.load(PAPERS[:6], mode="merge", embed=True).commit is None
+
+
+def test_a_rehearsal_checks_the_provider_and_asks_it_nothing(
+    tmp_path: Path, server: EmbedServer
+) -> None:
+    graph = empty(tmp_path / "g.omni", at(server))
+    graph.load(PAPERS, mode="append", embed=True, dry_run=True)
+    assert server.requests == []
+    with pytest.raises(EmbedProviderMissing):
+        reopened(graph, Settings()).load(PAPERS, mode="append", embed=True, dry_run=True)
+
+
+def test_a_provider_that_refuses_fails_the_load(tmp_path: Path, server: EmbedServer) -> None:
+    graph = empty(tmp_path / "g.omni", at(server))
+    server.replies.append(Reply(401, {"error": {"message": "no key"}}))
+    with pytest.raises(EmbedRefused, match="no key"):
+        graph.load(PAPERS, mode="append", embed=True)
+    assert kinds(graph) == ["init"]
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_a_load_on_spark_makes_the_same_vectors(tmp_path: Path, spark: Any) -> None:
+    data = write_ndjson(tmp_path / "papers.jsonl", PAPERS)
+    graph = empty(tmp_path / "g.omni")
+    graph.load(data, mode="append", embed=True, spark=spark)
+    assert vectors(graph)["a"] == mock("red fox")
+    assert graph.embed(only="stale").commit is None

@@ -1,13 +1,15 @@
 """What `@embed` asks for: the vectors of a table, and the texts that they are made of."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from omnigraph.base.errors import ArgumentInvalid, NameMissing
 from omnigraph.base.types import VectorOf
+from omnigraph.embed.provider import Provider
+from omnigraph.embed.providers import require_model
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 
-__all__ = ["TableTarget", "VectorTarget", "targets_of"]
+__all__ = ["TableTarget", "VectorTarget", "require_models", "targets_of", "vectors_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class TableTarget:
 
 def targets_of(catalog: Catalog, types: Collection[str] | None = None) -> tuple[TableTarget, ...]:
     """The tables with vectors to make, of these types or all."""
-    found = {str(entity.name): _vectors(entity) for entity in catalog.entities}
+    found = {str(entity.name): vectors_of(entity) for entity in catalog.entities}
     for name in types or ():
         if name not in found:
             raise NameMissing(what="type", name=name, known=tuple(sorted(found)))
@@ -49,7 +51,15 @@ def targets_of(catalog: Catalog, types: Collection[str] | None = None) -> tuple[
     )
 
 
-def _vectors(entity: EntityType) -> tuple[VectorTarget, ...]:
+def require_models(provider: Provider, tables: Iterable[TableTarget]) -> None:
+    """Refuse a provider with another model than one of the vectors asks for."""
+    for table in tables:
+        for vector in table.vectors:
+            require_model(provider, vector.model)
+
+
+def vectors_of(entity: EntityType) -> tuple[VectorTarget, ...]:
+    """The vectors of one type."""
     targets = []
     for property_ in entity.properties:
         if property_.embed is not None:

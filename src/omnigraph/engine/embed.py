@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from omnigraph.base.ids import TableKey
 from omnigraph.base.progress import Progress, silent
 from omnigraph.embed.origins import note_origins, tidy_origins
-from omnigraph.embed.providers import open_provider, require_model
-from omnigraph.embed.targets import TableTarget, targets_of
+from omnigraph.embed.providers import open_provider
+from omnigraph.embed.targets import TableTarget, require_models, targets_of
 from omnigraph.engine.commit_files import CommitFiles
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import Embed
@@ -88,7 +88,6 @@ class EmbedWriter(Writer[EmbedWork]):
         self.files = CommitFiles(engine.store, request.branch, CommitKind.EMBED)
         self._engine = engine
         self._request = request
-        self._model = provider.model
         self._provider = provider
         self._kept = kept
         self._tell = tell
@@ -98,9 +97,7 @@ class EmbedWriter(Writer[EmbedWork]):
         from omnigraph.pipeline.embed.job import EmbedJob
 
         targets = targets_of(snapshot.catalog, self._request.types)
-        for table in targets:
-            for vector in table.vectors:
-                require_model(self._provider, vector.model)
+        require_models(self._provider, targets)
         self._tell("start", 0, 0)
         self._runner = self._runner or self._start(snapshot, targets)
         job = EmbedJob(
@@ -108,14 +105,14 @@ class EmbedWriter(Writer[EmbedWork]):
             area=self.files.area(snapshot),
             kept=self._kept,
             config=self._engine.settings.embed,
-            model=self._model,
+            model=self._provider.model,
             tell=self._tell,
         )
         done = job.embed(snapshot, targets, self._request.only)
         if done.facts.num_rows:
             # Before the vectors can be seen: a fact about a vector that nobody has is true too.
             store = self._engine.store
-            note_origins(store.objects, store.clock.ulid(), self._model, done.facts)
+            note_origins(store.objects, store.clock.ulid(), self._provider.model, done.facts)
         self._tell("publish", 0, 1)
         return EmbedWork(
             tables=done.tables,

@@ -320,6 +320,7 @@ class Load(Write):
     dry_run: bool = False
     load_id: str | None = None
     resume: bool = False
+    embed: bool = False
     engine: LoadEngine | None = None
     spark: Any = None
 

@@ -159,6 +159,7 @@ class Graph(History):
         dry_run: bool = False,
         load_id: str | None = None,
         resume: bool = False,
+        embed: bool = False,
         engine: LoadEngine | None = None,
         actor: str | None = None,
         message: str | None = None,
@@ -184,6 +185,9 @@ class Graph(History):
         `max_errors`, go to the directory `quarantine` with reasons, and the others are loaded. A
         `dry_run` does everything but publish, and says what would have been loaded.
 
+        With `embed` rows that have a text and lack the vector that `@embed` makes of it get it
+        here, in the same commit; see `embed`.
+
         `engine` is `spark`, `local` (in this process, without Java: the quick way for a small file)
         or `auto`: Spark, but for what came with the call and is small. If left out it is that of
         `OMNIGRAPH_LOAD_ENGINE`, else `auto`. `spark` is a session of yours to use; without it the
@@ -201,6 +205,7 @@ class Graph(History):
             dry_run=dry_run,
             load_id=load_id,
             resume=resume,
+            embed=embed,
             engine=engine,
             actor=actor,
             message=message,

@@ -22,6 +22,9 @@ from omnigraph.base.errors import (
 )
 from omnigraph.base.ids import CommitId
 from omnigraph.base.progress import Progress
+from omnigraph.embed.provider import EmbedConfig
+from omnigraph.embed.providers import open_provider
+from omnigraph.embed.targets import require_models, targets_of
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.load.result import load_result
 from omnigraph.engine.requests import Load
@@ -250,10 +253,19 @@ class Preparation(Writer[Work]):
             area=area,
             now_ms=store.clock.now_ms(),
             quarantine=self._quarantine,
+            embed=self._embed_config(snapshot),
             progress=self._tell,
         )
         self._clock.add(staged.seconds)
         return runner, staged
+
+    def _embed_config(self, snapshot: Snapshot) -> EmbedConfig | None:
+        """Who makes vectors for the rows, if that is wanted; a rehearsal asks no provider."""
+        if not self._request.embed:
+            return None
+        config = self._engine.settings.embed
+        require_models(open_provider(config), targets_of(snapshot.catalog))
+        return None if self._request.dry_run else config
 
     def _start(self, planned: "PlannedInput") -> "Runner":
         from omnigraph.pipeline.local import InProcess

@@ -20,6 +20,7 @@ from omnigraph.base.choices import LoadModeName, check_choice
 from omnigraph.base.ids import TableKey
 from omnigraph.base.progress import Progress
 from omnigraph.base.violations import Violations
+from omnigraph.embed.provider import EmbedConfig
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.runner import Runner, TaskResult
@@ -166,6 +167,7 @@ def stage_load(
     area: StagingArea,
     now_ms: int,
     quarantine: Quarantine | None = None,
+    embed: EmbedConfig | None = None,
     progress: Progress | None = None,
 ) -> StagedLoad:
     """Read, check and stage the input's rows, each by itself.
@@ -192,6 +194,7 @@ def stage_load(
         max_held_bytes=limits.max_held_bytes // max(1, len(planned.tasks)),
         max_unwritten_bytes=limits.max_unwritten_bytes,
         input_limits=limits.input,
+        embed=embed,
     )
     tell("parse", 0, size)
     began = time.monotonic()

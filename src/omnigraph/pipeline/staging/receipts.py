@@ -48,7 +48,8 @@ def name_tasks(
     """Tasks by all that their files depend on: the input, the schema, where the files go."""
     is_quarantined = job.quarantine is not None
     homes = sorted((key, job.home_of(key)) for key in job.locations)
-    about = repr((schema_hash, homes, job.staged_as.value, is_quarantined))
+    embed = (job.embed.provider, job.embed.model) if job.embed is not None else None
+    about = repr((schema_hash, homes, job.staged_as.value, is_quarantined, embed))
     # Of files by their path: a bucket is asked once for each.
     states: dict[Location, str] = {}
     named = []

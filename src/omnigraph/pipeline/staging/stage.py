@@ -20,6 +20,8 @@ from omnigraph.base.errors import StorageFailed
 from omnigraph.base.ids import TableKey
 from omnigraph.base.types import Scalar
 from omnigraph.base.violations import Violations
+from omnigraph.embed.ingest import Ingest
+from omnigraph.embed.provider import EmbedConfig
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.limits import InputLimits, LoadLimits
 from omnigraph.pipeline.rows.conform import Conformed, TypedRows, conform_split
@@ -81,6 +83,8 @@ class StageJob:
     max_unwritten_bytes: int = LoadLimits().max_unwritten_bytes
     """How much a task keeps in memory before it writes files."""
     input_limits: InputLimits = field(default_factory=InputLimits)
+    embed: EmbedConfig | None = None
+    """Who makes the vectors that rows lack; None: they stay without."""
 
     def home_of(self, key: TableKey) -> str:
         """Where the files of a table go, below the root: what is written down outlives a move."""
@@ -182,6 +186,7 @@ def _stage(job: StageJob, splits: Sequence[Split], files: TaskFiles) -> TaskOutp
     read = rejected = 0
     violations = Violations()
     waiting = _Waiting(job, files)
+    ingest = Ingest(job.embed) if job.embed is not None else None
     with rejected_rows(job.quarantine) as bad:
         for number, split in enumerate(splits):
             blocks = conform_split(
@@ -193,12 +198,22 @@ def _stage(job: StageJob, splits: Sequence[Split], files: TaskFiles) -> TaskOutp
                 violations.merge(conformed.violations)
                 if bad is not None and not bad.is_full:
                     bad.add(conformed.rejected_rows)
-                waiting.add(number, conformed)
+                waiting.add(number, _embedded(conformed, ingest))
                 if waiting.size >= job.max_unwritten_bytes:
                     waiting.flush(tables)
     parts = () if bad is None else bad.parts
     waiting.flush(tables)
+    if ingest is not None:
+        ingest.note(job.root.objects())
     return TaskOutput(read, rejected, violations, tuple(tables), parts, write_s=waiting.write_s)
+
+
+def _embedded(conformed: Conformed, ingest: Ingest | None) -> Conformed:
+    """The same rows, with the vectors that they lack."""
+    if ingest is None:
+        return conformed
+    rows = (replace(rows, batch=ingest.fill(rows.entity, rows.batch)) for rows in conformed.rows)
+    return replace(conformed, rows=tuple(rows))
 
 
 def _require_graph(job: StageJob) -> None:

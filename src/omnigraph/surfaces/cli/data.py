@@ -10,6 +10,7 @@ from omnigraph.base.words import amount
 from omnigraph.surfaces.cli.load_options import (
     DataOption,
     DryRunOption,
+    EmbedOption,
     EngineOption,
     FormatOption,
     FromOption,
@@ -102,6 +103,7 @@ def load(
     quarantine: QuarantineOption = None,
     max_errors: MaxErrorsOption = None,
     dry_run: DryRunOption = False,
+    embed: EmbedOption = False,
     engine: EngineOption = None,
     master: MasterOption = None,
     remote: RemoteOption = None,
@@ -133,6 +135,7 @@ def load(
             dry_run=dry_run,
             load_id=resume or load_id,
             resume=resume is not None,
+            embed=embed,
             engine=engine,
             actor=actor,
             message=message,

@@ -54,6 +54,9 @@ MaxErrorsOption = Annotated[
     int | None, typer.Option("--max-errors", help="Of more bad rows than this, load nothing.")
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check everything, publish nothing.")]
+EmbedOption = Annotated[
+    bool, typer.Option("--embed", help="Make the vectors that rows lack, in the same commit.")
+]
 EngineOption = Annotated[
     LoadEngine | None,
     typer.Option(
