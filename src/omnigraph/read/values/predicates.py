@@ -53,10 +53,9 @@ def holds(predicate: Predicate, value: Callable[[Expression], Values], count: in
 
 def _words_of(texts: pa.Array) -> TextIndex:
     # Rows that are written are seldom searched.
-    from omnigraph.read.search.postings import Postings
     from omnigraph.read.search.text import WordIndex
 
-    return WordIndex.of(Postings.of(texts))
+    return WordIndex.of(texts)
 
 
 def words_match(predicate: TextMatch, query: str, words: TextIndex) -> Mask:

@@ -4,8 +4,9 @@ Each check returns what the plan will hold, or None after it has reported what i
 never reported a second time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from omnigraph.base.ids import VariableName
 from omnigraph.base.nearest import name_hint
@@ -41,7 +42,15 @@ from omnigraph.lang.query.text import ast
 from omnigraph.lang.query.text.tokens import is_dated
 from omnigraph.lang.schema.catalog import ID, Catalog, EntityType
 
-__all__ = ["AGGREGATES", "FORMS", "RANKINGS", "TEXT_MATCHES", "Expressions", "whole_number"]
+__all__ = [
+    "AGGREGATES",
+    "FORMS",
+    "RANKINGS",
+    "TEXT_MATCHES",
+    "Expressions",
+    "check_text_match",
+    "whole_number",
+]
 
 AGGREGATES = ("count", "sum", "avg", "min", "max", "collect")
 RANKINGS = ("nearest", "bm25", "rrf")
@@ -269,52 +278,19 @@ class Expressions:
         return NullTest(operand.expression, is_negated)
 
     def text_match(self, call: ast.Call, region: Region) -> TextMatch | None:
-        kind = TextMatchKind(call.function.text)
-        code = "T20" if kind is TextMatchKind.PHRASE else "T19"
-        takes_edits = kind is TextMatchKind.FUZZY
-        form = f"{kind.value}($x.property, text{'[, max_edits]' if takes_edits else ''})"
-        if len(call.arguments) not in ((2, 3) if takes_edits else (2,)):
-            self.findings.add(code, f"{kind.value} is written {form}", call.span)
-            return None
-        field = self.text_field(call.arguments[0], region, code=code, function=kind.value)
-        query = self.text_query(call.arguments[1], region, code=code, function=kind.value)
-        edits = None
-        if len(call.arguments) == 3:
-            edits = whole_number(call.arguments[2])
-            if edits is None or edits > MOST_EDITS:
-                message = f"max_edits is a number from 0 to {MOST_EDITS}"
-                self.findings.add(code, message, call.arguments[2].span)
-                return None
-        return TextMatch(kind, field, query, edits) if field and query else None
+        return check_text_match(call, partial(self.operand, region=region), self.findings)
 
     def text_field(
         self, expression: ast.Expression, region: Region, *, code: str, function: str
     ) -> PropertyOf | None:
-        if not isinstance(expression, ast.Property):
-            message = f"{function} looks into a String property, such as $x.body"
-            self.findings.add(code, message, expression.span)
-            return None
-        operand = self.property_of(expression, region)
-        if operand is None:
-            return None
-        if operand.type is not Scalar.STRING or not isinstance(operand.expression, PropertyOf):
-            message = f"{function} looks into a String property, not {operand}"
-            self.findings.add(code, message, expression.span)
-            return None
-        return operand.expression
+        read = _TextArguments(code, function, partial(self.operand, region=region), self.findings)
+        return read.field(expression)
 
     def text_query(
         self, expression: ast.Expression, region: Region, *, code: str, function: str
     ) -> Literal | Parameter | None:
-        operand = self.operand(expression, region)
-        if operand is None:
-            return None
-        value = operand.expression
-        if operand.type is not Scalar.STRING or not isinstance(value, Literal | Parameter):
-            message = f"{function} looks for a text or a String parameter, not {operand}"
-            self.findings.add(code, message, expression.span)
-            return None
-        return value
+        read = _TextArguments(code, function, partial(self.operand, region=region), self.findings)
+        return read.query(expression)
 
     def count(
         self, expression: ast.Expression, region: Region, *, least: int, code: str
@@ -334,6 +310,66 @@ class Expressions:
         message = f"a whole number from {least} up, or an integer parameter, is needed here"
         self.findings.add(code, message, expression.span)
         return None
+
+
+Read = Callable[[ast.Expression], Operand | None]
+"""What an expression stands for, in a pattern or in the row that a mutation looks at."""
+
+
+def check_text_match(call: ast.Call, read: Read, findings: Findings) -> TextMatch | None:
+    """`search`, `fuzzy` or `match_text`."""
+    kind = TextMatchKind(call.function.text)
+    code = "T20" if kind is TextMatchKind.PHRASE else "T19"
+    takes_edits = kind is TextMatchKind.FUZZY
+    form = f"{kind.value}($x.property, text{'[, max_edits]' if takes_edits else ''})"
+    if len(call.arguments) not in ((2, 3) if takes_edits else (2,)):
+        findings.add(code, f"{kind.value} is written {form}", call.span)
+        return None
+    arguments = _TextArguments(code, kind.value, read, findings)
+    field, query = arguments.field(call.arguments[0]), arguments.query(call.arguments[1])
+    edits = None
+    if len(call.arguments) == 3:
+        edits = whole_number(call.arguments[2])
+        if edits is None or edits > MOST_EDITS:
+            message = f"max_edits is a number from 0 to {MOST_EDITS}"
+            findings.add(code, message, call.arguments[2].span)
+            return None
+    return TextMatch(kind, field, query, edits) if field and query else None
+
+
+@dataclass(frozen=True, slots=True)
+class _TextArguments:
+    """The property that a function looks into, and the text it looks for."""
+
+    code: str
+    function: str
+    read: Read
+    findings: Findings
+
+    def field(self, expression: ast.Expression) -> PropertyOf | None:
+        if not isinstance(expression, ast.Property | ast.Reference):
+            message = f"{self.function} looks into a String property, such as $x.body"
+            self.findings.add(self.code, message, expression.span)
+            return None
+        operand = self.read(expression)
+        if operand is None:
+            return None
+        if operand.type is not Scalar.STRING or not isinstance(operand.expression, PropertyOf):
+            message = f"{self.function} looks into a String property, not {operand}"
+            self.findings.add(self.code, message, expression.span)
+            return None
+        return operand.expression
+
+    def query(self, expression: ast.Expression) -> Literal | Parameter | None:
+        operand = self.read(expression)
+        if operand is None:
+            return None
+        value = operand.expression
+        if operand.type is not Scalar.STRING or not isinstance(value, Literal | Parameter):
+            message = f"{self.function} looks for a text or a String parameter, not {operand}"
+            self.findings.add(self.code, message, expression.span)
+            return None
+        return value
 
 
 def whole_number(expression: ast.Expression) -> int | None:

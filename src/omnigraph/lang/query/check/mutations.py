@@ -7,6 +7,7 @@ literals, parameters and the time.
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from omnigraph.base.nearest import name_hint
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
@@ -20,7 +21,7 @@ from omnigraph.lang.query.check.compare import (
     member,
     parameter_operand,
 )
-from omnigraph.lang.query.check.expressions import FORMS
+from omnigraph.lang.query.check.expressions import FORMS, TEXT_MATCHES, check_text_match
 from omnigraph.lang.query.check.lists import item_type, list_operand
 from omnigraph.lang.query.check.typed import (
     ROW,
@@ -348,8 +349,13 @@ class _Mutations:
             case ast.NullTest(operand=expression, is_negated=is_negated):
                 operand = self.row_operand(_as_property(expression, entity), entity)
                 return NullTest(operand.expression, is_negated) if operand else None
+            case ast.Call() if predicate.function.text in TEXT_MATCHES:
+                read = partial(self.row_operand, entity=entity)
+                return check_text_match(predicate, read, self.findings)
             case ast.Call():
-                raise AssertionError("the grammar has no calls as conditions of a where")
+                message = f"{ast.text_of(predicate)} is a value, not a condition"
+                self.findings.add("T29", message, predicate.span, "compare it with something")
+                return None
 
     def row_operand(self, expression: ast.Expression, entity: EntityType) -> Operand | None:
         if not isinstance(expression, ast.Reference):
