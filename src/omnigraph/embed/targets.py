@@ -19,6 +19,8 @@ class VectorTarget:
     name: str
     column: str
     source: str
+    source_name: str
+    """The property of the texts."""
     width: int
     is_nullable: bool
     model: str | None
@@ -69,6 +71,7 @@ def vectors_of(entity: EntityType) -> tuple[VectorTarget, ...]:
                     name=property_.name,
                     column=property_.column,
                     source=entity.by_name[property_.embed.source].column,
+                    source_name=property_.embed.source,
                     width=property_.type.width,
                     is_nullable=property_.is_nullable,
                     model=property_.embed.model,

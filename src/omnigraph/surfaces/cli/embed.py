@@ -1,12 +1,17 @@
 """The command that makes vectors of texts: embed."""
 
-from typing import Annotated
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, BinaryIO
 
 import typer
 
 from omnigraph.base.choices import EmbedOnly
+from omnigraph.base.disk_failures import reading_file
 from omnigraph.base.ids import MAIN
 from omnigraph.base.words import amount
+from omnigraph.engine.text import SCHEMA, read_source
 from omnigraph.surfaces.cli.load_options import EngineOption, MasterOption, RemoteOption
 from omnigraph.surfaces.cli.options import (
     ActorOption,
@@ -24,6 +29,8 @@ from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.progress import load_progress
 from omnigraph.surfaces.wire import embed_json
 
+STANDARD = Path("-")
+
 
 def register(app: typer.Typer) -> None:
     app.command()(embed)
@@ -40,6 +47,16 @@ def embed(
         EmbedOnly,
         typer.Option("--only", help="missing vectors, stale ones too, or all."),
     ] = "missing",
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="A file of NDJSON, instead of a graph; - is standard input."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", help="With --data: a new file; - is standard output.")
+    ] = STANDARD,
+    schema: Annotated[
+        Path | None, typer.Option("--schema", help="With --data: the .pg schema.", metavar="FILE")
+    ] = None,
     branch: BranchOption = MAIN,
     engine: EngineOption = None,
     master: MasterOption = None,
@@ -49,10 +66,13 @@ def embed(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Make the vectors that @embed asks for, as one commit.
+    """Make the vectors that @embed asks for, as one commit; or put them into lines of a file.
 
     Example: omnigraph embed --only stale --store people.omni
     """
+    if data is not None:
+        _embed_file(data, out, schema, is_all=_is_all(only), quiet=quiet)
+        return
     graph = open_graph(one_uri(uri, store), settings=spark_settings(master, remote))
     with load_progress(is_silent=quiet, as_json=as_json) as progress:
         result = graph.embed(
@@ -75,3 +95,36 @@ def embed(
         else:
             made = f"{amount(result.total_embedded, 'vector')} by {result.model}"
             say(f"{made} on {graph.uri}, branch {branch}: commit {result.commit.graph_commit_id}")
+
+
+def _is_all(only: EmbedOnly) -> bool:
+    if only == "stale":
+        raise typer.BadParameter("a file does not say what is stale: give --only missing or all")
+    return only == "all"
+
+
+def _embed_file(data: Path, out: Path, schema: Path | None, *, is_all: bool, quiet: bool) -> None:
+    """Write the lines of a file with the vectors that they lack."""
+    from omnigraph.embed.providers import open_provider
+    from omnigraph.engine.embed_files import embed_lines
+    from omnigraph.engine.language import catalog_of
+    from omnigraph.engine.outfile import new_file
+    from omnigraph.engine.settings import Settings
+
+    if schema is None:
+        raise typer.BadParameter("--data needs --schema FILE, which says what is embedded")
+    catalog = catalog_of(read_source(schema, SCHEMA))
+    provider = open_provider(Settings.from_environment().embed)
+    with ExitStack() as stack:
+        source: BinaryIO = sys.stdin.buffer
+        if data != STANDARD:
+            with reading_file(str(data)):
+                source = stack.enter_context(data.open("rb"))
+        sink: BinaryIO = sys.stdout.buffer
+        if out != STANDARD:
+            sink = stack.enter_context(new_file(out, overwrite=False))
+        result = embed_lines(provider, catalog, source, sink, file=str(data), is_all=is_all)
+        sink.flush()
+    if not quiet:
+        made = f"{amount(result.vectors, 'vector')} by {provider.model}"
+        say(f"{made} in {amount(result.lines, 'line')}")

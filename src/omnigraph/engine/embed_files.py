@@ -1,0 +1,123 @@
+"""Embed files: lines of JSON in, the same lines with vectors out. No graph is needed.
+
+A line is an envelope as a load takes it. One to which nothing is added comes out as it was, byte
+for byte.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, BinaryIO
+
+import msgspec
+
+from omnigraph.base.errors import SourceInvalid
+from omnigraph.embed.provider import Provider
+from omnigraph.embed.targets import VectorTarget, require_models, targets_of, vectors_of
+from omnigraph.lang.schema.catalog import Catalog, EntityType
+
+__all__ = ["EmbeddedLines", "embed_lines"]
+
+# Enough texts for a provider's batches, and little to hold.
+BATCH_LINES = 2_048
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedLines:
+    lines: int
+    vectors: int
+    """How many were made."""
+
+
+@dataclass(slots=True)
+class _Line:
+    raw: bytes
+    envelope: dict[str, Any]
+    targets: tuple[VectorTarget, ...]
+    """Vectors that it lacks, and whose text it has."""
+
+
+def embed_lines(
+    provider: Provider,
+    catalog: Catalog,
+    source: Iterable[bytes],
+    sink: BinaryIO,
+    *,
+    file: str,
+    is_all: bool = False,
+) -> EmbeddedLines:
+    """Write every line of `source`, with the vectors that it lacks; with `is_all`, with new ones.
+
+    `file` is what errors call the source.
+    """
+    require_models(provider, targets_of(catalog))
+    read = made = 0
+    numbered = iter(enumerate(source, start=1))
+    while batch := list(islice(numbered, BATCH_LINES)):
+        lines = [
+            _read(raw, catalog, where=f"{file}:{number}", is_all=is_all) for number, raw in batch
+        ]
+        made += _fill(provider, lines)
+        read += len(lines)
+        sink.writelines(_written(line) for line in lines)
+    return EmbeddedLines(read, made)
+
+
+def _read(raw: bytes, catalog: Catalog, *, where: str, is_all: bool) -> _Line:
+    if not raw.strip():
+        return _Line(raw, {}, ())
+    try:
+        envelope = msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise SourceInvalid(file=where, reason=f"broken JSON: {error}") from None
+    entity = _entity(envelope, catalog, where)
+    data = envelope.get("data") or {}
+    if not isinstance(data, dict):
+        raise SourceInvalid(file=where, reason="data must be a JSON object")
+    lacks = (t for t in vectors_of(entity) if is_all or data.get(t.name) is None)
+    return _Line(raw, envelope, tuple(t for t in lacks if _says(data.get(t.source_name))))
+
+
+def _says(text: object) -> bool:
+    return isinstance(text, str) and bool(text.strip())
+
+
+def _entity(envelope: Any, catalog: Catalog, where: str) -> EntityType:
+    given = envelope if isinstance(envelope, dict) else {}
+    node, edge = given.get("type"), given.get("edge")
+    if isinstance(node, str) and node in catalog.node_by_name:
+        return catalog.node_by_name[node]
+    if isinstance(edge, str) and edge.casefold() in catalog.edge_by_folded_name:
+        return catalog.edge_by_folded_name[edge.casefold()]
+    raise SourceInvalid(
+        file=where,
+        reason="it names no type of the schema",
+        advice='write {"type": "…", "data": {…}} or {"edge": "…", "from": "…", "to": "…"}',
+    )
+
+
+def _fill(provider: Provider, lines: list[_Line]) -> int:
+    """Put vectors into the envelopes that lack them; how many."""
+    made = 0
+    for width in sorted({target.width for line in lines for target in line.targets}):
+        places = [*_places(lines, width)]
+        texts = list(dict.fromkeys(text for _, _, text in places))
+        vectors = provider.embed(texts, purpose="row", width=width)
+        by_text = dict(zip(texts, vectors, strict=True))
+        for line, target, text in places:
+            line.envelope["data"][target.name] = by_text[text].tolist()
+        made += len(places)
+    return made
+
+
+def _places(lines: list[_Line], width: int) -> Iterator[tuple[_Line, VectorTarget, str]]:
+    for line in lines:
+        for target in line.targets:
+            if target.width == width:
+                yield line, target, line.envelope["data"][target.source_name]
+
+
+def _written(line: _Line) -> bytes:
+    if line.targets:
+        return msgspec.json.encode(line.envelope) + b"\n"
+    return line.raw if line.raw.endswith(b"\n") else line.raw + b"\n"
