@@ -55,7 +55,7 @@ from omnigraph.engine.results import (
 from omnigraph.engine.schema import Schema
 from omnigraph.engine.schema_results import SchemaChange
 from omnigraph.engine.text import Text
-from omnigraph.engine.upkeep_results import CleanupResult, TableCleanup
+from omnigraph.engine.upkeep_results import CleanupResult, Finding, RepairResult, TableCleanup
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.store.statistics import Statistics, TableStatistics
 
@@ -90,6 +90,7 @@ __all__ = [
     "ExportFormat",
     "ExportResult",
     "ExportedFile",
+    "Finding",
     "IndexInfo",
     "LoadEngine",
     "LoadModeName",
@@ -104,6 +105,7 @@ __all__ = [
     "PlanStep",
     "Progress",
     "QueryResult",
+    "RepairResult",
     "RevertResult",
     "RowCounts",
     "Schema",

@@ -245,6 +245,18 @@ def test_a_graph_is_cleaned_up_when_that_is_confirmed(store: str, omnigraph: Com
     assert omnigraph(*clean, "--older-than", "soon", "--confirm").exit_code != 0
 
 
+def test_a_graph_that_is_well_is_told_so(store: str, omnigraph: CommandLine) -> None:
+    assert "nothing is wrong" in omnigraph("repair", "--store", store).err
+    assert omnigraph("repair", "--confirm", "--store", store, "--json").json == {
+        "findings": [],
+        "commits": [],
+    }
+    (Path(store) / "nodes" / "feed" / "data").mkdir(parents=True)
+    (Path(store) / "nodes" / "feed" / "data" / "1.lance").write_bytes(b"")
+    assert "unnamed_table" in omnigraph("repair", "--store", store).out
+    assert omnigraph("repair", "--force", "--store", store).exit_code != 0
+
+
 def test_a_graph_is_named_by_argument_or_by_option_but_once(
     store: str, omnigraph: CommandLine
 ) -> None:

@@ -7,7 +7,7 @@ from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.keeping import DEFAULT_KEEP, Duration, duration_s
 from omnigraph.engine.gate import Action
 
-__all__ = ["Cleanup"]
+__all__ = ["Cleanup", "Repair"]
 
 # A query of another process may go on reading a commit that is not the newest any more.
 READERS_GRACE_S = 3_600.0
@@ -52,3 +52,21 @@ class Cleanup:
     def writers_grace_s(self) -> float:
         """How long a file stays that no commit names."""
         return WRITERS_GRACE_S if self.grace is None else duration_s("grace", self.grace)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    action: ClassVar[Action] = Action.ADMIN
+
+    confirm: bool = False
+    force: bool = False
+    actor: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.force and not self.confirm:
+            raise ArgumentInvalid(
+                argument="force",
+                value=str(self.force),
+                rule="it publishes rows that no commit meant",
+                advice="look at the findings first, then confirm it too",
+            )

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from omnigraph.base.ids import CommitId
 from omnigraph.base.words import amount
+from omnigraph.engine.results import CommitInfo
 
-__all__ = ["CleanupResult", "TableCleanup"]
+__all__ = ["CleanupResult", "Finding", "RepairResult", "TableCleanup"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +63,23 @@ class CleanupResult:
             f"<CleanupResult: {doing} {amount(self.files, 'file')}, {self.bytes:,} bytes,"
             f" {amount(len(self.commits), 'commit')}>"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that storage has and the manifest does not, or the other way round."""
+
+    kind: Literal["drift", "leftover_fork", "unnamed_table", "missing_file"]
+    where: str
+    explanation: str
+    is_verified: bool = False
+    """Of a table that has moved: True if its rows are those of the newest commit."""
+    is_repaired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RepairResult:
+    """What is wrong with a graph's files, and the commits that repaired it."""
+
+    findings: tuple[Finding, ...]
+    commits: tuple[CommitInfo, ...]

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         QueryResult,
     )
     from omnigraph.engine.schema_results import SchemaChange
-    from omnigraph.engine.upkeep_results import CleanupResult
+    from omnigraph.engine.upkeep_results import CleanupResult, RepairResult
     from omnigraph.store.statistics import Statistics
 
 __all__ = [
@@ -66,6 +66,7 @@ __all__ = [
     "mutation_json",
     "optimize_json",
     "query_json",
+    "repair_json",
     "revert_json",
     "schema_change_json",
     "statistics_json",
@@ -335,6 +336,13 @@ def cleanup_json(result: "CleanupResult") -> dict[str, Any]:
         "kept": dict(result.kept),
         "tables": {name: asdict(table) for name, table in result.tables.items()},
         "loads": list(result.loads),
+    }
+
+
+def repair_json(result: "RepairResult") -> dict[str, Any]:
+    return {
+        "findings": [asdict(finding) for finding in result.findings],
+        "commits": [commit_json(commit) for commit in result.commits],
     }
 
 

@@ -51,8 +51,8 @@ from omnigraph.engine.schema import Schema
 from omnigraph.engine.schema_results import SchemaChange
 from omnigraph.engine.settings import Settings
 from omnigraph.engine.text import SCHEMA, Text, as_source
-from omnigraph.engine.upkeep_requests import Cleanup
-from omnigraph.engine.upkeep_results import CleanupResult
+from omnigraph.engine.upkeep_requests import Cleanup, Repair
+from omnigraph.engine.upkeep_results import CleanupResult, RepairResult
 from omnigraph.store.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -470,6 +470,20 @@ class Graph(History):
             actor=self.engine.actor if actor is None else actor,
         )
         return cleanup(self.engine, request)
+
+    def repair(
+        self, *, confirm: bool = False, force: bool = False, actor: str | None = None
+    ) -> RepairResult:
+        """Tell where files and commits disagree. Nothing is changed unless it is confirmed.
+
+        A table that has moved without a commit stops the writers of its branch. If confirmed, its
+        newest version is published where it shows the same rows as the newest commit. With `force`
+        it is published in any case, with the rows that it has.
+        """
+        from omnigraph.engine.repair import repair
+
+        who = self.engine.actor if actor is None else actor
+        return repair(self.engine, Repair(confirm=confirm, force=force, actor=who))
 
     def stats(self, branch: str = MAIN, *, snapshot: Moment | At | None = None) -> Statistics:
         """Rows, files and index coverage of every table, without reading a row."""

@@ -1,4 +1,4 @@
-"""Commands that look after a graph: optimize, cleanup, stats."""
+"""Commands that look after a graph: optimize, cleanup, repair, stats."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +22,7 @@ from omnigraph.surfaces.cli.options import (
     open_graph,
 )
 from omnigraph.surfaces.cli.output import print_json, print_table, say
-from omnigraph.surfaces.wire import cleanup_json, optimize_json, statistics_json
+from omnigraph.surfaces.wire import cleanup_json, optimize_json, repair_json, statistics_json
 
 if TYPE_CHECKING:
     from omnigraph.engine.upkeep_results import CleanupResult
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     app.command()(optimize)
     app.command()(cleanup)
+    app.command()(repair)
     app.command()(stats)
 
 
@@ -132,6 +133,39 @@ def _show_cleanup(result: "CleanupResult", uri: str) -> None:
         say(f"{waiting} may belong to a write that is under way: a later cleanup removes the rest")
     if result.loads:
         say(f"files stay for loads that can be resumed: {', '.join(result.loads)}")
+
+
+def repair(
+    uri: UriArgument = None,
+    *,
+    store: UriOption = None,
+    confirm: Annotated[
+        bool,
+        typer.Option("--confirm", help="Publish tables that have moved and show the same rows."),
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Publish those that show other rows, too.")
+    ] = False,
+    actor: ActorOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show where files and commits disagree, and repair what can be repaired.
+
+    Example: omnigraph repair --store g.omni
+    """
+    graph = open_graph(one_uri(uri, store))
+    result = graph.repair(confirm=confirm, force=force, actor=actor)
+    if as_json:
+        print_json(repair_json(result))
+    elif not result.findings and not quiet:
+        say(f"nothing is wrong with {graph.uri}")
+    elif result.findings:
+        print_table(
+            ["finding", "where", "explanation", "repaired"],
+            ([f.kind, f.where, f.explanation, f.is_repaired] for f in result.findings),
+            may_shorten=False,
+        )
 
 
 def stats(
