@@ -7,6 +7,7 @@ postings once they are made: later versions of the column add others beside them
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,9 @@ Counts = NDArray[np.uint16] | NDArray[np.uint32]
 
 # From so many texts with a term to one at hand, the texts at hand are looked up one by one.
 MIN_TEXTS_PER_LOOKUP = 32
+
+# Scores of so many postings are worked out at once, or of those of one term.
+MAX_POSTINGS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +91,14 @@ class Postings:
         lengths: NDArray[np.int32],
     ) -> "Postings":
         """From arrays as the fields are, where every term has a text."""
-        fullest = np.empty(0)
-        if len(texts):
-            filled = Corpus.of(lengths).saturation(counts, lengths[texts])
-            fullest = np.maximum.reduceat(filled, starts[:-1])
-        return cls(vocabulary, starts, texts, counts, firsts, positions, lengths, fullest)
+        peaks = np.empty(len(starts) - 1)
+        corpus, whole = Corpus.of(lengths), np.arange(0, len(texts), MAX_POSTINGS_AT_ONCE)
+        stretches = np.unique(np.append(np.searchsorted(starts[:-1], whole), len(peaks)))
+        for low, high in pairwise(stretches.tolist()):
+            run = slice(int(starts[low]), int(starts[high]))
+            filled = corpus.saturation(counts[run], lengths[texts[run]])
+            peaks[low:high] = np.maximum.reduceat(filled, starts[low:high] - run.start)
+        return cls(vocabulary, starts, texts, counts, firsts, positions, lengths, peaks)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         return {
