@@ -33,7 +33,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rows", type=int, default=100_000)
     options.add_argument("--width", type=int, default=128)
-    options.add_argument("--overlap", type=float, default=1.0, help="2 is harder, 0.5 easier")
+    options.add_argument("--overlap", type=float, default=1.5, help="2 is harder, 1 easier")
     given = options.parse_args()
     numbers = clustered(given.rows + QUERIES, given.width, given.overlap)
     queries, numbers = numbers[given.rows :].copy(), numbers[: given.rows]

@@ -49,7 +49,7 @@ WITH_FILES = ["loading.md"]
 WITH_GRAPH = ["changes.md", "lint.md", "maintenance.md", "querying.md"]
 ON_SPARK = ["clusters.md", "streaming.md"]
 IN_A_BUCKET = ["object-stores.md"]
-LANGUAGES = ["query-language.md", "schema-language.md", "text-search.md"]
+LANGUAGES = ["query-language.md", "schema-language.md", "text-search.md", "vector-search.md"]
 # `tests/surfaces/test_bad_rows.py` and `tests/graph/test_mutations_page.py` look closer.
 ELSEWHERE = ["data-quality.md", "mutations.md"]
 
