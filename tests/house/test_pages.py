@@ -44,6 +44,7 @@ ALONE = [
     "mappings.md",
     "migrations.md",
     "moving.md",
+    "search.md",
 ]
 WITH_FILES = ["loading.md"]
 WITH_GRAPH = ["changes.md", "lint.md", "maintenance.md", "querying.md"]

@@ -225,6 +225,26 @@ def test_a_ranking_keeps_to_the_limits_of_a_query(library: Library) -> None:
         library.graph.query(asked, timeout_s=0)
 
 
+# Plans --------------------------------------------------------------------------------------------
+
+
+def test_an_explanation_says_what_a_ranking_looked_at(library: Library) -> None:
+    fused = 'rrf(nearest($d.v, [1, 2, 3]), bm25($d.body, "fox"))'
+    asked = f"""query q() {{
+        match {{ $d: Doc  $d.year >= 2010  top 3 $d by {fused}  $d cites $e }}
+        return {{ $e.slug }} order {{ nearest($e.v, [1, 2, 3]) }} limit 2
+    }}"""
+    candidates = sum(1 for doc in library.rows["Doc"].values() if doc.values["year"] >= 2010)
+    steps = {step.operator: step for step in library.graph.explain(asked, analyze=True).steps}
+    assert steps["TopK"].notes == (
+        f"Doc.v: {candidates} candidates, every vector",
+        f"Doc.body: {candidates} candidates, by the words of the query",
+    )
+    (note,) = steps["Sort"].notes
+    assert note.startswith("Doc.v: ") and note in str(library.graph.explain(asked, analyze=True))
+    assert not any(step.notes for step in library.graph.explain(asked).steps)
+
+
 # Changes ------------------------------------------------------------------------------------------
 
 

@@ -30,6 +30,8 @@ class PlanStep:
     bytes: int | None = None
     ms: float | None = None
     """Milliseconds, without the steps below."""
+    notes: tuple[str, ...] = ()
+    """What a search or a ranking looked at, if the query was run."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -60,7 +62,8 @@ class Explanation:
         paths = f" for {step.rows_of_pattern:,}" if is_counted else ""
         size = f"{_short(step.bytes) if step.bytes else '0':>6}B"
         found = f"{step.ms:9.3f} ms  {size}  {step.rows:,} rows{paths}"
-        return f"~{_short(step.rows_expected or 0.0):>6} rows  {found}"
+        notes = "".join(f"  ({note})" for note in step.notes)
+        return f"~{_short(step.rows_expected or 0.0):>6} rows  {found}{notes}"
 
 
 def explanation_of(
@@ -91,6 +94,7 @@ def _step(
         rows_of_pattern=found.stands_for,
         bytes=found.nbytes,
         ms=found.seconds * 1000,
+        notes=found.notes,
     )
 
 

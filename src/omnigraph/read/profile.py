@@ -25,6 +25,8 @@ class Measured:
     nbytes: int
     seconds: float
     """Without the operators below."""
+    notes: tuple[str, ...] = ()
+    """What else it has to say: what a search looked at."""
 
 
 @dataclass(slots=True)
@@ -32,10 +34,16 @@ class Profile:
     steps: dict[int, Measured] = field(default_factory=dict)
     """By the identity of the operator, which the plan keeps alive."""
     _inside: list[float] = field(default_factory=lambda: [0.0])
+    _notes: list[dict[str, None]] = field(default_factory=lambda: [{}])
+
+    def note(self, text: str) -> None:
+        """Of the operator that is at work."""
+        self._notes[-1][text] = None
 
     def measure(self, op: Op, work: Callable[[], Frame]) -> Frame:
         began = time.perf_counter()
         self._inside.append(0.0)
+        self._notes.append({})
         frame = work()
         self._note(
             op, began, rows=frame.count, stands_for=_stands_for(frame), nbytes=_bytes_of(frame)
@@ -45,6 +53,7 @@ class Profile:
     def measure_answer(self, op: Op, work: Callable[[], pa.Table]) -> pa.Table:
         began = time.perf_counter()
         self._inside.append(0.0)
+        self._notes.append({})
         table = work()
         count = table.num_rows
         self._note(op, began, rows=count, stands_for=count, nbytes=table.nbytes)
@@ -56,7 +65,8 @@ class Profile:
         self._inside[-1] += spent
         earlier = self.steps.get(id(op))
         own += earlier.seconds if earlier else 0.0
-        self.steps[id(op)] = Measured(rows, stands_for, nbytes, own)
+        notes = tuple(self._notes.pop())
+        self.steps[id(op)] = Measured(rows, stands_for, nbytes, own, notes)
 
 
 def _stands_for(frame: Frame) -> int:

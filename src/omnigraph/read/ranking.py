@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from omnigraph.lang.plan.ir import Bm25, Nearest, Ranking, Rrf, ScoreOf
 from omnigraph.lang.schema.catalog import Property
@@ -123,26 +124,51 @@ def _by_property(
 def _of_table(
     ranking: Nearest | Bm25, candidates: _Candidates, k: int | None, context: Context
 ) -> Ranked:
-    entity, property_ = candidates.part.entity, candidates.property
     match ranking:
         case Bm25(query=query):
             text = constant_of(query, context.parameters, context.now_ms).as_py()
-            if text is None:
-                return NOTHING
-            words = context.searches.text(entity, property_.column)
-            if k is not None:
-                return words.best(text, k, candidates.mask())
-            rows = candidates.distinct()
-            return _without_unranked(rows, words.scores(text, rows))
+            return NOTHING if text is None else _by_words(text, candidates, k, context)
         case Nearest(is_exact=is_exact):
-            vector = context.query_vectors.of(ranking, property_)
+            vector = context.query_vectors.of(ranking, candidates.property)
             if vector is None:
                 return NOTHING
-            vectors = context.searches.vectors(entity, property_.column)
-            if k is not None:
-                return vectors.best(vector, k, candidates.mask(), exact=is_exact)
-            rows = candidates.distinct()
-            return _without_unranked(rows, vectors.scores(vector, rows))
+            return _by_nearness(vector, candidates, k, context, is_exact=is_exact)
+
+
+def _by_words(text: str, candidates: _Candidates, k: int | None, context: Context) -> Ranked:
+    words = context.searches.text(candidates.part.entity, candidates.property.column)
+    among = candidates.mask()
+    _note(candidates, among, "by the words of the query", context)
+    if k is not None:
+        return words.best(text, k, among)
+    rows = candidates.distinct()
+    return _without_unranked(rows, words.scores(text, rows))
+
+
+def _by_nearness(
+    vector: NDArray[np.float32],
+    candidates: _Candidates,
+    k: int | None,
+    context: Context,
+    *,
+    is_exact: bool,
+) -> Ranked:
+    vectors = context.searches.vectors(candidates.part.entity, candidates.property.column)
+    among = candidates.mask()
+    sees_all = k is None or vectors.looks_at_all(k, among, exact=is_exact)
+    _note(candidates, among, "every vector" if sees_all else "the nearest lists", context)
+    if k is not None:
+        return vectors.best(vector, k, among, exact=is_exact)
+    rows = candidates.distinct()
+    return _without_unranked(rows, vectors.scores(vector, rows))
+
+
+def _note(candidates: _Candidates, among: Mask | None, how: str, context: Context) -> None:
+    """What is looked at, for those who ask how a query went."""
+    if context.profile is not None:
+        part, name = candidates.part, candidates.property.name
+        count = part.size if among is None else int(np.count_nonzero(among))
+        context.profile.note(f"{part.entity.name}.{name}: {count:,} candidates, {how}")
 
 
 def _without_unranked(rows: Ordinals, values: Scores) -> Ranked:

@@ -84,7 +84,7 @@ class ListedVectors:
     ) -> Ranked:
         """The k nearest rows of those looked at, and every one that ties with the last of them."""
         share = self.codebook.share(k)
-        if exact or share is None or self._are_few(among):
+        if share is None or self.looks_at_all(k, among, exact=exact):
             return self.vectors.best(query, k, among, exact=True)
         wanted = sought(query, self.width)
         is_allowed = None if among is None else self._places_among(among)
@@ -93,6 +93,9 @@ class ListedVectors:
         if is_allowed is not None:
             found[~is_allowed[places]] = NOT_RANKED
         return self.vectors.ranked(places, found, k, wanted)
+
+    def looks_at_all(self, k: int, among: Mask | None, *, exact: bool) -> bool:
+        return exact or self.codebook.share(k) is None or self._are_few(among)
 
     def scores(self, query: NDArray[np.float32], rows: Ordinals | None) -> Scores:
         return self.vectors.scores(query, rows)

@@ -54,5 +54,8 @@ class VectorIndex(Protocol):
     ) -> Ranked:
         """The k nearest rows, and every row that ties with the last of them."""
 
+    def looks_at_all(self, k: int, among: Mask | None, *, exact: bool) -> bool:
+        """Whether `best` sees every row among these, and so can't miss one."""
+
     def scores(self, query: NDArray[np.float32], rows: Ordinals | None) -> Scores:
         """How near these rows or all are; NaN for a row with no vector."""

@@ -113,6 +113,9 @@ class Vectors:
         order = np.argsort(found, kind="stable")
         return Ranked(self.rows_at(near[order]), found[order])
 
+    def looks_at_all(self, k: int, among: Mask | None, *, exact: bool) -> bool:
+        return True
+
     def scores(self, query: NDArray[np.float32], rows: Ordinals | None) -> Scores:
         """How near these rows or all are; NaN for a row with no vector, or for no row."""
         wanted = sought(query, self.width)

@@ -31,6 +31,9 @@ class ShownVectors:
         found = self.whole.best(query, k, is_wanted, exact=True)
         return Ranked(np.searchsorted(self.stored, found.rows), found.scores)
 
+    def looks_at_all(self, k: int, among: Mask | None, *, exact: bool) -> bool:
+        return True
+
     def scores(self, query: NDArray[np.float32], rows: Ordinals | None) -> Scores:
         stored = self.stored if rows is None else np.append(self.stored, -1)[rows]
         return self.whole.scores(query, stored)

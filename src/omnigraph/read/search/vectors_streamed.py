@@ -48,6 +48,9 @@ class StreamedVectors:
             best = _best_of(best, Ranked(rows[found.rows], found.scores), k)
         return best
 
+    def looks_at_all(self, k: int, among: Mask | None, *, exact: bool) -> bool:
+        return True
+
     def scores(self, query: NDArray[np.float32], rows: Ordinals | None) -> Scores:
         """How near these rows or all are; NaN for a row with no vector, or for no row."""
         sought(query, self.width)
