@@ -20,6 +20,8 @@ def test_the_demo_leaves_a_graph_whose_queries_can_be_asked_again(
     monkeypatch.chdir(tmp_path)
     tour = omnigraph("demo", "demo")
     assert tour.exit_code == 0, tour.err
+    assert "export OMNIGRAPH_EMBED_PROVIDER=local" in tour.out and "37 vectors" in tour.out
+    monkeypatch.setenv("OMNIGRAPH_EMBED_PROVIDER", "local")
     monkeypatch.chdir(tmp_path / "demo")
     shown = re.findall(r"^   \$ omnigraph ((?:query|commit) .*)$", tour.out, re.MULTILINE)
     (block,) = re.findall(r"```sh\nsource .venv/bin/activate\ncd demo\n(.*?)```", README, re.DOTALL)

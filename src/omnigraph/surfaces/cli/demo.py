@@ -8,12 +8,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.errors import ArgumentInvalid, DependencyMissing
 from omnigraph.base.words import amount
+from omnigraph.embed.provider import EmbedConfig, ProviderName
 from omnigraph.surfaces.cli.load_report import print_rejected
 from omnigraph.surfaces.cli.merge import print_conflicts
 from omnigraph.surfaces.cli.output import print_table
@@ -28,6 +30,8 @@ ADVISORY = "DEMO-2026-0001"
 BRANCH = "triage/setuptools"
 SECOND_OPINION = "second-opinion"
 PACKAGE = "python3-pkg-resources"
+TOPIC = "talking to other computers"
+LOCAL: ProviderName = "local"
 FILES = ("schema.pg", "queries.gq", "packages.jsonl.gz", "late.jsonl")
 
 
@@ -60,14 +64,18 @@ class _Tour:
 
     def run(self) -> None:
         from omnigraph.engine.handles.graph import Graph
+        from omnigraph.engine.settings import Settings
 
+        settings = replace(Settings.from_environment(), embed=EmbedConfig(LOCAL))
         self._say("A schema becomes an empty graph", "init --schema schema.pg packages.omni")
-        with Graph.init(self._folder / "packages.omni", self._folder / "schema.pg") as graph:
+        place, schema = self._folder / "packages.omni", self._folder / "schema.pg"
+        with Graph.init(place, schema, settings=settings) as graph:
             catalog = graph.schema().catalog
             _note(f"{len(catalog.nodes)} node types, {len(catalog.edges)} edge types")
             self._load(graph)
             self._load_with_bad_rows(graph)
             self._ask(graph)
+            self._search(graph)
             loaded = graph.commits(limit=1)[0].graph_commit_id
             self._branch(graph)
             self._merge(graph)
@@ -123,6 +131,24 @@ class _Tour:
             _query("reach", package=PACKAGE),
         )
         self._show(graph, "reach", package=PACKAGE)
+
+    def _search(self, graph: "Graph") -> None:
+        self._say(
+            "A model in this process gives each shelf's name a vector: no network, no key",
+            "embed packages.omni",
+            before=f"export OMNIGRAPH_EMBED_PROVIDER={LOCAL}",
+        )
+        try:
+            result = graph.embed(engine="local", message="What the shelves are about")
+        except DependencyMissing as missing:
+            _note(f"left out, since {missing.message}: {missing.hint}")
+            return
+        _note(f"{amount(result.total_embedded, 'vector')} by {result.model}, as one commit")
+        self._say(
+            "Search by meaning, then walk from what was found, in one query",
+            _query("about", topic=TOPIC),
+        )
+        self._show(graph, "about", topic=TOPIC)
 
     def _branch(self, graph: "Graph") -> None:
         self._say(
@@ -237,9 +263,10 @@ class _Tour:
             print_table(result.columns, (row.values() for row in rows))
         _note(f"{amount(len(result), 'row')} in {spent_ms:.0f} ms")
 
-    def _say(self, what: str, command: str) -> None:
+    def _say(self, what: str, command: str, *, before: str | None = None) -> None:
         self._step += 1
-        _tell(f"\n{self._step}. {what}\n   $ omnigraph {command}")
+        first = f"\n   $ {before}" if before is not None else ""
+        _tell(f"\n{self._step}. {what}{first}\n   $ omnigraph {command}")
         sys.stdout.flush()
 
     @property
