@@ -310,6 +310,8 @@ class OptimizeResult:
     compacted: tuple[TableKey, ...]
     indexed: tuple[TableKey, ...]
     commits: tuple[CommitInfo, ...]
+    history_files: int = 0
+    """Files of the branch's history that were written together as one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ __all__ = ["DEFAULT_LIMITS", "StoreLimits"]
 class StoreLimits:
     commits_per_cold_fragment: int = 64
     """Every publish writes the newest commits of a branch again: at most so many."""
+    max_cold_fragments: int = 16
+    """Every version of the manifest lists its cold fragments: `optimize` makes one of more."""
     keep_versions_s: float = 60
     """A reader that has opened a version of the manifest reads its hot fragment at once; a minute
     is ages for that."""

@@ -2,7 +2,7 @@
 
     hot fragment    one graph_head · the current row of every table · the last <= 64 commits of the
                     branch's line · the last <= 64 commits of other lines that came with merges
-    cold fragments  64 older commits each or more, of both kinds, never rewritten
+    cold fragments  64 older commits each or more, of both kinds; `gather` makes one of many
 
 A publish replaces the hot fragment whole. That is the compare-and-swap: two writers who both remove
 one fragment can't both land, while two who only added rows would. It also keeps the cost of a read
@@ -204,6 +204,18 @@ class Manifest:
         """Say the same with a new owner's number. From then on no earlier owner can publish."""
         return self._swap(state, replace(state, fencing=fencing), name=name)
 
+    def gather(self, state: ManifestState, *, name: BranchName) -> int:
+        """Write all cold fragments as one, if there are many; gives how many there were.
+
+        Every version of the manifest lists them. The caller holds the branch's fence.
+        """
+        if len(state.cold) <= self._limits.max_cold_fragments:
+            return 0
+        at_hand = len(state.merged) + len(state.recent)
+        older = self.commits(state)[:-at_hand]
+        self._swap(state, state, name=name, cooling=older, gathered=state.cold)
+        return len(state.cold)
+
     def _swap(
         self,
         state: ManifestState,
@@ -211,8 +223,12 @@ class Manifest:
         *,
         name: BranchName,
         cooling: Sequence[CommitRow] = (),
+        gathered: Sequence[int] = (),
     ) -> ManifestState:
-        """Replace `state` by `wanted`, if `state` is still the newest."""
+        """Replace `state` by `wanted`, if `state` is still the newest.
+
+        `gathered` are cold fragments whose commits are among those that cool now.
+        """
         merged = tuple(sorted(wanted.merged, key=in_order))
         # A fragment for each merge would make every version of the manifest longer.
         if cooling or len(merged) > self._limits.commits_per_cold_fragment:
@@ -230,7 +246,8 @@ class Manifest:
         )
         hot = self._datasets.stage_rows(base, rows)
         # Lance numbers new fragments in this order, and readers know the hot one by the highest id.
-        swap = Update(removed=(state.hot, *state.late_fragments), new=(*cold, *hot))
+        removed = (state.hot, *state.late_fragments, *gathered)
+        swap = Update(removed=removed, new=(*cold, *hot))
         try:
             landed = self._datasets.land(self._datasets.stage(base, swap, {}))
         except LandingRefused as refusal:

@@ -322,6 +322,7 @@ def optimize_json(result: "OptimizeResult") -> dict[str, Any]:
         "compacted": list(result.compacted),
         "indexed": list(result.indexed),
         "commits": [commit_json(commit) for commit in result.commits],
+        "history_files": result.history_files,
     }
 
 
