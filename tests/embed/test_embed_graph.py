@@ -238,6 +238,13 @@ def test_many_embeddings_leave_few_files_about_where_vectors_came_from(graph: Gr
     assert graph.embed(only="stale").commit is None
 
 
+def test_a_cleanup_keeps_what_is_known_of_vectors(graph: Graph) -> None:
+    graph.embed()
+    graph.mutate(CHANGE, {"t": "b", "a": "grey whale"})
+    graph.cleanup(keep=1, confirm=True)
+    assert graph.embed(only="stale").embedded["Paper"] == {"vector": 1, "title_vector": 0}
+
+
 # What fails ---------------------------------------------------------------------------------------
 
 
