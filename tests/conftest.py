@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from omnigraph.pipeline.spark.session import Spark, SparkSettings
+from tests.matrices import chosen_rows
 from tests.quick import quick_ones
 
 pytest_plugins = ("tests.places",)
@@ -38,9 +39,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests marked `deep` or `soak` only run with the option of that name; see also `quick`."""
+    """Tests marked `deep` or `soak` only run with the option of that name.
+
+    `matrices` and `quick` leave out more.
+    """
     left_out = [name for name in ("deep", "soak") if not config.getoption(f"--{name}")]
     chosen = [item for item in items if not any(map(item.get_closest_marker, left_out))]
+    if not config.getoption("--deep"):
+        chosen = list(chosen_rows(chosen))
     if config.getoption("--quick"):
         chosen = list(quick_ones(chosen))
     config.hook.pytest_deselected(items=list(set(items).difference(chosen)))

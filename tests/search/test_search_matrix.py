@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.search.library import Library, fill, text, vector
-from tests.search.pairs import every_pair
 
 FILTERS = {
     "all": "",
@@ -151,22 +150,17 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
 QUERIES = ["quick brown", "the cats of Москва", "naive"]
 VECTOR = [1.0, 2.0, 3.0]
 COLUMNS = [list(FILTERS), list(KINDS), list(PLACES), list(STATES), ["open", "new"]]
-QUICK = every_pair(*COLUMNS)
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        pytest.param(row, id="-".join(row), marks=[] if row in QUICK else [pytest.mark.deep])
-        for row in product(*COLUMNS)
-    ],
-)
-def test_an_answer_is_the_one_of_plain_rows(shelf: Shelf, row: tuple[str, ...]) -> None:
-    filter_, kind, place, state, handle = row
+@pytest.mark.pairs
+@pytest.mark.parametrize(("filter_", "kind", "where", "state", "handle"), [*product(*COLUMNS)])
+def test_an_answer_is_the_one_of_plain_rows(
+    shelf: Shelf, filter_: str, kind: str, where: str, state: str, handle: str
+) -> None:
     library = shelf.library(state)
     if handle == "new":
         library = library.reopened()
-    asked = question(filter_, kind, place)
+    asked = question(filter_, kind, where)
     for query in QUERIES:
         library.check(asked, q=query, v=VECTOR)
 

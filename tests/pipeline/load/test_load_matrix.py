@@ -1,8 +1,8 @@
 """Every mode × every form of input × every kind of violation: the same verdict, on both engines.
 
-In process the whole product runs. On Spark every mode, form and violation does at least once, and
-the whole product in a deep run. One graph serves them all: what is refused changes nothing, and
-what is accepted goes to a branch of its own.
+In process every two of them meet. On Spark every mode, form and violation stands at least once. In
+a deep run the whole product is run on both. One graph serves them all: what is refused changes
+nothing, and what is accepted goes to a branch of its own.
 """
 
 import itertools
@@ -17,6 +17,7 @@ from omnigraph import Graph
 from omnigraph.base.choices import LoadModeName
 from omnigraph.base.errors import ConstraintViolated, KeyTaken
 from omnigraph.pipeline.spark.session import Spark
+from tests.matrices import covering
 from tests.pipeline.forms import FORMS, Data
 from tests.pipeline.world import SCHEMA
 
@@ -68,21 +69,10 @@ CELLS = [
 ]
 
 
-def spread() -> list[tuple[str, str, str]]:
-    """Cells in which every mode, form and violation stands at least once."""
-    left = {*MODES, *FORMS, *VIOLATIONS}
-    cells = []
-    while left:
-        best = max(CELLS, key=lambda cell: len(left.intersection(cell)))
-        cells.append(best)
-        left -= set(best)
-    return cells
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "on_spark" in metafunc.function.__name__:
         is_deep = metafunc.config.getoption("--deep")
-        metafunc.parametrize("mode, form, violation", CELLS if is_deep else spread())
+        metafunc.parametrize("mode, form, violation", CELLS if is_deep else covering(CELLS, 1))
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +85,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     return made
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize(("mode", "form", "violation"), CELLS)
 def test_in_process(
     graph: Graph, tmp_path: Path, mode: LoadModeName, form: str, violation: str
@@ -134,8 +125,3 @@ def check(
         assert isinstance(refused.value, ConstraintViolated | KeyTaken)
         assert refused.value.violations.counts == {verdict: 1}
     assert graph.commits(limit=1)[0].graph_commit_id == head
-
-
-def test_the_spread_leaves_nothing_out() -> None:
-    modes, forms, violations = zip(*spread(), strict=True)
-    assert (set(modes), set(forms), set(violations)) == (set(MODES), set(FORMS), set(VIOLATIONS))

@@ -38,6 +38,8 @@ from tests.pipeline.staging.test_resume import PARSE, ROWS, SCHEMA, DiskFull, Ki
 from tests.pipeline.world import edge, text
 from tests.places import let_leases_end
 
+pytestmark = pytest.mark.pairs
+
 FOREVER_S = 1_000_000.0
 LOOSE = edge("Knows", "p0000", "nobody")
 

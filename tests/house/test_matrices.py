@@ -1,0 +1,66 @@
+"""What runs of a matrix without `--deep`: few rows, and nothing is left out of all of them."""
+
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+
+from tests.matrices import covering
+from tests.processes import PATIENCE_S
+
+CONFTEST = """
+from tests.matrices import chosen_rows
+
+def pytest_collection_modifyitems(items):
+    items[:] = chosen_rows(items)
+"""
+TESTS = """
+import pytest
+
+@pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
+@pytest.mark.parametrize("name", ["x", {"unhashable": 1}])
+@pytest.mark.parametrize("place", ["disk", "s3"])
+def test_rows(place, name, mode): ...
+
+@pytest.mark.pairs
+@pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
+@pytest.mark.parametrize("name", ["x", None])
+@pytest.mark.parametrize("place", ["disk", "s3"])
+def test_pairs(place, name, mode): ...
+
+@pytest.mark.parametrize("place", ["disk", "s3"])
+def test_place(place): ...
+
+@pytest.mark.pairs
+def test_alone(): ...
+"""
+
+
+def test_few_rows_have_every_value_or_every_pair() -> None:
+    rows = list(product("abc", "de", "fgh"))
+    values, pairs = covering(rows, 1), covering(rows, 2)
+    assert len(values) == 3 and {*"".join(map("".join, values))} == {*"abcdefgh"}
+    assert len(pairs) <= 10
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        together = {(row[one], row[other]) for row in rows}
+        assert {(row[one], row[other]) for row in pairs} == together
+    assert covering([], 2) == []
+
+
+def test_pairs_that_no_row_has_are_not_asked_for() -> None:
+    assert covering([("a", "b"), ("c", "d")], 2) == [("a", "b"), ("c", "d")]
+
+
+def test_of_rows_in_a_bucket_and_of_pairs_few_run_and_of_all_others_each(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_rows.py").write_text(TESTS)
+    options = ["--collect-only", "-q", "-c", "/dev/null", f"--rootdir={tmp_path}"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, str(tmp_path)]
+    root = Path(__file__).parents[2]
+    run = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=PATIENCE_S)
+    rows = [line.partition("::")[2] for line in run.stdout.splitlines() if "::" in line]
+    counted = {
+        begin: sum(row.startswith(begin) for row in rows)
+        for begin in ("test_rows[disk", "test_rows[s3", "test_pairs", "test_place", "test_alone")
+    }
+    assert list(counted.values()) == [6, 3, 6, 2, 1], run.stdout

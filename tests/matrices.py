@@ -1,0 +1,63 @@
+"""Which rows of a matrix run without `--deep`: few, with each value or pair of values in one.
+
+In a bucket a test with parameters shows each of their values at least once; all its rows run on
+the disk. Of a test marked `pairs`, every two values that some row has together stand in one that
+runs, and the place is one of the values.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import TypeVar
+
+import pytest
+
+__all__ = ["chosen_rows", "covering"]
+
+Row = TypeVar("Row", bound=tuple[object, ...])
+
+
+def covering(rows: Sequence[Row], size: int) -> list[Row]:
+    """Few rows that have every combination of so many values that any row has.
+
+    Each next one brings the most combinations that no row before it had.
+    """
+    held = {number: _combinations(row, size) for number, row in enumerate(rows)}
+    missing = set().union(*held.values())
+    chosen = []
+    while missing:
+        best = max(held, key=lambda number: len(missing & held[number]))
+        chosen.append(best)
+        missing -= held.pop(best)
+    return [rows[number] for number in sorted(chosen)]
+
+
+def _combinations(row: tuple[object, ...], size: int) -> set[tuple[tuple[int, object], ...]]:
+    return set(combinations(enumerate(row), min(size, len(row))))
+
+
+def chosen_rows(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """What runs of these tests without `--deep`, in their order."""
+    tests = defaultdict(list)
+    for item in items:
+        tests[item.nodeid.partition("[")[0]].append(item)
+    chosen = {item for rows in tests.values() for item in _chosen_of_test(rows)}
+    return (item for item in items if item in chosen)
+
+
+def _chosen_of_test(rows: list[pytest.Item]) -> list[pytest.Item]:
+    if rows[0].get_closest_marker("pairs"):
+        return _few(rows, 2)
+    in_bucket = [row for row in rows if _values(row).get("place") == "'s3'"]
+    return [*(row for row in rows if row not in in_bucket), *_few(in_bucket, 1)]
+
+
+def _few(rows: list[pytest.Item], size: int) -> list[pytest.Item]:
+    by_values = {tuple(_values(row).values()): row for row in rows}
+    return [by_values[values] for values in covering(list(by_values), size)]
+
+
+def _values(item: pytest.Item) -> dict[str, str]:
+    """The parameters of a row by name, as texts: not every value can stand in a set."""
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    return {name: repr(params[name]) for name in sorted(params)}
