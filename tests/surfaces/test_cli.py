@@ -221,6 +221,9 @@ def test_a_graph_is_optimized_measured_and_pruned(store: str, omnigraph: Command
     measured = omnigraph("stats", "--store", store, "--json").json
     assert measured["tables"]["node:Person"]["indexed_rows"] == {"id": 1}
     assert "id 100%" in omnigraph("stats", "--store", store).out
+    listed = omnigraph("indexes", "--store", store, "--json").json["indexes"]
+    assert {"node:Person", "edge:WorksAt"} <= {index["table"] for index in listed}
+    assert "the table is empty" in omnigraph("indexes", "--store", store).out
     assert omnigraph("branch", "delete", "side", "--store", store).exit_code == 0
     assert omnigraph("branch", "list", "--store", store, "--json").json == {"branches": ["main"]}
 

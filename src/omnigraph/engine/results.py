@@ -333,10 +333,12 @@ class EmbedResult:
 
 @dataclass(frozen=True, slots=True)
 class IndexInfo:
-    """An index over a column, and how many of the table's rows it answers for."""
+    """An index that is built or wanted, and how many of the table's rows it answers for."""
 
     table: TableKey
     column: str
     kind: Literal["btree"]
     rows: int
     rows_indexed: int
+    pending: str | None = None
+    """Why it does not answer for all rows; None: it does, or nothing wants it to."""

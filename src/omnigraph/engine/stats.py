@@ -1,11 +1,13 @@
 """Sizes: rows, files and index coverage of every table, without reading a row."""
 
+from omnigraph.base.words import amount
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import StatsRead
 from omnigraph.engine.results import IndexInfo
 from omnigraph.engine.travel import view_for
 from omnigraph.read.statistics import storage_statistics
 from omnigraph.store.statistics import Statistics
+from omnigraph.write.upkeep import indexed_columns
 
 __all__ = ["indexes", "stats"]
 
@@ -18,14 +20,28 @@ def stats(engine: Engine, request: StatsRead) -> Statistics:
 
 
 def indexes(engine: Engine, request: StatsRead) -> list[IndexInfo]:
-    """Every index, in the order of tables and columns, which go by the names of properties."""
+    """Every index that is built or wanted, by tables and columns, which go by their properties."""
     engine.gate.allow(request)
     with view_for(engine, request) as view:
-        entities = view.catalog.entities
-        names = {(e.table_key, p.column): p.name for e in entities for p in e.properties}
+        entities = {entity.table_key: entity for entity in view.catalog.entities}
         tables = storage_statistics(view, engine.cache).tables
-    return [
-        IndexInfo(key, names.get((key, column), column), "btree", table.row_count, rows)
-        for key, table in sorted(tables.items())
-        for column, rows in sorted(table.indexed_rows.items())
-    ]
+    found = []
+    for key, table in sorted(tables.items()):
+        names = {p.column: p.name for p in entities[key].properties}
+        wanted = indexed_columns(entities[key])
+        for column in sorted({*table.indexed_rows, *wanted}):
+            rows = table.indexed_rows.get(column, 0)
+            pending = _pending(table.row_count, rows) if column in wanted else None
+            name = names.get(column, column)
+            found.append(IndexInfo(key, name, "btree", table.row_count, rows, pending))
+    return found
+
+
+def _pending(rows: int, indexed: int) -> str | None:
+    """Why an index does not answer for all rows; None: it does."""
+    if not rows:
+        return "the table is empty"
+    if not indexed:
+        return "it is not built yet: optimize builds it"
+    missing = rows - indexed
+    return f"{amount(missing, 'row')} came later: optimize adds them" if missing else None

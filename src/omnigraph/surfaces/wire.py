@@ -20,6 +20,8 @@ from omnigraph.base.errors import (
 from omnigraph.merge.choices import choice_template
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from omnigraph.base.row_counts import RowCounts
     from omnigraph.engine.blob import Blob
     from omnigraph.engine.change_results import (
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
         CommitInfo,
         EmbedResult,
         ExportResult,
+        IndexInfo,
         LoadResult,
         MutationResult,
         OptimizeResult,
@@ -60,6 +63,7 @@ __all__ = [
     "explanation_json",
     "export_json",
     "http_status",
+    "indexes_json",
     "load_json",
     "log_json",
     "merge_json",
@@ -345,6 +349,10 @@ def repair_json(result: "RepairResult") -> dict[str, Any]:
         "findings": [asdict(finding) for finding in result.findings],
         "commits": [commit_json(commit) for commit in result.commits],
     }
+
+
+def indexes_json(indexes: "Sequence[IndexInfo]") -> dict[str, Any]:
+    return {"indexes": [asdict(index) for index in indexes]}
 
 
 def blob_json(blob: "Blob") -> dict[str, Any]:

@@ -25,7 +25,7 @@ from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import CreateIndex, DatasetRef, Rewrite
 from omnigraph.write.work import OnConflict, TableWork, Upkeep, Work, Writer
 
-__all__ = ["Compaction", "Indexing", "compact_scattered"]
+__all__ = ["Compaction", "Indexing", "compact_scattered", "indexed_columns"]
 
 # While others wait behind its fence, a writer compacts fragments of up to this many rows. Larger
 # ones wait for `optimize`.
@@ -82,7 +82,7 @@ class Indexing(Writer[Work]):
         return self._before
 
     def _index(self, entity: EntityType, ref: DatasetRef) -> CreateIndex | None:
-        return self._store.datasets.stage_indexes(ref, _indexed_columns(entity))
+        return self._store.datasets.stage_indexes(ref, indexed_columns(entity))
 
 
 def _of_own_tables(
@@ -108,7 +108,7 @@ def _of_own_tables(
     return replace(NOTHING, tables=tables)
 
 
-def _indexed_columns(entity: EntityType) -> tuple[str, ...]:
+def indexed_columns(entity: EntityType) -> tuple[str, ...]:
     """Identity and ends, and what the schema declares as unique or as worth an index."""
     ends = (SRC, DST) if isinstance(entity, EdgeType) else ()
     declared = [

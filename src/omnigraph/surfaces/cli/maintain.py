@@ -1,4 +1,4 @@
-"""Commands that look after a graph: optimize, cleanup, repair, stats."""
+"""Commands that look after a graph: optimize, cleanup, repair, stats, indexes."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +22,13 @@ from omnigraph.surfaces.cli.options import (
     open_graph,
 )
 from omnigraph.surfaces.cli.output import print_json, print_table, say
-from omnigraph.surfaces.wire import cleanup_json, optimize_json, repair_json, statistics_json
+from omnigraph.surfaces.wire import (
+    cleanup_json,
+    indexes_json,
+    optimize_json,
+    repair_json,
+    statistics_json,
+)
 
 if TYPE_CHECKING:
     from omnigraph.engine.upkeep_results import CleanupResult
@@ -33,6 +39,7 @@ def register(app: typer.Typer) -> None:
     app.command()(cleanup)
     app.command()(repair)
     app.command()(stats)
+    app.command()(indexes)
 
 
 def optimize(
@@ -200,5 +207,30 @@ def stats(
             ]
             for key, table in sorted(statistics.tables.items())
         ),
+        may_shorten=False,
+    )
+
+
+def indexes(
+    uri: UriArgument = None,
+    *,
+    store: UriOption = None,
+    branch: ReadBranchOption = None,
+    snapshot: SnapshotOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show every index that is built or declared, and for how many rows it answers.
+
+    Example: omnigraph indexes --store g.omni
+    """
+    on = branch_to_read(branch, snapshot)
+    graph = open_graph(one_uri(uri, store), read_only=True)
+    found = graph.indexes(on, snapshot=snapshot)
+    if as_json:
+        print_json(indexes_json(found))
+        return
+    print_table(
+        ["table", "column", "kind", "rows", "rows indexed", "pending"],
+        ([i.table, i.column, i.kind, i.rows, i.rows_indexed, i.pending] for i in found),
         may_shorten=False,
     )
