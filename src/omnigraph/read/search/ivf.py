@@ -83,8 +83,8 @@ class ListedVectors:
         self, query: NDArray[np.float32], k: int, among: Mask | None, *, exact: bool
     ) -> Ranked:
         """The k nearest rows of those looked at, and every one that ties with the last of them."""
-        share = self.codebook.share(k)
-        if share is None or self.looks_at_all(k, among, exact=exact):
+        share = None if exact else self._share(k, among)
+        if share is None:
             return self.vectors.best(query, k, among, exact=True)
         wanted = sought(query, self.width)
         is_allowed = None if among is None else self._places_among(among)
@@ -95,14 +95,18 @@ class ListedVectors:
         return self.vectors.ranked(places, found, k, wanted)
 
     def looks_at_all(self, k: int, among: Mask | None, *, exact: bool) -> bool:
-        return exact or self.codebook.share(k) is None or self._are_few(among)
+        return exact or self._share(k, among) is None
 
     def scores(self, query: NDArray[np.float32], rows: Ordinals | None) -> Scores:
         return self.vectors.scores(query, rows)
 
-    def _are_few(self, among: Mask | None) -> bool:
+    def _share(self, k: int, among: Mask | None) -> float | None:
+        """The share of all rows to look at; None: all that are asked for."""
         count = self.row_count if among is None else int(np.count_nonzero(among))
-        return count * self.width <= self.max_exact_floats
+        if count * self.width <= self.max_exact_floats:
+            return None
+        # The k nearest of every tenth row are about as deep as the 10 k nearest of all.
+        return self.codebook.share(k * self.row_count / max(1, count))
 
     def _places_among(self, among: Mask) -> Mask:
         is_allowed = np.zeros(len(self.vectors.squares), dtype=np.bool_)
@@ -110,16 +114,16 @@ class ListedVectors:
         return is_allowed
 
     def _lists_to_probe(self, wanted: Sought, share: float, is_allowed: Mask | None) -> Ordinals:
-        """The nearest lists that hold the share of all rows that a search must see.
+        """The nearest lists that hold as many rows as a search must see.
 
-        Of rows that are not asked for none counts: the fewer are, the further a search must look.
+        Of rows that are not asked for none counts: those that are may lie together and far away.
         """
         counts = self._counts
         if is_allowed is not None:
             counts = self._counted(is_allowed & (self.vectors.squares > 0))
         nearest = self.codebook.nearest_first(wanted)
-        seen = np.cumsum(counts[nearest])
-        enough = int(np.searchsorted(seen, share * self._counts.sum())) + 1
+        least = share * int(self._counts.sum())
+        enough = int(np.searchsorted(np.cumsum(counts[nearest]), least)) + 1
         return np.sort(nearest[:enough])
 
     def _look_at(self, lists: Ordinals, wanted: Sought) -> tuple[Ordinals, Matrix]:

@@ -9,7 +9,6 @@ The share is measured on the sample: it is what finds `AIM` of the nearest neigh
 that had no part in the training. The search states `STATED_RECALL`; the rest is margin.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +40,7 @@ ROUNDS = 6
 
 # Vectors to measure with, and how many best rows a search may be asked for.
 PROBES = 512
-DEPTHS = (10, 100, 1_000)
+DEPTHS = (10, 30, 100, 300, 1_000)
 
 # A search that must see more than this share is as well exact.
 MAX_SHARE = 0.4
@@ -67,7 +66,7 @@ class Codebook:
     def nbytes(self) -> int:
         return self.centroids.nbytes + self.squares.nbytes
 
-    def share(self, k: int) -> float | None:
+    def share(self, k: float) -> float | None:
         """The share of all vectors to look at for the k nearest; None: all of them."""
         for depth, share in zip(DEPTHS, self.shares.tolist(), strict=True):
             if k <= depth:
@@ -108,8 +107,13 @@ def trained(sample: Matrix, *, lists: int, stands_for_rows: int, origin: str) ->
         centroids = np.unique(means, axis=0)
     nearest = lists_of(rest, centroids)
     sampled = len(rest) / max(1, stands_for_rows)
-    shares = [_share(probes, rest, centroids, nearest, depth * sampled) for depth in DEPTHS]
-    return Codebook(origin, centroids, squares(centroids), np.array(shares))
+    # A neighbour in the sample stands for as many rows as it was taken from: so many fewer there
+    # are as deep as those that will be asked for.
+    depths = [min(max(1, round(depth * sampled)), len(rest)) for depth in DEPTHS]
+    passed = _rows_passed(probes, rest, centroids, nearest, depths[-1])
+    found = [np.quantile(passed[:, :depth], AIM) for depth in depths]
+    shares = np.ceil((np.array(found) + 1.0) / len(rest) * SHARE_STEPS) / SHARE_STEPS
+    return Codebook(origin, centroids, squares(centroids), shares)
 
 
 def _divided(units: Matrix) -> tuple[Matrix, Matrix]:
@@ -163,24 +167,23 @@ def _means(units: Matrix, nearest: NDArray[np.int32], centroids: Matrix) -> Matr
     return means
 
 
-def _share(
-    probes: Matrix, units: Matrix, centroids: Matrix, nearest: NDArray[np.int32], depth: float
-) -> float:
-    """The share of vectors before the lists in which `AIM` of the neighbours lie.
+def _rows_passed(
+    probes: Matrix, units: Matrix, centroids: Matrix, nearest: NDArray[np.int32], k: int
+) -> Scores:
+    """For each of the k nearest neighbours, nearest first: how many vectors lie in lists before.
 
-    A neighbour in the sample stands for as many rows as it was taken from, so so many fewer
-    neighbours there are as deep as those that will be asked for.
+    That is how many a search must look at, and one more, to come to the neighbour's list.
     """
-    k = min(max(1, round(depth)), len(units))
     counts = np.bincount(nearest, minlength=len(centroids))
-    before = []
+    found = []
     for start in range(0, len(probes), 64):
         some = probes[start : start + 64]
-        near = np.argpartition(-(some @ units.T), k - 1, axis=1)[:, :k]
+        cosines = some @ units.T
+        near = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+        ranks = np.argsort(-np.take_along_axis(cosines, near, axis=1), axis=1, kind="stable")
+        near = np.take_along_axis(near, ranks, axis=1)
         order = np.argsort(-(some @ centroids.T), axis=1, kind="stable")
-        sizes = np.take_along_axis(np.broadcast_to(counts, order.shape), order, axis=1)
-        passed = np.empty(order.shape)
-        np.put_along_axis(passed, order, np.cumsum(sizes, axis=1) - sizes, axis=1)
-        before.append(np.take_along_axis(passed, nearest[near].astype(np.int64), axis=1).ravel())
-    share = (float(np.quantile(np.concatenate(before), AIM)) + 1.0) / len(units)
-    return math.ceil(share * SHARE_STEPS) / SHARE_STEPS
+        before = np.empty(order.shape)
+        np.put_along_axis(before, order, np.cumsum(counts[order], axis=1) - counts[order], axis=1)
+        found.append(np.take_along_axis(before, nearest[near].astype(np.int64), axis=1))
+    return np.concatenate(found)
