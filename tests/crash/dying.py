@@ -151,6 +151,12 @@ def large_merge_load(store: GraphStore, faults: Faults) -> object:
     return graph.load(MERGE_DATA, mode="merge", engine="local", branch=MAIN)
 
 
+def large_merge(store: GraphStore, faults: Faults) -> object:
+    """A merge of branches whose rows no driver would hold."""
+    settings = Settings(load_engine="local", load_limits=LoadLimits(max_merged_bytes=-1))
+    return Graph(Engine.over(store, settings, faults=faults)).branch_merge(READY)
+
+
 def graph_of(store: GraphStore, faults: Faults) -> Graph:
     return Graph(Engine.over(store, Settings(), faults=faults))
 
@@ -309,6 +315,9 @@ SCENARIOS = {
         UNITED,
         old=AGED,
         prepare=move_both,
+    ),
+    "a large merge of two that moved": Scenario(
+        CommitKind.MERGE, large_merge, UNITED, old=AGED, prepare=move_both
     ),
     "a revert": Scenario(
         CommitKind.REVERT,

@@ -89,6 +89,7 @@ MATRIX = [
     ("s3", "the first load of a branch", Failpoint.AFTER_LAND_1),
     ("s3", "a large load that merges", Failpoint.AFTER_LAND_1),
     ("s3", "a merge", Failpoint.AFTER_LAND_1),
+    ("s3", "a large merge of two that moved", Failpoint.AFTER_LAND_1),
     ("s3", "another schema", Failpoint.AFTER_LAND_1),
     ("s3", "an embedding", Failpoint.AFTER_LAND_1),
     ("s3", "a compaction", Failpoint.AFTER_LAND_1),

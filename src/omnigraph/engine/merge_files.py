@@ -18,6 +18,7 @@ from omnigraph.write.work import Work
 if TYPE_CHECKING:
     from omnigraph.pipeline.merge.large import LargeMerge
     from omnigraph.pipeline.runner import Runner
+    from omnigraph.pipeline.staging.area import TaskArea
 
 __all__ = ["MergeFiles"]
 
@@ -52,8 +53,14 @@ class MergeFiles:
         from omnigraph.pipeline.merge.large import LargeMerge
 
         if self._large is None:
-            self._large = LargeMerge(self._runner(touched), self._files.area(ours), limits)
+            self._large = LargeMerge(self._runner(touched), self._task_area(ours), limits)
         return self._large.merge(base, ours, theirs, names=names, choices=choices)
+
+    def _task_area(self, ours: Snapshot) -> "TaskArea":
+        area = self._files.area(ours)
+        area.open({"kind": CommitKind.MERGE.value, "branch": ours.branch}, name=None)
+        assert area.for_tasks is not None, "an open area takes receipts"
+        return area.for_tasks
 
     def _runner(self, touched_bytes: int) -> "Runner":
         from omnigraph.pipeline.local import InProcess

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from omnigraph import Graph
-from omnigraph.base.errors import ArgumentInvalid, MergeConflicts
+from omnigraph.base.errors import ArgumentInvalid, MergeConflicts, StorageFailed
 from omnigraph.base.failpoints import Crash, CrashAt, Failpoint
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.merge.writer import MergeWriter
@@ -42,7 +42,12 @@ CLASHING = [f'update Person set {{ age: 7 }} where name = "{name}"' for name in 
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Graph:
-    graph = new_graph(tmp_path)
+    return graph_that_moved(tmp_path)
+
+
+def graph_that_moved(place: Path | str) -> Graph:
+    """A branch with changes, and main with others."""
+    graph = new_graph(place)
     graph.branch_create("night")
     change(graph, "main", *OURS)
     change(graph, "night", *THEIRS)
@@ -116,6 +121,39 @@ def test_a_published_merge_leaves_only_files_of_its_commit(graph: Graph, take: A
     assert staging(graph) == []
 
 
+def test_a_merge_in_a_bucket_is_refused_by_conflicts_or_done(bucket: str) -> None:
+    graph = graph_that_moved(bucket)
+    change(graph, "main", CLASHING[1])
+    before, files = rows(graph, "main"), data_files(graph)
+    large = in_files(graph)
+    with pytest.raises(MergeConflicts) as caught:
+        large.branch_merge("night")
+    assert [(found.entity_id, found.property) for found in caught.value.conflicts] == [("b", "age")]
+    assert (rows(graph, "main"), data_files(graph), staging(graph)) == (before, files, [])
+    assert large.branch_merge("night", resolve="theirs").outcome == "merged"
+    people = {row["name"]: row["age"] for row in rows(graph, "main")["Person"]}
+    news = {f"new {n}": n for n in range(5)}
+    assert people == {"a": 5, "b": 6, "c": 1, "mine": None, **news}
+    assert data_files(graph) - files <= named_files(graph, "main")
+    assert staging(graph) == []
+
+
+def test_files_of_tasks_that_are_done_go_when_another_task_fails(graph: Graph) -> None:
+    """The rows of the last task can't be read."""
+    graph.branch_create("ahead", "main")
+    change(graph, "ahead", *(f'insert City {{ code: "new {n}" }}' for n in range(4)))
+    ahead = graph.snapshot("ahead").stored
+    cities = ahead.catalog.node_by_name["City"]
+    lost = ahead.dataset(cities).fragments[-1].files[0].path
+    [file] = Path(graph.uri).rglob(str(lost))
+    file.unlink()
+    before = data_files(graph)
+    with pytest.raises(StorageFailed):
+        in_files(graph, task_bytes=1).branch_merge("ahead")
+    assert data_files(graph) == before
+    assert staging(graph) == []
+
+
 def test_of_many_conflicts_the_first_are_told_and_the_others_counted(graph: Graph) -> None:
     change(graph, "main", *CLASHING)
     change(graph, "night", *(text.replace("7", "8") for text in CLASHING))
@@ -183,7 +221,9 @@ def test_an_overtaken_merge_writes_only_what_changed_under_it(
     graph: Graph, other: str, is_touched: bool
 ) -> None:
     store, area = graph.engine.store, StagingArea(graph.engine.store)
-    large = LargeMerge(InProcess(), area, LoadLimits())
+    area.open({}, name=None)
+    assert area.for_tasks is not None
+    large = LargeMerge(InProcess(), area.for_tasks, LoadLimits())
     seen: list[Any] = []
 
     def merge(*sides: Any, **options: Any) -> Any:

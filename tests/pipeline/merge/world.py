@@ -1,18 +1,22 @@
 """A graph whose merges all go by way of files, and what lies in its folders."""
 
-import json
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from omnigraph import Graph
 from omnigraph.base.errors import OmnigraphError
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import BranchName
+from omnigraph.base.span import SourceText
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.settings import Settings
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.durability import Durability
+from omnigraph.store.layout import STAGING
+from omnigraph.store.objects import Objects
+from tests.buckets import bucket_access, location_of
+from tests.store_contract.builders import open_store
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  phone: String?  photo: Blob?  @unique(phone) }
@@ -32,8 +36,10 @@ START = [
 ]
 
 
-def new_graph(place: Path, schema: str = SCHEMA) -> Graph:
-    graph = Graph.init(str(place / "g"), schema, durability="relaxed")
+def new_graph(place: Path | str, schema: str = SCHEMA) -> Graph:
+    settings, source = Settings(bucket_access=bucket_access()), SourceText(schema, "merge.pg")
+    engine = Engine.init(f"{place}/g", source, durability="relaxed", settings=settings)
+    graph = Graph(engine)
     change(graph, "main", *START)
     return graph
 
@@ -59,14 +65,14 @@ def in_files(
     chosen = LoadLimits(
         max_merged_bytes=-1, max_unwritten_bytes=task_bytes, max_conflicts=max_conflicts
     )
-    settings = Settings(load_engine=engine, load_limits=chosen)
+    settings = Settings(load_engine=engine, load_limits=chosen, bucket_access=bucket_access())
     uri = graph.uri
     return Graph(Engine.open(uri, durability="relaxed", settings=settings, faults=faults))
 
 
 def rows(graph: Graph, branch: str) -> dict[str, list[dict[str, Any]]]:
     """Every row of a branch, by type and id."""
-    snapshot = GraphStore.open(graph.uri).snapshot(BranchName(branch))
+    snapshot = open_store(graph.uri).snapshot(BranchName(branch))
     found = {}
     for entity in snapshot.catalog.entities:
         table = snapshot.dataset(entity).scan(table_schema(entity).names).sort_by("id")
@@ -77,19 +83,14 @@ def rows(graph: Graph, branch: str) -> dict[str, list[dict[str, Any]]]:
 
 def data_files(graph: Graph) -> set[str]:
     """The files that hold rows of nodes and edges."""
-    root = Path(graph.uri)
-    folders = (root / "nodes", root / "edges")
-    return {
-        file.name
-        for folder in folders
-        for file in folder.rglob("data/*.lance")
-        if file.parent.name == "data"
-    }
+    walked = (name for folder in ("nodes", "edges") for name in _objects(graph).walk(folder))
+    paths = map(PurePosixPath, walked)
+    return {path.name for path in paths if path.suffix == ".lance" and path.parent.name == "data"}
 
 
 def named_files(graph: Graph, branch: str) -> set[str]:
     """Those of them that the head of a branch names."""
-    snapshot = GraphStore.open(graph.uri).snapshot(BranchName(branch))
+    snapshot = open_store(graph.uri).snapshot(BranchName(branch))
     return {
         file.path
         for entity in snapshot.catalog.entities
@@ -99,5 +100,8 @@ def named_files(graph: Graph, branch: str) -> set[str]:
 
 
 def staging(graph: Graph) -> list[str]:
-    folder = Path(graph.uri) / "__staging"
-    return [json.dumps(file.name) for file in folder.rglob("*")] if folder.exists() else []
+    return [*_objects(graph).walk(STAGING)]
+
+
+def _objects(graph: Graph) -> Objects:
+    return location_of(graph.uri).objects(Durability.RELAXED)

@@ -18,7 +18,7 @@ from omnigraph.pipeline.merge.held import HeldRows
 from omnigraph.pipeline.merge.match import MergedTable, match_table, no_rows
 from omnigraph.pipeline.merge.stretches import part_of
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.staging.area import StagingArea
+from omnigraph.pipeline.staging.area import TaskArea
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["LargeMerge"]
@@ -33,7 +33,8 @@ Tables = dict[TableKey, MergedTable]
 class LargeMerge:
     """The merge of one pair of branches, in files, as often as it must be prepared."""
 
-    def __init__(self, runner: Runner, area: StagingArea, limits: LoadLimits) -> None:
+    def __init__(self, runner: Runner, area: TaskArea, limits: LoadLimits) -> None:
+        """Whoever owns the area has the last word on the files that tasks write."""
         self._runner = runner
         self._area = area
         self._limits = limits
@@ -130,9 +131,8 @@ class LargeMerge:
         """The tables, together with what has become of the rows that the driver looks at."""
         whole = dict(tables)
         for entity in held.entities:
-            table = whole.get(entity.table_key) or no_rows(entity, ours)
+            table = whole.get(entity.table_key) or no_rows(entity, ours, self._area)
             part = part_of(table.job, held.edits(entity), held.there(entity))
-            self._area.add(table.job.home, part.fragments)
             whole[entity.table_key] = MergedTable(table.job, (*table.parts, part))
         return whole
 
@@ -140,9 +140,8 @@ class LargeMerge:
         left = dict(tables)
         for entity in held.entities:
             if (table := tables.get(entity.table_key)) is not None:
-                left[entity.table_key] = table.without(
-                    self._runner, held.ids(entity), held.there(entity), self._area
-                )
+                ids, there = held.ids(entity), held.there(entity)
+                left[entity.table_key] = table.without(self._runner, ids, there)
         return left
 
 

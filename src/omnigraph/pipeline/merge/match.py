@@ -23,7 +23,7 @@ from omnigraph.pipeline.load.row_sources import CHECKS_PER_CORE, StagedRows
 from omnigraph.pipeline.load.sets_in_files import IncomingFiles
 from omnigraph.pipeline.merge.stretches import MATCHES, MergeJob, Part, merge_stretch, without_ids
 from omnigraph.pipeline.runner import Runner
-from omnigraph.pipeline.staging.area import StagingArea
+from omnigraph.pipeline.staging.area import TaskArea
 from omnigraph.read.changes.locate import Stretch, stretches_beside, stretches_in_touch
 from omnigraph.store.datasets import (
     ROW_ADDRESS,
@@ -121,21 +121,15 @@ class MergedTable:
         gone = _together(row_ids)
         return row_set(gone) if len(gone) else None
 
-    def without(
-        self, runner: Runner, ids: pa.Array, there: pa.Table, area: StagingArea
-    ) -> "MergedTable":
+    def without(self, runner: Runner, ids: pa.Array, there: pa.Table) -> "MergedTable":
         """The same without the rows that have these ids; `there` says where ours has them."""
         if any(property_.type is Scalar.BLOB for property_ in self.job.entity.properties):
             # A row with a blob can't be read back from its file.
             held = self.job.held | frozenset(ids.to_pylist())
-            return _match(runner, replace(self.job, held=held), area)
+            return _match(runner, replace(self.job, held=held))
         ran = runner.run(self.parts, partial(without_ids, self.job, ids), doing=DOING)
         addresses = there[ROW_ADDRESS].to_numpy()
-        parts = tuple(_kept(one.result, addresses) for one in ran)
-        old = {fragment for part in self.parts for fragment in part.fragments}
-        for part in parts:
-            area.add(self.job.home, [text for text in part.fragments if text not in old])
-        return MergedTable(self.job, parts)
+        return MergedTable(self.job, tuple(_kept(one.result, addresses) for one in ran))
 
 
 def _together(parts: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
@@ -159,7 +153,7 @@ def match_table(
     base: Snapshot,
     ours: Snapshot,
     theirs: Snapshot,
-    area: StagingArea,
+    area: TaskArea,
     limits: LoadLimits,
     take: Take | None,
     chosen: frozenset[str],
@@ -173,6 +167,7 @@ def match_table(
         entity=entity,
         root=root,
         home=ours.location(entity),
+        area=area,
         base=before.ref,
         ours=mine.ref,
         came=tuple(stretches_beside(root, after, before, limit_rows=limit_rows)),
@@ -184,24 +179,22 @@ def match_table(
         chosen=chosen,
         max_conflicts=limits.max_conflicts,
     )
-    return _match(runner, job, area)
+    return _match(runner, job)
 
 
-def no_rows(entity: EntityType, ours: Snapshot) -> MergedTable:
+def no_rows(entity: EntityType, ours: Snapshot, area: TaskArea) -> MergedTable:
     """A table in which theirs changed nothing."""
     ref = ours.tables[entity.table_key].ref
-    job = MergeJob(entity, ours.root, ours.location(entity), base=ref, ours=ref)
+    job = MergeJob(entity, ours.root, ours.location(entity), area, base=ref, ours=ref)
     return MergedTable(job, ())
 
 
-def _match(runner: Runner, job: MergeJob, area: StagingArea) -> MergedTable:
+def _match(runner: Runner, job: MergeJob) -> MergedTable:
     if not job.gone and not job.present:
         numbers = range(len(job.came))
         parts = [one.result for one in runner.run(numbers, partial(_take_all, job), doing=DOING)]
     else:
         parts = _joined(runner, job)
-    for part in parts:
-        area.add(job.home, part.fragments)
     parts = [part for part in parts if not part.is_empty]
     return MergedTable(job, tuple(sorted(parts, key=lambda part: part.number)))
 

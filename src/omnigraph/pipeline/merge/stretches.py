@@ -5,6 +5,8 @@ that ours takes as files of our table. A row that replaces another keeps its row
 row ids, addresses and the ids of rows in conflict, never a row.
 """
 
+import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,7 +18,7 @@ from omnigraph.base.conflicts import Take
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.merge.table import Pin, TableMerge
 from omnigraph.merge.three_way import sides_of
-from omnigraph.pipeline.staging.area import TaskFiles
+from omnigraph.pipeline.staging.area import Receipt, TaskArea, TaskFiles
 from omnigraph.pipeline.staging.stage import StagedFile
 from omnigraph.read.changes.diff import matched
 from omnigraph.read.changes.locate import Stretch
@@ -32,7 +34,7 @@ from omnigraph.store.datasets import (
     with_row_ids,
     write_fragments,
 )
-from omnigraph.store.location import Location
+from omnigraph.store.location import Location, name_below
 
 __all__ = ["MATCHES", "MergeJob", "Part", "merge_stretch", "part_of", "without_ids"]
 
@@ -58,6 +60,7 @@ class MergeJob:
     root: Location
     home: Location
     """Where our files lie."""
+    area: TaskArea
     base: DatasetRef
     ours: DatasetRef
     came: tuple[Stretch, ...] = ()
@@ -242,4 +245,16 @@ def _written(job: MergeJob, rows: pa.Table, row_ids: NDArray[np.uint64]) -> tupl
     with TaskFiles() as files:
         fragments = write_fragments(job.home, iter(rows.to_batches()), rows.schema)
         files.add(job.home, fragments)
-        return tuple(map(StagedFile.of, with_row_ids(fragments, row_ids)))
+        staged = tuple(map(StagedFile.of, with_row_ids(fragments, row_ids)))
+        _leave_receipt(job, staged)
+        return staged
+
+
+def _leave_receipt(job: MergeJob, staged: Sequence[StagedFile]) -> None:
+    """Let the area's owner know the files, also if the driver never hears of this task.
+
+    Every run of a task has a receipt of its own: the files of runs that do not count go.
+    """
+    home = name_below(job.home, job.root)
+    receipt = Receipt(tuple((home, file.fragment) for file in staged), {})
+    job.area.leave_receipt(uuid.uuid4().hex, receipt, is_final=True)

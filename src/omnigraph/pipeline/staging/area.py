@@ -188,7 +188,7 @@ class TaskArea:
             if data == receipt.to_json():
                 self._objects.delete(name)
                 self._objects.forget_folder(self.folder)
-            raise StorageFailed(doing="stage", path=self.folder, reason="the load was given up")
+            raise StorageFailed(doing="stage", path=self.folder, reason="the work was given up")
         return receipt if data == receipt.to_json() else Receipt.from_json(data)
 
     def forget_receipt(self, task: str) -> None:
