@@ -8,7 +8,7 @@ PYTHON ?= python3
 WORKERS ?= 3
 # Passed on to the program: make bench ONLY=run ARGS="--help"
 ARGS ?=
-ONLY ?= languages recall commits writers changes run queries shapes load upsert merge_load
+ONLY ?= languages recall commits writers changes search run queries shapes load upsert merge_load
 
 BIN := .venv/bin
 READY := .venv/.ready

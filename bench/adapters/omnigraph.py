@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import omnigraph
 from bench.workloads import payments
 from bench.workloads.changes import Base
+from bench.workloads.papers import Papers, Question
 from bench.workloads.payments import CLOSED, CLOSED_DAY, CLOSED_ON_THE_FORK, FEW
 from bench.workloads.people import Data
 from omnigraph import Graph
@@ -345,3 +346,85 @@ class Changes:
         people = self.graph.query(CHANGES_QUERIES, "people").to_pylist()[0]
         follows = self.graph.query(CHANGES_QUERIES, "follows").to_pylist()[0]
         return people["n"], follows["n"], people["ages"]
+
+
+# Searches -----------------------------------------------------------------------------------------
+
+SEARCH_SCHEMA = """
+node Author { number: I64 @key }
+node Paper { number: I64 @key  shelf: I32  body: String  vector: Vector(WIDTH) }
+edge Wrote: Author -> Paper
+"""
+
+SEARCH_QUERIES = """
+query vector($v: Vector(WIDTH)) {
+    match { $p: Paper }
+    return { $p.number } order { nearest($p.vector, $v) } limit 10
+}
+query filtered_vector($v: Vector(WIDTH), $s: I32) {
+    match { $p: Paper { shelf: $s } }
+    return { $p.number } order { nearest($p.vector, $v) } limit 10
+}
+query bm25($q: String) {
+    match { $p: Paper }
+    return { $p.number } order { bm25($p.body, $q) } limit 10
+}
+query filtered_bm25($q: String, $s: I32) {
+    match { $p: Paper { shelf: $s } }
+    return { $p.number } order { bm25($p.body, $q) } limit 10
+}
+query hybrid($v: Vector(WIDTH), $q: String) {
+    match { $p: Paper }
+    return { $p.number } order { rrf(nearest($p.vector, $v), bm25($p.body, $q)) } limit 10
+}
+query hybrid_and_hop($v: Vector(WIDTH), $q: String) {
+    match {
+        $p: Paper
+        top 10 $p by rrf(nearest($p.vector, $v), bm25($p.body, $q))
+        $a wrote $p
+    }
+    return distinct { $a.number } order { $a.number }
+}
+"""
+
+
+class Searches:
+    def version(self) -> str:
+        return omnigraph.__version__
+
+    def make(self, papers: Papers, place: Path) -> None:
+        width = papers.papers["vector"].type.list_size
+        self.queries = SEARCH_QUERIES.replace("WIDTH", str(width))
+        self.graph = Graph.init(str(place), SEARCH_SCHEMA.replace("WIDTH", str(width)))
+        frames = {
+            "Author": pa.table({"number": range(papers.authors)}),
+            "Paper": papers.papers,
+            "Wrote": papers.wrote.rename_columns({"author": "from", "paper": "to"}),
+        }
+        self.graph.load(frames, mode="append", engine="local")
+        self.graph.optimize()
+        # What is derived from the rows is the index: it is made before anything is timed.
+        self.hybrid_and_hop(Question("a", [1.0] * width, 0))
+
+    def vector(self, asked: Question) -> list[int]:
+        return self._numbers("vector", v=asked.vector)
+
+    def filtered_vector(self, asked: Question) -> list[int]:
+        return self._numbers("filtered_vector", v=asked.vector, s=asked.shelf)
+
+    def bm25(self, asked: Question) -> list[int]:
+        return self._numbers("bm25", q=asked.text)
+
+    def filtered_bm25(self, asked: Question) -> list[int]:
+        return self._numbers("filtered_bm25", q=asked.text, s=asked.shelf)
+
+    def hybrid(self, asked: Question) -> list[int]:
+        return self._numbers("hybrid", v=asked.vector, q=asked.text)
+
+    def hybrid_and_hop(self, asked: Question) -> list[int]:
+        return self._numbers("hybrid_and_hop", v=asked.vector, q=asked.text)
+
+    def _numbers(self, name: str, **params: Any) -> list[int]:
+        found = self.graph.query(self.queries, name, params).to_arrow()
+        numbers: list[int] = found.column(0).to_pylist()
+        return numbers

@@ -24,19 +24,22 @@ class NaiveRanking:
     parameters: Mapping[str, Any]
     embed: Callable[[str], list[float]] = no_vector
     _texts: dict[tuple[str, str], NaiveTexts] = field(default_factory=dict)
+    _matched: dict[tuple[ir.TextMatch, str], set["Entity"]] = field(default_factory=dict)
     _scores: dict[tuple[str, str, str], Scores] = field(default_factory=dict)
 
     def matches(self, test: ir.TextMatch, entity: "Entity | None") -> bool:
         query = self._given(test.query)
         if entity is None or query is None:
             return False
-        texts = self._corpus(entity.type, test.field.name)
-        found = {
-            ir.TextMatchKind.SEARCH: lambda: texts.search(query),
-            ir.TextMatchKind.PHRASE: lambda: texts.phrase(query),
-            ir.TextMatchKind.FUZZY: lambda: texts.fuzzy(query, test.max_edits),
-        }[test.kind]()
-        return self._rows(entity.type).index(entity) in found
+        if (test, entity.type) not in self._matched:
+            texts, rows = self._corpus(entity.type, test.field.name), self._rows(entity.type)
+            found = {
+                ir.TextMatchKind.SEARCH: lambda: texts.search(query),
+                ir.TextMatchKind.PHRASE: lambda: texts.phrase(query),
+                ir.TextMatchKind.FUZZY: lambda: texts.fuzzy(query, test.max_edits),
+            }[test.kind]()
+            self._matched[test, entity.type] = {rows[row] for row in found}
+        return entity in self._matched[test, entity.type]
 
     def scores(
         self, ranking: ir.Ranking, candidates: Iterable["Entity | None"], k: int | None
