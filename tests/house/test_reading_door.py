@@ -10,6 +10,7 @@ RAW = (
     "store/",
     "write/",
     "check/",
+    "engine/repair.py",
     "pipeline/embed/",
     "pipeline/load/",
     "pipeline/merge/",
