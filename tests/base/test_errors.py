@@ -134,3 +134,9 @@ def test_a_report_counts_all_and_shows_the_first_of_each_kind() -> None:
         report.merge(part)
     assert report.total == 90
     assert [v.line for v in report.examples] == list(range(MAX_EXAMPLES_PER_KIND))
+
+
+def test_who_holds_the_names_of_branches_is_told_in_plain_words() -> None:
+    busy = errors.BranchBusy(branch="__branches", holder="process 7", waited_s=3)
+    assert "__" not in str(busy) and "a schema is applied" in str(busy)
+    assert "__" not in str(errors.FenceLost(branch="__branches", holder="process 7"))

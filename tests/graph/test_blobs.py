@@ -55,11 +55,13 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     return filled(str(tmp_path_factory.mktemp("blobs") / "g"))
 
 
-def body(graph: Graph, name: str, branch: str = "main", snapshot: str | None = None) -> Blob:
+def body(graph: Graph, name: str, branch: str | None = None, snapshot: str | None = None) -> Blob:
     return graph.blob("node", "Doc", name, "body", branch=branch, snapshot=snapshot)
 
 
-def bodies(graph: Graph, branch: str = "main", snapshot: str | None = None) -> dict[str, object]:
+def bodies(
+    graph: Graph, branch: str | None = None, snapshot: str | None = None
+) -> dict[str, object]:
     found: dict[str, object] = {}
     for name in BODIES:
         try:

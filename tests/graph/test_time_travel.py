@@ -55,7 +55,7 @@ def turn(graph: Graph, age: int, branch: str = "main") -> None:
     graph.mutate(QUERIES, "birthday", {"email": "ada@x", "age": age}, branch=branch)
 
 
-def age_at(graph: Graph, moment: object, branch: str = "main") -> int | None:
+def age_at(graph: Graph, moment: object, branch: str | None = None) -> int | None:
     rows = graph.query(QUERIES, "everyone", snapshot=moment, branch=branch)  # type: ignore[arg-type]
     return next((row["p.age"] for row in rows), None)
 
@@ -74,7 +74,6 @@ def test_a_commit_is_read_by_its_id_from_any_branch(graph: Graph) -> None:
 
 
 def test_a_commit_beside_a_branch_that_it_is_not_on_is_refused(graph: Graph) -> None:
-    """Beside main too it would be read, wherever it is: main is what nobody has to say."""
     ours, theirs = graph.commits()[0], graph.commits("side")[0]
     shared = graph.commits("side")[-1]
     for moment in (ours, ours.graph_commit_id, graph.at(ours)):
@@ -83,6 +82,10 @@ def test_a_commit_beside_a_branch_that_it_is_not_on_is_refused(graph: Graph) -> 
         with pytest.raises(ArgumentInvalid) as refused:
             graph.stats("side", snapshot=moment)
         assert refused.value.hint == "leave out the branch: a commit is read wherever it was made"
+    with pytest.raises(ArgumentInvalid, match="branch 'main'"):
+        graph.at(theirs, "main")
+    with pytest.raises(ArgumentInvalid, match="branch 'main'"):
+        graph.stats("main", snapshot=theirs)
     for commit in (theirs, shared):
         assert graph.branch("side").at(commit.graph_commit_id).commit == commit
         assert graph.at(commit).commit == commit

@@ -121,9 +121,12 @@ def test_rows_that_break_a_new_rule_are_named_and_nothing_is_touched(
     named: str, kept: tuple[Graph, Image, set[Path]]
 ) -> None:
     after, type_name, property_ = BROKEN[named]
-    assert kept[0].schema_plan(after).supported
+    plan = kept[0].schema_plan(after)
+    assert plan.supported and not plan.can_be_applied
+    assert plan.violations is not None and "refused" in str(plan)
     with pytest.raises(ConstraintViolated) as broken:
         kept[0].schema_apply(after)
+    assert broken.value.violations == plan.violations
     first = broken.value.violations.examples[0]
     assert (first.type_name, first.property_name) == (type_name, property_)
     assert first.entity_id is not None and first.entity_id.endswith("@x")
@@ -150,3 +153,19 @@ def test_what_the_caller_knows_wrong_touches_nothing(kept: tuple[Graph, Image, s
         assert reader.schema_plan(BEFORE).supported
         reader.schema_apply(BEFORE)
     assert_untouched(kept)
+
+
+def test_a_plan_names_the_branches_in_its_way_and_a_commit_says_what_was_dropped(
+    tmp_path: Path,
+) -> None:
+    graph = Graph.init(tmp_path / "g", "node P { k: String @key  a: I32?  b: I32? }")
+    graph.branch_create("side")
+    soft, hard = "node P { k: String @key  a: I32? }", "node P { k: String @key }"
+    plan = graph.schema_plan(soft)
+    assert plan.branches_in_the_way == ("side",) and not plan.can_be_applied
+    assert graph.schema_plan(soft, snapshot=graph.commits()[0]).can_be_applied
+    graph.branch_delete("side")
+    assert graph.schema_plan(soft).can_be_applied
+    for after, drops in ((soft, {"P.b": "soft"}), (hard, {"P.a": "hard"})):
+        commit = graph.schema_apply(after, allow_data_loss=after == hard).commit
+        assert commit is not None and commit.drops == drops == graph.commits()[0].drops

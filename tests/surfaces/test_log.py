@@ -194,3 +194,10 @@ def test_commits_are_listed_by_actor(graph: Graph, omnigraph: CommandLine) -> No
     assert [c["actor_id"] for c in told] == ["bob"]
     for wrong in ("bob", "actor=", "kind=merge"):
         assert omnigraph(*command, "--filter", wrong).exit_code == 2
+
+
+@pytest.mark.parametrize("width", [40, 80, 140])
+def test_a_log_shows_ids_that_commands_take(graph: Graph, width: int) -> None:
+    lines = [*picture(graph.log(), now=NOW, width=width, has_lanes=False)]
+    shown = [line.split()[0] for line in lines]
+    assert [graph.commit(id_).graph_commit_id for id_ in shown] == shown

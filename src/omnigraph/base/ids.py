@@ -18,3 +18,6 @@ TableKey = NewType("TableKey", str)
 """`node:<Type>` or `edge:<Edge>`: how the manifest names a dataset."""
 
 MAIN = BranchName("main")
+
+BRANCH_NAMES = "__branches"
+"""The fence over the names of branches. No branch can be called so."""

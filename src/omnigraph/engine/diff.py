@@ -58,7 +58,10 @@ def commit_changes(engine: Engine, request: CommitChanges) -> CommitChangePage:
     try:
         before, after = store.snapshot_at(commit.parent), store.snapshot_at(commit.id)
     except CommitReclaimed as reclaimed:
-        raise ChangeFeedGap(first_unreadable_commit_id=commit.id) from reclaimed
+        deleted = reclaimed.branch if reclaimed.by == "branch_delete" else None
+        raise ChangeFeedGap(
+            first_unreadable_commit_id=commit.id, deleted_branch=deleted
+        ) from reclaimed
     with gap_where_rows_are_gone(before, after):
         compared = comparison(engine, request, before, after, request.filter)
         page = compared.page(

@@ -14,9 +14,9 @@ from omnigraph.engine.text import QUERY, SCHEMA
 
 if TYPE_CHECKING:
     from omnigraph.engine.explanation import Explanation
+    from omnigraph.engine.schema_results import SchemaChange
     from omnigraph.lang.query.lint.lint import LintReport
     from omnigraph.lang.schema.catalog import Catalog
-    from omnigraph.lang.schema.migrate.steps import MigrationPlan
 
 __all__ = [
     "catalog_of",
@@ -75,15 +75,17 @@ def language_of(file: str) -> str:
 
 def plan_schema(
     accepted: SourceText, desired: SourceText, *, allow_data_loss: bool = False
-) -> "MigrationPlan":
+) -> "SchemaChange":
     """The steps from one schema to another, as if every type had rows."""
+    from omnigraph.engine.schema_results import SchemaChange
     from omnigraph.lang.schema.check.check import compile_schema
     from omnigraph.lang.schema.migrate.plan import plan_migration
     from omnigraph.lang.schema.migrate.steps import Facts
 
     before = compile_schema(accepted)
     after = compile_schema(desired, before)
-    return plan_migration(before, after, Facts(), allow_data_loss=allow_data_loss)
+    plan = plan_migration(before, after, Facts(), allow_data_loss=allow_data_loss)
+    return SchemaChange(plan.steps, plan.refusals)
 
 
 def draw(catalog: "Catalog", style: DiagramFormat) -> str:

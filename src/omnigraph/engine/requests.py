@@ -95,6 +95,8 @@ class Read:
     action: ClassVar[Action] = Action.READ
 
     branch: BranchName = MAIN
+    is_branch_named: bool = False
+    """True if the caller has said the branch: a commit must then be on it."""
     moment: Moment | Snapshot | None = None
     """None is the head of the branch; a snapshot was held before and is read as it is."""
     actor: str | None = None

@@ -1,7 +1,7 @@
 """What the engine hands back: values that know their commit, and Arrow under the rows."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -53,6 +53,8 @@ class CommitInfo:
     kind: str
     message: str | None
     load_id: str | None
+    drops: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What a change of schema dropped, `Person` or `Person.age`, and how: `soft` or `hard`."""
 
     @classmethod
     def of(cls, commit: "Commit") -> "CommitInfo":
@@ -67,6 +69,7 @@ class CommitInfo:
             kind=commit.kind.value,
             message=commit.message,
             load_id=commit.load_id,
+            drops=commit.drops,
         )
 
 

@@ -11,7 +11,8 @@ dies leaves nothing to remove. Two changes planned at one head can't both be pub
 is made only if no row and no schema has changed since it was planned.
 """
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 
 from omnigraph.base.errors import BranchesInTheWay, ConstraintViolated, MigrationRefused
 from omnigraph.base.ids import MAIN, BranchName, TableKey
@@ -26,7 +27,7 @@ from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.lang.schema.migrate.plan import plan_migration
 from omnigraph.lang.schema.migrate.steps import MigrationPlan
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.commits import CommitKind
+from omnigraph.store.commits import DROPS, CommitKind
 from omnigraph.store.fence import Hold
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.lifting import column_fills
@@ -38,15 +39,20 @@ __all__ = ["SchemaWork", "SchemaWriter", "schema_apply", "schema_plan"]
 
 
 def schema_plan(engine: Engine, request: SchemaPlan) -> SchemaChange:
-    """The steps from the schema of a commit to another; nothing is changed.
-
-    Rules that the schema adds are put to the rows when it is applied, not here.
-    """
+    """The steps from the schema of a commit to another, and what stands in their way."""
     engine.gate.allow(request)
     with view_for(engine, request) as view:
+        snapshot = view.snapshot
         desired = compile_schema(request.source, view.catalog)
-        plan = _plan(view.snapshot, desired, allow_data_loss=request.allow_data_loss)
-        return SchemaChange.of(plan)
+        plan = _plan(snapshot, desired, allow_data_loss=request.allow_data_loss)
+        broken = None
+        if not plan.refusals:
+            now_ms = engine.store.clock.now_ms()
+            broken = broken_rules(snapshot, desired, plan.steps, now_ms=now_ms) or None
+    others: tuple[BranchName, ...] = ()
+    if request.branch == MAIN and request.moment is None and _needs_to_be_alone(plan):
+        others = tuple(b.name for b in engine.store.branches.list() if b.name != MAIN)
+    return SchemaChange(plan.steps, plan.refusals, violations=broken, branches_in_the_way=others)
 
 
 def schema_apply(engine: Engine, request: SchemaApply) -> SchemaChange:
@@ -54,16 +60,18 @@ def schema_apply(engine: Engine, request: SchemaApply) -> SchemaChange:
     engine.gate.allow(request)
     with engine.store.fence_over_names() as hold:
         others = tuple(each.name for each in engine.store.branches.list() if each.name != MAIN)
+        note = CommitNote(CommitKind.SCHEMA, request.actor, request.message)
         written = write(
             engine.store,
-            SchemaWriter(engine.store, request, others, hold),
+            SchemaWriter(engine.store, request, others, hold, note),
             to=Target(request.branch, if_commit=request.if_commit),
-            note=CommitNote(CommitKind.SCHEMA, request.actor, request.message),
+            note=note,
             faults=engine.faults,
         )
     assert written is not None, "a change of a schema is never there already"
     commit = written.commit
-    return SchemaChange.of(written.work.plan, CommitInfo.of(commit) if commit else None)
+    plan = written.work.plan
+    return SchemaChange(plan.steps, commit=CommitInfo.of(commit) if commit else None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +86,7 @@ class SchemaWriter(Writer[SchemaWork]):
     others: tuple[BranchName, ...]
     """The branches beside main. None comes or goes while this is written."""
     hold: Hold
+    note: CommitNote
 
     def is_done(self) -> bool:
         """Never; but behind main's fence no branch may have come since they were counted."""
@@ -105,13 +114,13 @@ class SchemaWriter(Writer[SchemaWork]):
             created=tuple(e for e in desired.entities if e.id not in accepted.by_id),
             dropped=frozenset(e.table_key for e in accepted.entities if e.id not in stays),
             renamed=_renamed(accepted, desired),
+            note=replace(self.note, extra=_drops(plan)),
             plan=plan,
         )
 
     def _require_alone(self, plan: MigrationPlan) -> None:
         """A branch with rows by the old rules could bring them in again, or would lose them."""
-        steps = tuple(step.message for step in plan.steps if not step.is_additive)
-        if steps and self.others:
+        if self.others and (steps := _needs_to_be_alone(plan)):
             raise BranchesInTheWay(branches=self.others, steps=steps)
 
     def _reshapes(self, snapshot: Snapshot, desired: Catalog) -> dict[TableKey, TableWork]:
@@ -129,6 +138,17 @@ class SchemaWriter(Writer[SchemaWork]):
 def _plan(snapshot: Snapshot, desired: Catalog, *, allow_data_loss: bool) -> MigrationPlan:
     facts = facts_of(snapshot, desired)
     return plan_migration(snapshot.catalog, desired, facts, allow_data_loss=allow_data_loss)
+
+
+def _needs_to_be_alone(plan: MigrationPlan) -> tuple[str, ...]:
+    """The steps that are taken only while there is no branch beside main."""
+    return tuple(step.message for step in plan.steps if not step.is_additive)
+
+
+def _drops(plan: MigrationPlan) -> dict[str, str]:
+    """What the plan drops, and how: a cleanup must know what it may take from older commits."""
+    dropped = {step.name: step.mode for step in plan.steps if step.mode is not None}
+    return {DROPS: json.dumps(dropped)} if dropped else {}
 
 
 def _renamed(accepted: Catalog, desired: Catalog) -> dict[TableKey, TableKey]:

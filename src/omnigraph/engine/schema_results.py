@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.base.ids import BranchName
+from omnigraph.base.violations import Violations
 from omnigraph.engine.results import CommitInfo
-from omnigraph.lang.schema.migrate.steps import MigrationPlan, Refusal, Step
+from omnigraph.lang.schema.migrate.steps import Refusal, Step
 
 __all__ = ["SchemaChange"]
 
@@ -18,14 +20,20 @@ class SchemaChange:
     """What stands against it; with any, no step is taken."""
     commit: CommitInfo | None = None
     """The commit that took the steps; None: it is only a plan, or there was nothing to do."""
-
-    @classmethod
-    def of(cls, plan: MigrationPlan, commit: CommitInfo | None = None) -> "SchemaChange":
-        return cls(plan.steps, plan.refusals, commit)
+    violations: Violations | None = None
+    """Of a plan: the rows that break rules which the schema adds."""
+    branches_in_the_way: tuple[BranchName, ...] = ()
+    """Of a plan for main: branches that must be merged or deleted first."""
 
     @property
     def supported(self) -> bool:
+        """True if there are steps that lead to the schema, whatever the rows are."""
         return not self.refusals
+
+    @property
+    def can_be_applied(self) -> bool:
+        """True if nothing that the plan has looked at stands in the way of an apply."""
+        return self.supported and self.violations is None and not self.branches_in_the_way
 
     @property
     def applied(self) -> bool:
@@ -37,9 +45,16 @@ class SchemaChange:
             "applied": self.applied,
             "steps": [step.to_json() for step in self.steps],
             "refusals": [refusal.to_json() for refusal in self.refusals],
+            "can_be_applied": self.can_be_applied,
+            "violations": None if self.violations is None else self.violations.to_json(),
+            "branches_in_the_way": list(self.branches_in_the_way),
         }
 
     def __str__(self) -> str:
         lines = [f"{s.tier}: {s.message}{f' [{s.code}]' if s.code else ''}" for s in self.steps]
         lines += [f"refused: {r.message} [{r.code}]" for r in self.refusals]
+        if self.violations is not None:
+            lines.append(f"refused: {self.violations.report}")
+        if self.branches_in_the_way:
+            lines.append(f"refused while there are branches: {', '.join(self.branches_in_the_way)}")
         return "\n".join(lines) or "nothing to do"

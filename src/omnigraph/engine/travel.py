@@ -16,7 +16,7 @@ from omnigraph.base.errors import (
     MomentMissing,
     StorageFailed,
 )
-from omnigraph.base.ids import MAIN, BranchName, CommitId
+from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import Read
 from omnigraph.engine.results import CommitInfo
@@ -54,7 +54,7 @@ def snapshot_for(engine: Engine, request: Read) -> Snapshot:
     match request.moment:
         case Snapshot() as snapshot:
             if snapshot.branch != request.branch:
-                _require_on_branch(store, snapshot.commit.id, request.branch)
+                _require_on_branch(store, snapshot.commit.id, request)
             return snapshot
         case None:
             return store.snapshot(request.branch)
@@ -62,17 +62,15 @@ def snapshot_for(engine: Engine, request: Read) -> Snapshot:
             check_moment("snapshot", moment)
             snapshot = store.snapshot_at(commit_at(store, moment, request.branch))
             if isinstance(moment, CommitInfo) or (isinstance(moment, str) and is_ulid(moment)):
-                _require_on_branch(store, snapshot.commit.id, request.branch)
+                _require_on_branch(store, snapshot.commit.id, request)
             return snapshot
 
 
-def _require_on_branch(store: GraphStore, commit: CommitId, branch: BranchName) -> None:
-    """Refuse a commit that the branch does not descend from.
-
-    Beside main it means itself: main is what a caller says who names no branch.
-    """
-    if branch == MAIN:
+def _require_on_branch(store: GraphStore, commit: CommitId, request: Read) -> None:
+    """Refuse a commit that the branch does not descend from; without a branch it means itself."""
+    if not request.is_branch_named:
         return
+    branch = request.branch
     history = store.history()
     head = next(history.line(branch)).id
     if commit != head and commit not in history.ancestors(head):

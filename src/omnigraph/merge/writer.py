@@ -16,7 +16,14 @@ from omnigraph.merge.merging import Merged, Merging, counted
 from omnigraph.merge.schemas import has_had_schema
 from omnigraph.read.changes.diff import changes_between
 from omnigraph.store.changes import Changes
-from omnigraph.store.commits import MERGED_LOAD_IDS, REVERTED, ROWS_OF, Commit, CommitKind
+from omnigraph.store.commits import (
+    MERGED_LOAD_IDS,
+    REVERTED,
+    ROWS_OF,
+    Commit,
+    CommitKind,
+    standing,
+)
 from omnigraph.store.datasets import EditCounts
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.history import CommitLog
@@ -187,8 +194,9 @@ class MergeWriter(_Bringing):
     def _note(self, history: CommitLog, ours: Snapshot, *, is_fast_forward: bool) -> CommitNote:
         theirs = self.theirs.commit.id
         known = history.ancestors(ours.commit.id)
-        new = (history.get(id_) for id_ in history.ancestors(theirs) - known)
-        load_ids = sorted({load_id for commit in new for load_id in commit.load_ids})
+        new = [history.get(id_) for id_ in history.ancestors(theirs) - known]
+        new.sort(key=lambda commit: commit.seq, reverse=True)
+        load_ids = sorted({load_id for commit in standing(new) for load_id in commit.load_ids})
         extra: dict[str, str] = {}
         if is_fast_forward:
             extra[ROWS_OF] = history.origin_of_rows(theirs)

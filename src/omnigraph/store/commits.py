@@ -6,7 +6,7 @@ the clock of the machine that made them.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -17,6 +17,7 @@ from omnigraph.store.manifest import CommitRow, TableEntry
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
+    "DROPS",
     "LOAD_ID",
     "MERGED_LOAD_IDS",
     "REVERTED",
@@ -24,6 +25,7 @@ __all__ = [
     "Commit",
     "CommitKind",
     "TableChange",
+    "standing",
 ]
 
 
@@ -31,6 +33,7 @@ LOAD_ID = "load_id"
 MERGED_LOAD_IDS = "merged_load_ids"
 ROWS_OF = "rows_of"
 REVERTED = "reverted"
+DROPS = "drops"
 
 
 class CommitKind(Enum):
@@ -91,7 +94,7 @@ class Commit:
     extra: Mapping[str, str] = field(default_factory=dict)
     """What the writer wants to find again: `LOAD_ID`, `to_version` of a roll-back, and of a merge
     `MERGED_LOAD_IDS` and, if it shows the very rows of the merged commit, `ROWS_OF`: the commit
-    that first showed them."""
+    that first showed them; of a schema `DROPS`."""
 
     @property
     def load_id(self) -> str | None:
@@ -103,6 +106,12 @@ class Commit:
         """The names of all loads that came with this commit: its own, or those that it merged."""
         merged = json.loads(self.extra.get(MERGED_LOAD_IDS, "[]"))
         return frozenset([*merged, self.load_id] if self.load_id is not None else merged)
+
+    @property
+    def drops(self) -> Mapping[str, str]:
+        """What a schema dropped, `Person` or `Person.age`, and how: soft or hard."""
+        found: dict[str, str] = json.loads(self.extra.get(DROPS, "{}"))
+        return found
 
     @property
     def is_merge(self) -> bool:
@@ -173,6 +182,17 @@ class Commit:
                 "dropped": tuple(TableKey(key) for key in value.get("dropped", ())),
             }
         )
+
+
+def standing(commits: Iterable[Commit]) -> Iterator[Commit]:
+    """Those of the commits that no later one has reverted. They come newest first."""
+    undone: set[str] = set()
+    for commit in commits:
+        if commit.id in undone:
+            continue
+        if (reverted := commit.extra.get(REVERTED)) is not None:
+            undone.add(reverted)
+        yield commit
 
 
 def _change_to_json(change: TableChange) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from omnigraph.base.errors import (
     GraphMissing,
     StorageFailed,
 )
-from omnigraph.base.ids import MAIN, BranchName, CommitId, TableKey
+from omnigraph.base.ids import BRANCH_NAMES, MAIN, BranchName, CommitId, TableKey
 from omnigraph.base.process import claim_process
 from omnigraph.base.recent import Recent
 from omnigraph.lang.schema.catalog import Catalog
@@ -52,9 +52,6 @@ __all__ = ["FencedBranch", "GraphStore"]
 
 # Long enough for a queue of commits, short enough that a forgotten process is noticed.
 FENCE_TIMEOUT_S = 60.0
-
-# The fence over the names of branches. No branch can be called so.
-BRANCH_NAMES = "__branches"
 
 log = logging.getLogger(__name__)
 

@@ -41,15 +41,22 @@ class ChangeFeedGap(ConflictError):
     first_unreadable_commit_id: str
     cursor: str | None = None
     """The last one that works; it stands just before the commit."""
+    deleted_branch: str | None = None
+    """The branch that the rows were deleted with; None: a cleanup has removed them."""
 
     def __str__(self) -> str:
+        why = "were cleaned up"
+        if self.deleted_branch is not None:
+            why = f"were deleted with branch {self.deleted_branch}"
         return (
             f"what commit {self.first_unreadable_commit_id} changed can't be told: rows that it"
-            " replaced, or its own, were cleaned up"
+            f" replaced, or its own, {why}"
         )
 
     @property
     def hint(self) -> str | None:
+        if self.deleted_branch is not None:
+            return "look at the commit that merged the branch: omnigraph log --graph shows it"
         return (
             "start anew: load a baseline (omnigraph changes baseline --out FILE) and go on with"
             " its cursor"

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from omnigraph.base.conflicts import Conflict
 from omnigraph.base.errors.tree import ConflictError
-from omnigraph.base.ids import BranchName, CommitId
+from omnigraph.base.ids import BRANCH_NAMES, BranchName, CommitId
 from omnigraph.base.violations import Violations
 from omnigraph.base.words import amount
 
@@ -82,11 +82,17 @@ class BranchBusy(ConflictError):
     waited_s: float
 
     def __str__(self) -> str:
-        return f"branch {self.branch} is held by {self.holder}; waited {self.waited_s:g} s"
+        return f"{_held(self.branch)} held by {self.holder}; waited {self.waited_s:g} s"
 
     @property
     def hint(self) -> str | None:
         return "nothing was written: retry when that writer is done"
+
+
+def _held(name: str) -> str:
+    if name != BRANCH_NAMES:
+        return f"branch {name} is"
+    return "a schema is applied, or a branch is made or deleted: the list of branches is"
 
 
 @dataclass(eq=False)
@@ -115,6 +121,8 @@ class FenceLost(ConflictError):
     holder: str
 
     def __str__(self) -> str:
+        if self.branch == BRANCH_NAMES:
+            return f"the list of branches was taken over by {self.holder} while this stood still"
         return f"branch {self.branch} was taken over by {self.holder} while this write stood still"
 
     @property

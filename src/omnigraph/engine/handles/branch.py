@@ -58,8 +58,8 @@ __all__ = ["Branch"]
 class Branch(Reads):
     """A branch. `Graph.branch` makes it; each read sees the head of the branch at that time."""
 
-    def __init__(self, engine: Engine, name: str) -> None:
-        super().__init__(engine, BranchName(name))
+    def __init__(self, engine: Engine, name: str | None) -> None:
+        super().__init__(engine, name)
 
     @property
     def name(self) -> str:

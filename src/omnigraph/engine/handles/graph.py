@@ -259,7 +259,7 @@ class Graph(History):
         name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
-        branch: str = MAIN,
+        branch: str | None = None,
         snapshot: Moment | At | None = None,
         timeout_s: float | None = None,
         memory_bytes: int | None = None,
@@ -299,7 +299,7 @@ class Graph(History):
         name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
-        branch: str = MAIN,
+        branch: str | None = None,
         snapshot: Moment | At | None = None,
         analyze: bool = False,
     ) -> Explanation:
@@ -317,7 +317,7 @@ class Graph(History):
         id: str,
         prop: str,
         *,
-        branch: str = MAIN,
+        branch: str | None = None,
         snapshot: Moment | At | None = None,
     ) -> Blob:
         """The bytes of a Blob property: `graph.blob("node", "Person", "ada", "photo").read()`.
@@ -332,7 +332,7 @@ class Graph(History):
         *,
         types: Iterable[str] | None = None,
         format: ExportFormat = "jsonl",
-        branch: str = MAIN,
+        branch: str | None = None,
         snapshot: Moment | At | None = None,
         overwrite: bool = False,
     ) -> ExportResult:
@@ -346,7 +346,7 @@ class Graph(History):
             target, types=types, format=format, overwrite=overwrite
         )
 
-    def schema(self, branch: str = MAIN, *, snapshot: Moment | At | None = None) -> Schema:
+    def schema(self, branch: str | None = None, *, snapshot: Moment | At | None = None) -> Schema:
         """The schema: its text, and its types as the languages see them."""
         return self._reads(branch, snapshot).schema()
 
@@ -355,20 +355,22 @@ class Graph(History):
         schema: Text,
         *,
         allow_data_loss: bool = False,
-        branch: str = MAIN,
+        branch: str | None = None,
         snapshot: Moment | At | None = None,
     ) -> SchemaChange:
         """The steps from the schema that the graph has to this one; nothing is changed.
 
         `schema` is the text, or the path of a `.pg` file. A step is safe, validated (the rows are
-        checked when it is applied) or destructive. With `refusals` the schema can't be applied.
+        checked, here and when it is applied) or destructive. `can_be_applied` tells whether an
+        apply would take it now; `refusals`, `violations` and `branches_in_the_way` tell why not.
         """
         from omnigraph.engine.schema_apply import schema_plan
 
         request = SchemaPlan(
             source=as_source(schema, SCHEMA),
             allow_data_loss=allow_data_loss,
-            branch=BranchName(branch),
+            branch=MAIN if branch is None else BranchName(branch),
+            is_branch_named=branch is not None,
             moment=moment_of(self.engine, snapshot),
             actor=self.engine.actor,
         )
@@ -485,17 +487,19 @@ class Graph(History):
         who = self.engine.actor if actor is None else actor
         return repair(self.engine, Repair(confirm=confirm, force=force, actor=who))
 
-    def stats(self, branch: str = MAIN, *, snapshot: Moment | At | None = None) -> Statistics:
+    def stats(
+        self, branch: str | None = None, *, snapshot: Moment | At | None = None
+    ) -> Statistics:
         """Rows, files and index coverage of every table, without reading a row."""
         return self._reads(branch, snapshot).stats()
 
     def indexes(
-        self, branch: str = MAIN, *, snapshot: Moment | At | None = None
+        self, branch: str | None = None, *, snapshot: Moment | At | None = None
     ) -> list[IndexInfo]:
         """Every index, and how many rows of its table it answers for."""
         return self._reads(branch, snapshot).indexes()
 
     # Inside --------------------------------------------------------------------------------------
 
-    def _reads(self, branch: str, snapshot: Moment | At | None) -> Reads:
-        return Reads(self.engine, BranchName(branch), moment_of(self.engine, snapshot))
+    def _reads(self, branch: str | None, snapshot: Moment | At | None) -> Reads:
+        return Reads(self.engine, branch, moment_of(self.engine, snapshot))

@@ -170,12 +170,13 @@ class History(Followed):
         """The head of a branch, held still: `graph.snapshot().query(…)`."""
         return Branch(self.engine, branch).snapshot()
 
-    def at(self, moment: Moment | At, branch: str = MAIN) -> At:
+    def at(self, moment: Moment | At, branch: str | None = None) -> At:
         """The past, held still: `graph.at("2026-03-01").query(…)`.
 
         `moment` is a commit or its id, a manifest version (`graph_manifest_version` of a commit),
         or a time: the last commit of the branch at or before it counts. Text is an id or a time in
-        ISO 8601.
+        ISO 8601. A branch that is not named is main, and a commit is then read wherever it was
+        made.
         """
         return Branch(self.engine, branch).at(moment)
 

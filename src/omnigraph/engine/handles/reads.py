@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from omnigraph.base.choices import EntityKind, ExportFormat
-from omnigraph.base.ids import BranchName
+from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.engine.blob import Blob, find_blob
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.explanation import Explanation
@@ -38,11 +38,13 @@ class Reads:
     """Reads of one branch: at its head, or at a moment."""
 
     def __init__(
-        self, engine: Engine, branch: BranchName, moment: Moment | Snapshot | None = None
+        self, engine: Engine, branch: str | None, moment: Moment | Snapshot | None = None
     ) -> None:
+        """Without a branch it is main, and a commit is read wherever it was made."""
         self.engine = engine
         """For this package's own use."""
-        self._branch = branch
+        self._branch = MAIN if branch is None else BranchName(branch)
+        self._is_branch_named = branch is not None
         self._moment = moment
 
     def query(
@@ -101,4 +103,9 @@ class Reads:
         return indexes(self.engine, StatsRead(**self._where()))
 
     def _where(self) -> dict[str, Any]:
-        return {"branch": self._branch, "moment": self._moment, "actor": self.engine.actor}
+        return {
+            "branch": self._branch,
+            "is_branch_named": self._is_branch_named,
+            "moment": self._moment,
+            "actor": self.engine.actor,
+        }

@@ -29,7 +29,7 @@ from omnigraph.engine.engine import Engine
 from omnigraph.engine.load.result import load_result
 from omnigraph.engine.requests import Load
 from omnigraph.engine.results import LoadResult
-from omnigraph.store.commits import Commit
+from omnigraph.store.commits import Commit, standing
 from omnigraph.store.fence import Hold
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
@@ -323,12 +323,16 @@ class Preparation(Writer[Work]):
 
 
 def loaded_before(store: GraphStore, request: Load) -> Commit | None:
-    """The commit that brought an earlier load with this load id, by itself or by a merge."""
+    """The commit that brought an earlier load with this load id, by itself or by a merge.
+
+    A commit that was reverted does not count: its rows are not there, so a caller who loads them
+    again wants them back.
+    """
     if request.load_id is None:
         return None
     line = store.history().line(request.branch)
     try:
-        return next((commit for commit in line if request.load_id in commit.load_ids), None)
+        return next((c for c in standing(line) if request.load_id in c.load_ids), None)
     except BranchMissing:
         if request.from_ is None:
             raise

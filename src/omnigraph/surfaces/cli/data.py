@@ -185,7 +185,7 @@ def query(
         snapshot=snapshot,
     )
     if as_json or style is Format.JSON:
-        print_json(query_json(result, branch=None if snapshot else on))
+        print_json(query_json(result, branch=None if snapshot else on or MAIN))
     else:
         print_rows(result, style)
 

@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     from omnigraph.engine.log import Log
     from omnigraph.engine.results import CommitInfo
 
-# With less room, an id would leave none for a message: its last letters tell commits apart.
-WIDTH_FOR_WHOLE_IDS = 110
-LETTERS_OF_AN_ID = 8
-
 MORE = "…"
 
 
@@ -70,13 +66,13 @@ def picture(log: "Log", *, now: datetime, width: int | None, has_lanes: bool) ->
     commits: dict[str, CommitInfo] = {c.graph_commit_id: c for c in log.commits}
     if not has_lanes:
         for commit in log.commits:
-            yield _within(_said(log, commit, now=now, width=width), width)
+            yield _within(_said(log, commit, now=now), width)
         return
     parents = ((id_, _parents(commit)) for id_, commit in commits.items())
     for drawn, id_ in lanes(parents):
         # Many lanes take half of the room at most.
         art = drawn if width is None else _within(drawn, width // 2)
-        said = "" if id_ is None else _said(log, commits[id_], now=now, width=width)
+        said = "" if id_ is None else _said(log, commits[id_], now=now)
         yield _within(f"{art} {said}".rstrip(), width)
 
 
@@ -84,14 +80,19 @@ def _parents(commit: "CommitInfo") -> list[str]:
     return [p for p in (commit.parent_commit_id, commit.merged_parent_commit_id) if p is not None]
 
 
-def _said(log: "Log", commit: "CommitInfo", *, now: datetime, width: int | None) -> str:
-    """What a line says of a commit: its id, the branches whose head it is, its age, and why."""
-    id_: str = commit.graph_commit_id
-    if width is not None and width < WIDTH_FOR_WHOLE_IDS:
-        id_ = f"{MORE}{id_[-LETTERS_OF_AN_ID:]}"
+def _said(log: "Log", commit: "CommitInfo", *, now: datetime) -> str:
+    """What a line says of a commit: its id, the branches whose head it is, its age, and why.
+
+    The id is whole, however narrow the terminal: every command that takes a commit wants it so.
+    """
     names = ", ".join(name for name, head in log.heads.items() if head == commit.graph_commit_id)
     why = ": ".join(said for said in (commit.actor_id, commit.message or commit.kind) if said)
-    parts = (id_, f"[{names}]" if names else "", _age(now - commit.created_at), why)
+    parts = (
+        commit.graph_commit_id,
+        f"[{names}]" if names else "",
+        _age(now - commit.created_at),
+        why,
+    )
     return visible("  ".join(part for part in parts if part))
 
 

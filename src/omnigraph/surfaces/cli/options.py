@@ -10,7 +10,6 @@ import typer
 
 from omnigraph.base.clock import is_ulid
 from omnigraph.base.errors import ArgumentInvalid
-from omnigraph.base.ids import MAIN
 from omnigraph.base.span import SourceText
 from omnigraph.engine.text import QUERY, read_bytes, read_source
 
@@ -71,11 +70,11 @@ def one_uri(argument: str | None, option: str | None) -> str:
     return uri
 
 
-def branch_to_read(branch: str | None, snapshot: str | None) -> str:
-    """The branch of `--branch`, or main; refused beside a commit, which is of no branch."""
+def branch_to_read(branch: str | None, snapshot: str | None) -> str | None:
+    """The branch of `--branch`, if it is given; refused beside a commit, which is of no branch."""
     if branch is not None and snapshot is not None and is_ulid(snapshot):
         raise typer.BadParameter("a commit is of no branch: give --branch or --snapshot, not both")
-    return branch or MAIN
+    return branch
 
 
 def query_source(file: Path | None, expression: str | None) -> SourceText:

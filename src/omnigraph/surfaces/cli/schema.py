@@ -28,7 +28,6 @@ from omnigraph.surfaces.wire import schema_change_json
 
 if TYPE_CHECKING:
     from omnigraph.engine.schema_results import SchemaChange
-    from omnigraph.lang.schema.migrate.steps import MigrationPlan
 
 DesiredOption = Annotated[
     Path | None, typer.Option("--schema", help="The schema as it should be.", metavar="FILE")
@@ -68,7 +67,6 @@ def plan(
 
     Example: omnigraph schema plan --schema new.pg g.omni
     """
-    planned: SchemaChange | MigrationPlan
     if schema is not None:
         if new is not None:
             raise typer.BadParameter(TWO_SCHEMAS)
@@ -85,10 +83,10 @@ def plan(
             allow_data_loss=allow_data_loss,
         )
     if as_json:
-        print_json({"applied": False, **planned.to_json()})
+        print_json(planned.to_json())
     else:
         _print_steps(planned)
-    raise typer.Exit(1 if planned.refusals else 0)
+    raise typer.Exit(0 if planned.can_be_applied else 1)
 
 
 def apply(
@@ -151,7 +149,7 @@ def show(
         print_text(found.text)
 
 
-def _print_steps(planned: "SchemaChange | MigrationPlan") -> None:
+def _print_steps(planned: "SchemaChange") -> None:
     if not planned.steps and not planned.refusals:
         say("the schemas mean the same: nothing to do")
     if planned.steps:
@@ -162,3 +160,8 @@ def _print_steps(planned: "SchemaChange | MigrationPlan") -> None:
         )
     for refusal in planned.refusals:
         say(f"error[{refusal.code}]: {refusal.message}\n  hint: {refusal.hint}")
+    if planned.violations is not None:
+        say(f"error: {planned.violations.report}\n  hint: correct these rows before the apply")
+    if planned.branches_in_the_way:
+        names = ", ".join(planned.branches_in_the_way)
+        say(f"error: these branches stand in the way: {names}\n  hint: merge or delete them first")

@@ -153,10 +153,3 @@ class MigrationPlan:
     @property
     def warnings(self) -> tuple[Step, ...]:
         return tuple(step for step in self.steps if step.is_warning)
-
-    def to_json(self) -> dict[str, object]:
-        return {
-            "supported": self.is_supported,
-            "steps": [step.to_json() for step in self.steps],
-            "refusals": [refusal.to_json() for refusal in self.refusals],
-        }
