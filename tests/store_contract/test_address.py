@@ -11,10 +11,10 @@ import pytest
 
 from omnigraph.base.clock import SystemClock
 from omnigraph.base.errors import BranchBusy, GraphMoved, StorageFailed
-from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.base.ids import BRANCH_NAMES, MAIN, BranchName
 from omnigraph.store.branching import create_branch
 from omnigraph.store.durability import Durability
-from omnigraph.store.graph_store import BRANCH_NAMES, GraphStore
+from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import ADDRESS, MANIFEST
 from omnigraph.store.location import DiskLocation, graph_location
 from omnigraph.store.moving import bring_here
