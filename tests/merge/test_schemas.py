@@ -131,3 +131,50 @@ def test_a_commit_from_before_a_change_of_schema_can_be_reverted(graph: Graph) -
 
 def head(graph: Graph) -> str:
     return graph.commits(limit=1)[0].graph_commit_id
+
+
+ADDED = {
+    "the first default counts": (["b: I32 @default(1)", "b: I32 @default(2)"], 1),
+    "it came without one": (["b: I32?", "b: I32? @default(2)"], None),
+    "its default is gone": (["b: I32? @default(1)", "b: I32?"], 1),
+    "it was renamed": (["b: I32 @default(1)", 'c: I32 @default(2) @rename_from("b")'], 1),
+    "an F32 got wider": (["b: F32 @default(0.1)", "b: F64 @default(0.1)"], 0.10000000149011612),
+    "it was added again": (["b: I32? @default(1)", "", "b: I32? @default(2)"], 2),
+}
+
+
+@pytest.mark.parametrize("named", ADDED)
+def test_rows_from_before_a_property_have_what_the_rows_of_main_were_filled_with(
+    graph: Graph, named: str
+) -> None:
+    steps, fill = ADDED[named]
+    before = head(graph)
+    for step in steps:
+        graph.schema_apply(OLD.replace("pop: I32?", f"pop: I32? {step}"))
+    graph.branch_create("feature", from_=before)
+    change(graph, 'update City set { pop: 5 } where name = "A"', "feature")
+    change(graph, 'insert City { name: "C" }', "feature")
+    change(graph, 'update City set { pop: 7 } where name = "B"')
+    graph.branch_merge("feature")
+    name = "c" if named == "it was renamed" else "b"
+    assert [(row["pop"], row[name]) for row in cities(graph, "name", "pop", name)] == [
+        (5, fill),
+        (7, fill),
+        (None, fill),
+    ]
+    again = Graph.open(graph.uri)
+    assert again.branch_merge("feature").outcome == "already_up_to_date"
+
+
+def test_a_row_from_before_a_property_that_must_have_a_value_has_todays_default(
+    graph: Graph,
+) -> None:
+    before = head(graph)
+    graph.schema_apply(OLD.replace("pop: I32?", "pop: I32? b: I32?"))
+    change(graph, 'update City set { b: 4 } where name = "A"')
+    change(graph, 'update City set { b: 4 } where name = "B"')
+    graph.schema_apply(OLD.replace("pop: I32?", "pop: I32? b: I32 @default(2)"))
+    graph.branch_create("feature", from_=before)
+    change(graph, 'insert City { name: "C" }', "feature")
+    graph.branch_merge("feature")
+    assert [row["b"] for row in cities(graph, "name", "b")] == [4, 4, 2]

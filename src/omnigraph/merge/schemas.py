@@ -1,7 +1,7 @@
 """A side with an earlier schema than ours: its rows as our schema has them.
 
 Types and properties are matched by their stable ids. What our schema has no more is left out, and
-what it has anew has its default or is null.
+what it has anew has what rows were filled with when it came, or is null.
 """
 
 from collections.abc import Iterator

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from omnigraph.base.ids import PropertyId
 from omnigraph.base.types import Value
-from omnigraph.lang.schema.catalog import ID, EntityType
+from omnigraph.lang.schema.catalog import ID, EntityType, Property
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import ColumnFill
 
@@ -21,8 +21,8 @@ __all__ = ["column_fills", "lifted"]
 def lifted(rows: pa.Table, from_entity: EntityType, to_entity: EntityType) -> pa.Table:
     """Whole rows of `from_entity`, as the table of `to_entity` holds them.
 
-    Properties that it has no more are left out, new ones have their default or null, and numbers
-    are as wide as it wants them.
+    Properties that it has no more are left out, new ones have what rows were filled with when they
+    came, and numbers are as wide as it wants them.
     """
     assert from_entity.id == to_entity.id, f"{from_entity.name} and {to_entity.name} are two types"
     schema = table_schema(to_entity)
@@ -33,7 +33,7 @@ def lifted(rows: pa.Table, from_entity: EntityType, to_entity: EntityType) -> pa
         if (column := was.get(property_.id)) is not None:
             columns.append(rows[column].cast(type_))
         else:
-            columns.append(_filled(property_.default, type_, rows.num_rows))
+            columns.append(_filled(_fill(property_), type_, rows.num_rows))
     return pa.table(columns, schema=schema)
 
 
@@ -45,20 +45,30 @@ def column_fills(from_entity: EntityType, to_entity: EntityType) -> list[ColumnF
     for property_ in to_entity.properties:
         type_ = schema.field(property_.column).type
         if (column := was.get(property_.id)) is None:
-            if property_.default is not None:
-                fills.append(ColumnFill(property_.column, ID, _Default(property_.default, type_)))
+            if (fill := _fill(property_)) is not None:
+                fills.append(ColumnFill(property_.column, ID, _Fill(fill, type_)))
         elif column != property_.column:
             fills.append(ColumnFill(property_.column, column, _Cast(type_)))
     return fills
 
 
+def _fill(property_: Property) -> Value:
+    """What rows from before a property have in it.
+
+    A property that came without a default and must have a value by now has today's default.
+    """
+    if property_.fill is None and not property_.is_nullable:
+        return property_.default
+    return property_.fill
+
+
 @dataclass(frozen=True, slots=True)
-class _Default:
-    default: Value
+class _Fill:
+    fill: Value
     type: pa.DataType
 
     def __call__(self, beside: pa.Array) -> pa.Array:
-        return _filled(self.default, self.type, len(beside))
+        return _filled(self.fill, self.type, len(beside))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +79,9 @@ class _Cast:
         return values.cast(self.type)
 
 
-def _filled(default: Value, type_: pa.DataType, count: int) -> pa.Array:
-    """So many rows that don't give a value: the default, or null where there is none."""
-    if default is None:
+def _filled(value: Value, type_: pa.DataType, count: int) -> pa.Array:
+    """The value for so many rows; None is null."""
+    if value is None:
         return pa.nulls(count, type_)
-    one = pa.array([list(default) if isinstance(default, tuple) else default], type_)
+    one = pa.array([list(value) if isinstance(value, tuple) else value], type_)
     return one.take(pa.array(np.zeros(count, dtype=np.int64)))

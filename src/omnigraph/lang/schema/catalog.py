@@ -59,6 +59,8 @@ class Property:
     type: ValueType
     is_nullable: bool
     default: Value = None
+    fill: Value = None
+    """What rows got that were there before the property: its default at that time."""
     embed: Embed | None = None
     annotations: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     """`description`, `instruction` and whatever else the author wrote, kept as metadata."""

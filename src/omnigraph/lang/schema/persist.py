@@ -120,7 +120,7 @@ def _property(prop: Property) -> Json:
     embed: Json = None
     if prop.embed:
         embed = {"source": prop.embed.source, "model": prop.embed.model}
-    return {
+    written: dict[str, Json] = {
         "id": prop.id,
         "name": prop.name,
         "column": prop.column,
@@ -130,6 +130,10 @@ def _property(prop: Property) -> Json:
         "embed": embed,
         "annotations": _annotations(prop.annotations),
     }
+    # Nearly every property keeps its first default, and hashes of stored schemas never change.
+    if prop.fill != prop.default:
+        written["fill"] = _value(prop.fill)
+    return written
 
 
 def _type(type_: ValueType) -> Json:
@@ -237,6 +241,7 @@ def _read_property(stored: dict[str, Json]) -> Property:
         type=_read_type(stored["type"]),
         is_nullable=bool(stored["nullable"]),
         default=_read_value(stored["default"]),
+        fill=_read_value(stored.get("fill", stored["default"])),
         embed=embed,
         annotations=_read_annotations(stored["annotations"]),
     )

@@ -9,13 +9,14 @@ old version or branch can't be taken for a newer property that happens to have t
 numbers of another width.
 """
 
+import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Protocol, TypeVar
 
 from omnigraph.base.ids import PropertyId, TypeId, TypeName
 from omnigraph.base.nearest import did_you_mean
-from omnigraph.base.types import EnumOf
+from omnigraph.base.types import EnumOf, Scalar, Value
 from omnigraph.base.words import clipped
 from omnigraph.lang.schema.catalog import (
     DST,
@@ -120,7 +121,8 @@ def _edge(
 def _interface(draft: DraftInterface) -> InterfaceType:
     # An interface has no table: its properties have neither an id nor a column of their own.
     properties = (
-        _property(draft.properties[name], PropertyId(0), name) for name in sorted(draft.properties)
+        _property(draft.properties[name], PropertyId(0), name, None)
+        for name in sorted(draft.properties)
     )
     return InterfaceType(TypeName(draft.name), tuple(properties), draft.annotations)
 
@@ -142,13 +144,13 @@ def _properties(
     taken = {c.casefold() for c in (*TAKEN_COLUMNS, *kept, *retired)}
     properties = []
     for name in sorted(drafts):
-        if name in matched_columns:
-            properties.append(_property(drafts[name], matched[name].id, matched_columns[name]))
-        else:
-            number = matched[name].id if name in matched else PropertyId(next(fresh))
+        known = matched.get(name)
+        number = known.id if known else PropertyId(next(fresh))
+        column = matched_columns.get(name)
+        if column is None:
             column = _free_column(name, number, taken)
             taken.add(column.casefold())
-            properties.append(_property(drafts[name], number, column))
+        properties.append(_property(drafts[name], number, column, known))
     return tuple(properties), tuple(sorted(retired))
 
 
@@ -158,7 +160,9 @@ def _keeps_column(known: Property, draft: DraftProperty) -> bool:
     return are_enums or known.type == draft.type
 
 
-def _property(draft: DraftProperty, number: PropertyId, column: str) -> Property:
+def _property(
+    draft: DraftProperty, number: PropertyId, column: str, known: Property | None
+) -> Property:
     return Property(
         id=number,
         name=draft.name,
@@ -166,9 +170,21 @@ def _property(draft: DraftProperty, number: PropertyId, column: str) -> Property
         type=draft.type,
         is_nullable=draft.is_nullable,
         default=draft.default,
+        fill=_fill(draft, known),
         embed=draft.embed,
         annotations=draft.annotations,
     )
+
+
+def _fill(draft: DraftProperty, known: Property | None) -> Value:
+    """What rows from before the property have in it."""
+    if known is None:
+        return draft.default
+    if known.type is Scalar.F32 and draft.type is Scalar.F64 and isinstance(known.fill, float):
+        # Rows hold it as they got it, with the precision of an F32.
+        (stored,) = struct.unpack("f", struct.pack("f", known.fill))
+        return float(stored)
+    return known.fill
 
 
 def _free_column(name: str, number: int, taken: set[str]) -> str:
