@@ -176,6 +176,20 @@ def test_of_many_conflicts_the_first_are_told_and_the_others_counted(graph: Grap
     assert {row["name"]: row["age"] for row in rows(graph, "main")["Person"]}["c"] == 8
 
 
+def test_a_preview_counts_no_row_of_a_conflict_as_in_memory(graph: Graph) -> None:
+    change(graph, "main", *CLASHING, 'insert Person { name: "one", phone: "same" }')
+    change(graph, "main", 'insert Likes { from: "a", to: "d", since: 1 }')  # d is gone there
+    change(graph, "night", *(text.replace("7", "8") for text in CLASHING))
+    change(graph, "night", 'insert Person { name: "other", phone: "same" }')
+    of_memory = graph.branch_merge("night", preview=True)
+    preview = in_files(graph).branch_merge("night", preview=True)
+    kinds = {conflict.kind for conflict in of_memory.conflicts}
+    assert kinds == {"divergent_update", "orphan_edge", "unique_violation"}
+    assert preview.conflicts == of_memory.conflicts
+    assert preview.counts == of_memory.counts
+    assert preview.counts["Person"].inserted == 5
+
+
 def test_a_choice_counts_for_a_rule_that_is_broken_past_those_told(graph: Graph) -> None:
     numbers = range(4)
     for branch, name in (("main", "one"), ("night", "other")):

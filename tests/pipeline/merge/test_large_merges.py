@@ -77,6 +77,8 @@ def test_both_ways_come_to_the_same(
         graph.optimize(branch=source)
     graph.branch_create(copy, target)
     large = in_files(graph, task_bytes=task_bytes)
+    preview = told(graph, source, target, resolve=take, preview=True)
+    assert told(large, source, copy, resolve=take, preview=True) == preview
     expected = told(graph, source, target, resolve=take)
     assert told(large, source, copy, resolve=take) == expected
     if isinstance(expected, list):

@@ -74,6 +74,9 @@ class LargeMerge:
         if not unseen_terms:
             # Else a choice may be about a conflict that was only counted.
             choices.require_all_used()
+        # Nothing of a conflict is brought before it is settled, so a preview doesn't count it.
+        if held.pin([pin for f in found if not f.is_of_rows for pin in f.effects["ours"]]):
+            whole = self._with_held(self._without_held(tables, held), held, ours)
         more = unseen + unseen_terms + len(seen) - len(broken)
         conflicts = sorted((each.conflict for each in found), key=lambda c: c.order())
         told = conflicts[: self._limits.max_conflicts]
