@@ -99,8 +99,9 @@ def test_files_of_a_large_merge_that_died_go(tmp_path: Path) -> None:
     dying = merging.in_files(graph, faults=CrashAt(Failpoint.AFTER_STAGE))
     with suppress(Crash):
         dying.branch_merge("night")
-    assert named_by_nobody(graph.uri)
-    assert graph.cleanup(confirm=True).waiting_files
+    left = named_by_nobody(graph.uri)
+    graph.cleanup(confirm=True)
+    assert left and named_by_nobody(graph.uri) == left, "it may still be at work"
     graph.cleanup(keep=1, **NOW)
     assert not named_by_nobody(graph.uri) and not merging.staging(graph)
     assert merging.rows(graph, "main") == rows
