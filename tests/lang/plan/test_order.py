@@ -69,3 +69,14 @@ def test_an_equality_ties_what_no_edge_does() -> None:
 def test_without_an_equality_it_stays_a_product() -> None:
     found = steps("$p: Person  $c: City  $p.gender < $c.name")
     assert [line.split()[0] for line in found] == ["NodeScan", "NodeScan", "Filter"]
+
+
+def test_after_top_few_rows_go_on() -> None:
+    """Beside three rows one more look-up by key is cheap; beside a million it is not."""
+    rest = '$p follows $q  $q likes $i  $i.name = "x"'
+    few, many, some = (
+        plan_of(f'$p: Person  top {k} $p by bm25($p.gender, "x")  {rest}', given="$k: I32")[2]
+        for k in ("3", "1000000", "$k")
+    )
+    assert few == some == "NodeScan i: Interest"
+    assert many.startswith("Expand p")

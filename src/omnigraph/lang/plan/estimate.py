@@ -20,7 +20,6 @@ from omnigraph.lang.plan.ir import (
     Filter,
     LeftJoin,
     Limit,
-    Literal,
     NodeScan,
     Nothing,
     Op,
@@ -85,8 +84,7 @@ class _Expecting:
             case Union(blocks=blocks):
                 return sum(self._walk(block, rows, types) for block in blocks)
             case TopK(k=k):
-                kept = k.value if isinstance(k, Literal) else None
-                return min(rows, float(kept)) if isinstance(kept, int) else rows
+                return self._estimator.kept(rows, k)
             case Aggregate(keys=keys):
                 return math.sqrt(rows) if keys else 1.0
             case Distinct():

@@ -19,6 +19,7 @@ from omnigraph.lang.plan.ir import (
     Literal,
     Membership,
     NullTest,
+    Parameter,
     Predicate,
     PropertyOf,
     TextMatch,
@@ -36,8 +37,9 @@ SHARE_OF_RANGE = 1 / 3
 SHARE_OF_TEXT = 1 / 10
 SHARE_OF_NULLS = 1 / 10
 SHARE_OF_BLOCK = 1 / 2
-# How many options a list has that only the caller knows.
+# How many options a list has that only the caller knows, and how many of the best are kept.
 OPTIONS = 10
+BEST = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,11 @@ class Estimator:
 
     def size(self, types: Iterable[TypeName]) -> float:
         return float(sum(self.statistics.rows.get(name, 0) for name in types)) or 1.0
+
+    def kept(self, rows: float, k: Literal | Parameter) -> float:
+        """How many rows `top` leaves of so many, if each has an entity of its own."""
+        best = k.value if isinstance(k, Literal) else BEST
+        return min(rows, float(best)) if isinstance(best, int) else rows
 
     def reached(
         self,

@@ -142,7 +142,11 @@ def _pattern(
         above = frozenset(v for c in clauses[wall:] for v in needs(c))
         stage = replace(wanted, live=wanted.live | above)
         walk = _cheapest(replace(walk, wanted=stage), clauses[:wall])
-        walk = replace(walk, op=relinked(walk.op, clauses[wall : wall + 1]))
+        if wall < len(clauses):
+            top = clauses[wall]
+            assert isinstance(top, TopK)
+            kept = estimator.kept(walk.rows, top.k)
+            walk = replace(walk, op=relinked(walk.op, [top]), rows=kept)
         clauses = clauses[wall + 1 :]
     return Ordered(walk.op, walk.rows, walk.work)
 
