@@ -11,7 +11,7 @@ from omnigraph.engine.settings import Settings
 from omnigraph.read.changes.diff import changes_between
 from omnigraph.read.limits import ReadLimits
 from tests.buckets import bucket_variables
-from tests.changes.people import add, age, another_schema, knows, made, person, remove
+from tests.changes.people import SCHEMA, add, age, another_schema, knows, made, person, remove
 
 
 @pytest.fixture
@@ -173,6 +173,28 @@ def test_a_diff_over_a_schema_change_is_refused_by_the_commit_that_brought_it(gr
     with pytest.raises(ChangeDiffRefused):
         changes_between(before.stored, graph.snapshot().stored)
     assert len(graph.diff(brought, "main")) == 1
+
+
+def test_columns_that_a_schema_filled_or_widened_are_no_changes_of_rows(graph: Graph) -> None:
+    old = graph.commits()[0]
+    wider = SCHEMA.replace("age: I32?", 'age: I64?  joined: Date @default("2024-01-01")')
+    brought = graph.schema_apply(wider).commit
+    assert brought is not None
+    with pytest.raises(ChangeDiffRefused):
+        graph.commit_changes(brought)
+    graph.optimize()
+    assert len(graph.diff(brought, "main")) == 0
+    graph.branch_create("older", from_=old)
+    age(graph, "ada", 37, "older")
+    age(graph, "alan", 41)
+    graph.branch_merge("older")
+    feed = graph.changes(start=f"after:{brought.graph_commit_id}")
+    seen = [change for block in feed.blocks for change in block.changes.to_pylist()]
+    assert described(seen) == [("Person", "alan", "update"), ("Person", "ada", "update")]
+    for change, years in zip(seen, ((None, 41), (36, 37)), strict=True):
+        before, after = (change[side]["properties"] for side in ("before", "after"))
+        assert (before["age"], after["age"]) == years
+        assert after == {**before, "age": after["age"]} and after["joined"] is not None
 
 
 def test_a_side_that_is_not_there_is_missing(graph: Graph) -> None:
