@@ -62,8 +62,18 @@ def test_a_change_that_is_not_supported_ends_with_its_code(
     assert error["code"] == "migration_unsupported" and error["details"]["code"] == "OG-MF-106"
 
 
+def test_a_row_that_breaks_a_new_rule_is_named(uri: str, omnigraph: CommandLine) -> None:
+    Path("rule.pg").write_text(OLD.replace("}", "@range(age, 5..9) }"))
+    for command in ("plan", "apply"):
+        refused = omnigraph("schema", command, "--schema", "rule.pg", uri)
+        assert refused.exit_code == 1
+        assert "row a@x: Person.age is 1, outside 5..9" in refused.err
+
+
 def test_branches_in_the_way_are_named(uri: str, omnigraph: CommandLine) -> None:
     omnigraph("branch", "create", "review/1", uri)
+    planned = omnigraph("schema", "plan", "--schema", "new.pg", uri)
+    assert planned.exit_code == 1 and "in the way: review/1" in planned.err
     refused = omnigraph("schema", "apply", "--schema", "new.pg", uri)
     assert refused.exit_code == 4 and "review/1" in refused.err
 

@@ -65,7 +65,9 @@ def test_a_preview_makes_a_file_of_choices_to_fill_in(
     ("text", "said"),
     [
         ("- {type: Person, id: Ada, take: ours, take: theirs}", "twice"),
-        ("- {type: Person", "not valid"),
+        ("- {type: Person", "not valid YAML or JSON, line 1: "),
+        ("", "no list of choices"),
+        ("theirs", "no list of choices"),
         ("- {type: Person, id: Ada, taek: ours}", "taek"),
         ("- {type: Person, id: Ada}\n- {type: Person, id: Bob, take: ours}", "1 of 2 choices"),
         ("{choices: [], source_commit_id: 7}", "source_commit_id"),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from omnigraph.base.words import amount
+from omnigraph.base.words import amount, clipped
 
 __all__ = ["MAX_EXAMPLES_PER_KIND", "UNREADABLE", "Violation", "Violations"]
 
@@ -40,7 +40,12 @@ class Violation:
         return ":".join(str(p) for p in parts if p is not None)
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.message}" if self.place else self.message
+        """The message, after the place that the row comes from; a stored row is named by its id."""
+        if self.place:
+            return f"{self.place}: {self.message}"
+        if self.entity_id is None or self.entity_id in self.message:
+            return self.message
+        return f"row {clipped(self.entity_id)}: {self.message}"
 
     def to_json(self) -> dict[str, Any]:
         return {

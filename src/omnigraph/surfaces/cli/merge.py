@@ -250,10 +250,19 @@ def _read_choices(path: Path) -> Any:
         # JSON is YAML too.
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         _refuse_repeats(root, path)
-        return yaml.safe_load(text) if root is not None else []
+        if root is None or isinstance(root, yaml.ScalarNode):
+            raise _not_choices(path, "the file holds no list of choices")
+        return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        rule = f"the file is not valid YAML or JSON: {getattr(error, 'problem', None) or error}"
-        raise ArgumentInvalid(argument="resolve", value=str(path), rule=rule) from error
+        said = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+        mark = getattr(error, "problem_mark", None)
+        line = "" if mark is None else f", line {mark.line + 1}"
+        raise _not_choices(path, f"the file is not valid YAML or JSON{line}: {said}") from error
+
+
+def _not_choices(path: Path, rule: str) -> ArgumentInvalid:
+    advice = "--preview --json writes such a file, to be filled in"
+    return ArgumentInvalid(argument="resolve", value=str(path), rule=rule, advice=advice)
 
 
 def _refuse_repeats(node: Any, path: Path) -> None:
