@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from omnigraph import Graph
+from omnigraph.base.span import SourceText
+from omnigraph.engine.engine import Engine
 from omnigraph.errors import MergeConflicts, SchemasApart
+from tests.merge.world import WAYS
 
 OLD = "node City { name: String @key  pop: I32? }\nedge Road: City -> City { length: I32? }\n"
 NEW = """
@@ -19,9 +22,11 @@ edge Road: City -> City { length: I32? }
 """
 
 
-@pytest.fixture
-def graph(tmp_path: Path) -> Graph:
-    graph = Graph.init(str(tmp_path / "g"), OLD, durability="relaxed")
+@pytest.fixture(params=WAYS)
+def graph(tmp_path: Path, request: pytest.FixtureRequest) -> Graph:
+    source, settings = SourceText(OLD, "old.pg"), WAYS[request.param]
+    place = str(tmp_path / "g")
+    graph = Graph(Engine.init(place, source, durability="relaxed", settings=settings))
     change(graph, 'insert City { name: "A", pop: 1 } insert City { name: "B", pop: 2 }')
     return graph
 

@@ -42,8 +42,6 @@ class MergeFiles:
     ) -> Merged | None:
         """What the changes from base to theirs do to ours; None if they fit in memory."""
         limits = self._engine.settings.load_limits
-        if not base.schema_hash == ours.schema_hash == theirs.schema_hash:
-            return None  # tasks know the columns of one schema
         touched = bytes_touched(base, theirs)
         if touched <= limits.max_merged_bytes:
             return None

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base.conflicts import Take
 from omnigraph.base.ids import TableKey
-from omnigraph.check.rows.validate import Rows, check_rows
+from omnigraph.check.rows.validate import Checked, Rows, check_rows
 from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType
 from omnigraph.merge.conflicts import Found, conflict_of, images_at
 from omnigraph.merge.table import Pin, TableMerge
@@ -24,9 +24,11 @@ from omnigraph.store.lifting import lifted
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = [
+    "checked_rows",
     "edge_ids_at",
     "has_had_schema",
     "left_out",
+    "left_out_of_rows",
     "lifted_changes",
     "rows_as",
     "value_conflicts",
@@ -67,10 +69,18 @@ def left_out(changes: Changes, from_: Catalog, to: Catalog) -> dict[str, int]:
         if now is None:
             found[str(entity.name)] = len(rows)
             continue
-        kept = {p.id for p in now.properties}
-        for property_ in entity.properties:
-            if property_.id not in kept and (count := _rows_changed_in(rows, property_.column)):
-                found[f"{entity.name}.{property_.name}"] = count
+        found |= left_out_of_rows(rows, entity, now)
+    return found
+
+
+def left_out_of_rows(
+    rows: RowChanges, from_entity: EntityType, to_entity: EntityType
+) -> dict[str, int]:
+    """The same of one type that both schemas have."""
+    found, kept = {}, {p.id for p in to_entity.properties}
+    for property_ in from_entity.properties:
+        if property_.id not in kept and (count := _rows_changed_in(rows, property_.column)):
+            found[f"{from_entity.name}.{property_.name}"] = count
     return found
 
 
@@ -107,7 +117,7 @@ def edge_ids_at(snapshot: Snapshot, edge: EdgeType, end: str, ids: pa.Array) -> 
 def value_conflicts(table: TableMerge, edits: RowEdits, catalog: Catalog) -> Iterator[Found]:
     """Rows that come and break a rule that their own schema did not have."""
     entity, rows = table.entity, edits.upserts
-    checked = check_rows(entity, _as_they_come(entity, rows), catalog=catalog, now_ms=0)
+    checked = checked_rows(entity, rows, catalog)
     for place, violation in checked.each():
         id_ = rows[ID][place].as_py()
         name, rows_of = violation.property_name, images_at(entity, table.sides, table.place[id_])
@@ -122,6 +132,11 @@ def value_conflicts(table: TableMerge, edits: RowEdits, catalog: Catalog) -> Ite
         takes: tuple[Take, Take] = ("ours", "theirs")
         pins = {take: [Pin(entity, id_, take)] for take in takes}
         yield Found(conflict, pins, is_of_rows=False)
+
+
+def checked_rows(entity: EntityType, rows: pa.Table, catalog: Catalog) -> Checked:
+    """What the rules of our schema say of lifted rows."""
+    return check_rows(entity, _as_they_come(entity, rows), catalog=catalog, now_ms=0)
 
 
 def _as_they_come(entity: EntityType, rows: pa.Table) -> Rows:

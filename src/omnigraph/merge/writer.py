@@ -99,9 +99,9 @@ class _Bringing(Writer[MergeWork]):
         if not known or any(base.schema_hash != theirs.schema_hash for base in bases):
             raise SchemasApart(source=self.source, target=self.branch, commit=theirs.commit.id)
         names, choices = SideNames(ours=self.branch, theirs=called), choices_of(self.resolve)
-        # Rows of an earlier schema are brought to ours in memory, and several bases to one.
+        # Several bases are brought to one in memory.
         merged = None
-        if len(bases) == 1 and theirs.schema_hash == ours.schema_hash:
+        if len(bases) == 1:
             merged = self.in_files(bases[0], ours, theirs, names=names, choices=choices)
         if merged is None:
             since = changes_since(self.store, bases, ours, theirs)

@@ -1,10 +1,11 @@
 """A graph whose merges all go by way of files, and what lies in its folders."""
 
 from pathlib import Path, PurePosixPath
+from random import Random
 from typing import Any
 
 from omnigraph import Graph
-from omnigraph.base.errors import OmnigraphError
+from omnigraph.base.errors import MergeConflicts, OmnigraphError
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import BranchName
 from omnigraph.base.span import SourceText
@@ -33,6 +34,24 @@ START = [
     'insert Owns { from: "b", to: "y", price: 1 }',
     'insert Likes { from: "a", to: "b", since: 1 }',
     'insert Likes { from: "c", to: "d", since: 1 }',
+]
+
+# Of either side, after the start.
+CHANGES = [
+    *(f'update Person set {{ age: {n} }} where name = "{p}"' for p in "abc" for n in (2, 3)),
+    *(f'update Person set {{ phone: "{n}" }} where name = "{p}"' for p in "ad" for n in "zb"),
+    'update Person set { phone: "was" } where name = "b"',
+    *(f'insert Person {{ name: "{p}", age: {n} }}' for p in "ef" for n in (1, 2)),
+    *(f'insert Person {{ name: "{p}", phone: "new" }}' for p in "gh"),
+    *(f'delete Person where name = "{p}"' for p in "abd"),
+    *(f'delete City where code = "{c}"' for c in "xy"),
+    *(f'insert LivesIn {{ from: "{p}", to: "{c}" }}' for p in "bc" for c in "xy"),
+    *(f'delete LivesIn where from = "{p}"' for p in "ab"),
+    'update Owns set { price: 2 } where from = "b"',
+    'update Owns set { price: 3 } where from = "b"',
+    *(f'insert Likes {{ from: "b", to: "{p}", since: {n} }}' for p in "ac" for n in (1, 2)),
+    'update Likes set { since: 2 } where from = "a"',
+    'delete Likes where from = "c"',
 ]
 
 
@@ -79,6 +98,31 @@ def rows(graph: Graph, branch: str) -> dict[str, list[dict[str, Any]]]:
         assert table.num_rows == snapshot.tables[entity.table_key].row_count
         found[str(entity.name)] = table.to_pylist()
     return found
+
+
+def told(graph: Graph, source: str, target: str, **options: Any) -> Any:
+    """What a merge comes to: its outcome and counts, or its conflicts."""
+    try:
+        result = graph.branch_merge(source, target, **options)
+    except MergeConflicts as refused:
+        assert not refused.more
+        conflicts = [conflict.to_json() for conflict in refused.conflicts]
+        return [{k: v for k, v in c.items() if k != "message"} for c in conflicts]
+    return result.outcome, result.counts, result.left_out
+
+
+def chosen(conflicts: list[dict[str, Any]], chance: Random) -> list[dict[str, Any]]:
+    """A side for most of the conflicts that were told."""
+    return [
+        {
+            "type": each["type_name"],
+            "id": each["entity_id"],
+            "property": each["property"],
+            "take": chance.choice(["ours", "theirs"]),
+        }
+        for each in conflicts
+        if chance.random() < 0.9
+    ]
 
 
 def data_files(graph: Graph) -> set[str]:

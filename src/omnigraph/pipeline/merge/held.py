@@ -13,13 +13,14 @@ from omnigraph.base.conflicts import Take
 from omnigraph.base.ids import TableKey
 from omnigraph.check.sets.in_memory import BrokenTerm
 from omnigraph.check.sets.rules import Claim, Degree, End
-from omnigraph.lang.schema.catalog import ID, SRC, EntityType
+from omnigraph.lang.schema.catalog import SRC, EntityType
 from omnigraph.merge.conflicts import Found, SideNames, row_conflicts
+from omnigraph.merge.schemas import edge_ids_at, rows_as, value_conflicts
 from omnigraph.merge.sets import SetConflicts
 from omnigraph.merge.table import Pin, TableMerge
 from omnigraph.merge.three_way import Side, Sides, sides_of
 from omnigraph.read.changes.diff import matched
-from omnigraph.read.where.affected import edges_at, rows_with_ids
+from omnigraph.read.where.affected import rows_with_ids
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import RowEdits
 from omnigraph.store.datasets import ROW_LOCATOR
@@ -70,7 +71,8 @@ class HeldRows:
         wanted = self._unknown(entity, ids)
         if not len(wanted):
             return
-        changes = matched(_rows(self._base, entity, wanted), _rows(self._theirs, entity, wanted))
+        before, after = (rows_as(side, entity, wanted) for side in (self._base, self._theirs))
+        changes = matched(before, after)
         if len(changes):
             sides = sides_of(changes, self._our_rows(entity, changes.id))
             self._add(entity, sides)
@@ -96,13 +98,23 @@ class HeldRows:
                 case Degree(edge=edge):
                     source = pa.array([each.term], pa.string())
                     for side in (self._base, self._theirs):
-                        want(edge, edges_at(side, edge, SRC, source)[ID].to_pylist())
+                        want(edge, edge_ids_at(side, edge, SRC, source))
         for entity, ids in wanted.values():
             self.hold(entity, ids)
 
     def conflicts_of_rows(self) -> list[Found]:
         tables = self._tables.values()
         return [found for table in tables for found in row_conflicts(table, self._names)]
+
+    def conflicts_of_values(self) -> list[Found]:
+        """Rows of an earlier schema that break a rule of ours."""
+        if self._theirs.schema_hash == self._ours.schema_hash:
+            return []
+        return [
+            found
+            for table in self._tables.values()
+            for found in value_conflicts(table, table.edits(), self._ours.catalog)
+        ]
 
     def conflicts_of_sets(self, broken: Sequence[BrokenTerm]) -> list[Found]:
         sets = SetConflicts(self._ours, self._theirs, self._tables, self._names)
@@ -127,7 +139,7 @@ class HeldRows:
     def _fetch(self, entity: EntityType, id_: str) -> None:
         """Take up a row that theirs did not change, and that is to become theirs all the same."""
         ids = pa.array([id_], pa.string())
-        ours, theirs = self._our_rows(entity, ids), _rows(self._theirs, entity, ids)
+        ours, theirs = self._our_rows(entity, ids), rows_as(self._theirs, entity, ids)
         mine = Side.of(ids, ours)
         self._add(entity, Sides(ids, base=mine, ours=mine, theirs=Side.of(ids, theirs)))
 
@@ -147,8 +159,3 @@ class HeldRows:
         found = rows_with_ids(self._ours, entity, ids, columns[1:])
         self._there.setdefault(entity.table_key, []).append(found.select(ROW_LOCATOR))
         return found.select(columns)
-
-
-def _rows(snapshot: Snapshot, entity: EntityType, ids: pa.Array) -> pa.Table:
-    columns = table_schema(entity).names
-    return rows_with_ids(snapshot, entity, ids, columns[1:]).select(columns)

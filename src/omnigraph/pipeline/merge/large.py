@@ -4,7 +4,8 @@ Nothing here publishes. What comes of it holds for one head of ours; where anoth
 quicker it is asked again, and only tables that the other has touched are merged anew.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from omnigraph.base.errors import LimitExceeded
 from omnigraph.base.ids import TableKey
@@ -15,7 +16,7 @@ from omnigraph.merge.merging import Merged, told_once
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.load.sets_in_files import RowsInFiles
 from omnigraph.pipeline.merge.held import HeldRows
-from omnigraph.pipeline.merge.match import MergedTable, match_table, no_rows
+from omnigraph.pipeline.merge.match import MergedTable, count_changed, match_table, no_rows
 from omnigraph.pipeline.merge.stretches import part_of
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.staging.area import TaskArea
@@ -51,6 +52,7 @@ class LargeMerge:
     ) -> Merged:
         """What the changes from base to theirs do to ours, as the choices have it."""
         tables = self._match(base, ours, theirs, choices)
+        left_out = self._left_out(tables, base, ours, theirs)
         held = HeldRows(base=base, ours=ours, theirs=theirs, names=names, take=choices.of_all)
         unseen = self._hold_conflicts(tables, held, choices)
         while True:
@@ -87,20 +89,25 @@ class LargeMerge:
             conflicts=tuple(told),
             more_conflicts=more + len(conflicts) - len(told),
             reads=checks.reads | whole.keys(),
+            left_out=left_out,
         )
 
     def _match(self, base: Snapshot, ours: Snapshot, theirs: Snapshot, choices: Choices) -> Tables:
         chosen = frozenset(choice.entity_id for choice in choices.single)
         tables: Tables = {}
         for entity in ours.catalog.entities:
-            key = entity.table_key
-            refs = tuple(side.tables[key].ref for side in (base, ours, theirs))
-            if refs[0] == refs[2]:
+            if (was := theirs.catalog.by_id.get(entity.id)) is None:
                 continue
+            key = entity.table_key
+            before, after = (side.tables[was.table_key].ref for side in (base, theirs))
+            if before == after:
+                continue
+            refs = (before, ours.tables[key].ref, after)
             if refs not in self._done:
                 self._done[refs] = match_table(
                     self._runner,
                     entity,
+                    was,
                     base=base,
                     ours=ours,
                     theirs=theirs,
@@ -112,6 +119,25 @@ class LargeMerge:
             tables[key] = self._done[refs]
         return tables
 
+    def _left_out(
+        self, tables: Tables, base: Snapshot, ours: Snapshot, theirs: Snapshot
+    ) -> Mapping[str, int]:
+        """Types and properties that our schema has no more, and how many rows changed there."""
+        found: Counter[str] = Counter()
+        for part in (part for table in tables.values() for part in table.parts):
+            found.update(part.left_out)
+        for entity in theirs.catalog.entities:
+            if entity.id not in ours.catalog.by_id:
+                found[str(entity.name)] += count_changed(
+                    self._runner,
+                    entity,
+                    base=base,
+                    theirs=theirs,
+                    area=self._area,
+                    limits=self._limits,
+                )
+        return dict(+found)
+
     def _hold_conflicts(self, tables: Tables, held: HeldRows, choices: Choices) -> int:
         """Take up the first rows in conflict; gives how many conflicts are left uncounted for."""
         for table in tables.values():
@@ -121,7 +147,7 @@ class LargeMerge:
             first = ids[: self._limits.max_conflicts]
             held.hold(entity, [*first, *(id_ for id_ in ids[len(first) :] if id_ in named)])
         all_conflicts = sum(part.conflicts for table in tables.values() for part in table.parts)
-        return all_conflicts - len(held.conflicts_of_rows())
+        return all_conflicts - len(held.conflicts_of_rows()) - len(held.conflicts_of_values())
 
     def _looked_at(self, broken: Sequence[BrokenTerm], choices: Choices) -> list[BrokenTerm]:
         """The first of the terms, and all that a choice may be about."""
@@ -155,4 +181,5 @@ def _ids(broken: BrokenTerm) -> tuple[str, ...]:
 
 def _found(held: HeldRows, broken: list[BrokenTerm]) -> list[Found]:
     held.hold_all_of(broken)
-    return told_once(held.conflicts_of_rows(), held.conflicts_of_sets(broken))
+    told = told_once(held.conflicts_of_rows(), held.conflicts_of_sets(broken))
+    return [*told, *held.conflicts_of_values()]

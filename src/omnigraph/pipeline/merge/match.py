@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,14 @@ from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.load.row_sources import CHECKS_PER_CORE, StagedRows
 from omnigraph.pipeline.load.sets_in_files import IncomingFiles
-from omnigraph.pipeline.merge.stretches import MATCHES, MergeJob, Part, merge_stretch, without_ids
+from omnigraph.pipeline.merge.stretches import (
+    MATCHES,
+    MergeJob,
+    Part,
+    count_changes,
+    merge_stretch,
+    without_ids,
+)
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.staging.area import TaskArea
 from omnigraph.read.changes.locate import Stretch, stretches_beside, stretches_in_touch
@@ -37,7 +45,10 @@ from omnigraph.store.datasets import (
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import Replacement
 
-__all__ = ["MergedTable", "match_table", "no_rows"]
+__all__ = ["MergedTable", "count_changed", "match_table", "no_rows"]
+
+R = TypeVar("R")
+StretchWork = Callable[[MergeJob, int, pa.Table | None], R]
 
 DOING = "comparing the rows of two branches"
 
@@ -149,6 +160,7 @@ def _kept(part: Part, addresses: NDArray[np.uint64]) -> Part:
 def match_table(
     runner: Runner,
     entity: EntityType,
+    was: EntityType,
     *,
     base: Snapshot,
     ours: Snapshot,
@@ -158,48 +170,80 @@ def match_table(
     take: Take | None,
     chosen: frozenset[str],
 ) -> MergedTable:
-    """Find what theirs changed in a table, and write what ours takes of it."""
-    root, before, after = ours.root, base.dataset(entity), theirs.dataset(entity)
+    """Find what theirs changed in a table, and write what ours takes of it.
+
+    `was` is the type as base and theirs have it.
+    """
+    job = _job(entity, was, base=base, ours=ours, theirs=theirs, area=area, limits=limits)
+    return _match(runner, replace(job, take=take, chosen=chosen))
+
+
+def _job(
+    entity: EntityType,
+    was: EntityType,
+    *,
+    base: Snapshot,
+    ours: Snapshot,
+    theirs: Snapshot,
+    area: TaskArea,
+    limits: LoadLimits,
+) -> MergeJob:
+    root, before, after = ours.root, base.dataset(was), theirs.dataset(was)
     mine = ours.dataset(entity)
     limit_rows = max(1, limits.max_unwritten_bytes // max(before.row_bytes, after.row_bytes))
     gone = stretches_beside(root, before, after, limit_rows=limit_rows)
-    job = MergeJob(
+    return MergeJob(
         entity=entity,
+        was=was,
         root=root,
         home=ours.location(entity),
         area=area,
         base=before.ref,
         ours=mine.ref,
+        rules=None if theirs.schema_hash == ours.schema_hash else ours.catalog,
         came=tuple(stretches_beside(root, after, before, limit_rows=limit_rows)),
         gone=tuple(gone),
         # Only where one version was made from the other do numbers of versions mean the same.
-        written_after=before.ref.version if theirs.continues(entity, before.ref) else None,
+        written_after=before.ref.version if theirs.continues(was, before.ref) else None,
         present=tuple(stretches_in_touch(root, mine, before, gone, limit_rows=MAX_TASK_IDS)),
-        take=take,
-        chosen=chosen,
         max_conflicts=limits.max_conflicts,
     )
-    return _match(runner, job)
 
 
 def no_rows(entity: EntityType, ours: Snapshot, area: TaskArea) -> MergedTable:
     """A table in which theirs changed nothing."""
     ref = ours.tables[entity.table_key].ref
-    job = MergeJob(entity, ours.root, ours.location(entity), area, base=ref, ours=ref)
+    job = MergeJob(entity, entity, ours.root, ours.location(entity), area, base=ref, ours=ref)
     return MergedTable(job, ())
 
 
+def count_changed(
+    runner: Runner,
+    entity: EntityType,
+    *,
+    base: Snapshot,
+    theirs: Snapshot,
+    area: TaskArea,
+    limits: LoadLimits,
+) -> int:
+    """How many rows theirs changed in a table that ours has no more."""
+    job = _job(entity, entity, base=base, ours=base, theirs=theirs, area=area, limits=limits)
+    return sum(_each_stretch(runner, job, count_changes))
+
+
 def _match(runner: Runner, job: MergeJob) -> MergedTable:
-    if not job.gone and not job.present:
-        numbers = range(len(job.came))
-        parts = [one.result for one in runner.run(numbers, partial(_take_all, job), doing=DOING)]
-    else:
-        parts = _joined(runner, job)
-    parts = [part for part in parts if not part.is_empty]
+    parts = [p for p in _each_stretch(runner, job, merge_stretch) if not p.is_empty]
     return MergedTable(job, tuple(sorted(parts, key=lambda part: part.number)))
 
 
-def _joined(runner: Runner, job: MergeJob) -> list[Part]:
+def _each_stretch(runner: Runner, job: MergeJob, work: StretchWork[R]) -> list[R]:
+    if job.gone or job.present:
+        return _joined(runner, job, work)
+    numbers = range(len(job.came))
+    return [one.result for one in runner.run(numbers, partial(_unmatched, job, work), doing=DOING)]
+
+
+def _joined(runner: Runner, job: MergeJob, work: StretchWork[R]) -> list[R]:
     # Views are the session's, which others may share: the names are ours alone.
     unique = uuid.uuid4().hex
     names = {name: f"{name}_{unique}" for name in ("came", "gone", "present")}
@@ -214,7 +258,7 @@ def _joined(runner: Runner, job: MergeJob) -> list[Part]:
     try:
         return runner.run_over(
             " UNION ALL ".join(statements).format(stretch=STRETCH, **names),
-            partial(_merge_matched, job),
+            partial(_matched, job, work),
             by="stretch",
             then="row",
             tasks=len(numbered),
@@ -288,10 +332,10 @@ def _batches(
     return batches
 
 
-def _merge_matched(job: MergeJob, stretch: int, matches: pa.Table) -> Part:
-    return merge_stretch(job, stretch // STRETCH, matches.select(MATCHES.names))
+def _matched(job: MergeJob, work: StretchWork[R], stretch: int, matches: pa.Table) -> R:
+    return work(job, stretch // STRETCH, matches.select(MATCHES.names))
 
 
-def _take_all(job: MergeJob, number: int) -> Part:
+def _unmatched(job: MergeJob, work: StretchWork[R], number: int) -> R:
     """A stretch of rows with ids that neither base nor ours can have."""
-    return merge_stretch(job, number, None)
+    return work(job, number, None)

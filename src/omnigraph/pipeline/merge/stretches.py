@@ -6,7 +6,7 @@ row ids, addresses and the ids of rows in conflict, never a row.
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.base.conflicts import Take
-from omnigraph.lang.schema.catalog import ID, EntityType
+from omnigraph.lang.schema.catalog import ID, Catalog, EntityType
+from omnigraph.merge.schemas import checked_rows, left_out_of_rows
 from omnigraph.merge.table import Pin, TableMerge
 from omnigraph.merge.three_way import sides_of
 from omnigraph.pipeline.staging.area import Receipt, TaskArea, TaskFiles
@@ -23,7 +24,7 @@ from omnigraph.pipeline.staging.stage import StagedFile
 from omnigraph.read.changes.diff import matched
 from omnigraph.read.changes.locate import Stretch
 from omnigraph.store.arrow import table_schema
-from omnigraph.store.changes import RowEdits
+from omnigraph.store.changes import RowChanges, RowEdits
 from omnigraph.store.datasets import (
     ROW_ADDRESS,
     ROW_ID,
@@ -34,9 +35,18 @@ from omnigraph.store.datasets import (
     with_row_ids,
     write_fragments,
 )
+from omnigraph.store.lifting import lifted
 from omnigraph.store.location import Location, name_below
 
-__all__ = ["MATCHES", "MergeJob", "Part", "merge_stretch", "part_of", "without_ids"]
+__all__ = [
+    "MATCHES",
+    "MergeJob",
+    "Part",
+    "count_changes",
+    "merge_stretch",
+    "part_of",
+    "without_ids",
+]
 
 MATCHES = pa.schema(
     [
@@ -57,12 +67,16 @@ class MergeJob:
     """What every task needs to know of one table."""
 
     entity: EntityType
+    was: EntityType
+    """The type as base and theirs have it."""
     root: Location
     home: Location
     """Where our files lie."""
     area: TaskArea
     base: DatasetRef
     ours: DatasetRef
+    rules: Catalog | None = None
+    """Our schema, where theirs is an earlier one, whose rows may break a rule of ours."""
     came: tuple[Stretch, ...] = ()
     """Rows of theirs that base has elsewhere, or not at all, by number."""
     gone: tuple[Stretch, ...] = ()
@@ -92,14 +106,18 @@ class Part:
     deleted_row_ids: NDArray[np.uint64] = field(default_factory=lambda: NOWHERE)
     deleted_addresses: NDArray[np.uint64] = field(default_factory=lambda: NOWHERE)
     in_conflict: pa.Array = field(default_factory=lambda: NO_IDS)
-    """Ids of rows that nobody has settled: the first few, and those that a choice names."""
+    """Ids of rows that nobody has settled, or that break a rule: the first few, and those that a
+    choice names."""
     conflicts: int = 0
     """How many conflicts all such rows come to."""
     number: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Properties that our schema has no more, and how many rows had changed there."""
 
     @property
     def is_empty(self) -> bool:
-        return not (len(self.files) or len(self.deleted_addresses) or self.conflicts)
+        has_rows = len(self.files) or len(self.deleted_addresses)
+        return not (has_rows or self.conflicts or self.left_out)
 
     @property
     def fragments(self) -> list[str]:
@@ -112,18 +130,51 @@ def merge_stretch(job: MergeJob, number: int, matches: pa.Table | None) -> Part:
     Without `matches`, its rows have ids that neither base nor ours has.
     """
     theirs = _their_rows(job, number, matches)
-    if matches is None or _are_all_new(matches):
+    if job.rules is None and (matches is None or _are_all_new(matches)):
         # Most of what a load brought: nothing to compare it with.
-        return part_of(job, RowEdits(theirs), _nowhere(), number=number)
+        return part_of(job, RowEdits(_not_held(job, theirs)), _nowhere(), number=number)
+    matches = MATCHES.empty_table() if matches is None else matches
+    changes, left_out = _changes(job, _base_rows(job, matches), theirs)
     ours, there = _our_rows(job, matches)
-    table = TableMerge(job.entity, sides_of(matched(_base_rows(job, matches), theirs), ours))
+    table = TableMerge(job.entity, sides_of(changes, ours))
     unsettled = table.sides.ids.filter(pa.array(table.is_unsettled))
     if job.take is not None:
         for id_ in unsettled.to_pylist():
             table.pin(Pin(job.entity, id_, job.take))
         unsettled = NO_IDS
-    part = part_of(job, table.edits(), there, number=number)
-    return _with_conflicts(part, job, table, unsettled) if len(unsettled) else part
+    edits, broken = _obeying(job, table.edits())
+    part = replace(part_of(job, edits, there, number=number), left_out=left_out)
+    conflicts = _conflicts(table) if len(unsettled) else 0
+    return _with_conflicts(part, job, [unsettled, *broken], conflicts + sum(map(len, broken)))
+
+
+def count_changes(job: MergeJob, number: int, matches: pa.Table | None) -> int:
+    """How many rows of one stretch have changed, where ours has no place for them."""
+    known = MATCHES.empty_table() if matches is None else matches
+    return len(matched(_base_rows(job, known), _their_rows(job, number, matches)))
+
+
+def _changes(
+    job: MergeJob, base: pa.Table, theirs: pa.Table
+) -> tuple[RowChanges, Mapping[str, int]]:
+    """What theirs changed as our schema has it, and what that schema has no place for."""
+    if job.rules is None:
+        return matched(_not_held(job, base), _not_held(job, theirs)), {}
+    left_out = left_out_of_rows(matched(base, theirs), job.was, job.entity)
+    before, after = (lifted(_not_held(job, rows), job.was, job.entity) for rows in (base, theirs))
+    return matched(before, after), left_out
+
+
+def _obeying(job: MergeJob, edits: RowEdits) -> tuple[RowEdits, list[pa.Array]]:
+    """The edits without rows that break a rule of ours; the ids of those, for each of the rules."""
+    if job.rules is None:
+        return edits, []
+    checked = checked_rows(job.entity, edits.upserts, job.rules)
+    obeying = replace(edits, upserts=edits.upserts.take(pa.array(checked.kept)))
+    if job.take == "ours":
+        return obeying, []
+    ids = edits.upserts[ID].combine_chunks()
+    return obeying, [ids.take(pa.array(found.rows)) for found in checked.row_violations]
 
 
 def _are_all_new(matches: pa.Table) -> bool:
@@ -178,34 +229,37 @@ def without_ids(job: MergeJob, ids: pa.Array, part: Part) -> Part:
     )
 
 
-def _with_conflicts(part: Part, job: MergeJob, table: TableMerge, unsettled: pa.Array) -> Part:
-    ids = unsettled.take(pc.sort_indices(unsettled))
-    chosen = ids.filter(pc.is_in(ids, value_set=pa.array(sorted(job.chosen), pa.string())))
+def _conflicts(table: TableMerge) -> int:
     compared = table.compared
     diverged = compared.divergent_insert | compared.divergent_update
     in_columns = sum(int((differs & diverged).sum()) for differs in compared.differs.values())
-    return replace(
-        part,
-        in_conflict=pa.concat_arrays([ids.slice(0, job.max_conflicts), chosen]).unique(),
-        conflicts=in_columns + int(compared.delete_vs_update.sum()),
-    )
+    return in_columns + int(compared.delete_vs_update.sum())
+
+
+def _with_conflicts(part: Part, job: MergeJob, rows: Sequence[pa.Array], conflicts: int) -> Part:
+    if not conflicts:
+        return part
+    ids = pa.concat_arrays(rows).unique()
+    ids = ids.take(pc.sort_indices(ids))
+    chosen = ids.filter(pc.is_in(ids, value_set=pa.array(sorted(job.chosen), pa.string())))
+    told = pa.concat_arrays([ids.slice(0, job.max_conflicts), chosen]).unique()
+    return replace(part, in_conflict=told, conflicts=conflicts)
 
 
 # Reading and writing ------------------------------------------------------------------------------
 
 
 def _their_rows(job: MergeJob, number: int, matches: pa.Table | None) -> pa.Table:
-    schema = table_schema(job.entity)
+    schema = table_schema(job.was)
     if number >= len(job.came):
         return schema.empty_table()  # they have deleted what base has
     rows = job.came[number].read(schema.names).select(schema.names)
-    return _not_held(job, rows if matches is None else rows.take(matches["row"]))
+    return rows if matches is None else rows.take(matches["row"])
 
 
 def _base_rows(job: MergeJob, matches: pa.Table) -> pa.Table:
-    columns = table_schema(job.entity).names
-    rows = _rows_at(job, job.base, matches["base_row_id"].drop_null(), columns)
-    return _not_held(job, rows.select(columns))
+    columns = table_schema(job.was).names
+    return _rows_at(job, job.base, matches["base_row_id"].drop_null(), columns).select(columns)
 
 
 def _our_rows(job: MergeJob, matches: pa.Table) -> tuple[pa.Table, pa.Table]:
