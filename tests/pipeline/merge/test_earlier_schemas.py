@@ -10,9 +10,16 @@ from hypothesis import strategies as st
 
 from omnigraph import Graph
 from omnigraph.base.errors import MergeConflicts
+from omnigraph.merge.choices import choices_of
+from omnigraph.merge.conflicts import SideNames
+from omnigraph.pipeline.limits import LoadLimits
+from omnigraph.pipeline.local import InProcess
+from omnigraph.pipeline.merge.large import LargeMerge
+from omnigraph.pipeline.staging.area import Ending, StagingArea
 from tests.pipeline.conftest import ON_SPARK
 from tests.pipeline.merge.world import (
     CHANGES,
+    SCHEMA,
     change,
     chosen,
     data_files,
@@ -111,8 +118,32 @@ def test_rows_that_break_a_rule_of_ours_are_counted_and_chosen(
         found = [(each.kind, each.entity_id) for each in caught.value.conflicts]
         kind = "value_constraint_violation"
         assert (found, caught.value.more) == ([(kind, "new 3"), (kind, "new 4")], 1)
+    preview = large.branch_merge("night", preview=True)
+    assert (preview.counts["Person"].inserted, preview.left_out) == (3, {"Owns": 1})
     assert (data_files(graph), staging(graph)) == (files, [])
     merged = large.branch_merge("night", resolve="ours")
     assert merged.left_out == {"Owns": 1} and merged.counts["Person"].inserted == 3
     people = {row["name"]: row["country"] for row in rows(graph, "main")["Person"]}
     assert people == dict.fromkeys([*"abcd", "new 0", "new 1", "new 2"], "?")
+
+
+def test_a_rule_that_came_between_two_tries_is_minded(tmp_path: Path) -> None:
+    """The table has the version that it had: no row of ours was written for the rule."""
+    graph = new_graph(tmp_path)
+    store = graph.engine.store
+    change(graph, "main", 'insert Person { name: "old", age: 9 }')
+    theirs = store.snapshot()
+    change(graph, "main", 'update Person set { age: 1 } where name = "old"')
+    base = store.snapshot()  # as where the last commit is reverted
+    area = StagingArea(store)
+    area.open({}, name=None)
+    assert area.for_tasks is not None
+    large = LargeMerge(InProcess(), area.for_tasks, LoadLimits())
+    found = []
+    for schema in (SCHEMA, SCHEMA.replace("@unique(phone)", "@unique(phone)  @range(age, 0..5)")):
+        graph.schema_apply(schema)
+        ours, names = store.snapshot(), SideNames(ours="main", theirs="before")
+        merged = large.merge(base, ours, theirs, names=names, choices=choices_of(None))
+        found.append([conflict.entity_id for conflict in merged.conflicts])
+    area.close(Ending.NOTHING)
+    assert found == [[], ["old"]]

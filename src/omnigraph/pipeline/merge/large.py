@@ -102,9 +102,10 @@ class LargeMerge:
             before, after = (side.tables[was.table_key].ref for side in (base, theirs))
             if before == after:
                 continue
-            refs = (before, ours.tables[key].ref, after)
-            if refs not in self._done:
-                self._done[refs] = match_table(
+            # With the schema: a rule may be new where no version is.
+            sides = (before, ours.tables[key].ref, after, ours.schema_hash)
+            if sides not in self._done:
+                self._done[sides] = match_table(
                     self._runner,
                     entity,
                     was,
@@ -116,7 +117,7 @@ class LargeMerge:
                     take=choices.of_all,
                     chosen=chosen,
                 )
-            tables[key] = self._done[refs]
+            tables[key] = self._done[sides]
         return tables
 
     def _left_out(
