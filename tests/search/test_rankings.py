@@ -54,6 +54,14 @@ QUESTIONS = [
     "match { $d: Doc  top 5 $d by bm25($d.body, $q)  $p wrote $d } return { count($p) as n }",
     "match { $p wrote $d  top 3 $p by bm25($p.bio, $q) } return { $p.name, $d.slug } order"
     " { score($p) desc, $d.slug }",
+    # A score is a value like any other once it is there: wherever its test is written, in blocks too.
+    "match { $d: Doc  top 6 $d by bm25($d.body, $q)  score($d) >= 1 } return { $d.slug }",
+    "match { score($d) < 1  top 6 $d by bm25($d.body, $q)  $d: Doc } return { $d.slug }",
+    "match { $d: Doc  not { score($d) > 1 }  top 6 $d by bm25($d.body, $q) } return { $d.slug }",
+    "match { $d: Doc  score($e) != score($d)  top 6 $d by nearest($d.v, $v)  $d cites $e"
+    "  top 4 $e by nearest($e.v, $v) } return { $d.slug, $e.slug as e }",
+    "match { $d: Doc  top 6 $d by bm25($d.body, $q)  $p wrote $d }"
+    " return { $p.name, max(score($d)) as best, count(score($d)) as n } order { best desc }",
     # Edges have texts too.
     "match { $d $c:cites $e  search($c.why, $q) } return { $d.slug, $e.slug as e }",
     "match { $d $c:cites $e } return { $d.slug, $e.slug as e } order { bm25($c.why, $q) } limit 3",

@@ -43,7 +43,7 @@ from omnigraph.lang.query.check.typed import (
     With,
     Without,
 )
-from omnigraph.lang.query.check.uses import used_by, used_in
+from omnigraph.lang.query.check.uses import scores_used_by, used_by, used_in
 from omnigraph.lang.schema.catalog import Catalog
 
 __all__ = ["arrange"]
@@ -67,12 +67,17 @@ def arrange(pattern: Pattern, catalog: Catalog) -> Op:
 
 
 def _stage(clauses: Sequence[Clause], best: Best) -> list[Clause]:
-    """The clauses before a `top`: those written before it and those about its variable."""
+    """The clauses before a `top`: those written before it and those about its variable.
+
+    A score is there once its `top` was: what speaks of one waits for it, wherever it is written.
+    """
     position = next(i for i, c in enumerate(clauses) if c is best)
+    unranked = {c.variable for c in clauses if isinstance(c, Best)}
     return [
         c
         for i, c in enumerate(clauses)
         if not isinstance(c, Best) and (i < position or _is_about(c, best.variable))
+        if unranked.isdisjoint(scores_used_by(c))
     ]
 
 

@@ -23,6 +23,7 @@ from omnigraph.lang.query.check.typed import (
     PropertyOf,
     ResultField,
     Rrf,
+    ScoreOf,
     SortKey,
 )
 from omnigraph.lang.query.findings import Findings
@@ -151,7 +152,7 @@ class _Projections:
             self.findings.add("T8", message, argument.span)
             return None
         type_ = _aggregated(function, operand)
-        if not isinstance(value, EntityOf | PropertyOf | IdentityOf) or type_ is None:
+        if not isinstance(value, EntityOf | PropertyOf | IdentityOf | ScoreOf) or type_ is None:
             wanted = AGGREGATED[function]
             message = f"{function.value} takes {wanted}, not {operand}"
             self.findings.add("T8", message, argument.span)

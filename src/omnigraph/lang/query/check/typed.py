@@ -112,7 +112,7 @@ class AggregateOf:
     """`count` of an EntityOf counts the rows that bind it; of anything else, non-null values."""
 
     function: AggregateFunction
-    argument: "EntityOf | PropertyOf | IdentityOf"
+    argument: "EntityOf | PropertyOf | IdentityOf | ScoreOf"
     is_distinct: bool = False
 
 

@@ -26,6 +26,7 @@ from omnigraph.lang.query.check.typed import (
     Now,
     NullTest,
     Parameter,
+    Pattern,
     Predicate,
     PropertyOf,
     Rrf,
@@ -37,7 +38,7 @@ from omnigraph.lang.query.check.typed import (
     Without,
 )
 
-__all__ = ["used_by", "used_in", "used_in_predicate"]
+__all__ = ["scores_used_by", "used_by", "used_in", "used_in_predicate"]
 
 
 def used_by(clause: Clause) -> Iterator[VariableName]:
@@ -59,6 +60,36 @@ def used_by(clause: Clause) -> Iterator[VariableName]:
             yield from variables
             for pattern in patterns:
                 yield from pattern.outer
+
+
+def scores_used_by(clause: Clause) -> Iterator[VariableName]:
+    """The variables whose score is spoken of, also by the clauses of a block."""
+    match clause:
+        case Where(predicate=Compare(left=left, right=right)):
+            yield from _scores_in(left, right)
+        case Where(predicate=Membership(left=operand) | NullTest(operand=operand)):
+            yield from _scores_in(operand)
+        case (
+            Without(pattern=pattern)
+            | With(pattern=pattern)
+            | Counted(pattern=pattern)
+            | Maybe(pattern=pattern)
+        ):
+            yield from _scores_in_block(pattern)
+        case Either(patterns=patterns):
+            for pattern in patterns:
+                yield from _scores_in_block(pattern)
+        case _:
+            pass
+
+
+def _scores_in_block(block: Pattern) -> Iterator[VariableName]:
+    for clause in block.clauses:
+        yield from scores_used_by(clause)
+
+
+def _scores_in(*expressions: Expression) -> Iterator[VariableName]:
+    yield from (e.variable for e in expressions if isinstance(e, ScoreOf))
 
 
 def used_in_predicate(predicate: Predicate) -> Iterator[VariableName]:
