@@ -5,6 +5,7 @@ compiled with `accepted` at hand: only then does a rename keep its id.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import get_args
 
 from omnigraph.base.ids import PropertyId
@@ -157,13 +158,22 @@ def _properties(before: EntityType, after: EntityType, facts: Facts, mode: DropM
         if new.id not in old_ids:
             yield _added_property(after, new, facts)
     for old, new in _property_pairs(before, after):
-        yield from _changed_property(after, old, new, facts)
+        yield from _changed_property(after, _source_renamed(old, before, after), new, facts)
     for old in before.properties:
         if old.id not in new_ids:
             code = "OG-DS-105" if isinstance(old.type, VectorOf) else "OG-DS-104"
             name = f"{before.name}.{old.name}"
             message = f"drop property {name}{_kept(mode)}"
             yield Step("drop_property", name, "destructive", message, mode, code, before.id, old.id)
+
+
+def _source_renamed(old: Property, before: EntityType, after: EntityType) -> Property:
+    """The property with the text that its vectors are made of under the name it has afterwards."""
+    if old.embed is None:
+        return old
+    source = before.by_name[old.embed.source]
+    name = next((p.name for p in after.properties if p.id == source.id), source.name)
+    return replace(old, embed=replace(old.embed, source=name))
 
 
 def _added_property(entity: EntityType, new: Property, facts: Facts) -> Step | Refusal:
