@@ -54,7 +54,7 @@ QUESTIONS = [
     "match { $d: Doc  top 5 $d by bm25($d.body, $q)  $p wrote $d } return { count($p) as n }",
     "match { $p wrote $d  top 3 $p by bm25($p.bio, $q) } return { $p.name, $d.slug } order"
     " { score($p) desc, $d.slug }",
-    # A score is a value like any other once it is there: wherever its test is written, in blocks too.
+    # A score is a value like any other, wherever its test is written, in blocks too.
     "match { $d: Doc  top 6 $d by bm25($d.body, $q)  score($d) >= 1 } return { $d.slug }",
     "match { score($d) < 1  top 6 $d by bm25($d.body, $q)  $d: Doc } return { $d.slug }",
     "match { $d: Doc  not { score($d) > 1 }  top 6 $d by bm25($d.body, $q) } return { $d.slug }",
