@@ -16,6 +16,10 @@ node City { name: String @key  people: I32? @rename_from("pop")  country: String
 node River { name: String @key }
 edge Road: City -> City { length: I32? }
 """
+RENAMED = """
+node Town @rename_from("City") { name: String @key  country: String @default("?") }
+edge Way: Town -> Town @rename_from("Road") { metres: I32? @rename_from("length") }
+"""
 STRICT = """
 node City { name: String @key  pop: I32?  @range(pop, 0..100) }
 edge Road: City -> City { length: I32? }
@@ -74,6 +78,20 @@ def test_conflicts_are_told_in_the_words_of_our_schema(graph: Graph) -> None:
     assert (found.property, found.base, found.ours, found.theirs) == ("people", 1, 6, 5)
     graph.branch_merge("feature", resolve="theirs")
     assert cities(graph, "name", "people")[0] == {"name": "A", "people": 5}
+
+
+def test_changes_are_told_in_the_words_of_our_schema(graph: Graph) -> None:
+    migrate(graph, RENAMED)
+    change(graph, 'insert City { name: "C", pop: 3 }', "feature")
+    change(graph, 'insert Road { from: "A", to: "C", length: 7 }', "feature")
+    change(graph, 'delete City where name = "B"', "feature")
+    preview, before = graph.branch_merge("feature", preview=True), head(graph)
+    merged = graph.branch_merge("feature")
+    done = graph.diff(before, "main")
+    assert preview.counts == merged.counts == done.counts
+    assert set(done.counts) == {"Town", "Way"}
+    if preview.changes is not None:
+        assert preview.changes.to_pylist() == done.to_pylist()
 
 
 def test_a_row_that_only_their_schema_allows_is_a_conflict(graph: Graph) -> None:

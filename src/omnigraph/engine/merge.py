@@ -78,7 +78,7 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
         source_commit_id=theirs.commit.id,
         branch_deleted=deleted,
         branch_delete_error=refusal,
-        **_brought(work, commit, theirs.catalog, preview=request.preview),
+        **_brought(engine, work, commit, preview=request.preview),
     )
 
 
@@ -111,12 +111,11 @@ def revert(engine: Engine, request: Revert) -> RevertResult:
     )
     with _choices_that_hold(made_for):
         work, made = _carried_out(engine, writer, request, note, files, made_for)
-    catalog = store.schemas.catalog(work.onto.schema_hash)
     return RevertResult(
         branch=branch,
         reverted_commit_id=commit.id,
         outcome=cast(RevertOutcome, work.outcome),
-        **_brought(work, made, catalog, preview=request.preview),
+        **_brought(engine, work, made, preview=request.preview),
     )
 
 
@@ -221,9 +220,11 @@ def _revertible(engine: Engine, request: Revert) -> Commit:
 
 
 def _brought(
-    work: MergeWork, commit: CommitInfo | None, catalog: Catalog, *, preview: bool
+    engine: Engine, work: MergeWork, commit: CommitInfo | None, *, preview: bool
 ) -> dict[str, Any]:
     """What the results of merges and reverts have in common."""
+    # Types and properties are called as the branch that takes the rows calls them.
+    catalog = engine.store.schemas.catalog(work.onto.schema_hash)
     return {
         "commit": commit,
         "is_preview": preview,
