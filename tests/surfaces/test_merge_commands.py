@@ -65,7 +65,7 @@ def test_a_preview_makes_a_file_of_choices_to_fill_in(
     ("text", "said"),
     [
         ("- {type: Person, id: Ada, take: ours, take: theirs}", "twice"),
-        ("- {type: Person", "not valid YAML or JSON, line 1: "),
+        ("- {type: Person", "not valid YAML, line 1: "),
         ("", "no list of choices"),
         ("theirs", "no list of choices"),
         ("- {type: Person, id: Ada, taek: ours}", "taek"),
@@ -81,6 +81,34 @@ def test_a_file_that_is_wrong_is_told_where(
     told = omnigraph("branch", "merge", "review", "--store", place, "--resolve", "choices.yaml")
     assert told.exit_code == 1 and said in told.err, told.err
     assert age(place) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[{"type": "Person", "take": "ours", "take": "theirs"}]', "take comes twice"),
+        ('[{"type": "Person"', "not valid JSON: "),
+        ('"theirs"', "no list of choices"),
+    ],
+)
+def test_so_is_one_of_json(place: str, omnigraph: CommandLine, text: str, said: str) -> None:
+    Path("choices.json").write_text(text)
+    told = omnigraph("branch", "merge", "review", "--store", place, "--resolve", "choices.json")
+    assert told.exit_code == 1 and said in told.err, told.err
+
+
+def test_json_that_a_script_has_written_is_read_as_json(place: str, omnigraph: CommandLine) -> None:
+    """YAML knows no tabs, and takes the halves of an escaped letter for two letters."""
+    graph, name = Graph.open(place), "\N{SLIGHTLY SMILING FACE}"
+    graph.branch_merge("review", resolve="ours", delete=True)
+    graph.branch_create("smile")
+    for branch, age_ in (("main", 2), ("smile", 3)):
+        text = f'query q() {{ insert Person {{ name: "{name}", age: {age_} }} }}'
+        graph.mutate(text, branch=branch)
+    choice = {"type": "Person", "id": name, "take": "theirs"}
+    Path("choices.json").write_text(json.dumps([choice], indent="\t"))
+    done = omnigraph("branch", "merge", "smile", "--store", place, "--resolve", "choices.json")
+    assert done.exit_code == 0, done.err
 
 
 def test_a_commit_is_reverted_once(place: str, omnigraph: CommandLine) -> None:

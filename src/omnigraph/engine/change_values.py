@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.base.blob_text import text_from_blob
-from omnigraph.base.words import clipped
+from omnigraph.base.words import amount, clipped
 from omnigraph.lang.schema.catalog import DST, SRC, EdgeType, EntityType
 from omnigraph.read.changes.filter import kind_of
 from omnigraph.store.arrays import with_short_floats
@@ -91,6 +91,8 @@ def json_ready(value: Any) -> Any:
             return {name: json_ready(member) for name, member in value.items()}
         case list():
             return [json_ready(member) for member in value]
+        case datetime():
+            return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         case date():
             return value.isoformat()
         case bytes():
@@ -111,7 +113,7 @@ def value_text(value: Any) -> str:
         case str():
             return clipped(value)
         case bytes():
-            return f"<{len(value):,} bytes>"
+            return f"<{amount(len(value), 'byte')}>"
         case date():
             return value.isoformat()
         case _:

@@ -57,6 +57,10 @@ class ChangeFeedGap(ConflictError):
     def hint(self) -> str | None:
         if self.deleted_branch is not None:
             return "look at the commit that merged the branch: omnigraph log --graph shows it"
+        if self.cursor is None:
+            return (
+                "compare later moments: omnigraph log lists the commits, cleanup says which it kept"
+            )
         return (
             "start anew: load a baseline (omnigraph changes baseline --out FILE) and go on with"
             " its cursor"

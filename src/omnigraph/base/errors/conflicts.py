@@ -177,7 +177,7 @@ class BranchesInTheWay(ConflictError):
     def __str__(self) -> str:
         more = f" (and {len(self.steps) - 1} more)" if len(self.steps) > 1 else ""
         names = ", ".join(self.branches)
-        return f"while there are other branches ({names}) main can't {self.steps[0]}{more}"
+        return f"while there are other branches ({names}) this has to wait: {self.steps[0]}{more}"
 
     @property
     def hint(self) -> str | None:
@@ -288,6 +288,8 @@ class MergeConflicts(ConflictError):
 
     @property
     def hint(self) -> str | None:
+        if all(c.kind == "value_constraint_violation" for c in self.conflicts) and not self.more:
+            return "nothing was written: these rows break a rule as theirs has them, so take ours"
         return "nothing was written: choose with resolve: ours or theirs, for all or for each"
 
     @property

@@ -243,21 +243,40 @@ def _choices(resolve: str | None) -> Any:
 
 
 def _read_choices(path: Path) -> Any:
+    found = _read_json(path) if path.suffix == ".json" else _read_yaml(path)
+    if not isinstance(found, dict | list):
+        raise _not_choices(path, "the file holds no list of choices")
+    return found
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(read_bytes(path), object_pairs_hook=lambda pairs: _members(path, pairs))
+    except (ValueError, RecursionError) as error:
+        raise _not_choices(path, f"the file is not valid JSON: {error}") from error
+
+
+def _members(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _not_choices(path, f"{twice} comes twice in one choice")
+    return found
+
+
+def _read_yaml(path: Path) -> Any:
     import yaml
 
     text = read_bytes(path)
     try:
-        # JSON is YAML too.
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        _refuse_repeats(root, path)
-        if root is None or isinstance(root, yaml.ScalarNode):
-            raise _not_choices(path, "the file holds no list of choices")
+        _refuse_repeats(yaml.compose(text, Loader=yaml.SafeLoader), path)
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         said = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
         mark = getattr(error, "problem_mark", None)
         line = "" if mark is None else f", line {mark.line + 1}"
-        raise _not_choices(path, f"the file is not valid YAML or JSON{line}: {said}") from error
+        raise _not_choices(path, f"the file is not valid YAML{line}: {said}") from error
 
 
 def _not_choices(path: Path, rule: str) -> ArgumentInvalid:
