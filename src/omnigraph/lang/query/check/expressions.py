@@ -354,6 +354,10 @@ class _TextArguments:
         operand = self.read(expression)
         if operand is None:
             return None
+        if isinstance(operand.expression, IdentityOf):
+            message = f"{operand.shown} is the identity, and {self.function} looks into a property"
+            self.findings.add(self.code, message, expression.span, "compare it: = or starts_with")
+            return None
         if operand.type is not Scalar.STRING or not isinstance(operand.expression, PropertyOf):
             message = f"{self.function} looks into a String property, not {operand}"
             self.findings.add(self.code, message, expression.span)

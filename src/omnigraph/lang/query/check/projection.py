@@ -151,6 +151,11 @@ class _Projections:
             message = f"{function.value} can't be taken of another aggregate"
             self.findings.add("T8", message, argument.span)
             return None
+        if isinstance(value, Nearest | Bm25 | Rrf):
+            message = f"{function.value} can't be taken of a ranking"
+            hint = f"rank in match, top 10 $x by …, and write {function.value}(score($x))"
+            self.findings.add("T8", message, argument.span, hint)
+            return None
         type_ = _aggregated(function, operand)
         if not isinstance(value, EntityOf | PropertyOf | IdentityOf | ScoreOf) or type_ is None:
             wanted = AGGREGATED[function]

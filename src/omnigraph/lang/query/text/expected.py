@@ -142,6 +142,8 @@ def _expected(accepted: Collection[str], before: str) -> str:
     left = set(accepted)
     if "QUERY" in left:
         left = {"QUERY"}
+    if before == "by":
+        left = {"NAME"}
     if "NAME" in left and left >= NAME_WORDS:
         left -= KEY_WORDS if left >= KEY_WORDS and "STRING" not in left else NAME_WORDS
     words = []
