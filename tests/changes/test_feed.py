@@ -231,6 +231,24 @@ def test_a_start_that_is_not_on_the_line_is_refused(graph: Graph) -> None:
             graph.changes(limit=limit)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("type_", "changes"), [("Human", 1), ("City", 0), ("Person", 0)])
+def test_a_type_has_the_names_of_the_newest_schema_in_earlier_commits_too(
+    tmp_path: Path, type_: str, changes: int
+) -> None:
+    graph = Graph.init(tmp_path / "renamed", "node Person { name: String @key }")
+    graph.mutate('query q() { insert Person { name: "Ada" } }')
+    graph.schema_apply('node Human @rename_from("Person") { name: String @key }')
+    graph.schema_apply("node Human { name: String @key }  node City { }  node Person { }")
+    boundary = graph.commits()[1].graph_commit_id
+    told = 0
+    with pytest.raises(ChangeDiffRefused) as refused:
+        page = graph.changes(start="beginning", types=[type_])
+        told = len(page)
+        graph.changes(page.cursor, types=[type_])
+    assert refused.value.graph_commit_id == boundary
+    assert told == changes
+
+
 def test_the_feed_ends_before_another_schema_and_goes_on_after_it(graph: Graph) -> None:
     start = graph.changes().cursor
     first, brought = age(graph, "ada", 37), another_schema(graph)

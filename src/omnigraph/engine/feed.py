@@ -142,7 +142,8 @@ class _Reader:
         return after
 
     def _read(self, before: Snapshot, after: Snapshot) -> Page:
-        filter_ = self._request.filter
+        newest = self._engine.store.snapshot(self._request.branch).catalog
+        filter_ = self._request.filter.as_named_in(after.catalog, by=newest)
         if after.commit.kind.keeps_rows:
             return Page((), None)
         with gap_where_rows_are_gone(before, after, cursor=self._cursor.to_text()):

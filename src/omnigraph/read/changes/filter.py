@@ -1,7 +1,7 @@
 """Which changes a reader asks for: of some types, of nodes or edges, of some operations."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from omnigraph.base.choices import ChangeOp, EntityKind, check_choice
@@ -43,6 +43,18 @@ class ChangeFilter:
         for name in sorted((self.types or frozenset()).difference(known)):
             raise NameMissing(what="type", name=name, known=known)
         return [entity for entity in catalog.entities if self.selects(entity)]
+
+    def as_named_in(self, catalog: Catalog, *, by: Catalog) -> "ChangeFilter":
+        """The same types under the names that `catalog` has for them: `by` knows them by ours.
+
+        A type that only `by` has is left out. A name that `by` does not know stays as it is.
+        """
+        if self.types is None or catalog is by:
+            return self
+        ours = {entity.id: entity.name for entity in by.entities}
+        meant = {e.name for e in catalog.entities if ours.get(e.id) in self.types}
+        unknown = self.types.difference(ours.values())
+        return replace(self, types=frozenset(map(str, meant | unknown)))
 
     def selects(self, entity: EntityType) -> bool:
         return (self.types is None or entity.name in self.types) and (
