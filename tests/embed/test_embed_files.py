@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +69,12 @@ def test_all_vectors_are_made_again_on_request() -> None:
     [
         ("{", "broken JSON"),
         ("[]", "names no type"),
-        ('{"type": "Papr", "data": {}}', "names no type"),
+        ('{"type": "Papr", "data": {}}', "no type Papr (did you mean Paper?)"),
         ('{"type": "Paper", "data": 3}', "data must be"),
     ],
 )
 def test_a_line_that_no_load_would_take_is_named(line: str, reason: str) -> None:
-    with pytest.raises(SourceInvalid, match=rf"in\.jsonl:2: .*{reason}"):
+    with pytest.raises(SourceInvalid, match=rf"in\.jsonl:2: .*{re.escape(reason)}"):
         embedded("", line)
 
 

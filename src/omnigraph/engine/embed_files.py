@@ -12,6 +12,8 @@ from typing import Any, BinaryIO
 import msgspec
 
 from omnigraph.base.errors import SourceInvalid
+from omnigraph.base.nearest import suggestion
+from omnigraph.base.words import clipped
 from omnigraph.embed.provider import Provider
 from omnigraph.embed.targets import VectorTarget, require_models, targets_of, vectors_of
 from omnigraph.lang.schema.catalog import Catalog, EntityType
@@ -89,9 +91,13 @@ def _entity(envelope: Any, catalog: Catalog, where: str) -> EntityType:
         return catalog.node_by_name[node]
     if isinstance(edge, str) and edge.casefold() in catalog.edge_by_folded_name:
         return catalog.edge_by_folded_name[edge.casefold()]
+    reason = "it names no type of the schema"
+    if isinstance(name := node or edge, str):
+        known = [each.name for each in (catalog.nodes if node else catalog.edges)]
+        reason = f"the schema has no type {clipped(name)}{suggestion(name, known)}"
     raise SourceInvalid(
         file=where,
-        reason="it names no type of the schema",
+        reason=reason,
         advice='write {"type": "…", "data": {…}} or {"edge": "…", "from": "…", "to": "…"}',
     )
 

@@ -28,7 +28,7 @@ class Cleanup:
 
     def __post_init__(self) -> None:
         if not isinstance(self.keep, int) or isinstance(self.keep, bool) or self.keep < 1:
-            rule = "it must be 1 or more: the newest commit of a branch always stays"
+            rule = "it must be a whole number from 1 up: a branch's newest commit always stays"
             raise ArgumentInvalid(argument="keep", value=str(self.keep), rule=rule)
         for argument in ("older_than", "grace"):
             if (value := getattr(self, argument)) is not None:
@@ -36,7 +36,7 @@ class Cleanup:
         if not self.dry_run and not self.confirm:
             raise ArgumentInvalid(
                 argument="confirm",
-                value=str(self.confirm),
+                value=None,
                 rule="a cleanup removes the rows of old commits for good",
                 advice="confirm it, or look first with a dry run",
             )
