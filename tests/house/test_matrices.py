@@ -1,5 +1,6 @@
 """What runs of a matrix without `--deep`: few rows, and nothing is left out of all of them."""
 
+import os
 import subprocess
 import sys
 from itertools import product
@@ -57,7 +58,14 @@ def test_of_rows_in_a_bucket_and_of_pairs_few_run_and_of_all_others_each(tmp_pat
     options = ["--collect-only", "-q", "-c", "/dev/null", f"--rootdir={tmp_path}"]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, str(tmp_path)]
     root = Path(__file__).parents[2]
-    run = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=PATIENCE_S)
+    run = subprocess.run(
+        command,
+        cwd=root,
+        env={**os.environ, "PYTEST_ADDOPTS": ""},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
     rows = [line.partition("::")[2] for line in run.stdout.splitlines() if "::" in line]
     counted = {
         begin: sum(row.startswith(begin) for row in rows)

@@ -60,7 +60,7 @@ def grow(graph: Graph, names: str, branch: str = "main", age: int = 1) -> None:
         graph.mutate(PUT, "put", {"name": name, "age": age}, branch=branch)
 
 
-def shown(graph: Graph, branch: str = "main", snapshot: str | None = None) -> Shown:
+def shown(graph: Graph, branch: str | None = None, snapshot: str | None = None) -> Shown:
     """What the rows of a moment are."""
     return {
         name: graph.query(ASK, name, branch=branch, snapshot=snapshot).to_pylist()

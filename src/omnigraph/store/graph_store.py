@@ -234,6 +234,8 @@ class GraphStore:
     def require_rows(self, commit: Commit, refs: Iterable[DatasetRef]) -> None:
         """Raise `CommitReclaimed` if a version that the commit pins is not stored any more."""
         if not self.datasets.have_versions(refs):
+            if not self.datasets.is_there(MANIFEST):
+                raise GraphMissing(str(self.root))
             is_branch_there = any(each.name == commit.branch for each in self.branches.list())
             raise CommitReclaimed(
                 commit=commit.id,
