@@ -102,12 +102,15 @@ def three_way(base: Image, ours: Image, theirs: Image, resolve: Resolve = None) 
         of_rows = [*rows.disputes()]
         # An edge that may go anyway is not also told to lack a node.
         unsure = {c.entity for c, *_ in of_rows if c.kind == "delete_vs_update"}
-        of_sets = (d for d in _set_disputes(rows, image) if d.conflict.entity not in unsure)
+        of_sets = [d for d in _set_disputes(rows, image) if d.conflict.entity not in unsure]
         found = [*of_rows, *of_sets]
         news = [pin for pin in choices.pins(found) if rows.pin(pin)]
         if not news:
+            # Nothing of a conflict is brought before it is settled.
+            for pin in (pin for each in of_sets for pin in each.ours):
+                rows.pin(pin)
             conflicts = frozenset(each.conflict for each in found)
-            return Merged(image, conflicts, choices.unused)
+            return Merged(rows.image(), conflicts, choices.unused)
 
 
 class Pin(NamedTuple):

@@ -352,7 +352,9 @@ class Walk:
                 continue
             text = world.shape.spelled(question.text)
             try:
-                answer = graph.query(text, branch=branch, snapshot=commit)
+                answer = graph.query(
+                    text, branch=branch if commit is None else None, snapshot=commit
+                )
             except Exception as error:
                 error.add_note(f"{who} on {where}: {question.about}: {text}")
                 raise
