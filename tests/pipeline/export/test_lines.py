@@ -66,7 +66,8 @@ def values(type_: ValueType) -> st.SearchStrategy[Any]:
         case EnumOf(values=words):
             return st.sampled_from(words)
         case VectorOf(width=width):
-            return st.lists(SCALARS[Scalar.F32], min_size=width, max_size=width)
+            numbers = st.lists(SCALARS[Scalar.F32], min_size=width, max_size=width)
+            return numbers.filter(any)  # nothing is near to zeros: they are no vector
         case ListOf(item=item):
             return st.lists(SCALARS[item], max_size=3)
 
