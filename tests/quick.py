@@ -22,6 +22,9 @@ SLOW = (
     "model",
     "laws/test_diff_laws.py",
     "laws/test_follow_laws.py",
+    "laws/test_schema_laws.py",
+    "laws/test_vector_follow_laws.py",
+    "maintenance/test_histories.py",
     "merge/test_merge_laws.py",
     # Other processes: started, raced with, stopped, killed.
     "crash/test_forks.py",
@@ -30,6 +33,8 @@ SLOW = (
     "graph/test_many_writers.py",
     "graph/test_racing_histories.py",
     "house/test_processes.py",
+    "maintenance/test_crashes.py",
+    "maintenance/test_soak.py",
     "store_contract/test_many_processes.py",
     "store_contract/test_races.py",
     # Every ending of a load or a merge, each in files that are listed afterwards.
