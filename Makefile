@@ -8,7 +8,7 @@ PYTHON ?= python3
 WORKERS ?= 3
 # Passed on to the program: make bench ONLY=run ARGS="--help"
 ARGS ?=
-ONLY ?= languages recall commits writers changes search run queries shapes load upsert merge_load
+ONLY ?= languages recall commits writers changes search run queries shapes policy load upsert merge_load serve
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -27,7 +27,7 @@ help: ## list the targets
 
 setup: $(READY) ## install the project and its tools into .venv, from the lock
 
-demo: $(READY) ## load the sample graph and walk through a branch, a query and a merge; it stays in demo/
+demo: $(READY) ## load the sample graph and walk through queries, a branch, a merge and a server; it stays in demo/
 	rm -rf demo
 	$(BIN)/omnigraph demo $(or $(ARGS),demo)
 
@@ -60,9 +60,9 @@ fresh: ## demo and test in a clean clone with an empty home and no Java
 	PYTHON='$(PYTHON)' .ci/fresh
 
 lock: $(BIN)/uv ## resolve pyproject.toml again, keeping pins that still fit (UPGRADE=1 moves them all)
-	$(LOCK) --extra spark --extra local-embed --group dev pyproject.toml --output-file requirements.lock
+	$(LOCK) --extra spark --extra local-embed --extra server --group dev pyproject.toml --output-file requirements.lock
 	echo uv | $(LOCK) --no-annotate --constraint requirements.lock - --output-file requirements-tools.lock
-	$(LOCK) --extra spark --constraint requirements.lock pyproject.toml bench/requirements.in \
+	$(LOCK) --extra spark --extra server --constraint requirements.lock pyproject.toml bench/requirements.in \
 		--output-file bench/requirements.lock
 
 clean: ## remove everything that was installed or built

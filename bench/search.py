@@ -5,6 +5,9 @@
 
 Each system works in a process of its own and rounds are interleaved. Every question is asked of
 both in turn; figures are medians over questions and rounds, after a first round that warms both.
+Before that, both load the rows and build the indexes of their files: of vectors, of words and of
+what filters go by. What a first query of ours derives and keeps in memory, which then answers, is a
+step by itself. Of each step the time, the processor's time and the most memory are shown.
 Ours is exact at this size. `found` is the share of our ten best that the other has too: its vectors
 are searched by an approximate index, and it fuses only as many rows as are asked for.
 """
@@ -15,13 +18,16 @@ import os
 import shutil
 import statistics
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from bench.measuring.processes import Watch
 from bench.measuring.worker import Steps, Worker, show
 from bench.workloads.papers import Question, papers_of, questions
 
 OURS, PEER = "omnigraph", "lancedb"
+BUILDS = ("load", "index", "derive")
 KINDS = ("vector", "filtered_vector", "bm25", "filtered_bm25", "hybrid", "hybrid_and_hop")
 
 
@@ -39,8 +45,9 @@ def main() -> None:
     workers = [Worker(name, start, name, *sizes, home / name) for name in (OURS, PEER)]
     try:
         for worker in workers:
-            spent, _ = worker.call("make")
-            print(f"{worker.name} {worker.version}: load and indexes {show(spent)}")
+            print(f"{worker.name} {worker.version}")
+        for step in BUILDS:
+            build(step, workers)
         asked = questions(chosen.questions, chosen.width)
         print(f"{'':18}{OURS:>12}{PEER:>12}{'ratio':>8}{'found':>8}")
         for kind in KINDS:
@@ -48,6 +55,17 @@ def main() -> None:
     finally:
         for worker in workers:
             worker.stop()
+
+
+def build(step: str, workers: list[Worker]) -> None:
+    """One step of making the tables, by each in turn."""
+    shown = []
+    for worker in workers:
+        with Watch(worker.pid) as watch:
+            spent, _ = worker.call(step)
+        peak = f"{watch.peak_bytes / 2**20:,.0f} MiB"
+        shown.append(f"{show(spent):>9}{watch.cpu_s:9.1f} s{peak:>12}")
+    print(f"{step:18}{shown[0]}  |{shown[1]}")
 
 
 def compare(kind: str, asked: list[Question], workers: list[Worker], rounds: int) -> None:
@@ -75,8 +93,13 @@ def start(name: str, count: int, width: int, place: Path) -> tuple[str, Steps]:
     system = importlib.import_module(f"bench.adapters.{name}").Searches()
     papers = papers_of(count, width)
     steps = {kind: getattr(system, kind) for kind in KINDS}
-    make = partial(system.make, papers, place)
-    return system.version(), {"make": lambda _: make(), **steps}
+    load = partial(system.load, papers, place)
+    builds = {"load": load, "index": system.index, "derive": system.derive}
+    return system.version(), {name: _alone(work) for name, work in builds.items()} | steps
+
+
+def _alone(work: Callable[[], object]) -> Callable[[object], object]:
+    return lambda _: work()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ looks at many more random examples, and at new ones each time; without it they a
 the same. `--soak` does so for hours. `--quick` runs the tests that show most for a second.
 """
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,7 +17,7 @@ from tests.quick import quick_ones
 
 pytest_plugins = ("tests.places",)
 
-for name, max_examples in (("quick", 10), ("usual", 25)):
+for name, max_examples in (("quick", 10), ("usual", 16)):
     settings.register_profile(name, max_examples=max_examples, derandomize=True, deadline=None)
 for name, max_examples in (("deep", 200), ("soak", 2000)):
     settings.register_profile(
@@ -53,6 +54,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = chosen
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """A test that begins a Spark session is in a group: one worker has a JVM, and not each."""
+    had_one = _has_session()
+    yield
+    if not had_one and _has_session():
+        assert item.get_closest_marker("xdist_group"), "load with engine local, or mark the test"
+
+
+def _has_session() -> bool:
+    pyspark = sys.modules.get("pyspark")
+    return pyspark is not None and pyspark.SparkContext._active_spark_context is not None
+
+
 @pytest.fixture
 def is_blessing(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--bless"))
@@ -60,8 +75,10 @@ def is_blessing(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests leave nothing in the cache of whoever runs them."""
+    """Tests leave nothing in the home of whoever runs them, and mind nothing that is there."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMNIGRAPH_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.delenv("OMNIGRAPH_PROFILE", raising=False)
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
 

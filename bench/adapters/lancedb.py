@@ -55,11 +55,13 @@ class Searches:
     def version(self) -> str:
         return str(lancedb.__version__)
 
-    def make(self, papers: Papers, place: Path) -> None:
+    def load(self, papers: Papers, place: Path) -> None:
         place.mkdir(parents=True)
         db = lancedb.connect(str(place))
         self.papers = db.create_table("papers", papers.papers)
         self.wrote = db.create_table("wrote", papers.wrote)
+
+    def index(self) -> None:
         self.papers.create_index(
             metric="cosine", vector_column_name="vector", index_type="IVF_FLAT"
         )
@@ -67,6 +69,9 @@ class Searches:
         self.papers.create_fts_index("body", remove_stop_words=False, with_position=False)
         self.papers.create_scalar_index("shelf", index_type="BITMAP")
         self.wrote.create_scalar_index("paper")
+
+    def derive(self) -> None:
+        """It keeps nothing in memory but what it has read."""
 
     def vector(self, asked: Question) -> list[int]:
         return self._numbers(self._near(asked), "_distance")

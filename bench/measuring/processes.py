@@ -22,22 +22,22 @@ class Watch:
         self.peak_bytes = 0
 
     def __enter__(self) -> "Watch":
-        self._before = sum(ticks for ticks, _ in _tree(self._root))
+        self._before = sum(ticks for ticks, _ in tree_of(self._root))
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._done.set()
         self._thread.join()
-        after = sum(ticks for ticks, _ in _tree(self._root))
+        after = sum(ticks for ticks, _ in tree_of(self._root))
         self.cpu_s = (after - self._before) / TICKS_A_SECOND
 
     def _look(self) -> None:
         while not self._done.wait(EVERY_S):
-            self.peak_bytes = max(self.peak_bytes, sum(size for _, size in _tree(self._root)))
+            self.peak_bytes = max(self.peak_bytes, sum(size for _, size in tree_of(self._root)))
 
 
-def _tree(root: int) -> Iterator[tuple[int, int]]:
+def tree_of(root: int) -> Iterator[tuple[int, int]]:
     """Processor ticks, those of children that have ended included, and bytes of each process."""
     children = defaultdict(list)
     found = {}

@@ -4,8 +4,8 @@
     from omnigraph.errors import ConstraintViolated
     from omnigraph.results import LoadResult
 
-`Graph`, `Settings` and `results` are imported on first use, so that `import omnigraph` (and the
-command line's help) loads neither Arrow nor Lance.
+`Graph`, `AsyncGraph`, `Policy`, `Settings` and `results` are imported on first use, so that
+`import omnigraph` (and the command line's help) loads neither Arrow nor Lance.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -15,20 +15,39 @@ from omnigraph.base.errors import OmnigraphError
 
 if TYPE_CHECKING:
     from omnigraph import results
-    from omnigraph.engine.handles.graph import Graph
+    from omnigraph.async_graph import AsyncGraph
     from omnigraph.engine.settings import Settings
+    from omnigraph.graph import Graph
+    from omnigraph.policy.policy import Policy
 
-__all__ = ["Graph", "OmnigraphError", "Settings", "__version__", "errors", "results"]
+__all__ = [
+    "AsyncGraph",
+    "Graph",
+    "OmnigraphError",
+    "Policy",
+    "Settings",
+    "__version__",
+    "errors",
+    "results",
+]
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
     match name:
+        case "AsyncGraph":
+            from omnigraph.async_graph import AsyncGraph
+
+            return AsyncGraph
         case "Graph":
-            from omnigraph.engine.handles.graph import Graph
+            from omnigraph.graph import Graph
 
             return Graph
+        case "Policy":
+            from omnigraph.policy.policy import Policy
+
+            return Policy
         case "Settings":
             from omnigraph.engine.settings import Settings
 

@@ -39,6 +39,7 @@ from omnigraph.engine.handles.at import At
 from omnigraph.engine.handles.branch import Branch
 from omnigraph.engine.log import Log
 from omnigraph.engine.merge_results import MergeResult, RevertResult
+from omnigraph.engine.neighborhood import EdgeTally, NeighborEdge, Neighborhood, NeighborNode
 from omnigraph.engine.requests import Moment, Target
 from omnigraph.engine.results import (
     ChangeCounts,
@@ -54,6 +55,7 @@ from omnigraph.engine.results import (
 )
 from omnigraph.engine.schema import Schema
 from omnigraph.engine.schema_results import SchemaChange
+from omnigraph.engine.tables import SnapshotTables, TableInfo
 from omnigraph.engine.text import Text
 from omnigraph.engine.upkeep_results import CleanupResult, Finding, RepairResult, TableCleanup
 from omnigraph.lang.schema.catalog import Catalog
@@ -81,6 +83,7 @@ __all__ = [
     "DiagramFormat",
     "Diff",
     "DurabilityName",
+    "EdgeTally",
     "EmbedConfig",
     "EmbedOnly",
     "EmbedResult",
@@ -99,6 +102,9 @@ __all__ = [
     "MergeResult",
     "Moment",
     "MutationResult",
+    "NeighborEdge",
+    "NeighborNode",
+    "Neighborhood",
     "OnError",
     "OptimizeResult",
     "OutputMode",
@@ -110,10 +116,12 @@ __all__ = [
     "RowCounts",
     "Schema",
     "SchemaChange",
+    "SnapshotTables",
     "SourceFormat",
     "Statistics",
     "Stream",
     "TableCleanup",
+    "TableInfo",
     "TableStatistics",
     "Target",
     "Text",

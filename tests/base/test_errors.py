@@ -31,6 +31,8 @@ SAMPLES: dict[str, Any] = {
     "conflicts": (Conflict("divergent_update", "node", "Person", "ada", "age", 1, 2, 3, "no"),),
     "tables": ("node:Person",),
     "known": ("main",),
+    "rows": (Violation("embed", "too long", "Paper", "text", "a"),),
+    "count": 2,
     "limit": 3,
     "max_errors": 3,
     "size": 3,
@@ -38,8 +40,16 @@ SAMPLES: dict[str, Any] = {
     "supported": 1,
     "waited_s": 2.5,
     "timeout_s": 2.5,
+    "retry_after_s": 1,
+    "allowed": ("GET",),
+    "taken": ("application/json",),
     "status": 400,
     "expected": 3,
+    "findings": (
+        errors.PolicyFinding(
+            SourceText("a: 1\n\tb", "team.yaml"), Diagnostic("P1", "no such group", Span(2, 2, 1))
+        ),
+    ),
     "refusals": ({"code": "OG-MF-106", "name": "A.b", "message": "no", "hint": "do"},),
 }
 
@@ -51,9 +61,17 @@ def a(leaf: type[OmnigraphError]) -> OmnigraphError:
 
 
 def _sample(name: str, type_: Any) -> Any:
-    if type_ is str:
+    """A value of the type that the field has."""
+    plain = getattr(type_, "__supertype__", type_)
+    if plain is str:
         return name
-    return get_args(type_)[0] if get_origin(type_) is Literal else SAMPLES.get(name, name)
+    if get_origin(type_) is Literal:
+        return get_args(type_)[0]
+    if type(None) in get_args(type_):
+        return _sample(name, get_args(type_)[0])
+    if name not in SAMPLES and get_origin(type_) is tuple:
+        return (_sample(name, get_args(type_)[0]),)
+    return SAMPLES.get(name, 7)
 
 
 @pytest.mark.parametrize("leaf", LEAVES)
@@ -86,7 +104,7 @@ def test_every_leaf_hangs_on_one_branch() -> None:
 def test_the_tree_in_the_docstring_names_every_code() -> None:
     assert errors.__doc__ is not None
     assert {leaf.code for leaf in LEAVES} == set(
-        re.findall(r"\b[a-z]+_[a-z_]+\b|cancelled", errors.__doc__)
+        re.findall(r"\b[a-z]+_[a-z_]+\b|cancelled|unauthorized", errors.__doc__)
     )
 
 
@@ -97,6 +115,12 @@ def test_the_tree_in_the_docstring_names_every_code() -> None:
         (errors.SparkFailed("starting", "no room"), "spark_error", 1, 500),
         (errors.DependencyMissing("Java 17", "install it"), "dependency_missing", 1, 501),
         (errors.PreconditionFailed, "precondition_failed", 4, 412),
+        (errors.Unauthorized, "unauthorized", 1, 401),
+        (errors.BlobChanged, "blob_changed", 4, 412),
+        (errors.RequestsTooMany, "too_many_requests", 1, 429),
+        (errors.BodySlow, "request_timeout", 1, 408),
+        (errors.MethodUnknown, "method_not_allowed", 1, 405),
+        (errors.MediaTypeUnsupported, "unsupported_media_type", 1, 415),
     ],
 )
 def test_an_error_that_callers_tell_apart_has_a_code_and_a_status_of_its_own(
@@ -140,3 +164,18 @@ def test_who_holds_the_names_of_branches_is_told_in_plain_words() -> None:
     busy = errors.BranchBusy(branch="__branches", holder="process 7", waited_s=3)
     assert "__" not in str(busy) and "a schema is applied" in str(busy)
     assert "__" not in str(errors.FenceLost(branch="__branches", holder="process 7"))
+
+
+@pytest.mark.parametrize(
+    ("violation", "said"),
+    [
+        (Violation("range", "Person.age is 5", "Person", "age", "a"), "row a: Person.age is 5"),
+        (Violation("range", "Person.age is 5", "Person", "age", "5"), "row 5: Person.age is 5"),
+        (Violation("cardinality", "Person 'a' has 2", "Knows", None, "a"), "Person 'a' has 2"),
+        (Violation("range", "age is 5", None, None, "a", "p.jsonl", 3), "p.jsonl:3: age is 5"),
+    ],
+)
+def test_a_stored_row_is_named_once_however_short_its_id_is(
+    violation: Violation, said: str
+) -> None:
+    assert str(violation) == said

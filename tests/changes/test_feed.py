@@ -5,6 +5,7 @@ import json
 import shutil
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from omnigraph.base.errors import (
     CommitMissing,
     NameMissing,
 )
+from omnigraph.engine.cursor import packed
 from omnigraph.engine.settings import Settings
 from omnigraph.read.limits import ReadLimits
 from omnigraph.results import ChangePage
@@ -173,6 +175,36 @@ def test_a_torn_cursor_is_rejected_wherever_it_is_torn(graph: Graph) -> None:
     data = urlsafe_b64decode(cursor.removeprefix("ogc1_") + "==")
     forged = data.replace(b"main", b"mein")
     assert refused(graph, "ogc1_" + urlsafe_b64encode(forged).decode().rstrip("=")).reason == "torn"
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [],
+        {},
+        3,
+        [1, 1, 1, 1, 1, 1],
+        ["g", "main", "main", None, "c", None],
+        ["g", "main", "main", [None, None, None], "c", ["node:Person"]],
+        ["g", "main", "main", [None, None, None], None, None],
+    ],
+)
+def test_a_cursor_that_somebody_else_made_is_rejected(graph: Graph, members: Any) -> None:
+    """Its digest fits: there is no secret in it."""
+    assert refused(graph, packed("ogc1_", members)).reason == "torn"
+    (commit,) = graph.commits(limit=1)
+    with pytest.raises(ChangeCursorRejected, match="torn"):
+        graph.commit_changes(commit.graph_commit_id, page_token=packed("ogp1_", members))
+    with pytest.raises(ChangeCursorRejected, match="torn"):
+        graph.neighborhood("Person", "ada", page_token=packed("ogn1_", members))
+
+
+@pytest.mark.parametrize("offset", [-1, "0", None, 1.5])
+def test_a_page_that_somebody_else_made_up_is_rejected(graph: Graph, offset: Any) -> None:
+    (commit,) = graph.commits(limit=1)
+    token = packed("ogn1_", [commit.graph_commit_id, "Person", "ada", 1, offset])
+    with pytest.raises(ChangeCursorRejected, match="torn"):
+        graph.neighborhood("Person", "ada", page_token=token)
 
 
 def test_a_cursor_of_another_graph_is_rejected(graph: Graph, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from omnigraph.store.objects import DiskObjects, Objects
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.transactions import DatasetRef, StagedTransaction
 from omnigraph.write.recover import recover_all
-from omnigraph.write.upkeep import Compaction, Indexing
+from omnigraph.write.upkeep import Indexing, Optimizing
 from omnigraph.write.work import CommitNote, OnConflict, Replay, StagedFiles, Target, Work
 from omnigraph.write.writer import write
 from tests.buckets import location_of
@@ -51,6 +51,7 @@ from tests.store_contract.builders import (
     put,
     rows_of,
 )
+from tests.store_contract.pages import MANY, PAGE, check, page, table_of
 
 T = TypeVar("T")
 Contents = tuple[dict[str, int], set[str]]
@@ -118,6 +119,7 @@ UNITED: Contents = (
     {"ada-bob", "bob-ada", '["ada","ada"]', '["eve","ada"]'},
 )
 LEFT: Contents = ({"ada": 1}, set())
+CROSSED: Contents = ({"ada": 10, "eve": 3}, {'["ada","ada"]', '["eve","ada"]'})
 
 # Ada is ten, eve is new and knows her.
 MERGE_DATA = Path(__file__).with_name("merge.jsonl")
@@ -173,14 +175,59 @@ def move_both(store: GraphStore) -> None:
     graph_of(store, NEVER).mutate(MUTATIONS, "birthday")
 
 
-def compact(store: GraphStore, faults: Faults) -> object:
-    note = CommitNote(CommitKind.OPTIMIZE)
-    return write(store, Compaction(store), to=Target(MAIN), note=note, faults=faults)
+def cross_both(store: GraphStore) -> None:
+    """The branch and main have each taken what the other had, and the branch has changed since."""
+    move_both(store)
+    graph = graph_of(store, NEVER)
+    for side in (MAIN, READY):
+        graph.branch_create(f"old-{side}", side)
+    graph.branch_merge(f"old-{READY}", MAIN)
+    graph.branch_merge(f"old-{MAIN}", READY)
+    graph.mutate(MUTATIONS, "leave", branch=READY)
+
+
+def optimize_on(branch: str) -> Callable[[GraphStore, Faults], object]:
+    def optimize(store: GraphStore, faults: Faults) -> object:
+        to, note = Target(BranchName(branch)), CommitNote(CommitKind.OPTIMIZE)
+        return write(store, Optimizing(store), to=to, note=note, faults=faults)
+
+    return optimize
+
+
+def optimize_what_it_wrote(store: GraphStore, faults: Faults) -> object:
+    """On a branch that has written its tables."""
+    put(store, EDIT, branch="team/work")
+    return optimize_on("team/work")(store, faults)
 
 
 def index(store: GraphStore, faults: Faults) -> object:
     note = CommitNote(CommitKind.INDEX)
     return write(store, Indexing(store), to=Target(MAIN), note=note, faults=faults)
+
+
+def with_pages(store: GraphStore) -> None:
+    """Rows as before, and pages under indexes of every kind, which have changed since."""
+    catalog = replace(CATALOG, nodes=(PAGE, PERSON), next_id=CATALOG.next_id + 5)
+
+    def prepare(snapshot: Snapshot) -> Work:
+        schema_hash = store.schemas.put(catalog, "with pages")
+        return replace(
+            Replay(changes()).prepare(snapshot), schema_hash=schema_hash, created=(PAGE,)
+        )
+
+    write(store, Prepared(prepare), to=Target(MAIN), note=CommitNote(CommitKind.SCHEMA))
+    put(store, Edits({PAGE.table_key: RowEdits(table_of(MANY))}))
+    index(store, NEVER)
+    put(store, Edits({PAGE.table_key: RowEdits(table_of(CHANGED))}))
+
+
+CHANGED = {"old1": page(2), "new1": page(5)}
+
+
+def check_pages(store: GraphStore) -> None:
+    """Every index of the pages tells what they say now."""
+    if PAGE.table_key in store.snapshot().tables:
+        check(store.snapshot().dataset(PAGE), {**MANY, **CHANGED})
 
 
 # Half of what it takes: with so many people, and as many again, a table is scattered too far.
@@ -319,6 +366,9 @@ SCENARIOS = {
     "a large merge of two that moved": Scenario(
         CommitKind.MERGE, large_merge, UNITED, old=AGED, prepare=move_both
     ),
+    "a large merge of two that crossed": Scenario(
+        CommitKind.MERGE, large_merge, CROSSED, old=UNITED, prepare=cross_both
+    ),
     "a revert": Scenario(
         CommitKind.REVERT,
         lambda store, faults: graph_of(store, faults).revert(store.snapshot().commit.id),
@@ -333,8 +383,15 @@ SCENARIOS = {
         prepare=add_type,
     ),
     "an embedding": Scenario(CommitKind.EMBED, embed, OLD, prepare=with_texts),
-    "a compaction": Scenario(CommitKind.OPTIMIZE, compact, OLD),
+    "an optimize": Scenario(CommitKind.OPTIMIZE, optimize_on(MAIN), OLD),
+    "an optimize of every kind of index": Scenario(
+        CommitKind.OPTIMIZE, optimize_on(MAIN), OLD, prepare=with_pages
+    ),
+    "an optimize of a branch": Scenario(
+        CommitKind.OPTIMIZE, optimize_what_it_wrote, EDITED, old=EDITED, branch="team/work"
+    ),
     "an index build": Scenario(CommitKind.INDEX, index, OLD),
+    "an index build of every kind": Scenario(CommitKind.INDEX, index, OLD, prepare=with_pages),
     "a compaction that follows a write": Scenario(
         CommitKind.OPTIMIZE,
         lambda store, faults: scatter(

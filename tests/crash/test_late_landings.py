@@ -17,7 +17,7 @@ from omnigraph.store.layout import RECOVERY
 from omnigraph.store.transactions import Append, DatasetRef, Restore, StagedTransaction
 from omnigraph.write.recover import recover_all
 from tests.buckets import location_of
-from tests.crash.dying import OLD, SCENARIOS, compact
+from tests.crash.dying import OLD, SCENARIOS, optimize_on
 from tests.crash.faulty import store_of
 from tests.places import let_leases_end
 from tests.store_contract.builders import (
@@ -126,9 +126,9 @@ def test_what_was_undone_is_not_undone_again(store: GraphStore) -> None:
     assert contents(store) == EDIT.new
 
 
-def test_a_compaction_lands_on_what_was_restored(store: GraphStore) -> None:
+def test_an_optimize_lands_on_what_was_restored(store: GraphStore) -> None:
     land_ghost(store, fencing=0)
-    assert compact(store, NEVER) is not None
+    assert optimize_on(MAIN)(store, NEVER) is not None
     assert contents(open_store(store.root)) == OLD
     EDIT.write(store, NEVER)
     assert contents(store) == EDIT.new

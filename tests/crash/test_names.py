@@ -148,7 +148,7 @@ def test_a_note_that_speaks_of_another_lines_tables_is_left_to_an_operator(place
     [name] = store.objects.list(RECOVERY)
     note = json.loads(store.objects.get(name) or b"")
     for table in note["tables"]:
-        table["transaction"]["base"]["branch"] = None
+        table["transactions"][0]["base"]["branch"] = None
     store.objects.put(name, json.dumps(note).encode())
     let_leases_end(store)
     with pytest.raises(RecoveryRequired):

@@ -51,7 +51,7 @@ def lose_staged_files(store: GraphStore) -> None:
     let_leases_end(store)
     with store.fence(MAIN) as held:
         [sidecar] = sidecars(store, held)
-    second = sidecar.tables[1].transaction
+    second = sidecar.tables[1].transactions[0]
     assert isinstance(second.operation, Update)
     for fragment in second.operation.new:
         for file in json.loads(fragment)["files"]:

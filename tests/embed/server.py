@@ -43,10 +43,15 @@ class EmbedServer:
     """For the next requests; after them all are answered well."""
     requests: list[tuple[str, dict[str, str], Document]] = field(default_factory=list)
     stopped: threading.Event = field(default_factory=threading.Event)
+    max_characters: int | None = None
+    """A request with a longer text is refused, as the provider would."""
+    refused_with: int = 400
 
     def answer(self, path: str, headers: dict[str, str], document: Document) -> Reply:
         self.requests.append((path, headers, document))
         reply = self.replies.popleft() if self.replies else Reply()
+        if self.max_characters is not None and max(map(len, texts(document))) > self.max_characters:
+            return Reply(self.refused_with, _too_long(path, self.refused_with))
         if reply.status == 200 and reply.raw is None and reply.document is None:
             good = _gemini(document) if path.startswith("/v1beta/") else _openai(document)
             if "error" in good:
@@ -57,6 +62,26 @@ class EmbedServer:
         return reply
 
 
+def texts(document: Document) -> list[str]:
+    """The texts of a request in either shape."""
+    if "input" in document:
+        found: list[str] = document["input"]
+        return found
+    return [request["content"]["parts"][0]["text"] for request in document["requests"]]
+
+
+def _too_long(path: str, status: int) -> Document:
+    if path.startswith("/v1beta/"):
+        message = "The input token count (2600) exceeds the maximum number of tokens (2048)."
+        return {"error": {"code": status, "message": message, "status": "INVALID_ARGUMENT"}}
+    message = (
+        "This model's maximum context length is 8192 tokens, however you requested 9000 tokens "
+        "(9000 in your prompt; 0 for the completion)."
+    )
+    kind = {"type": "invalid_request_error", "param": None, "code": None}
+    return {"error": {"message": message, **kind}}
+
+
 def _vectors(texts: list[str], width: int) -> list[list[float]]:
     if not texts:
         return []
@@ -65,10 +90,9 @@ def _vectors(texts: list[str], width: int) -> list[list[float]]:
 
 
 def _openai(document: Document) -> Document:
-    texts = document["input"]
     data = [
         {"object": "embedding", "index": at, "embedding": vector}
-        for at, vector in enumerate(_vectors(texts, document.get("dimensions", WIDTH)))
+        for at, vector in enumerate(_vectors(texts(document), document.get("dimensions", WIDTH)))
     ]
     return {"object": "list", "model": document["model"], "data": data, "usage": {}}
 
@@ -78,8 +102,7 @@ def _gemini(document: Document) -> Document:
     if len(requests) > 100:
         message = "BatchEmbedContentsRequest.requests: at most 100 requests can be in one batch"
         return {"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}
-    texts = [request["content"]["parts"][0]["text"] for request in requests]
-    vectors = _vectors(texts, requests[0]["outputDimensionality"])
+    vectors = _vectors(texts(document), requests[0]["outputDimensionality"])
     return {"embeddings": [{"values": [3 * n for n in vector]} for vector in vectors]}
 
 

@@ -11,9 +11,12 @@ import pytest
 from omnigraph import Graph
 from omnigraph.base.span import SourceText
 from omnigraph.embed.mock import Mock
+from omnigraph.embed.provider import EmbedConfig
+from omnigraph.embed.providers import open_provider
 from omnigraph.engine.embed_files import EmbeddedLines, embed_lines
 from omnigraph.engine.language import catalog_of
-from omnigraph.errors import EmbedModelWrong, SourceInvalid
+from omnigraph.errors import EmbedModelWrong, EmbedTextRefused, SourceInvalid
+from tests.embed.server import embed_server
 from tests.surfaces.cli import CommandLine
 
 SCHEMA = """
@@ -76,6 +79,26 @@ def test_all_vectors_are_made_again_on_request() -> None:
 def test_a_line_that_no_load_would_take_is_named(line: str, reason: str) -> None:
     with pytest.raises(SourceInvalid, match=rf"in\.jsonl:2: .*{re.escape(reason)}"):
         embedded("", line)
+
+
+def test_lines_whose_text_is_refused_are_named() -> None:
+    catalog, sink = catalog_of(SourceText(SCHEMA)), io.BytesIO()
+    lines = [
+        {"type": "Paper", "id": "a", "data": {"title": "long " * 40}},
+        {"type": "Paper", "data": {"title": "short", "abstract": "long " * 40}},
+        {"edge": "cites", "from": "a", "to": "b", "data": {"why": "short"}},
+    ]
+    with embed_server() as server:
+        server.max_characters = 100
+        config = EmbedConfig("openai-compatible", "text-embedding-3-any", base_url=server.url)
+        with pytest.raises(EmbedTextRefused) as caught:
+            source = [json.dumps(line).encode() for line in lines]
+            embed_lines(open_provider(config), catalog, source, sink, file="in.jsonl")
+    assert [(row["file"], row["property"]) for row in caught.value.details["rows"]] == [
+        ("in.jsonl:1", "title")
+    ]
+    assert "in.jsonl:1: Paper a: the text of title, 200 characters" in caught.value.render()
+    assert sink.getvalue() == b""
 
 
 def test_the_model_of_the_schema_is_checked() -> None:

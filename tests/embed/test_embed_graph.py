@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +11,20 @@ import pytest
 
 from omnigraph import Graph
 from omnigraph.embed.mock import Mock
-from omnigraph.embed.provider import EmbedConfig
+from omnigraph.embed.provider import EmbedConfig, ProviderName
 from omnigraph.engine.settings import Settings
 from omnigraph.errors import (
     ArgumentInvalid,
+    ConstraintViolated,
     EmbedModelWrong,
     EmbedProviderMissing,
     EmbedRefused,
+    EmbedTextRefused,
     LoadUnderWay,
     NameMissing,
     ReadOnly,
 )
-from tests.embed.server import EmbedServer, Reply, embed_server
+from tests.embed.server import EmbedServer, Reply, embed_server, texts
 from tests.graph.people import write_ndjson
 
 SCHEMA = """
@@ -253,7 +256,7 @@ def test_a_failure_keeps_what_was_made_and_the_next_try_makes_the_rest(
 ) -> None:
     settings = at(server)
     # Each column of vectors is a request of its own here, and the second one is refused.
-    server.replies.extend([Reply(), Reply(400, {"error": {"message": "no"}})])
+    server.replies.extend([Reply(), Reply(401, {"error": {"message": "no"}})])
     local = reopened(graph, settings)
     with pytest.raises(EmbedRefused):
         local.embed("Paper", engine="local")
@@ -263,6 +266,85 @@ def test_a_failure_keeps_what_was_made_and_the_next_try_makes_the_rest(
     again = [text for _, _, document in server.requests[before:] for text in document["input"]]
     assert len(again) < 7
     assert not [*Path(graph.uri).glob("__staging/embed~*/*")]
+
+
+LONG: list[dict[str, Any]] = [
+    {"type": "Paper", "data": {"title": f"long {n}", "abstract": f"{n:03d}" * 100}}
+    for n in range(30)
+]
+
+
+def test_rows_whose_text_is_refused_are_named_and_the_rest_is_kept(
+    graph: Graph, server: EmbedServer
+) -> None:
+    graph.load([*LONG, {**LONG[0], "data": {**LONG[0]["data"], "title": "same"}}], mode="append")
+    server.max_characters = 100
+    remote = reopened(graph, at(server))
+    with pytest.raises(EmbedTextRefused) as caught:
+        remote.embed("Paper")
+    error = caught.value
+    assert error.count == len(error.details["rows"]) == 31
+    assert {row["entity_id"] for row in error.details["rows"]} == {
+        "same",
+        *(row["data"]["title"] for row in LONG),
+    }
+    assert {(row["type_name"], row["property"]) for row in error.details["rows"]} == {
+        ("Paper", "abstract")
+    }
+    shown = error.render()
+    assert "31 texts can't be embedded" in shown and "and 11 more" in shown
+    assert "Paper long 7: the text of abstract, 300 characters" in shown
+    assert "maximum context length" in shown and "OMNIGRAPH_EMBED_MAX_CHARACTERS" in shown
+    assert kinds(graph) == ["load", "load", "init"]
+
+    for row in LONG:
+        graph.mutate(CHANGE, {"t": row["data"]["title"], "a": "short"})
+    graph.mutate(CHANGE, {"t": "same", "a": None})
+    before = len(server.requests)
+    assert remote.embed("Paper").embedded["Paper"] == {"vector": 33, "title_vector": 36}
+    assert [texts(document) for _, _, document in server.requests[before:]] == [["short"]]
+
+
+def test_the_beginning_of_a_long_text_is_embedded_if_the_setting_says_so(
+    graph: Graph, server: EmbedServer
+) -> None:
+    graph.load(LONG[:1], mode="append")
+    server.max_characters = 100
+    settings = at(server)
+    cut = Settings(embed=replace(settings.embed, max_characters=99))
+    assert reopened(graph, cut).embed("Paper").commit is not None
+    assert vectors(graph)["long 0"] == mock("000" * 33)
+    # It is the vector of the whole text: as long as that stays, it is not stale.
+    assert reopened(graph, cut).embed("Paper", only="stale").commit is None
+
+
+@pytest.mark.parametrize("provider", ["openai-compatible", "gemini"])
+def test_a_load_rejects_rows_whose_text_is_refused(
+    tmp_path: Path, server: EmbedServer, provider: ProviderName
+) -> None:
+    url = f"{server.url}/{'v1beta' if provider == 'gemini' else 'v1'}"
+    config = EmbedConfig(provider, "text-embedding-3-any", base_url=url, api_key="k")
+    graph = empty(tmp_path / "g.omni", Settings(embed=config))
+    server.max_characters = 100
+    data = write_ndjson(tmp_path / "papers.jsonl", [*PAPERS[:3], *LONG[:2], *PAPERS[3:]])
+    with pytest.raises(ConstraintViolated) as caught:
+        graph.load(data, mode="append", embed=True, engine="local")
+    shown = caught.value.render()
+    assert "papers.jsonl:4: Paper long 0: the text of abstract, 300 characters" in shown
+    assert kinds(graph) == ["init"]
+    result = graph.load(
+        data,
+        mode="append",
+        embed=True,
+        on_error="quarantine",
+        quarantine=tmp_path / "rejected",
+        engine="local",
+    )
+    assert result.rejected == 2
+    rejected = "".join(path.read_text() for path in (tmp_path / "rejected").rglob("*.jsonl"))
+    assert "long 0" in rejected and "long 1" in rejected and "refused by" in rejected
+    assert vectors(graph).keys() == {"a", "b", "c", "d", "e"}
+    assert vectors(graph)["a"] == mock("red fox")
 
 
 def test_rows_that_others_write_meanwhile_are_embedded_too(

@@ -1,10 +1,12 @@
 """The providers that need no network, and the choice of one."""
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
+from omnigraph.embed.batches import NO_LIMITS
 from omnigraph.embed.local import Local
 from omnigraph.embed.mock import Mock
 from omnigraph.embed.provider import EmbedConfig, Purpose, Vectors
@@ -16,6 +18,7 @@ from omnigraph.errors import (
     EmbedProviderMissing,
     EmbedWidthWrong,
 )
+from tests.embed.minilm_golden import GOLDEN, TEXTS, summary
 
 EVERY_SCRIPT = [
     "Ἀχιλλεύς", "Привет, мир", "שלום", "مرحبا بالعالم", "नमस्ते", "สวัสดี", "你好世界",
@@ -30,6 +33,16 @@ def local() -> Local:
 
 def vectors(provider: Local, *texts: str) -> Vectors:
     return provider.embed(texts, purpose="row", width=384)
+
+
+def test_the_local_model_makes_what_another_implementation_makes(local: Local) -> None:
+    """To six digits, of which the last may differ by the order of sums."""
+    golden = json.loads(GOLDEN.read_text())
+    assert golden.keys() == TEXTS.keys()
+    for name, vector in zip(TEXTS, vectors(local, *TEXTS.values()), strict=True):
+        expected, found = golden[name], summary(vector)
+        for numbers in ("first", "sums"):
+            assert found[numbers] == pytest.approx(expected[numbers], abs=5e-6, rel=0), name
 
 
 def test_without_a_provider_nothing_is_embedded() -> None:
@@ -124,11 +137,14 @@ class Counting:
     """A provider that notes what it is asked."""
 
     model = "mock"
+    limits = NO_LIMITS
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, ...]] = []
 
-    def embed(self, texts: Sequence[str], *, purpose: Purpose, width: int) -> Vectors:
+    def embed(
+        self, texts: Sequence[str], *, purpose: Purpose, width: int, limit_s: float | None = None
+    ) -> Vectors:
         assert purpose == "query"
         self.asked.append(tuple(texts))
         return Mock().embed(texts, purpose=purpose, width=width)

@@ -13,7 +13,9 @@ from omnigraph.embed.gemini import Gemini
 from omnigraph.embed.mock import Mock
 from omnigraph.embed.openai import OpenAiCompatible
 from omnigraph.embed.provider import EmbedConfig, Provider, Vectors
+from omnigraph.embed.providers import open_provider
 from omnigraph.embed.service import MAX_TRIES, Timing
+from omnigraph.embed.texts import embed_texts
 from omnigraph.errors import (
     ArgumentInvalid,
     EmbedAnswerInvalid,
@@ -26,7 +28,7 @@ from omnigraph.errors import (
     EmbedWidthWrong,
     OmnigraphError,
 )
-from tests.embed.server import KEY, WIDTH, Document, EmbedServer, Reply, embed_server
+from tests.embed.server import KEY, WIDTH, Document, EmbedServer, Reply, embed_server, texts
 
 TEXTS = ["a red fox", "a blue whale", "the stock market"]
 
@@ -48,7 +50,9 @@ class World:
     waits: Waits
 
     def embed(self, texts: Sequence[str] = TEXTS, width: int = WIDTH) -> Vectors:
-        return self.provider.embed(texts, purpose="row", width=width)
+        embedded = embed_texts(self.provider, texts, purpose="row", width=width)
+        assert not embedded.refused
+        return embedded.vectors
 
     def fail(self, kind: type[OmnigraphError], *replies: Reply) -> OmnigraphError:
         self.server.replies.extend(replies)
@@ -248,11 +252,55 @@ def test_a_delay_of_hours_is_a_spent_quota(gemini: World) -> None:
     gemini.fail(EmbedQuotaSpent, an_error(429, "daily limit", details=details))
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 302])
+@pytest.mark.parametrize("status", [401, 403, 404, 302])
 def test_a_refusal_is_final_and_shows_no_key(world: World, status: int) -> None:
     error = world.fail(EmbedRefused, an_error(status, f"Incorrect API key provided: {KEY}"))
     assert error.details["status"] == status and "Incorrect API key" in error.message
     assert len(world.server.requests) == 1
+
+
+# Texts that are refused ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [400, 413, 422, 500])
+@pytest.mark.parametrize("long", [[], [0], [1, 2], [6], [*range(7)]], ids=str)
+def test_a_text_that_is_refused_spoils_no_other(world: World, long: list[int], status: int) -> None:
+    texts = [f"text {at} " * (40 if at in long else 1) for at in range(7)]
+    world.server.max_characters, world.server.refused_with = 100, status
+    made = embed_texts(world.provider, texts, purpose="row", width=WIDTH)
+    assert list(made.refused) == long
+    assert all("maximum" in why.error.reason for why in made.refused.values())
+    assert all(why.characters == 280 for why in made.refused.values())
+    good = [at for at in range(7) if at not in long]
+    np.testing.assert_allclose(made.vectors[good], expected([texts[at] for at in good]), atol=1e-6)
+    assert world.waits.slept == []
+
+
+def test_a_request_that_no_text_can_mend_is_made_twice(world: World) -> None:
+    refusal = an_error(400, "this model takes no dimensions")
+    error = world.fail(EmbedRefused, refusal, refusal, an_error(400, "never asked"))
+    assert "dimensions" in error.message
+    assert [len(texts(document)) for _, _, document in world.server.requests] == [3, 1]
+
+
+def test_a_batch_that_is_too_large_for_a_server_goes_in_smaller_ones(world: World) -> None:
+    too_many = an_error(422, "batch size 3 > maximum allowed batch size 2")
+    world.server.replies.append(too_many)
+    np.testing.assert_allclose(world.embed(), expected(), atol=1e-6)
+
+
+def test_of_a_longer_text_the_beginning_is_embedded_if_the_setting_says_so(
+    server: EmbedServer,
+) -> None:
+    server.max_characters = 10
+    config = EmbedConfig(
+        "openai-compatible", "any", base_url=server.url, api_key=KEY, max_characters=10
+    )
+    made = embed_texts(
+        open_provider(config), ["   red fox and more", "red fox"], purpose="row", width=WIDTH
+    )
+    assert not made.refused
+    assert texts(server.requests[0][2]) == ["red fox an", "red fox"]
 
 
 def test_a_batch_that_is_too_large_is_refused_with_the_reason(server: EmbedServer) -> None:

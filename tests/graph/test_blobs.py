@@ -17,7 +17,7 @@ from omnigraph.base.errors import (
     NameMissing,
     RangeOutside,
 )
-from omnigraph.engine.blob import Blob
+from omnigraph.engine.blob import Blob, StoredBytes
 from tests.buckets import bucket_access
 from tests.surfaces.cli import CommandLine
 
@@ -132,7 +132,8 @@ def test_a_range_outside_the_blob_is_refused(
 
 def test_a_range_of_a_large_blob_reads_little_more_than_itself(graph: Graph) -> None:
     blob = body(graph, "large")
-    handle = blob._dataset._handle
+    assert isinstance(blob._bytes, StoredBytes)
+    handle = blob._bytes.dataset._handle
     handle.io_stats_incremental()
     assert len(blob.read(10_000_000, 10_000_100)) == 100
     assert handle.io_stats_incremental().read_bytes < 10_000
@@ -180,6 +181,7 @@ def test_an_edge_may_have_a_blob_and_text_says_that_it_is_base64(tmp_path: Path)
         (("edge", "Doc", "small", "body"), NameMissing, "no edge type named Doc"),
         (("node", "Doc", "small", "bodi"), NameMissing, "no property of Doc named bodi"),
         (("node", "Doc", "it's", "body"), EntityMissing, "no Doc has the id it's"),
+        (("node", "Doc", "\ud800", "body"), EntityMissing, "no Doc has the id"),
         (("node", "Doc", "null", "body"), BlobMissing, "has no body: it is null"),
         (("node", "Doc", "small", "note"), ArgumentInvalid, "note of Doc is String, not Blob"),
         (("thing", "Doc", "small", "body"), ArgumentInvalid, "node or edge"),
@@ -207,7 +209,8 @@ def test_a_blob_in_a_bucket_is_read_by_ranges(bucket: str, monkeypatch: pytest.M
     assert whole is not None
     graph.mutate(CHANGES, "add", {"name": "large", "body": whole})
     blob = body(Graph.open(bucket, read_only=True), "large")
-    handle = blob._dataset._handle
+    assert isinstance(blob._bytes, StoredBytes)
+    handle = blob._bytes.dataset._handle
     handle.io_stats_incremental()
     assert blob.read(7_000_000, 7_000_100) == whole[7_000_000:7_000_100]
     assert handle.io_stats_incremental().read_bytes < 100_000

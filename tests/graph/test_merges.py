@@ -210,6 +210,26 @@ def test_a_deletion_stays_though_the_branch_that_brought_the_row_is_gone(
         assert "new" not in {city["n"] for city in cities(handle, into)}
 
 
+@pytest.mark.parametrize("on_feature", ["insert", "road"])
+def test_the_rows_of_a_base_outlive_the_branch_from_which_its_own_was_made(
+    graph: Graph, on_feature: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The base has tables of both branches, or a table whose files lie on both."""
+    graph.branch_create("team")
+    work_on(graph, on_feature, "feature")
+    graph.branch_create("side", "feature")
+    change(graph, 'update City set { pop: 9 } where name = "A"', "side")
+    for number, branch in enumerate(["main", "team"]):
+        busy(graph, branch, commits=number + 1)
+        assert graph.branch_merge("side", branch).outcome == "merged"
+    for name in ("side", "feature"):
+        graph.branch_delete(name)
+    change(graph, 'delete City where name = "A"', "team")
+    assert Graph.open(graph.uri).branch_merge("team", "main", resolve="ours").outcome == "merged"
+    assert "A" not in {city["n"] for city in cities(graph, "main")}
+    assert caplog.text == ""
+
+
 @pytest.mark.parametrize("into", ["main", "feature"])
 @pytest.mark.parametrize("more", [0, 3])
 def test_what_came_by_two_branches_is_not_new_again(graph: Graph, into: str, more: int) -> None:

@@ -10,6 +10,8 @@ from omnigraph import Graph, OmnigraphError
 from omnigraph.base.errors import ConstraintViolated
 from omnigraph.base.span import SourceText
 from omnigraph.engine.mutate import prepare_mutation
+from omnigraph.engine.permit import Permit
+from omnigraph.engine.requests import Mutation
 from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.ir import MutationQuery
 from tests.graph.people import QUERIES, SCHEMA
@@ -251,7 +253,8 @@ def test_writers_of_different_tables_do_not_get_in_each_others_way(graph: Graph)
     def reads(text: str) -> frozenset[str]:
         query = compile_query(SourceText(text), snapshot.catalog)
         assert isinstance(query, MutationQuery)
-        work = prepare_mutation(query, snapshot, {}, now_ms=0)
+        permit = Permit.of(graph.engine.gate, snapshot, Mutation.of(text))
+        work = prepare_mutation(query, permit, {}, now_ms=0)
         assert work.reads is not None
         return frozenset(work.tables) | work.reads
 

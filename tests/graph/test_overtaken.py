@@ -193,7 +193,9 @@ def merge(graph: Graph) -> CommitId:
 
 
 def optimize(graph: Graph) -> CommitId:
-    return graph.optimize().commits[-1].graph_commit_id
+    optimized = graph.optimize().commit
+    assert optimized is not None
+    return optimized.graph_commit_id
 
 
 def replace_all(held: Held) -> Held:

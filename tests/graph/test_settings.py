@@ -44,6 +44,7 @@ def test_what_may_be_secret_is_not_shown_with_the_rest() -> None:
         "OMNIGRAPH_SPARK_REMOTE": "sc://host/;token=SECRET",
         "OMNIGRAPH_SPARK_OPTIONS": "spark.a=SECRET",
         "AWS_SECRET_ACCESS_KEY": "SECRET",
+        "OMNIGRAPH_TOKEN": "SECRET",
         "OMNIGRAPH_EMBED_API_KEY": "SECRET",
         "OMNIGRAPH_EMBED_BASE_URL": "https://host?key=SECRET",
     }
@@ -58,8 +59,13 @@ def embed(**environment: str) -> EmbedConfig:
 def test_the_provider_of_embeddings_is_a_setting() -> None:
     assert embed() == EmbedConfig()
     assert embed(
-        PROVIDER="openai-compatible", MODEL="m", BASE_URL="http://h", API_KEY=" k\n", TIMEOUT_S="9"
-    ) == EmbedConfig("openai-compatible", "m", "http://h", "k", 9.0)
+        PROVIDER="openai-compatible",
+        MODEL="m",
+        BASE_URL="http://h",
+        API_KEY=" k\n",
+        TIMEOUT_S="9",
+        MAX_CHARACTERS="2000",
+    ) == EmbedConfig("openai-compatible", "m", "http://h", "k", 9.0, 2000)
 
 
 def test_the_usual_key_of_a_provider_is_used_at_its_usual_place_only() -> None:
@@ -71,7 +77,11 @@ def test_the_usual_key_of_a_provider_is_used_at_its_usual_place_only() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("PROVIDER", "openai"), *(("TIMEOUT_S", text) for text in ("soon", "0", "-1", "nan", "inf"))],
+    [
+        ("PROVIDER", "openai"),
+        *(("TIMEOUT_S", text) for text in ("soon", "0", "-1", "nan", "inf")),
+        *(("MAX_CHARACTERS", text) for text in ("many", "0", "-1", "1.5", "9" * 5000)),
+    ],
 )
 def test_a_wrong_setting_of_embeddings_is_refused(name: str, value: str) -> None:
     with pytest.raises(ArgumentInvalid, match=f"OMNIGRAPH_EMBED_{name}"):

@@ -44,6 +44,7 @@ ALONE = [
     "mappings.md",
     "migrations.md",
     "moving.md",
+    "policy.md",
     "search.md",
 ]
 WITH_FILES = ["loading.md"]
@@ -51,8 +52,9 @@ WITH_GRAPH = ["changes.md", "lint.md", "maintenance.md", "querying.md"]
 ON_SPARK = ["clusters.md", "streaming.md"]
 IN_A_BUCKET = ["object-stores.md"]
 LANGUAGES = ["query-language.md", "schema-language.md", "text-search.md", "vector-search.md"]
-# `tests/surfaces/test_bad_rows.py` and `tests/graph/test_mutations_page.py` look closer.
-ELSEWHERE = ["data-quality.md", "mutations.md"]
+# `tests/surfaces/test_bad_rows.py`, `tests/graph/test_mutations_page.py`,
+# `tests/surfaces/test_configuration.py` and `tests/surfaces/server/test_page.py` look closer.
+ELSEWHERE = ["client.md", "configuration.md", "data-quality.md", "mutations.md", "server.md"]
 
 
 @dataclass

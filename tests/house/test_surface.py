@@ -17,7 +17,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import pytest
 
 import omnigraph
-from omnigraph import Graph, OmnigraphError, Settings, errors, results
+from omnigraph import AsyncGraph, Graph, OmnigraphError, Policy, Settings, errors, results
 from omnigraph.base import errors as base_errors
 
 PINNED = Path(__file__).with_name("surface.txt")
@@ -25,7 +25,7 @@ PINNED = Path(__file__).with_name("surface.txt")
 
 def surface() -> Iterator[str]:
     yield from ("omnigraph", *(f"    {name}" for name in sorted(omnigraph.__all__)))
-    for shown in (Graph, Settings):
+    for shown in (AsyncGraph, Graph, Policy, Settings):
         yield from ("", *_class(shown))
     for module in (results, errors):
         yield from ("", module.__name__)
@@ -120,7 +120,7 @@ def test_the_public_surface_is_the_one_that_is_pinned(request: pytest.FixtureReq
 
 @pytest.mark.parametrize("code", ["omnigraph", "omnigraph.errors"])
 def test_an_import_of_names_loads_no_data_library(code: str) -> None:
-    heavy = "{'pyarrow', 'lance', 'duckdb', 'numpy', 'pyspark', 'pandas'}"
+    heavy = "{'pyarrow', 'lance', 'duckdb', 'numpy', 'pyspark', 'pandas', 'cedarpy'}"
     text = f"import sys, {code}; print(sorted({heavy} & set(sys.modules)))"
     ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"

@@ -24,6 +24,7 @@ from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.limits import DEFAULT_LIMITS, StoreLimits
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import CommitNote, Replay, Target
 from omnigraph.write.writer import write
@@ -150,10 +151,10 @@ ACTS = st.lists(
 class Lines:
     """The branches, and every commit that one of them still has."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, limits: StoreLimits = DEFAULT_LIMITS) -> None:
         self.place = str(root / "graph")
         self.store = GraphStore.init(
-            self.place, CATALOG, source=SCHEMA, durability=Durability.RELAXED
+            self.place, CATALOG, source=SCHEMA, durability=Durability.RELAXED, limits=limits
         )
         self.engine = Engine.over(self.store, Settings())
         self.lines = {MAIN: Line(Plain().rows)}
@@ -227,6 +228,10 @@ class Lines:
 
     def _seen(self, branch: BranchName) -> None:
         self.moments.append(Moment(self.store.snapshot(branch), self.lines[branch].rows))
+
+
+# A compaction writes only some files of a table together, and so changes the order of its rows.
+COMPACTIONS = st.sampled_from([StoreLimits(max_fragment_rows=3), DEFAULT_LIMITS])
 
 
 # From one commit of main, each as a branch of its own: what may happen to the same few rows on two

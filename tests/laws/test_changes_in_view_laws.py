@@ -23,7 +23,8 @@ from omnigraph.write.writer import write
 from tests.laws.test_diff_laws import described
 from tests.laws.test_view_laws import Conditions, without_hidden
 from tests.reference.naive import PlainGraph
-from tests.reference.random_plans import CATALOG, conditions, graphs
+from tests.reference.random_conditions import conditions
+from tests.reference.random_plans import CATALOG, graphs
 from tests.reference.small_graph import plain_graph, table
 
 Rows = Mapping[str, Mapping[str, Mapping[str, Any]]]
@@ -73,7 +74,7 @@ def test_a_diff_shows_what_the_view_shows_of_both_sides(
         )
         one = written(store, edits(NOTHING, before))
         other = written(store, edits(before, after))
-        diff = Diff.of(Comparison(View(one, visible), View(other, visible)))
+        diff = Diff.of(Comparison(View.where(one, visible), View.where(other, visible)))
         was, now = (rows_of(without_hidden(graph, visible)) for graph in (before, after))
         assert list(described(diff.tables())) == [
             ("edge" if entity in CATALOG.edges else "node", entity.name, id_, op, old, new)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -71,10 +72,15 @@ def test_numbers_are_told_apart_by_their_bits() -> None:
     assert differs.to_pylist() == [False, True, False, True, False]
 
 
-def test_what_lies_between_any_two_branches_leads_from_one_to_the_other(tmp_path: Path) -> None:
+def test_what_lies_between_any_two_branches_leads_from_one_to_the_other(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     graph = endings(tmp_path)
-    for one, other in permutations(graph.moments, 2):
-        leads(one, other)
+    is_deep = request.config.getoption("--deep")
+    for one, other in permutations(range(len(graph.moments)), 2):
+        # A third of them has every moment on either side.
+        if is_deep or (one + other) % 3 == 0:
+            leads(graph.moments[one], graph.moments[other])
 
 
 @given(ACTS)

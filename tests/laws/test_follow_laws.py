@@ -14,9 +14,20 @@ from omnigraph.read.limits import ReadLimits
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.disk import DiskCache
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.limits import StoreLimits
 from omnigraph.store.snapshot import Snapshot
 from tests.graph.read.town import Town
-from tests.laws.lines import ACTS, Act, Lines, Step, changes, contents, endings, stored
+from tests.laws.lines import (
+    ACTS,
+    COMPACTIONS,
+    Act,
+    Lines,
+    Step,
+    changes,
+    contents,
+    endings,
+    stored,
+)
 
 QUESTIONS = [
     "match { $a: Person  $a knows $b } return { $a.email as a, $b.name as b } order { a, b }",
@@ -45,7 +56,7 @@ FOLLOW_ALL = ReadLimits(
 few = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     deadline=None,
-    max_examples=10,
+    max_examples=max(6, settings().max_examples // 10),
 )
 
 
@@ -109,15 +120,15 @@ def answers(snapshot: Snapshot, cache: RuntimeCache) -> Answers:
     return {question: town.ask(question) for question in QUESTIONS}
 
 
-@given(ACTS, st.booleans(), st.randoms(use_true_random=False))
+@given(ACTS, st.booleans(), st.randoms(use_true_random=False), COMPACTIONS)
 @few
 def test_a_warm_reader_of_several_branches_sees_what_a_cold_one_sees(
-    acts: list[Act], reads_elsewhere: bool, order: Random
+    acts: list[Act], reads_elsewhere: bool, order: Random, limits: StoreLimits
 ) -> None:
     """Also where the branches are written and deleted by another process."""
     cache = RuntimeCache(FOLLOW_ALL)
     with tempfile.TemporaryDirectory() as root:
-        graph = Lines(Path(root))
+        graph = Lines(Path(root), limits)
         reader = GraphStore.open(graph.place) if reads_elsewhere else graph.store
         for act in acts:
             graph.act(act)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from omnigraph.read.search.analysis import analyse, terms_of
 from omnigraph.read.search.text import WordIndex
 from omnigraph.read.search.text_part import one_part
-from tests.reference.naive_text import NaiveTexts
+from omnigraph.read.search.vocabulary import Vocabulary
+from tests.reference.naive_text import NaiveTexts, edits_between
 
 # Few words, near each other, so that texts share them and edits lead from one to another.
 WORDS = ["the", "cat", "cats", "cut", "catalogue", "catalog", "é", "naïve", "naive", "日本", "of"]
@@ -49,6 +50,36 @@ def test_the_rows_that_match_are_those_of_the_definition(
     for edits in (None, 0, 1, 2):
         found = np.flatnonzero(index.fuzzy(query, edits)).tolist()
         assert found == naive.fuzzy(query, edits), edits
+
+
+@given(
+    st.sets(st.text("ab", min_size=1, max_size=9), min_size=1, max_size=40),
+    st.text("ab", min_size=1, max_size=9),
+    st.integers(0, 2),
+)
+def test_near_words_are_the_same_among_few_and_among_many(
+    words: set[str], wanted: str, edits: int
+) -> None:
+    """Few are compared one by one, many letter by letter."""
+    near = {word for word in words if edits_between(word, wanted) <= edits}
+    assert near_words(words, wanted, edits) == near
+    for word in words:
+        assert near_words({word}, wanted, edits) == near & {word}
+
+
+def test_a_word_of_a_million_letters_is_compared_with_others_like_it() -> None:
+    """Letter by letter it would take for ever."""
+    word = "ab" * 500_000
+    texts = [word, f"x{word[1:]}", f"{word[:-2]}xy", f"xyz{word}", word[3:]]
+    index = index_of(texts)
+    found = [np.flatnonzero(index.fuzzy(word, edits)).tolist() for edits in (0, 1, 2)]
+    assert found == [[0], [0, 1], [0, 1, 2]]
+
+
+def near_words(words: set[str], wanted: str, edits: int) -> set[str]:
+    ascending = sorted(words)
+    vocabulary = Vocabulary.of(pa.array(ascending, pa.large_string()))
+    return {ascending[place] for place in vocabulary.near(wanted, edits)}
 
 
 @given(COLUMNS, TEXTS, st.integers(0, 6), st.data())

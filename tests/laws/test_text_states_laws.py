@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from omnigraph import Graph
 from omnigraph.base.ids import MAIN, BranchName, TypeName
 from omnigraph.base.types import Scalar
+from omnigraph.engine.settings import Settings
 from omnigraph.lang.plan.ir import Compare, CompareOp, IdentityOf, Literal
 from omnigraph.lang.query.check.typed import ROW
 from omnigraph.read.limits import ReadLimits
@@ -23,7 +24,9 @@ from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.disk import DiskCache
 from omnigraph.read.tables.tables import tables_of
 from omnigraph.read.view import View
+from omnigraph.store.limits import StoreLimits
 from omnigraph.store.snapshot import Snapshot
+from tests.laws.lines import COMPACTIONS
 from tests.reference.naive_text import NaiveTexts
 
 SCHEMA = "node Doc { key: String @key  body: String?  seen: I32? }"
@@ -50,6 +53,7 @@ STEPS = st.lists(
     max_size=6,
 )
 KEEP_ALL = ReadLimits(min_disk_entry_bytes=0)
+FOLLOW_ALL = ReadLimits(max_rows_per_kept_row=1_000)
 
 
 def take(graph: Graph, branch: str, step: Sequence[Any]) -> str:
@@ -85,18 +89,24 @@ def check(view: View, cache: RuntimeCache, query: str) -> None:
 
 def without(snapshot: Snapshot, id_: str) -> View:
     condition = Compare(CompareOp.NE, IdentityOf(ROW), Literal(id_, Scalar.STRING))
-    return View(snapshot, {DOC: (condition,)})
+    return View.where(snapshot, {DOC: condition})
 
 
-@given(st.lists(TEXTS, max_size=6), STEPS, TEXTS, KEYS)
+@given(st.lists(TEXTS, max_size=6), STEPS, TEXTS, KEYS, COMPACTIONS)
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_text_search_follows_every_commit(
-    first: list[str], steps: list[tuple[Any, ...]], query: str, hidden: str
+    first: list[str],
+    steps: list[tuple[Any, ...]],
+    query: str,
+    hidden: str,
+    compaction: StoreLimits,
 ) -> None:
     with tempfile.TemporaryDirectory() as place:
         disk = DiskCache(Path(place, "cache"), KEEP_ALL)
-        cache = RuntimeCache(disk=disk)
-        with Graph.init(str(Path(place, "graph")), SCHEMA, durability="relaxed") as graph:
+        cache = RuntimeCache(FOLLOW_ALL, disk=disk)
+        own = Settings(store_limits=compaction)
+        at = str(Path(place, "graph"))
+        with Graph.init(at, SCHEMA, durability="relaxed", settings=own) as graph:
             rows = "\n".join(
                 f'insert Doc {{ key: "d{number}", body: "{text}" }}'
                 for number, text in enumerate(first)

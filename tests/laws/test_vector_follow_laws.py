@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from omnigraph import Graph
 from omnigraph.base.ids import BranchName
+from omnigraph.engine.settings import Settings
 from omnigraph.read.limits import ReadLimits
 from omnigraph.read.search.ivf import ListedVectors
 from omnigraph.read.search.vectors import Vectors
@@ -20,7 +21,9 @@ from omnigraph.read.tables.disk import DiskCache
 from omnigraph.read.tables.tables import tables_of
 from omnigraph.read.view import View
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.limits import DEFAULT_LIMITS, StoreLimits
 from omnigraph.store.snapshot import Snapshot
+from tests.laws.lines import COMPACTIONS
 
 SCHEMA = "node Doc { name: String @key  v: Vector(4)? }"
 PUT = "query put($n: String, $v: Vector(4)?) { insert Doc { name: $n, v: $v } }"
@@ -49,8 +52,9 @@ few = settings(
 QUERIES = [np.array(q, dtype=np.float32) for q in ([1, 0, 0, 0], [1, -2, 3, 1], [0, 0, -1, 2])]
 
 
-def started(root: Path) -> Graph:
-    graph = Graph.init(root / "g", SCHEMA, durability="relaxed")
+def started(root: Path, limits: StoreLimits = DEFAULT_LIMITS) -> Graph:
+    settings = Settings(store_limits=limits)
+    graph = Graph.init(root / "g", SCHEMA, durability="relaxed", settings=settings)
     random = np.random.default_rng(0)
     rows = [random.integers(1, 4, 4) * (-1) ** random.integers(0, 2, 4) for _ in range(12)]
     inserts = [f'insert Doc {{ name: "d{n}", v: {row.tolist()} }}' for n, row in enumerate(rows)]
@@ -61,7 +65,7 @@ def started(root: Path) -> Graph:
 def vectors(snapshot: Snapshot, cache: RuntimeCache) -> Vectors | ListedVectors | StreamedVectors:
     entity = snapshot.catalog.node_by_name["Doc"]
     column = entity.by_name["v"].column
-    found = tables_of(View(snapshot, {}), cache).searches.vectors(entity, column)
+    found = tables_of(View(snapshot), cache).searches.vectors(entity, column)
     assert isinstance(found, Vectors | ListedVectors | StreamedVectors)
     return found
 
@@ -96,13 +100,13 @@ def moments(graph: Graph, steps: list[tuple[str, int, list[int] | None]]) -> Ite
 
 
 @pytest.mark.parametrize("limits", [EXACT, LISTED], ids=["exact", "in lists"])
-@given(steps=STEPS)
+@given(steps=STEPS, compaction=COMPACTIONS)
 @few
 def test_an_open_handle_and_a_fresh_one_agree(
-    limits: ReadLimits, steps: list[tuple[str, int, list[int] | None]]
+    limits: ReadLimits, steps: list[tuple[str, int, list[int] | None]], compaction: StoreLimits
 ) -> None:
     with tempfile.TemporaryDirectory() as root:
-        graph = started(Path(root))
+        graph = started(Path(root), compaction)
         disk = DiskCache(Path(root) / "cache", limits)
         open_cache, seen = RuntimeCache(limits), []
         for snapshot in moments(graph, steps):

@@ -13,16 +13,19 @@ from omnigraph.engine.engine import Engine
 from omnigraph.engine.export import export
 from omnigraph.engine.requests import Export
 from omnigraph.lang.plan import ir
+from omnigraph.lang.plan.conditions import ALWAYS, Condition
 from omnigraph.lang.plan.optimise import optimise
 from omnigraph.read.run import run
 from omnigraph.read.statistics import statistics_of, storage_statistics
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.cold_lookups import TraversalMode
-from omnigraph.read.view import Condition, View
+from omnigraph.read.view import View
 from tests.laws.test_read_laws import NOW_MS, canonical
-from tests.reference.engines import an_engine, seeing
+from tests.reference.engines import SOMEONE, an_engine, seeing
 from tests.reference.naive import Entity, Naive, PlainGraph
-from tests.reference.random_plans import CATALOG, RandomQuery, conditions, graphs, queries
+from tests.reference.naive_conditions import meets
+from tests.reference.random_conditions import conditions
+from tests.reference.random_plans import CATALOG, RandomQuery, graphs, queries
 from tests.reference.small_graph import plain_graph, stored
 
 Conditions = dict[TypeName, Condition]
@@ -41,17 +44,16 @@ def without_hidden(graph: PlainGraph, visible: Conditions) -> PlainGraph:
     """The graph from which the hidden rows were really removed."""
     naive = Naive(graph)
 
-    def meets(entity: Entity) -> bool:
-        predicates = visible.get(TypeName(entity.type), ())
-        return all(naive.holds(predicate, {"row": entity}) for predicate in predicates)
+    def is_seen(entity: Entity) -> bool:
+        return meets(naive, visible.get(TypeName(entity.type), ALWAYS), entity)
 
-    rows = {name: [e for e in nodes if meets(e)] for name, nodes in graph.nodes.items()}
+    rows = {name: [e for e in nodes if is_seen(e)] for name, nodes in graph.nodes.items()}
     ids = {name: {node.id for node in nodes} for name, nodes in rows.items()}
     for edge in graph.catalog.edges:
         rows[edge.name] = [
             e
             for e in graph.edges[edge.name]
-            if meets(e) and e.src in ids[edge.source] and e.dst in ids[edge.target]
+            if is_seen(e) and e.src in ids[edge.source] and e.dst in ids[edge.target]
         ]
     return plain_graph(graph.catalog, rows)
 
@@ -83,7 +85,7 @@ def test_a_view_answers_as_the_graph_without_what_it_hides(
     with tempfile.TemporaryDirectory() as root:
         snapshot, cache = stored(graph, Path(root)), RuntimeCache()
         for conditions_ in (visible, {}, others, visible):
-            view = View(snapshot, conditions_)
+            view = View.where(snapshot, conditions_)
             plain = without_hidden(graph, conditions_)
             for mode in (TraversalMode.INDEXED, TraversalMode.CSR):
                 agree(query, query.plan, view, plain, cache, mode)
@@ -98,7 +100,8 @@ def test_plans_know_only_what_the_view_shows(
     properties = sorted({p.name for entity in CATALOG.entities for p in entity.properties})
     plain = without_hidden(graph, visible)
     with tempfile.TemporaryDirectory() as root:
-        view, cache = View(stored(graph, Path(root, "whole")), visible), RuntimeCache()
+        view = View.where(stored(graph, Path(root, "whole")), visible)
+        cache = RuntimeCache()
         removed = View(stored(plain, Path(root, "removed")))
         known = statistics_of(view, cache, names, properties)
         assert known == statistics_of(removed, RuntimeCache(), names, properties)
@@ -123,7 +126,7 @@ def test_an_export_holds_what_the_view_shows(
         texts = []
         for one, snapshot in exports:
             sink = io.BytesIO()
-            export(one, Export.of(sink, moment=snapshot))
+            export(one, Export.of(sink, moment=snapshot, actor=SOMEONE))
             texts.append(sink.getvalue())
     assert texts[0] == texts[1]
 
@@ -135,7 +138,7 @@ def test_rows_are_found_by_id_only_where_they_are_shown(
 ) -> None:
     plain = without_hidden(graph, visible)
     with tempfile.TemporaryDirectory() as root:
-        view = View(stored(graph, Path(root)), visible)
+        view = View.where(stored(graph, Path(root)), visible)
         for entity in CATALOG.entities:
             rows = {**graph.nodes, **graph.edges}[entity.name]
             ids = pa.array([row.id for row in rows], pa.string())

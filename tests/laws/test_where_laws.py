@@ -26,8 +26,10 @@ from omnigraph.lang.plan.ir import (
 from omnigraph.lang.query.check.typed import ROW
 from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.read.values.rows import matching
+from omnigraph.read.view import View
 from omnigraph.read.where.key_lookup import ids_to_look_up
 from omnigraph.read.where.pushdown import pushed
+from omnigraph.read.where.where import Where
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.snapshot import Snapshot
@@ -52,6 +54,8 @@ node Thing {
     @index(share)
     @index(day)
     @index(camelCase)
+    @index(tags)
+    @index(name)
 }
 """
 UTC = datetime.UTC
@@ -161,6 +165,9 @@ def test_a_where_finds_the_same_rows_by_every_way(
     expected = chosen(dataset.scan(columns))
     among = pushed(where, THING, parameters={}, now_ms=0)
     assert chosen(dataset.scan(columns, predicate=among)) == expected
+    asked = Where(THING, tuple(where), {}, now_ms=0)
+    found = asked.candidates(View(snapshot), asked.columns(columns))
+    assert sorted(asked.matching(found)["id"].to_pylist()) == expected
 
 
 @given(name=st.sampled_from(VALUES["name"][1]), size=st.sampled_from([*VALUES["size"][1], 7]))

@@ -25,6 +25,8 @@ from tests.merge.world import (
 )
 
 ITEMS, PLACES = ["i0", "i1", "i2"], ["p0", "p1"]
+NEW_PLACES = ["p2", "p3"]
+"""Places that the start does not have: each comes with an edge, of which it needs one."""
 SMALL = st.sampled_from([None, 0, 1])
 
 
@@ -38,7 +40,7 @@ def steps(draw: st.DrawFn) -> Step:
         taken = draw(st.sampled_from([None, None, "u0", "u1"]))
         return gone(kind, name) if dies else item(name, **values, u=taken)
     if kind == "Place":
-        name = draw(st.sampled_from(PLACES))
+        name = draw(st.sampled_from([*PLACES, *NEW_PLACES]))
         return gone(kind, name) if dies else place(name)
     source, target = (draw(st.sampled_from(ITEMS if n == "Item" else PLACES)) for n in ENDS[kind])
     id_ = f"{source}>{target}" if kind == "Tie" else draw(st.sampled_from(["e0", "e1"]))
@@ -61,6 +63,8 @@ def allowed(image: Image, wanted: Iterable[Step]) -> list[Step]:
                 for edge_id, found in image.get(name, {}).items()
                 if (kind, id_) in ((ends[0], found["src"]), (ends[1], found["dst"]))
             ]
+        elif kind == "Place" and id_ not in image.get(kind, {}):
+            more.append(edge("Seat", "e0", id_, ITEMS[0]))
         after = apply(image, more)
         if not reference.set_conflicts(after, {}):
             image = after

@@ -165,6 +165,23 @@ def test_crossing_merges_come_to_one_image(graph: Graph) -> None:
     assert {"from main", "from feature"} <= set(image_of(graph, "main")["Item"])
 
 
+def test_a_branch_can_go_from_which_the_bases_of_two_others_came(graph: Graph) -> None:
+    """Its commit is the base of both bases, so its rows must stay."""
+    graph.branch_create("other", "feature")
+    write_rows(graph, "other", [item("shared")])
+    for side in ("main", "feature"):
+        graph.branch_merge("other", side, resolve="ours")
+        write_rows(graph, side, [item(side)])
+        graph.branch_create(f"old-{side}", side)
+    graph.branch_merge("old-feature", "main", resolve="ours")
+    graph.branch_merge("old-main", "feature", resolve="theirs")
+    for gone_branch in ("old-main", "old-feature", "other"):
+        graph.branch_delete(gone_branch)
+    write_rows(graph, "feature", [gone("Item", "shared")])
+    assert graph.branch_merge("feature").outcome == "merged"
+    assert set(image_of(graph, "main")["Item"]) == {"x", "y", "main", "feature"}
+
+
 # Reverts ------------------------------------------------------------------------------------------
 
 

@@ -112,6 +112,23 @@ def test_a_row_that_only_their_schema_allows_is_a_conflict(graph: Graph) -> None
     ]
 
 
+def test_a_row_that_needs_edges_of_a_new_type_stays_out_where_ours_is_taken(graph: Graph) -> None:
+    before = head(graph)
+    change(graph, 'delete City where name = "A"')
+    change(graph, 'delete City where name = "B"')
+    graph.schema_apply(
+        f"{OLD}node Mayor {{ name: String @key }}\nedge Seat: City -> Mayor @card(1..)"
+    )
+    graph.branch_create("feature", from_=before)
+    change(graph, 'insert City { name: "C" }', "feature")
+    with pytest.raises(MergeConflicts) as caught:
+        graph.branch_merge("feature", resolve="theirs")
+    (found,) = caught.value.conflicts
+    assert (found.kind, found.entity_id) == ("cardinality_violation", "C")
+    assert graph.branch_merge("feature", resolve="ours").outcome == "merged"
+    assert cities(graph, "name") == []
+
+
 def test_a_schema_that_the_target_never_had_is_refused(graph: Graph) -> None:
     migrate(graph, NEW)
     change(graph, 'insert River { name: "R" }')
@@ -150,6 +167,127 @@ def test_a_commit_from_before_a_change_of_schema_can_be_reverted(graph: Graph) -
     graph.schema_apply(NEW)
     assert graph.revert(commit).outcome == "reverted"
     assert cities(graph, "name", "people")[0] == {"name": "A", "people": 1}
+
+
+def test_an_earlier_schema_that_went_into_both_sides_is_a_base(graph: Graph) -> None:
+    """There are two: where the branch was made, and the last commit with the earlier schema."""
+    migrate(graph, NEW)
+    graph.branch_create("newer")
+    change(graph, 'insert City { name: "C" }', "feature")
+    change(graph, 'delete City where name = "B"', "feature")
+    change(graph, 'update City set { country: "x" } where name = "A"', "newer")
+    change(graph, 'insert River { name: "R" }')
+    for target in ("main", "newer"):
+        assert graph.branch_merge("feature", target).outcome == "merged"
+    change(graph, 'delete City where name = "C"', "newer")
+    change(graph, 'update City set { pop: 5 } where name = "A"', "feature")
+    preview = graph.branch_merge("newer", preview=True)
+    assert (preview.conflicts, preview.left_out) == ((), {})
+    assert graph.branch_merge("newer").counts == preview.counts
+    assert cities(graph, "name", "country") == [{"name": "A", "country": "x"}]
+    assert graph.branch_merge("feature").outcome == "merged"
+    assert cities(graph, "name", "people", "country") == [
+        {"name": "A", "people": 5, "country": "x"}
+    ]
+
+
+# Of a row: what main has written since the property `country` came, what the branch from before it
+# has done, the conflicts, and what the row has with the choice of ours and of theirs.
+Found = tuple[object, object] | None
+OF_A_PROPERTY_THAT_THEIRS_NEVER_HAD: dict[
+    str, tuple[str, str, list[tuple[str, str | None]], tuple[Found, Found]]
+] = {
+    "ours wrote it alone": (
+        'update City set { country: "x" } where name = "A"',
+        'update City set { pop: 5 } where name = "A"',
+        [],
+        ((5, "x"), (5, "x")),
+    ),
+    "ours wrote it and another": (
+        'update City set { country: "x", people: 6 } where name = "A"',
+        'update City set { pop: 5 } where name = "A"',
+        [("divergent_update", "people")],
+        ((6, "x"), (5, "x")),
+    ),
+    "ours wrote it, and both another alike": (
+        'update City set { country: "x", people: 5 } where name = "A"',
+        'update City set { pop: 5 } where name = "A"',
+        [],
+        ((5, "x"), (5, "x")),
+    ),
+    "ours wrote it and theirs deleted the row": (
+        'update City set { country: "x" } where name = "A"',
+        'delete City where name = "A"',
+        [("delete_vs_update", None)],
+        ((1, "x"), None),
+    ),
+    "ours deleted the row": (
+        'delete City where name = "A"',
+        'update City set { pop: 5 } where name = "A"',
+        [("delete_vs_update", None)],
+        (None, (5, "?")),
+    ),
+    "both inserted the row": (
+        'insert City { name: "C", people: 6, country: "x" }',
+        'insert City { name: "C", pop: 5 }',
+        [("divergent_insert", "people")],
+        ((6, "x"), (5, "x")),
+    ),
+    "both inserted the row alike": (
+        'insert City { name: "C", people: 5, country: "x" }',
+        'insert City { name: "C", pop: 5 }',
+        [],
+        ((5, "x"), (5, "x")),
+    ),
+    "theirs inserted the row": (
+        'insert River { name: "R" }',
+        'insert City { name: "C", pop: 5 }',
+        [],
+        ((5, "?"), (5, "?")),
+    ),
+}
+
+
+@pytest.mark.parametrize("named", OF_A_PROPERTY_THAT_THEIRS_NEVER_HAD)
+def test_a_property_that_theirs_never_had_stays_as_ours_has_it(graph: Graph, named: str) -> None:
+    ours, theirs, conflicts, rows = OF_A_PROPERTY_THAT_THEIRS_NEVER_HAD[named]
+    migrate(graph, NEW)
+    change(graph, ours)
+    change(graph, theirs, "feature")
+    name = "C" if "insert City" in theirs else "A"
+    told = graph.branch_merge("feature", preview=True).conflicts
+    assert [(found.kind, found.property) for found in told] == conflicts
+    choices = [{"type": c.type_name, "id": c.entity_id, "take": "theirs"} for c in told]
+    for number, (resolve, row) in enumerate(zip(("ours", "theirs"), rows, strict=True)):
+        graph.branch_create(f"target{number}")
+        graph.branch_merge("feature", f"target{number}", resolve=resolve)
+        assert city(graph, name, f"target{number}") == row
+    graph.branch_merge("feature", resolve=choices)
+    assert city(graph, name, "main") == rows[1]
+
+
+def city(graph: Graph, name: str, branch: str) -> Found:
+    query = """query q($name: String) {
+        match { $c: City { name: $name } } return { $c.people as people, $c.country as country }
+    }"""
+    found = graph.query(query, params={"name": name}, branch=branch).to_pylist()
+    return (found[0]["people"], found[0]["country"]) if found else None
+
+
+def test_a_row_that_gives_way_to_theirs_keeps_what_theirs_never_had(graph: Graph) -> None:
+    old = "node City { name: String @key  pop: I32? @unique }\n"
+    graph.schema_apply(old)
+    migrate(graph, f"{old.replace('}', '')} country: String? }}\n")
+    change(graph, 'insert City { name: "C", pop: 7 }', "feature")
+    change(graph, 'update City set { pop: 7, country: "x" } where name = "A"')
+    (found,) = graph.branch_merge("feature", preview=True).conflicts
+    assert found.kind == "unique_violation"
+    graph.branch_merge("feature", resolve="theirs")
+    assert cities(graph, "name", "pop", "country") == [
+        {"name": "A", "pop": 1, "country": "x"},
+        {"name": "B", "pop": 2, "country": None},
+        {"name": "C", "pop": 7, "country": None},
+    ]
 
 
 def head(graph: Graph) -> str:

@@ -232,6 +232,24 @@ def cases() -> dict[str, Case]:
         [edge("Seat", f, p, y)],
         [gone("Seat", e)],
     )
+    n = "each has a place of its own, and one edge is the only one of both"
+    x, y, p, q, e = (f"{n} {letter}" for letter in "xypqe")
+    case(
+        n,
+        node(n),
+        [place(p), edge("Seat", e, p, x)],
+        [place(q), edge("Seat", e, q, x), edge("Home", e, y, q)],
+        {("divergent_insert", e, "from"), ("cardinality_violation", q, "Seat")},
+        {
+            "ours": [],
+            "theirs": [
+                gone("Place", p),
+                place(q),
+                edge("Seat", e, q, x),
+                edge("Home", e, y, q),
+            ],
+        },
+    )
     return made
 
 

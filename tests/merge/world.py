@@ -46,7 +46,7 @@ WAYS = {
     # Every merge is a large one, in many tasks.
     "files": Settings(
         load_engine="local",
-        load_limits=LoadLimits(max_merged_bytes=-1, max_unwritten_bytes=3_000),
+        load_limits=LoadLimits(max_merged_bytes=-1, max_compared_bytes=9_000),
     ),
 }
 

@@ -8,7 +8,7 @@ from omnigraph import Graph
 from omnigraph.base.errors import ChangeDiffRefused
 from tests.model.lineage import Spelling
 from tests.model.merging import Entity, Image, Row, image_of
-from tests.model.world import Ids, Note, Person, world_of_lines
+from tests.model.world import Ids, Note, Person, embedded_text, world_of_lines
 
 Change = tuple[str, Row | None, Row | None]
 
@@ -75,6 +75,8 @@ def _row(change: Mapping[str, Any], image: Mapping[str, Any] | None, ids: Ids) -
         return None
     row: dict[str, Any] = dict.fromkeys(PROPERTIES[change["type"]["name"]])
     row |= {"team" if k == "squad" else k: v for k, v in image["properties"].items()}
+    if "mark" in row:
+        row["mark"] = embedded_text(row["mark"])
     if change["kind"] == "edge":
         ends = image["endpoints"]
         is_written = change["type"]["name"] == "Wrote"
@@ -86,17 +88,19 @@ def _row(change: Mapping[str, Any], image: Mapping[str, Any] | None, ids: Ids) -
 class Follower:
     """Somebody who applies the feed of a branch to an image of their own."""
 
-    def __init__(self, branch: str, image: Image, cursor: str) -> None:
+    def __init__(self, branch: str, image: Image, cursor: str, commit: str) -> None:
         self.branch = branch
         self.image = dict(image)
         self.cursor = cursor
+        self.commit = commit
+        """Where the cursor stands."""
 
     @classmethod
     def begin(cls, graph: Graph, branch: str, spelling: Spelling) -> "Follower":
         lines = io.BytesIO()
         begun = graph.changes_baseline(lines, branch=branch)
         world = world_of_lines(lines.getvalue(), spelling.ids, spelling.shape(branch))
-        return cls(branch, image_of(world), begun.resume_cursor)
+        return cls(branch, image_of(world), begun.resume_cursor, begun.snapshot_commit_id)
 
     def catch_up(self, graph: Graph, spelling: Spelling) -> None:
         """Apply what was published since. Over a change of the schema it begins anew."""
@@ -104,14 +108,18 @@ class Follower:
             try:
                 page = graph.changes(self.cursor, branch=self.branch, limit=PAGE)
             except ChangeDiffRefused:
-                begun = Follower.begin(graph, self.branch, spelling)
-                self.image, self.cursor = begun.image, begun.cursor
+                self.begin_anew(graph, spelling)
                 return
             for block in page.blocks:
                 self._apply(changes_told(block.changes, spelling.ids))
             self.cursor = page.cursor
             if page.caught_up:
+                self.commit = graph.commits(self.branch)[0].graph_commit_id
                 return
+
+    def begin_anew(self, graph: Graph, spelling: Spelling) -> None:
+        begun = Follower.begin(graph, self.branch, spelling)
+        self.image, self.cursor, self.commit = begun.image, begun.cursor, begun.commit
 
     def _apply(self, changes: Mapping[Entity, Change]) -> None:
         for entity, (_, before, after) in changes.items():

@@ -45,6 +45,10 @@ class Model:
     made_from: dict[str, str] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
     """Commits of deleted branches whose rows stay, since other branches are merged from them."""
+    gone: set[str] = field(default_factory=set)
+    """Commits whose rows a cleanup has removed."""
+    pinned: str | None = None
+    """The commit that somebody has open."""
 
     # Branches ------------------------------------------------------------------------------------
 
@@ -67,8 +71,7 @@ class Model:
         line = self.lines.pop(branch)
         heads = [other[-1] for other in self.lines.values()]
         own = {*line} - {commit for other in self.lines.values() for commit in other}
-        pairs = combinations(heads, 2)
-        if own & {base.id for pair in pairs for base in self.merge_bases(*pair)}:
+        if any(own & self.all_bases(*pair) for pair in combinations(heads, 2)):
             self.kept |= own
         del self.made_from[branch]
 
@@ -82,9 +85,17 @@ class Model:
     @property
     def readable(self) -> set[str]:
         """The commits on the lines of branches. Those of a deleted branch lose their rows, unless
-        they are kept."""
+        they are kept; a cleanup may take the rows of all others."""
         on_lines = set[str]().union(*self.lines.values())
-        return on_lines | (self.kept & self.known)
+        return (on_lines | (self.kept & self.known)) - self.gone
+
+    def must_stay(self, keep: int) -> set[str]:
+        """What no cleanup may touch that keeps so many commits: these, the bases of later merges,
+        and what is open."""
+        heads = [line[-1] for line in self.lines.values()]
+        bases = (self.all_bases(*pair) for pair in combinations(heads, 2))
+        newest = (line[-keep:] for line in self.lines.values())
+        return set[str]().union(*newest, *bases, {self.pinned or heads[0]}) & self.readable
 
     @property
     def known(self) -> set[str]:

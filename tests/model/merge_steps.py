@@ -21,11 +21,12 @@ from tests.model.merging import (
     Image,
     Merged,
     Resolve,
+    Row,
     image_of,
     three_way,
     world_of,
 )
-from tests.model.shapes import Shape
+from tests.model.shapes import Shape, Unknown
 from tests.model.world import Ids, World
 
 NOT_REVERTED = (*UPKEEP, "init", "schema")
@@ -57,9 +58,8 @@ class Merge:
         ours, theirs = model.head(self.branch), model.head(self.source)
         if self.outcome(model) == "fast_forward":
             return ours.world.shape == theirs.world.shape
-        bases = model.merge_bases(ours.id, theirs.id)
-        is_known = model.knows_schema(self.branch, theirs.world.shape)
-        return is_known and all(base.world.shape == theirs.world.shape for base in bases)
+        commits = (theirs, *model.merge_bases(ours.id, theirs.id))
+        return all(model.knows_schema(self.branch, each.world.shape) for each in commits)
 
     def may_be_too_late(self, model: Model) -> bool:
         """Whether rows that it needs may be gone: those of the base, if it is another one now."""
@@ -78,6 +78,7 @@ class Merge:
         its own, there is nothing to dispute."""
         ours, theirs = model.head(self.branch), model.head(self.source)
         shape = ours.world.shape
+        unknown = shape.unknown_to(theirs.world.shape)
         sides = image_of(ours.world), image_of(theirs.world.lifted(shape))
         match self.outcome(model):
             case "already_up_to_date":
@@ -85,8 +86,9 @@ class Merge:
             case "fast_forward":
                 base = sides[0]
             case _:
-                base = _base(model, (ours.id, theirs.id), sides, shape)
-        return three_way(base, *sides, self.resolve)
+                known = tuple(_without(side, unknown) for side in sides)
+                base = _base(model, (ours.id, theirs.id), known, shape, unknown)
+        return three_way(base, *sides, self.resolve, unknown)
 
     def loses_its_source(self, model: Model) -> bool:
         """Whether the source goes; a branch that can't is kept, and the merge is done."""
@@ -168,17 +170,22 @@ class Revert:
         )
 
 
-def _base(model: Model, heads: tuple[str, str], sides: tuple[Image, Image], shape: Shape) -> Image:
-    """What both heads are compared with: the rows of their base, or what several bases come to."""
+def _base(
+    model: Model, heads: tuple[str, str], sides: Sequence[Image], shape: Shape, unknown: Unknown
+) -> Image:
+    """What both heads are compared with: the rows of their base, or what several bases come to.
+
+    `sides` are what the heads show, without properties that theirs never had.
+    """
     first, *others = model.merge_bases(*heads)
     image = image_of(first.world.lifted(shape))
     for each in others:
-        root = _base(model, (first.id, each.id), sides, shape)
-        image = _both(root, image, image_of(each.world.lifted(shape)), sides)
+        root = _base(model, (first.id, each.id), sides, shape, unknown)
+        image = _both(root, image, image_of(each.world.lifted(shape)), sides, unknown)
     return image
 
 
-def _both(root: Image, one: Image, other: Image, sides: tuple[Image, Image]) -> Image:
+def _both(root: Image, one: Image, other: Image, sides: Sequence[Image], unknown: Unknown) -> Image:
     """What two bases made of theirs. Where they dispute a row, it is one that neither side has, so
     that the sides dispute it too unless they agree."""
     found = {}
@@ -190,15 +197,26 @@ def _both(root: Image, one: Image, other: Image, sides: tuple[Image, Image]) -> 
             row = second
         else:
             held = [side.get(entity) for side in sides]
-            row = next(r for r in (first, second, before) if r not in held)
+            row = next(r for r in (first, second, before) if _known(r, entity, unknown) not in held)
         if row is not None:
             found[entity] = row
     return found
 
 
+def _without(image: Image, unknown: Unknown) -> Image:
+    known = ((entity, _known(row, entity, unknown)) for entity, row in image.items())
+    return {entity: row for entity, row in known if row is not None}
+
+
+def _known(row: Row | None, entity: Entity, unknown: Unknown) -> Row | None:
+    names = unknown.get(entity.type_name, frozenset())
+    return row if row is None else {k: v for k, v in row.items() if k not in names}
+
+
 def _joined(base: World, ours: World, theirs: World, resolve: Resolve) -> Merged:
     before, after = base.lifted(ours.shape), theirs.lifted(ours.shape)
-    return three_way(image_of(before), image_of(ours), image_of(after), resolve)
+    unknown = ours.shape.unknown_to(theirs.shape)
+    return three_way(image_of(before), image_of(ours), image_of(after), resolve, unknown)
 
 
 def _in_order(merged: Merged) -> Sequence[Conflict]:

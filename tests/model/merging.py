@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from tests.model.shapes import Shape
+from tests.model.shapes import Shape, Unknown
 from tests.model.world import HIGHEST_AGE, MOST_WRITTEN, Note, Person, World
 
 Side = Literal["ours", "theirs"]
 Row = Mapping[str, Any]
+
+NOTHING: Unknown = {}
 
 
 class Entity(NamedTuple):
@@ -94,9 +96,15 @@ def world_of(image: Image, shape: Shape) -> World:
 # Merging -----------------------------------------------------------------------------------------
 
 
-def three_way(base: Image, ours: Image, theirs: Image, resolve: Resolve = None) -> Merged:
-    """What both sides made of the base, with the conflicts that no choice settles."""
-    rows, choices = _Rows(base, ours, theirs), _Choices(resolve)
+def three_way(
+    base: Image, ours: Image, theirs: Image, resolve: Resolve = None, unknown: Unknown = NOTHING
+) -> Merged:
+    """What both sides made of the base, with the conflicts that no choice settles.
+
+    `unknown` are properties that theirs never had, and says nothing about.
+    """
+    sides = (_with_ours(image, ours, theirs, unknown) for image in (base, ours, theirs))
+    rows, choices = _Rows(*sides), _Choices(resolve)
     while True:
         image = rows.image()
         of_rows = [*rows.disputes()]
@@ -111,6 +119,15 @@ def three_way(base: Image, ours: Image, theirs: Image, resolve: Resolve = None) 
                 rows.pin(pin)
             conflicts = frozenset(each.conflict for each in found)
             return Merged(rows.image(), conflicts, choices.unused)
+
+
+def _with_ours(image: Image, ours: Image, theirs: Image, unknown: Unknown) -> Image:
+    """The image with what ours has, in rows of both sides, of properties that theirs never had."""
+    found = dict(image)
+    for entity in image.keys() & ours.keys() & theirs.keys():
+        kept = {name: ours[entity][name] for name in unknown.get(entity.type_name, ())}
+        found[entity] = {**image[entity], **kept}
+    return found
 
 
 class Pin(NamedTuple):

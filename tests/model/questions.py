@@ -3,10 +3,11 @@
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from math import log
 from typing import Any
 
 from tests.model.shapes import Shape
-from tests.model.world import Ids, Person, World
+from tests.model.world import Ids, Person, World, embedded_text
 
 Row = tuple[Any, ...]
 
@@ -29,12 +30,19 @@ class Question:
         if self.nameless is not None:
             id_column, name = self.nameless
             rows = [{**row, id_column: ids.meet(row[name], row[id_column])} for row in rows]
-        found = [tuple(row.values()) for row in rows]
+        found = [tuple(_plain(value) for value in row.values()) for row in rows]
         return found if self.is_ordered else sorted(found, key=repr)
 
     def expected(self, world: World) -> list[Row]:
-        rows = list(self.expect(world))
+        rows = [tuple(_plain(value) for value in row) for row in self.expect(world)]
         return rows if self.is_ordered else sorted(rows, key=repr)
+
+
+def _plain(value: Any) -> Any:
+    """A vector as the text that it was made of, a score as far as its digits matter."""
+    if isinstance(value, list):
+        return embedded_text(value)
+    return round(value, 9) if isinstance(value, float) else value
 
 
 def _q_people(text: str, holds: Callable[[World, str, Person], bool], about: str) -> Question:
@@ -116,6 +124,22 @@ def _oldest(world: World) -> Iterable[Row]:
         yield (name, person.age)
 
 
+def _nearest(world: World) -> Iterable[Row]:
+    """Those whose vector is of the team are as near as can be; ties fall to ids."""
+    marked = ((person.mark != "t", name) for name, person in world.people.items() if person.mark)
+    for _, name in sorted(marked)[:3]:
+        yield (name,)
+
+
+def _best_by_words(world: World) -> Iterable[Row]:
+    """Every text is one word, so the score is how rare the word is."""
+    teams = [person.team for person in world.people.values() if person.team is not None]
+    idf = log(1 + (len(teams) - teams.count("t") + 0.5) / (teams.count("t") + 0.5))
+    for name, person in sorted(world.people.items()):
+        if person.team == "t":
+            yield (name, idf)
+
+
 CONTENTS = [
     Question(
         "people",
@@ -128,6 +152,11 @@ CONTENTS = [
         "query q() { match { $p: Person } return { $p.name as name, $p.mood as mood } }",
         lambda w: ((name, person.mood) for name, person in w.people.items()),
         needs=lambda shape: shape.mood,
+    ),
+    Question(
+        "marks",
+        "query q() { match { $p: Person } return { $p.name as name, $p.mark as mark } }",
+        lambda w: ((name, person.mark) for name, person in w.people.items()),
     ),
     Question(
         "knows",
@@ -254,6 +283,26 @@ OTHERS = [
         "query q() { match { $p: Person } return { $p.name as name, $p.age as age } "
         "order { age desc } limit 4 }",
         _oldest,
+        is_ordered=True,
+    ),
+    Question(
+        "by the words of a text",
+        'query q() { match { $n: Note  search($n.text, "n1 n3 n101") } '
+        "return { $n.text as text } }",
+        lambda w: ((text,) for text in w.notes if text in ("n1", "n3", "n101")),
+    ),
+    Question(
+        "the best by words",
+        'query q() { match { $p: Person } return { $p.name as name, bm25($p.team, "t") as score } '
+        'order { bm25($p.team, "t") } }',
+        _best_by_words,
+        is_ordered=True,
+    ),
+    Question(
+        "the nearest",
+        "query q() { match { $p: Person } return { $p.name as name } "
+        'order { nearest($p.mark, "t") } limit 3 }',
+        _nearest,
         is_ordered=True,
     ),
 ]

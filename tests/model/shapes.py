@@ -1,10 +1,12 @@
 """The schemas that a walk goes through, and what becomes of rows when one follows another."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 FIRST_RANK = 1
 """The default of a note's rank."""
+
+Unknown = Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True)
@@ -30,13 +32,14 @@ class Shape:
 node Person {{
     name: String @key
     age: I32? @index
-    {self.team}: String?{rename}
+    {self.team}: String?{rename} @index @index(ngram)
     nick: String? @unique
     {"mood: String?" if self.mood else ""}
+    mark: Vector(4)? @embed("{self.team}", model="mock")
     @range(age, 0..9)
 }}
 node Note {{
-    text: String
+    text: String @index
     {"likes: I32?" if self.likes is not None else ""}
     {f"rank: I32 @default({FIRST_RANK})" if self.rank else ""}
 }}
@@ -44,6 +47,16 @@ node Note {{
 edge Knows: Person -> Person {{ since: {"I64" if self.wide else "I32"}?  @key(src, dst) }}
 edge Wrote: Person -> Note @card(0..3) {{ stamp: I32 }}
 """
+
+    def unknown_to(self, other: "Shape") -> Unknown:
+        """The properties, by type, that this schema has and the other one hasn't."""
+        likes = self.likes is not None and self.likes != other.likes
+        found = {
+            "Person": {"mood"} if self.mood and not other.mood else set(),
+            "Note": ({"rank"} if self.rank and not other.rank else set())
+            | ({"likes"} if likes else set()),
+        }
+        return {name: frozenset(properties) for name, properties in found.items()}
 
     def name_of(self, column: str) -> str:
         """What a property of the first schema is called."""
@@ -66,3 +79,5 @@ CHANGES: dict[str, Callable[[Shape], Shape]] = {
     "widen since": lambda s: replace(s, wide=True),
 }
 ADDITIVE = ("add mood", "add rank", "add tags", "add likes")
+OF_NO_TABLE = ("add tags", "rename team")
+"""Changes that move no table that is there."""

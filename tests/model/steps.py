@@ -4,10 +4,10 @@ A step can be taken anywhere: where it makes no sense it is refused, and the mod
 any part of a walk is a walk, which is what makes a failing one easy to cut down.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from omnigraph import Graph
-from omnigraph.base.choices import LoadModeName
+from omnigraph.base.choices import EmbedOnly, LoadModeName
 from omnigraph.base.errors import (
     ArgumentInvalid,
     BranchExists,
@@ -20,12 +20,13 @@ from omnigraph.base.errors import (
     TypeCheckFailed,
 )
 from omnigraph.base.failpoints import Failpoint
-from omnigraph.engine.results import LoadResult, MutationResult, OptimizeResult
+from omnigraph.engine.results import EmbedResult, LoadResult, MutationResult, OptimizeResult
+from omnigraph.engine.upkeep_results import CleanupResult
 from tests.model.lineage import MAIN, Foretold, Model, Refusal, Spelling
 from tests.model.merge_steps import Merge, Revert
 from tests.model.schema_steps import Evolve
 from tests.model.statements import Rows, Statement, breaks_a_row, is_understood
-from tests.model.world import World
+from tests.model.world import Person, World
 
 # Writing -----------------------------------------------------------------------------------------
 
@@ -102,7 +103,29 @@ class Tidy:
         return graph.optimize(self.branch)
 
 
-Write = Mutate | Load | Merge | Revert | Evolve | Tidy
+@dataclass(frozen=True)
+class Embed:
+    branch: str
+    only: EmbedOnly = "missing"
+
+    def refusals(self, model: Model) -> tuple[Refusal, ...]:
+        return () if self.branch in model.lines else (BranchMissing,)
+
+    def foretell(self, model: Model) -> Foretold:
+        world = model.world(self.branch)
+        people = {name: self._after(person) for name, person in world.people.items()}
+        return Foretold(replace(world, people=people), "embed")
+
+    def _after(self, person: Person) -> Person:
+        """Every vector was made by an earlier step: so it is stale if the team is another."""
+        is_wanted = person.mark is None or (self.only != "missing" and person.mark != person.team)
+        return person._replace(mark=person.team) if is_wanted else person
+
+    def take(self, graph: Graph, spelling: Spelling) -> EmbedResult:
+        return graph.embed(only=self.only, branch=self.branch, engine="local")
+
+
+Write = Mutate | Load | Merge | Revert | Evolve | Tidy | Embed
 
 
 @dataclass(frozen=True)
@@ -118,6 +141,8 @@ class MakeBranch:
             is_known = self.commits is not None and self._commit(model) in model.known
             missing = BranchMissing if self.commits is None else CommitMissing
             reasons.append(CommitReclaimed if is_known else missing)
+        if self.commits is not None and self._commit(model) in model.gone:
+            reasons.append(CommitReclaimed)
         if model.overlapping(self.name):
             reasons.append(BranchExists)
         return tuple(reasons)
@@ -164,7 +189,26 @@ class DropBranch:
         model.forget(self.name)
 
 
-Branching = MakeBranch | DropBranch
+@dataclass(frozen=True)
+class Clean:
+    """Remove old commits, as if nobody else had anything to do with the graph."""
+
+    keep: int
+
+    def refusals(self, model: Model) -> tuple[Refusal, ...]:
+        return ()
+
+    def take(self, graph: Graph, spelling: Spelling) -> CleanupResult:
+        return graph.cleanup(keep=self.keep, grace="0s", confirm=True)
+
+    def settle(self, model: Model, result: CleanupResult) -> None:
+        promised = model.must_stay(self.keep)
+        assert not promised & {*result.commits}, "it took what somebody needs"
+        model.gone |= {*result.commits}
+        model.kept &= promised
+
+
+Branching = MakeBranch | DropBranch | Clean
 
 
 # Who takes them ----------------------------------------------------------------------------------
@@ -195,6 +239,13 @@ class LookBack:
 
 
 @dataclass(frozen=True)
+class Pin:
+    """From now on somebody reads the commit that was made so many commits ago."""
+
+    commits: int
+
+
+@dataclass(frozen=True)
 class Diff:
     """The handle compares two commits, each counted back from the last one made."""
 
@@ -207,7 +258,7 @@ class Reopen:
     """The handle is replaced by a new one."""
 
 
-Step = Write | Branching | Elsewhere | Crash | LookBack | Diff | Reopen
+Step = Write | Branching | Elsewhere | Crash | LookBack | Pin | Diff | Reopen
 
 
 def inner(step: Step) -> Step:

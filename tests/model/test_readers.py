@@ -24,6 +24,7 @@ from tests.model.lineage import MAIN, Model, ModelCommit, Spelling
 from tests.model.questions import CONTENTS, OTHERS, Question
 from tests.model.shapes import Shape
 from tests.model.steps import Tidy
+from tests.model.walk import MOCK
 from tests.model.wanderer import FOUNDING, Wanderer
 from tests.model.world import SCHEMA, Ids, World
 
@@ -141,7 +142,7 @@ def come_and_go(graph: Graph, branch: str, world: World, *, seed: int, rounds: i
 def come_and_go_elsewhere(
     place: str, branch: str, world: World, *, seed: int, rounds: int
 ) -> Timeline:
-    graph = Graph.open(place, durability="relaxed", settings=Settings())
+    graph = Graph.open(place, durability="relaxed", settings=Settings(embed=MOCK))
     return come_and_go(graph, branch, world, seed=seed, rounds=rounds)
 
 
@@ -187,6 +188,7 @@ def test_what_a_reader_is_told_held_while_it_asked(
     place = str(tmp_path / "g")
     Graph.init(place, SCHEMA, durability="relaxed")
     settings = Settings(
+        embed=MOCK,
         cache_directory=tmp_path / "cache" if has_cache else None,
         read_limits=ReadLimits(min_disk_entry_bytes=0),
     )

@@ -28,7 +28,7 @@ from omnigraph.store.changes import Edits
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.layout import RECOVERY
 from omnigraph.write.recover import recover_all
-from omnigraph.write.upkeep import Compaction, Indexing
+from omnigraph.write.upkeep import Indexing, Optimizing
 from omnigraph.write.work import CommitNote, Target
 from omnigraph.write.writer import write
 from tests.store_contract.builders import (
@@ -140,7 +140,7 @@ class GraphBesideDictionary(RuleBasedStateMachine):
     def tidy(self, data: st.DataObject, is_compaction: bool) -> None:
         name = self.some_branch(data)
         self.heal(name)
-        upkeep = Compaction(self.store) if is_compaction else Indexing(self.store)
+        upkeep = Optimizing(self.store) if is_compaction else Indexing(self.store)
         kind = CommitKind.OPTIMIZE if is_compaction else CommitKind.INDEX
         written = write(self.store, upkeep, to=Target(name), note=CommitNote(kind))
         if (made := id_of(written)) is not None:

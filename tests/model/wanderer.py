@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from omnigraph.base.choices import LoadModeName
+from omnigraph.base.choices import EmbedOnly, LoadModeName
 from omnigraph.base.failpoints import Failpoint
 from tests.model.lineage import MAIN, Model
 from tests.model.merge_steps import Merge, Revert
@@ -33,25 +33,30 @@ from tests.model.statements import (
     Where,
 )
 from tests.model.steps import (
+    Clean,
     Crash,
     Diff,
     DropBranch,
     Elsewhere,
+    Embed,
     Load,
     LookBack,
     MakeBranch,
     Mutate,
+    Pin,
     Reopen,
     Step,
     Tidy,
     Write,
 )
 from tests.model.world import HIGHEST_AGE, World
+from tests.model.world import TEAMS as EMBEDDED
 
 NAMES = "abcdefghij"
-TEAMS = ("t", "u", None)
+TEAMS = (*EMBEDDED, None)
 NICKS = (None, None, "x", "y")
 BRANCHES = ("draft", "main.x", "team/b", "team/b.c", "team")
+PASTS = ("past.1", "past.2")
 MOST_BRANCHES = 4
 
 FOUNDING = Load(
@@ -93,10 +98,14 @@ class Wanderer:
             (6, self._drop),
             (14, self._merge),
             (14, self._part_ways),
+            (8, self._cross),
             (8, self._revert),
             (5, self._diff),
             (6, self._evolve),
             (6, self._tidy),
+            (8, self._embed),
+            (7, self._clean),
+            (3, self._pin),
             (10, self._rounds),
             (10, self._twins),
             (10, self._come_and_go),
@@ -110,11 +119,13 @@ class Wanderer:
 
     def _by_whom(self, step: Step) -> Step:
         if (
-            isinstance(step, Elsewhere | Crash | LookBack | Diff | Reopen)
+            isinstance(step, Elsewhere | Crash | LookBack | Pin | Diff | Reopen)
             or self._random.random() > 0.25
         ):
             return step
-        return Elsewhere(step, is_process=self._has_process and self._random.random() < 0.6)
+        # A cleanup can't know what another process reads, so the process that reads cleans up.
+        may_be_process = self._has_process and not isinstance(step, Clean)
+        return Elsewhere(step, is_process=may_be_process and self._random.random() < 0.6)
 
     # Plans ---------------------------------------------------------------------------------------
 
@@ -164,6 +175,26 @@ class Wanderer:
         yield Merge(one, other, draw.choice([None, "ours", "theirs"]))
         if draw.random() < 0.5:
             yield Merge(other, one, draw.choice([None, "ours", "theirs"]))
+
+    def _cross(self, model: Model) -> Iterator[Step]:
+        """Two branches take what the other had, so that there are two bases of what follows."""
+        if len(model.lines) == 1:
+            return
+        draw, sides = self._random, self._direction(model)
+        world = model.world(sides[0])
+        for branch in sides:
+            yield self._about(world, branch, self._name(world))
+        for past, branch in zip(PASTS, sides, strict=True):
+            yield MakeBranch(past, branch)
+        resolve: Side = draw.choice(["ours", "theirs"])
+        for past, branch in zip(reversed(PASTS), sides, strict=True):
+            yield Merge(past, branch, resolve)
+        for past in PASTS:
+            yield DropBranch(past)
+        for branch in draw.choices(sides, k=3):
+            yield self._about(world, branch, self._name(world))
+        yield Merge(*sides, is_preview=True)
+        yield Merge(*sides, draw.choice([None, "ours", "theirs"]))
 
     def _about(self, world: World, branch: str, name: str) -> Mutate:
         """A change that has to do with one person."""
@@ -229,6 +260,23 @@ class Wanderer:
 
     def _tidy(self, model: Model) -> Iterator[Step]:
         yield Tidy(self._branch(model))
+
+    def _embed(self, model: Model) -> Iterator[Step]:
+        """Some are of a team, which may be another than before, and get its vector."""
+        draw, branch = self._random, self._branch(model)
+        world = model.world(branch)
+        for _ in range(draw.randint(0, 2)):
+            where = draw.choice([Where("age", ">=", draw.randint(0, 9)), self._where(world)])
+            yield Mutate(branch, (SetPerson("team", draw.choice(TEAMS), where),))
+        only: EmbedOnly = draw.choice(["missing", "stale", "all"])
+        yield Embed(branch, only)
+
+    def _clean(self, model: Model) -> Iterator[Step]:
+        yield Clean(self._random.choice([1, 1, 2, 4, 8]))
+
+    def _pin(self, model: Model) -> Iterator[Step]:
+        yield Pin(self._random.randrange(len(model.commits)))
+        yield from self._clean(model)
 
     def _rounds(self, model: Model) -> Iterator[Step]:
         """A branch is brought up to date, worked on and merged back, again and again."""
@@ -297,6 +345,7 @@ class Wanderer:
             Merge(*self._direction(model), self._random.choice(["ours", "theirs"])),
             Revert(branch, self._random.randint(0, 5), "theirs"),
             Evolve(self._random.choice([*CHANGES])),
+            Embed(branch, "stale"),
         ]
         yield Crash(self._random.choice(steps), self._random.choice(list(Failpoint)))
 

@@ -9,10 +9,13 @@ own instead, by which the model tells them apart; `Ids` remembers which id goes 
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from omnigraph.embed.mock import Mock
 from tests.model.shapes import FIRST_RANK, Shape
 
 SCHEMA = Shape().text
@@ -27,6 +30,8 @@ class Person(NamedTuple):
     team: str | None = None
     nick: str | None = None
     mood: str | None = None
+    mark: str | None = None
+    """The text that its vector was made of: of which team it was when it was last embedded."""
 
 
 class Note(NamedTuple):
@@ -104,6 +109,19 @@ def _differing(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> int:
     return sum(one.get(k, missing) != other.get(k, missing) for k in one.keys() | other.keys())
 
 
+TEAMS = ("t", "u")
+"""The texts that are embedded."""
+
+
+def embedded_text(vector: Sequence[float] | None) -> str | None:
+    """The text that a vector was made of."""
+    if vector is None:
+        return None
+    made = dict(zip(TEAMS, Mock().embed(TEAMS, purpose="row", width=4), strict=True))
+    (text,) = [text for text, each in made.items() if np.allclose(each, vector, atol=1e-6)]
+    return text
+
+
 class Ids:
     """The ids of what has no key, learned when first met; from then on they may never change."""
 
@@ -146,7 +164,11 @@ def world_of_lines(lines: bytes, ids: Ids, shape: Shape) -> World:
             case "Person":
                 assert row["id"] == data["name"] and data["name"] not in people
                 people[data["name"]] = Person(
-                    data.get("age"), data.get(shape.team), data.get("nick"), data.get("mood")
+                    data.get("age"),
+                    data.get(shape.team),
+                    data.get("nick"),
+                    data.get("mood"),
+                    embedded_text(data.get("mark")),
                 )
             case "Note":
                 ids.meet(data["text"], row["id"])

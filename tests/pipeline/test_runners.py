@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.base.errors import FileMissing
+from omnigraph.pipeline.limits import LoadLimits
+from omnigraph.pipeline.local import InProcess
 from omnigraph.pipeline.runner import Runner, runs
 from omnigraph.pipeline.spark.session import Spark
 from tests.pipeline.conftest import ON_SPARK
@@ -19,14 +21,16 @@ EITHER = pytest.mark.parametrize(
 )
 
 
-def show(runner: Runner, name: str, *tasks: list[int], most: int = 100) -> None:
+def show(
+    runner: Runner, name: str, *tasks: list[int], most: int = 100, on: str | None = None
+) -> None:
     # A worker can't import this module: what it is to run must be no part of it.
     schema = NUMBERS
 
     def read(numbers: list[int]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"n": numbers}, schema)
 
-    runner.show_as(name, tasks, read, schema, most=most)
+    runner.show_as(name, tasks, read, schema, most=most, on=on)
 
 
 @EITHER
@@ -79,6 +83,30 @@ def test_an_answer_is_dealt_out_by_value_and_each_value_in_one_split(runner: Run
     runner.forget("numbers")
     expected = [(value, sorted(100 - n for n in range(value, 100, 7))) for value in range(7)]
     assert sorted(dealt) == expected
+
+
+@pytest.mark.parametrize("max_rows", [1, 7, 1_000])
+def test_rows_that_are_matched_in_parts_are_dealt_out_as_those_that_are_not(max_rows: int) -> None:
+    runner = InProcess(LoadLimits(max_matched_rows=max_rows))
+    show(runner, "rows_here", [*range(20)], [*range(20, 60)], on="n")
+    show(runner, "rows_there", [*range(0, 90, 3)], on="n")
+    matched = """
+    SELECT rows_here.n % 7 AS seventh, rows_here.n AS n, rows_there.n AS other
+    FROM rows_here LEFT JOIN rows_there ON rows_there.n = rows_here.n
+    """
+    dealt = runner.run_over(
+        matched,
+        lambda value, rows: (value, rows["n"].to_pylist(), rows["other"].to_pylist()),
+        by="seventh",
+        then="n",
+        tasks=3,
+        doing="matching",
+    )
+    for name in ("rows_here", "rows_there"):
+        runner.forget(name)
+    expected = [[*range(value, 60, 7)] for value in range(7)]
+    others = [[n if n % 3 == 0 else None for n in some] for some in expected]
+    assert sorted(dealt) == [*zip(range(7), expected, others, strict=True)]
 
 
 @EITHER

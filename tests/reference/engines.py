@@ -8,7 +8,11 @@ from omnigraph import Graph
 from omnigraph.base.ids import TypeName
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.gate import Gate
-from omnigraph.read.view import Condition
+from omnigraph.engine.guard import Guard
+from omnigraph.lang.plan.conditions import Condition
+from tests.reference.table_policy import FittedTable, Role, Sees, TablePolicy
+
+SOMEONE = "someone"
 
 
 def an_engine(place: Path) -> Engine:
@@ -17,5 +21,8 @@ def an_engine(place: Path) -> Engine:
 
 
 def seeing(engine: Engine, visible: Mapping[TypeName, Condition]) -> Engine:
-    """The engine of one who sees only rows that meet the conditions."""
-    return replace(engine, gate=Gate(engine.gate.uri, visible=visible))
+    """An engine for which SOMEONE sees only rows that meet the conditions."""
+    roles = {SOMEONE: Role(Sees(visible))}
+    # Fitted to no schema yet: it is asked about snapshots of other graphs.
+    guard = Guard(TablePolicy(roles), FittedTable(roles))
+    return replace(engine, gate=Gate(engine.gate.uri, guard=guard))

@@ -102,24 +102,6 @@ def _values(type_: str, id_: str) -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
-# Conditions ---------------------------------------------------------------------------------------
-
-
-@st.composite
-def conditions(draw: st.DrawFn) -> dict[TypeName, tuple[ir.Predicate, ...]]:
-    """What rows of some types must meet to be seen."""
-    found: dict[TypeName, tuple[ir.Predicate, ...]] = {}
-    for entity in CATALOG.entities:
-        row = Variable(VariableName("row"), (entity.name,), is_edge=entity in CATALOG.edges)
-        for _ in range(draw(st.sampled_from([0, 1, 1, 2]))):
-            predicate = _predicate(_Constants(draw), row, [row])
-            if not isinstance(predicate, ir.NullTest) or not isinstance(
-                predicate.operand, ir.EntityOf
-            ):
-                found[entity.name] = (*found.get(entity.name, ()), predicate)
-    return found
-
-
 # Plans --------------------------------------------------------------------------------------------
 
 
@@ -166,7 +148,7 @@ class Drawing:
         return ir.Parameter(name, literal.type, is_nullable=True)
 
 
-class _Constants(Drawing):
+class Constants(Drawing):
     """For predicates that no parameter decides."""
 
     def given(self, literal: ir.Literal) -> ir.Literal:
@@ -262,13 +244,13 @@ def _expand_bound(d: Drawing, source: ir.Op, scope: list[Variable], depth: int) 
 def _filter(d: Drawing, source: ir.Op, scope: list[Variable], depth: int) -> ir.Op:
     if d.draw(st.integers(0, 11)) == 0:
         return ir.Filter(source, _constant(d))
-    return ir.Filter(source, _predicate(d, d.choose(scope), scope))
+    return ir.Filter(source, random_predicate(d, d.choose(scope), scope))
 
 
 ORDERED = [op for op in ir.CompareOp if op.value not in ("contains", "starts_with")]
 
 
-def _predicate(d: Drawing, variable: Variable, scope: list[Variable]) -> ir.Predicate:
+def random_predicate(d: Drawing, variable: Variable, scope: list[Variable]) -> ir.Predicate:
     properties = variable.properties()
     if d.draw(st.integers(0, 9)) == 0:
         return ir.NullTest(ir.EntityOf(variable.name), is_negated=d.draw(st.booleans()))

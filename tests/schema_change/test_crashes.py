@@ -83,14 +83,12 @@ def test_a_change_whose_files_are_lost_is_undone(tmp_path: Path) -> None:
     # By the names of before: undone, the tables have those.
     assert [table.key for table in sidecar.tables] == ["edge:Knows", "node:Person"]
     for table in sidecar.tables:
-        text = json.dumps(table.transaction.to_json())
-        assert StagedTransaction.from_json(json.loads(text)) == table.transaction
-    operation = sidecar.tables[1].transaction.operation
+        text = json.dumps(table.transactions[0].to_json())
+        assert StagedTransaction.from_json(json.loads(text)) == table.transactions[0]
+    operation = sidecar.tables[1].transactions[0].operation
     assert isinstance(operation, Reshape) and operation.files
     for _, file in operation.files:
-        store.objects.delete(
-            f"{sidecar.tables[1].transaction.base.path}/data/{json.loads(file)['path']}"
-        )
+        store.objects.delete(f"{sidecar.tables[1].base.path}/data/{json.loads(file)['path']}")
     recover_all(store)
     graph = graph_of(place)
     assert str(graph.schema()) == BEFORE and graph.commits(limit=1)[0].kind == "recovery"

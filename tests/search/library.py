@@ -22,13 +22,22 @@ from omnigraph.engine.settings import Settings
 from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.ir import ReadQuery
 from omnigraph.lang.plan.parameters import bind_parameters
+from omnigraph.read.tables.cold_lookups import TraversalMode
 from tests.reference.naive import Entity, Naive, PlainGraph
 from tests.reference.small_graph import catalog_of, plain_graph
 
 SCHEMA = """
 interface Titled { title: String  body: String?  v: Vector(3)? }
-node Doc implements Titled { slug: String @key  year: I32 }
-node Note implements Titled { slug: String @key }
+node Doc implements Titled {
+    slug: String @key
+    year: I32
+    tags: [String]?
+    @index(year, title, body)
+    @index(tags)
+    @index(v)
+    motto: String? @index(ngram)
+}
+node Note implements Titled { slug: String @key  @index(title, body) }
 node Person { name: String @key  bio: String? }
 edge Wrote: Person -> Doc
 edge Cites: Doc -> Doc { why: String? }
@@ -44,7 +53,9 @@ WORDS = [
 class Letters:
     """An embedder whose vectors anyone can work out: how often a, e and o occur, and one."""
 
-    def embed_query(self, texts: Any, *, model: str | None, width: int) -> NDArray[np.float32]:
+    def embed_query(
+        self, texts: Any, *, model: str | None, width: int, limit_s: float | None
+    ) -> NDArray[np.float32]:
         assert model is None
         return np.array([letters(text)[:width] for text in texts], dtype=np.float32)
 
@@ -72,8 +83,11 @@ class Library:
     # Changes -------------------------------------------------------------------------------------
 
     def doc(self, slug: str, body: str | None, v: list[float] | None, year: int = 2000) -> None:
-        title = f"title of {slug}"
-        self._insert("Doc", slug, slug=slug, title=title, body=body, v=v, year=year)
+        title, motto = f"title of {slug}", None if year % 5 == 0 else f"{body} of {slug}"
+        tags = None if year % 3 == 0 else ["red", "blue"][: year % 4]
+        self._insert(
+            "Doc", slug, slug=slug, title=title, body=body, v=v, year=year, tags=tags, motto=motto
+        )
 
     def note(self, slug: str, body: str | None, v: list[float] | None) -> None:
         self._insert("Note", slug, slug=slug, title=f"note {slug}", body=body, v=v)
@@ -88,7 +102,8 @@ class Library:
         self._insert("Cites", f"{slug}-{other}", ends=(slug, other), why=why)
 
     def rewrite(self, slug: str, body: str | None, v: list[float] | None) -> None:
-        before, values = self.rows["Doc"][slug], {"body": body, "v": v}
+        before = self.rows["Doc"][slug]
+        values = {"body": body, "v": v, "tags": ["blue"] if v else None, "motto": f"of {slug}"}
         self._change(f"update Doc set {written(values)} where slug = {json.dumps(slug)}")
         self._put(replace(before, values={**before.values, **values}))
 
@@ -132,9 +147,11 @@ class Library:
         """As it is now, of a branch or at a commit: what becomes of this one does not matter."""
         return Library(self.graph, where, dict(self.rows))
 
-    def reopened(self, cache: Path | None = None) -> "Library":
+    def reopened(
+        self, cache: Path | None = None, mode: TraversalMode = TraversalMode.AUTO
+    ) -> "Library":
         """Through another handle, which has read nothing yet."""
-        settings = replace(Settings.from_environment(), cache_directory=cache)
+        settings = replace(Settings.from_environment(), cache_directory=cache, traversal_mode=mode)
         graph = Graph(Engine.over(self.graph.engine.store, settings))
         return Library(with_embedder(graph), self.where, dict(self.rows))
 

@@ -11,12 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph import Graph
+from omnigraph.read.tables.cold_lookups import TraversalMode
 from tests.search.library import Library, fill, text, vector
 
 FILTERS = {
     "all": "",
     "a property": "$d.year >= 2004",
     "few": '$d.slug in ["d03", "d04", "d06", "d97", "d98", "d99"]',
+    "a range": "$d.year < 2001  $d.year >= 1995",
+    "a beginning": '$d.title starts_with "title of d1"',
+    "a piece": '$d.motto contains " of d"',
+    "a member": '$d.tags contains "blue"',
     "a text": 'search($d.title, "title")  not { search($d.body, "dog") }',
     "a block": "or { exists { $d cites $x  $x.year > 1995 } } { $d.year < 1995 }",
 }
@@ -90,8 +96,24 @@ def compacted(library: Library) -> Library:
 
 
 def compacted_then_changed(library: Library) -> Library:
-    updated(library).graph.optimize()
-    return deleted(appended(library))
+    """Indexes cover what there was before."""
+    library.graph.optimize()
+    return changed(library)
+
+
+def covered_again(library: Library) -> Library:
+    """Indexes were there before the changes, and cover these too."""
+    compacted_then_changed(library).graph.optimize()
+    return library
+
+
+def covered_fork(library: Library) -> Library:
+    """The indexes of a fork: some of their segments are its source's."""
+    library.graph.optimize()
+    work = forked(library)
+    library.graph.optimize("work")
+    work.rewrite("d15", "quick cats running", [3.0, 2.0, 1.0])
+    return work
 
 
 def forked(library: Library) -> Library:
@@ -117,8 +139,8 @@ def emptied(library: Library) -> Library:
 STATES: dict[str, Callable[[Library], Library]] = {
     state.__name__: state
     for state in (
-        appended, updated, deleted, changed, compacted, compacted_then_changed, forked,
-        in_the_past,
+        appended, updated, deleted, changed, compacted, compacted_then_changed, covered_again,
+        forked, covered_fork, in_the_past,
     )
 } | {"fresh": lambda library: library}  # fmt: skip
 
@@ -147,9 +169,13 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     return Shelf(tmp_path_factory.mktemp("shelf"))
 
 
+MODES = {"new": TraversalMode.AUTO, "indexed": TraversalMode.INDEXED}
 QUERIES = ["quick brown", "the cats of Москва", "naive"]
 VECTOR = [1.0, 2.0, 3.0]
-COLUMNS = [list(FILTERS), list(KINDS), list(PLACES), list(STATES), ["open", "new"]]
+# One that has been open all the time, one that has read nothing yet, and one that looks up all that
+# it can through the indexes of the files.
+HANDLES = ["open", "new", "indexed"]
+COLUMNS = [list(FILTERS), list(KINDS), list(PLACES), list(STATES), HANDLES]
 
 
 @pytest.mark.pairs
@@ -158,8 +184,8 @@ def test_an_answer_is_the_one_of_plain_rows(
     shelf: Shelf, filter_: str, kind: str, where: str, state: str, handle: str
 ) -> None:
     library = shelf.library(state)
-    if handle == "new":
-        library = library.reopened()
+    if handle != "open":
+        library = library.reopened(mode=MODES[handle])
     asked = question(filter_, kind, where)
     for query in QUERIES:
         library.check(asked, q=query, v=VECTOR)
@@ -172,6 +198,77 @@ def test_the_questions_find_something(shelf: Shelf) -> None:
         asked = question(filter_, kind, place)
         found = [library.ask(asked, q=query, v=VECTOR) for query in QUERIES]
         assert any(found), asked
+
+
+@pytest.mark.parametrize(
+    ("filter_", "index"),
+    [
+        ("a property", "year_btree"),
+        ("a range", "year_btree"),
+        ("a beginning", "title_btree"),
+        ("a piece", "motto_ngram"),
+        ("a member", "tags_label_list"),
+        ("words", "body_inverted"),
+        ("a phrase", "body_inverted"),
+    ],
+)
+def test_the_indexes_are_asked(shelf: Shelf, filter_: str, index: str) -> None:
+    """Else the matrix would compare one path with itself."""
+    library = shelf.library("covered_again").reopened(mode=TraversalMode.INDEXED)
+    text = {"words": 'search($d.body, "cats")', "a phrase": 'match_text($d.body, "of the")'}
+    tested = {**FILTERS, **text}[filter_]
+    asked = f"query q() {{ match {{ $d: Doc  {tested} }} return {{ $d.slug }} }}"
+    steps = library.graph.explain(asked, analyze=True).steps
+    notes = [note for step in steps for note in step.notes]
+    assert f"Doc: by the index {index}" in notes
+
+
+def test_texts_that_are_not_in_normal_form_are_found_all_the_same(tmp_path: Path) -> None:
+    """Lance would take them apart otherwise: its index of them is asked by nobody."""
+    library = Library.at(tmp_path / "graph")
+    with library.one_commit():
+        for number in range(4):
+            library.doc(f"d{number}", f"plain text {number}", None, year=2001 + number)
+    library.graph.optimize()
+    words = "match { $d: Doc  search($d.body, $q) } return { $d.slug }"
+
+    def check(query: str, *, by_index: bool) -> None:
+        indexed = library.reopened(mode=TraversalMode.INDEXED)
+        assert indexed.check(f"($q: String) {words}", q=query)
+        asked = f"query q($q: String) {{ {words} }}"
+        steps = indexed.graph.explain(asked, params={"q": query}, analyze=True).steps
+        assert any("body_inverted" in note for s in steps for note in s.notes) is by_index
+
+    check("texts", by_index=True)
+    library.doc("odd", "les cafe\u0301s noirs", None)
+    check("texts", by_index=False)  # one row is not covered
+    library.graph.optimize()
+    for query in ("café", "cafe\u0301s", "texts"):
+        check(query, by_index=False)
+    library.drop("odd")
+    library.rewrite("d1", "plain text again", None)
+    library.graph.optimize()
+    check("texts", by_index=True)
+
+
+@pytest.mark.parametrize("mode", [TraversalMode.INDEXED, TraversalMode.CSR])
+def test_words_of_rows_that_a_compaction_left_behind_hide_no_others(
+    tmp_path: Path, mode: TraversalMode
+) -> None:
+    """The index of words still has them, and Lance counts them among the first rows it finds."""
+    schema = "node Doc { slug: String @key  body: String? @index }"
+    graph = Graph.init(str(tmp_path / "graph"), schema, durability="relaxed")
+    # More rows with the word than are asked for at first, in whatever order they come.
+    rows = [{"slug": f"d{number:04}", "body": "a rare whale"} for number in range(1_500)]
+    lines = [{"type": "Doc", "data": row} for row in rows]
+    graph.load(lines, mode="append", engine="local")
+    graph.optimize()
+    graph.mutate('query q() { delete Doc where slug < "d1000" }')
+    graph.optimize()
+    library = Library(graph).reopened(mode=mode)
+    for test in ('search($d.body, "whales")', 'match_text($d.body, "rare whales")'):
+        found = library.ask(f"match {{ $d: Doc  {test} }} return {{ $d.slug }}")
+        assert len(found) == 500
 
 
 def test_an_empty_table_ranks_nothing(tmp_path: Path) -> None:

@@ -14,13 +14,20 @@ from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType, NodeTyp
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import Edits, RowEdits
 from omnigraph.store.commits import CommitKind
-from omnigraph.store.datasets import DatasetRef, Datasets, EditCounts, write_fragments
+from omnigraph.store.datasets import (
+    DatasetRef,
+    Datasets,
+    EditCounts,
+    index_steps,
+    write_fragments,
+)
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.indexes import IndexKind, WantedIndex
 from omnigraph.store.limits import DEFAULT_LIMITS, StoreLimits
 from omnigraph.store.location import Location
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.store.transactions import Update
+from omnigraph.store.transactions import CreateIndex, Update
 from omnigraph.write.work import (
     CommitNote,
     OnConflict,
@@ -90,6 +97,13 @@ def staged_edit(
     """Rows to put and ids to delete, staged where they are found in a dataset without a graph."""
     there = datasets.open(ref).rows_of(RowEdits(upserts, pa.array(gone, pa.string())).ids)
     return datasets.stage_edit(ref, upserts, there)
+
+
+def staged_index(datasets: Datasets, ref: DatasetRef) -> CreateIndex | None:
+    """What makes a BTREE of ids and one of ages cover all rows."""
+    dataset, wanted = datasets.own(ref), [WantedIndex(c, IndexKind.BTREE) for c in ("id", "age")]
+    steps = index_steps(dataset, wanted)
+    return datasets.stage_indexes(dataset, steps, ref=ref)
 
 
 def rows_of(entity: EntityType, rows: Sequence[Row]) -> pa.Table:

@@ -82,15 +82,24 @@ def test_the_merge_base_is_a_lowest_common_ancestor_and_always_the_same(
         assert log.merge_base(*asked).id == expected[0]
 
 
+def every_base(commits: list[Commit], one: CommitId, other: CommitId) -> set[CommitId]:
+    """The bases of two commits, and those of several bases themselves."""
+    seq = {c.id: c.seq for c in commits}
+    found = lowest_common(commits, one, other)
+    first, *others = sorted(found, key=lambda c: (seq[c], c), reverse=True)
+    return found.union(*(every_base(commits, first, each) for each in others))
+
+
 @given(histories(length=16), st.integers(1, 4), st.data())
-def test_commits_are_a_base_if_two_of_the_heads_part_there(
+def test_bases_from_some_commits_are_those_of_the_heads_that_descend_from_them(
     commits: list[Commit], recent_count: int, data: st.DataObject
 ) -> None:
     pick = st.sampled_from([c.id for c in commits])
     asked, heads = data.draw(st.sets(pick)), data.draw(st.lists(pick, max_size=4))
-    bases = {base for pair in combinations(heads, 2) for base in lowest_common(commits, *pair)}
-    log = PlainLines(commits, recent_count).log
-    assert log.are_a_base(asked, heads) == bool(asked & bases)
+    holders = [head for head in heads if asked & reachable(commits, head)]
+    pairs = combinations(holders, 2)
+    expected = set[CommitId]().union(*(every_base(commits, *pair) for pair in pairs))
+    assert PlainLines(commits, recent_count).log.bases_from(asked, heads) == expected
 
 
 @given(histories(length=16), st.integers(1, 4), st.data())

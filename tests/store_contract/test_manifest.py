@@ -1,6 +1,7 @@
 """The manifest's compare-and-swap, raced by real processes, and its shape as history grows."""
 
 import itertools
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -218,6 +219,25 @@ def test_commits_that_came_with_merges_are_no_part_of_the_line_and_make_few_frag
         ]
         assert len(found) == len({*found}) and brought < {*found}
     assert len(state.cold) <= 2 + len(brought) // HOT
+
+
+def test_a_version_stays_that_was_the_newest_a_moment_ago_however_old_it_is(
+    tmp_path: Path,
+) -> None:
+    manifest = make_manifest(tmp_path)
+    state = manifest.newest(None)
+    for number in range(HOT - 2):
+        state = publish_next(manifest, state, f"c{number:03}")
+    for file in (tmp_path / MANIFEST / "_versions").glob("*.manifest"):
+        os.utime(file, (0, 0))
+    reader = datasets_at(tmp_path).open_newest(MANIFEST, None)
+    before = reader.scan([])
+    while not state.cold:
+        state = publish_next(manifest, state, f"d{len(state.recent):03}")
+    numbers, there = range(1, state.version + 1), datasets_at(tmp_path)
+    kept = [number for number in numbers if there.has_version(DatasetRef(MANIFEST, None, number))]
+    assert kept == [*range(reader.ref.version, state.version + 1)]
+    assert datasets_at(tmp_path).open(reader.ref).scan([]) == before
 
 
 def test_cleaning_up_old_versions_takes_nothing_from_branches_or_history(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Compaction and indexes: other files for the same rows, and no answer that shows it."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,14 +15,15 @@ from omnigraph.read.changes.diff import changes_between
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.branching import create_branch
 from omnigraph.store.commits import CommitKind
-from omnigraph.store.datasets import MAX_INDEX_SEGMENTS, WRITTEN_AT, Dataset, Datasets
+from omnigraph.store.datasets import WRITTEN_AT, Dataset, Datasets
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.indexes import MAX_INDEX_SEGMENTS
 from omnigraph.store.limits import StoreLimits
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.statistics import gather
 from omnigraph.store.transactions import CreateIndex, DatasetRef, Rewrite
-from omnigraph.write.upkeep import Compaction, Indexing
+from omnigraph.write.upkeep import Indexing, Optimizing
 from omnigraph.write.work import CommitNote, Replay, Target, Work
 from omnigraph.write.writer import UPKEEP_ACTOR, write
 from tests.buckets import location_of
@@ -39,15 +41,16 @@ from tests.store_contract.builders import (
     put,
     rows_of,
     staged_edit,
+    staged_index,
 )
 
 WORK = BranchName("work")
 
 
 def tidy(
-    store: GraphStore, upkeep: type[Compaction | Indexing], branch: str = MAIN
+    store: GraphStore, upkeep: type[Optimizing | Indexing], branch: str = MAIN
 ) -> CommitId | None:
-    kind = CommitKind.OPTIMIZE if upkeep is Compaction else CommitKind.INDEX
+    kind = CommitKind.OPTIMIZE if upkeep is Optimizing else CommitKind.INDEX
     to = Target(BranchName(branch))
     return id_of(write(store, upkeep(store), to=to, note=CommitNote(kind)))
 
@@ -68,7 +71,7 @@ def compact(datasets: Datasets, ref: DatasetRef) -> DatasetRef:
 
 
 def index(datasets: Datasets, ref: DatasetRef) -> DatasetRef:
-    return land(datasets, ref, datasets.stage_indexes(ref, ["id", "age"]))
+    return land(datasets, ref, staged_index(datasets, ref))
 
 
 NAMES = [f"n{i}" for i in range(6)]
@@ -180,12 +183,12 @@ def test_what_is_written_later_is_covered_by_a_further_segment_until_there_are_t
         assert datasets.open(ref).indexed_rows["id"] == datasets.open(ref).row_count
         segments = len(datasets.open(ref)._indexes()["id_btree"].segments)
         assert segments <= MAX_INDEX_SEGMENTS
-    assert datasets.stage_indexes(ref, ["id", "age"]) is None
+    assert staged_index(datasets, ref) is None
 
 
 def test_an_empty_table_needs_neither(datasets: Datasets) -> None:
     ref = datasets.create("nodes/p", table_schema(PERSON))
-    assert datasets.stage_indexes(ref, ["id"]) is None
+    assert staged_index(datasets, ref) is None
     assert datasets.stage_compaction(ref, fewer_than_rows=1_000, drops_deleted=True) is None
 
 
@@ -203,31 +206,31 @@ def store(tmp_path: Path) -> GraphStore:
 
 def test_upkeep_is_a_commit_that_changes_no_row(store: GraphStore) -> None:
     before, held = contents(store), store.snapshot()
-    assert tidy(store, Compaction)
-    assert tidy(store, Indexing)
-    indexed, compacted, *_ = store.history().line()
-    assert (compacted.kind, indexed.kind) == (CommitKind.OPTIMIZE, CommitKind.INDEX)
-    assert [c.key for c in compacted.changes] == ["node:Person"]
-    assert [c.key for c in indexed.changes] == ["edge:Knows", "node:Person"]
-    assert all(c.inserted == c.updated == c.deleted == 0 for c in indexed.changes)
+    assert tidy(store, Optimizing)
+    optimized, *_ = store.history().line()
+    assert optimized.kind is CommitKind.OPTIMIZE
+    assert [c.key for c in optimized.changes] == ["edge:Knows", "node:Person"]
+    assert all(c.inserted == c.updated == c.deleted == 0 for c in optimized.changes)
+    # People are compacted, then indexed: two versions, of which a commit names the second.
+    was = {key: table.ref.version for key, table in held.tables.items()}
+    assert [c.ref.version - was[c.key] for c in optimized.changes] == [1, 2]
     assert contents(store) == contents(open_store(str(store.root))) == before
     assert not changes_between(held, store.snapshot()).tables
     statistics = gather(store.snapshot()).tables
     assert statistics[PERSON.table_key].fragments == 1
     assert statistics[PERSON.table_key].indexed_rows == {"id": 5}
     assert statistics[KNOWS.table_key].indexed_rows == {"id": 1, "src": 1, "dst": 1}
-    assert tidy(store, Compaction) is None
+    assert tidy(store, Optimizing) is None
     assert tidy(store, Indexing) is None
 
 
 def test_a_branch_tidies_what_it_wrote_and_forks_nothing_for_it(store: GraphStore) -> None:
     create_branch(store, WORK)
-    assert tidy(store, Compaction, WORK) is None
+    assert tidy(store, Optimizing, WORK) is None
     for number in range(3):
         put(store, changes(people=people(ada=10 + number)), branch=WORK)
     before = contents(store, WORK)
-    assert tidy(store, Compaction, WORK)
-    assert tidy(store, Indexing, WORK)
+    assert tidy(store, Optimizing, WORK)
     assert contents(store, WORK) == before
     assert store.snapshot(WORK).tables[KNOWS.table_key] == store.snapshot().tables[KNOWS.table_key]
     assert gather(store.snapshot()).tables[PERSON.table_key].fragments == 4
@@ -236,7 +239,7 @@ def test_a_branch_tidies_what_it_wrote_and_forks_nothing_for_it(store: GraphStor
 def test_a_branch_made_before_an_upkeep_goes_on_from_what_it_saw(store: GraphStore) -> None:
     tidy(store, Indexing)
     create_branch(store, WORK)
-    tidy(store, Compaction)
+    tidy(store, Optimizing)
     put(store, changes(people=people(eve=1), gone=["p0"]), branch=WORK)
     assert contents(store, WORK)[0] == {"ada": 3, "p1": 1, "p2": 1, "p3": 1, "eve": 1}
     assert tidy(store, Indexing, WORK)
@@ -251,14 +254,13 @@ def test_an_upkeep_stands_in_no_writers_way(store: GraphStore) -> None:
     def meanwhile(snapshot: Snapshot) -> Work:
         prepared = Replay(changes(people=people(ada=50), gone=["p1"])).prepare(snapshot)
         if not seen:
-            tidy(other, Compaction)
-            tidy(other, Indexing)
+            tidy(other, Optimizing)
         seen.append(snapshot.commit.kind)
         return prepared
 
     assert put(store, meanwhile, if_commit=head)
     # The rows lie elsewhere now: it was prepared again, although what it found is still true.
-    assert seen == [CommitKind.MUTATION, CommitKind.INDEX]
+    assert seen == [CommitKind.MUTATION, CommitKind.OPTIMIZE]
     assert contents(store)[0] == {"ada": 50, "p0": 1, "p2": 1, "p3": 1}
 
 
@@ -281,7 +283,12 @@ def test_a_writer_compacts_a_table_that_it_has_scattered_too_far(tmp_path: Path)
 
 class NoRoomToCompact(Datasets):
     def stage_compaction(
-        self, ref: DatasetRef, *, fewer_than_rows: int, drops_deleted: bool
+        self,
+        ref: DatasetRef,
+        *,
+        fewer_than_rows: int,
+        drops_deleted: bool,
+        without: Collection[str] = (),
     ) -> Rewrite | None:
         raise StorageFailed(doing="compact", path=ref.path, reason="no space left on device")
 

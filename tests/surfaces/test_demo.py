@@ -1,11 +1,13 @@
 """The tour, and what it leaves."""
 
+import importlib.util
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 
+from omnigraph.surfaces.cli.demo import Tour
 from tests.surfaces.cli import CommandLine
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
@@ -21,6 +23,17 @@ def test_the_demo_leaves_a_graph_whose_queries_can_be_asked_again(
     tour = omnigraph("demo", "demo")
     assert tour.exit_code == 0, tour.err
     assert "export OMNIGRAPH_EMBED_PROVIDER=local" in tour.out and "37 vectors" in tour.out
+    assert re.findall(
+        r"^   >>> .*'(ada|bo)'\).*$(?s:.*?)(\d rows?) in", tour.out, re.MULTILINE
+    ) == [
+        ("ada", "1 row"),
+        ("bo", "0 rows"),
+    ]
+    assert re.findall(r"^   (\d rows?) for (ada|bo)$", tour.out, re.MULTILINE) == [
+        ("1 row", "ada"),
+        ("0 rows", "bo"),
+    ]
+    assert "the server has stopped" in tour.out
     monkeypatch.setenv("OMNIGRAPH_EMBED_PROVIDER", "local")
     monkeypatch.chdir(tmp_path / "demo")
     shown = re.findall(r"^   \$ omnigraph ((?:query|commit) .*)$", tour.out, re.MULTILINE)
@@ -32,3 +45,15 @@ def test_the_demo_leaves_a_graph_whose_queries_can_be_asked_again(
         assert again.exit_code == 0, again.err
     refused = omnigraph("demo", str(tmp_path / "demo"))
     assert (refused.exit_code, "new or empty" in refused.err) == (1, True)
+
+
+def test_without_the_packages_of_a_server_the_demo_says_so_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "uvicorn" else found(name)
+    )
+    Tour(tmp_path).two_tokens()
+    *_, said = capsys.readouterr().out.splitlines()
+    assert said.startswith("   left out, since the server") and "omnigraph[server]" in said

@@ -44,6 +44,32 @@ def test_conflicts_are_a_table_with_what_to_type_next(place: str, omnigraph: Com
     assert age(place) == 2
 
 
+def test_a_merge_that_brings_nothing_says_so(place: str, omnigraph: CommandLine) -> None:
+    merge = ("branch", "merge", "review", "--resolve", "theirs", "--store", place)
+    assert omnigraph(*merge).err == "merged review into main: merged\n"
+    again = omnigraph("branch", "merge", "review", "--store", place)
+    assert (again.exit_code, again.err) == (
+        0,
+        "main has all of review already: already_up_to_date\n",
+    )
+
+
+def test_of_rows_that_break_a_new_rule_only_ours_is_offered(
+    place: str, omnigraph: CommandLine
+) -> None:
+    graph = Graph.open(place)
+    graph.branch_delete("review")
+    before = graph.commits()[0]
+    graph.schema_apply(SCHEMA.replace("I32?", "I32? @range(0..9)"))
+    graph.branch_create("review", before)
+    graph.mutate('query q() { insert Person { name: "Bob", age: 60 } }', branch="review")
+    refused = omnigraph("branch", "merge", "review", "--store", place, "--resolve", "theirs")
+    assert refused.exit_code == 4 and "value_constraint_violation" in refused.out
+    assert "--resolve ours" in refused.err and "--resolve theirs" not in refused.err
+    done = omnigraph("branch", "merge", "review", "--store", place, "--resolve", "ours")
+    assert done.exit_code == 0
+
+
 @pytest.mark.parametrize("suffix", ["json", "yaml"])
 def test_a_preview_makes_a_file_of_choices_to_fill_in(
     place: str, omnigraph: CommandLine, suffix: str
@@ -65,7 +91,7 @@ def test_a_preview_makes_a_file_of_choices_to_fill_in(
     ("text", "said"),
     [
         ("- {type: Person, id: Ada, take: ours, take: theirs}", "twice"),
-        ("- {type: Person", "not valid YAML, line 1: "),
+        ("- {type: Person", "line 1: this is not valid YAML: "),
         ("", "no list of choices"),
         ("theirs", "no list of choices"),
         ("- {type: Person, id: Ada, taek: ours}", "taek"),

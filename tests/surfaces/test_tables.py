@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from omnigraph import Graph
-from omnigraph.surfaces.cli.tables import lay_out, value_text, visible
+from omnigraph.base.words import visible
+from omnigraph.surfaces.cli.tables import lay_out, value_text
 from tests.surfaces.cli import Answer, CommandLine
 
 ULIDS = st.text("0123456789ABCDEFGHJKMNPQRSTVWXYZ", min_size=26, max_size=26)

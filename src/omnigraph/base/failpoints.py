@@ -15,7 +15,7 @@ class Failpoint(Enum):
     AFTER_ARM = "after_arm"
     """The sidecar is durable: from here on recovery owns a crash."""
     AFTER_LAND_1 = "after_land_1"
-    """The first dataset has moved and the others have not."""
+    """The first dataset has moved by one version and the others have not."""
     AFTER_LAND_ALL = "after_land_all"
     """Every dataset has moved; no reader can see it."""
     AFTER_PUBLISH = "after_publish"

@@ -1,10 +1,10 @@
-"""What the machine offers: its memory, and a directory for files that may be made again."""
+"""What the machine offers: its memory, and directories of whoever uses it."""
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["cache_directory", "memory_bytes"]
+__all__ = ["cache_directory", "home_directory", "memory_bytes"]
 
 
 def cache_directory(environment: Mapping[str, str]) -> Path | None:
@@ -16,6 +16,13 @@ def cache_directory(environment: Mapping[str, str]) -> Path | None:
     if not base and "HOME" not in environment:
         return None
     return (Path(base) if base else Path(environment["HOME"], ".cache")) / "omnigraph"
+
+
+def home_directory(environment: Mapping[str, str]) -> Path | None:
+    """Where a person keeps what they tell us: `OMNIGRAPH_HOME`, or else `~/.omnigraph`."""
+    if home := environment.get("OMNIGRAPH_HOME"):
+        return Path(home)
+    return Path(environment["HOME"], ".omnigraph") if environment.get("HOME") else None
 
 
 def memory_bytes() -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from omnigraph.base.words import amount, clipped
+from omnigraph.base.words import amount, clipped, quoted
 
 __all__ = ["MAX_EXAMPLES_PER_KIND", "UNREADABLE", "Violation", "Violations"]
 
@@ -22,7 +22,8 @@ class Violation:
     """One row and the rule it breaks.
 
     `kind` is one of required, enum, range, check, unique, key, endpoint, cardinality, type (the
-    schema's rules), or one of `UNREADABLE` (what came is not a row at all).
+    schema's rules), embed (a text that the provider refuses), or one of `UNREADABLE` (what came is
+    not a row at all).
     """
 
     kind: str
@@ -43,7 +44,8 @@ class Violation:
         """The message, after the place that the row comes from; a stored row is named by its id."""
         if self.place:
             return f"{self.place}: {self.message}"
-        if self.entity_id is None or self.entity_id in self.message:
+        # In quotes: a short id is part of many words.
+        if self.entity_id is None or quoted(self.entity_id) in self.message:
             return self.message
         return f"row {clipped(self.entity_id)}: {self.message}"
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from sys import maxsize
 
-__all__ = ["BatchLimits", "batches", "estimated_tokens"]
+__all__ = ["NO_LIMITS", "BatchLimits", "batches", "estimated_tokens"]
 
 # No provider's tokens are known here. English has about four bytes to a token and other scripts
 # about three: an estimate that is too high only makes batches smaller.
@@ -16,6 +17,9 @@ class BatchLimits:
 
     texts: int
     tokens: int
+
+
+NO_LIMITS = BatchLimits(texts=maxsize, tokens=maxsize)
 
 
 def batches(texts: Sequence[str], limits: BatchLimits) -> Iterator[Sequence[str]]:

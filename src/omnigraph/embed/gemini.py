@@ -6,10 +6,9 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
-import numpy as np
 
 from omnigraph.base.errors import EmbedAnswerInvalid, EmbedProviderMissing
-from omnigraph.embed.batches import BatchLimits, batches
+from omnigraph.embed.batches import BatchLimits
 from omnigraph.embed.provider import EmbedConfig, Purpose, Vectors
 from omnigraph.embed.service import Complaint, Service, Timing
 from omnigraph.embed.vectors import unit_vectors
@@ -29,6 +28,8 @@ MAX_WAIT_S = 600
 
 
 class Gemini:
+    limits = LIMITS
+
     def __init__(self, config: EmbedConfig, timing: Timing | None = None) -> None:
         if config.api_key is None:
             raise EmbedProviderMissing(lacks="OMNIGRAPH_EMBED_API_KEY")
@@ -42,11 +43,9 @@ class Gemini:
             timing=timing or Timing(),
         )
 
-    def embed(self, texts: Sequence[str], *, purpose: Purpose, width: int) -> Vectors:
-        parts = [self._request(batch, purpose, width) for batch in batches(texts, LIMITS)]
-        return np.concatenate([np.empty((0, width), np.float32), *parts])
-
-    def _request(self, texts: Sequence[str], purpose: Purpose, width: int) -> Vectors:
+    def embed(
+        self, texts: Sequence[str], *, purpose: Purpose, width: int, limit_s: float | None = None
+    ) -> Vectors:
         requests = [
             {
                 "model": f"models/{self.model}",
@@ -57,7 +56,7 @@ class Gemini:
             for text in texts
         ]
         path = f"/models/{quote(self.model, safe='')}:batchEmbedContents"
-        answer = self._service.post(path, {"requests": requests}, purpose)
+        answer = self._service.post(path, {"requests": requests}, purpose, limit_s)
         try:
             rows = [item.values for item in msgspec.json.decode(answer, type=_Answer).embeddings]
         except msgspec.MsgspecError as error:

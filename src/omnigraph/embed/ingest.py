@@ -5,13 +5,15 @@ import uuid
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.base.violations import Violation
 from omnigraph.embed.columns import has_text, matrix_of, vector_column
 from omnigraph.embed.digests import text_digests, vector_digests
 from omnigraph.embed.origins import FACTS, note_origins
 from omnigraph.embed.provider import EmbedConfig
 from omnigraph.embed.providers import open_provider
 from omnigraph.embed.targets import VectorTarget, vectors_of
-from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.embed.texts import embed_texts
+from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.store.objects import Objects
 
 __all__ = ["Ingest"]
@@ -22,11 +24,18 @@ class Ingest:
         self._provider = open_provider(config)
         self._facts = [FACTS.empty_table()]
 
-    def fill(self, entity: EntityType, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows; those with a text and without its vector have it now."""
+    def fill(
+        self, entity: EntityType, rows: pa.RecordBatch
+    ) -> tuple[pa.RecordBatch, list[tuple[int, Violation]]]:
+        """The rows; those with a text and without its vector have it now.
+
+        And the numbers of rows whose text the provider refuses, with what is wrong.
+        """
+        refused: list[tuple[int, Violation]] = []
         for target in vectors_of(entity):
-            rows = self._filled(target, rows)
-        return rows
+            rows, more = self._filled(entity, target, rows)
+            refused += more
+        return rows, refused
 
     def note(self, objects: Objects) -> None:
         """Write down what the vectors were made of."""
@@ -34,18 +43,29 @@ class Ingest:
         if facts.num_rows:
             note_origins(objects, uuid.uuid4().hex, self._provider.model, facts)
 
-    def _filled(self, target: VectorTarget, rows: pa.RecordBatch) -> pa.RecordBatch:
+    def _filled(
+        self, entity: EntityType, target: VectorTarget, rows: pa.RecordBatch
+    ) -> tuple[pa.RecordBatch, list[tuple[int, Violation]]]:
         column, source = rows[target.column], rows[target.source]
         matrix, is_there = matrix_of(column, target.width)
         wanted = has_text(source) & ~is_there
         if not wanted.any():
-            return rows
+            return rows, []
         encoded = source.filter(pa.array(wanted)).dictionary_encode()
         texts = encoded.dictionary.to_pylist()
-        made = self._provider.embed(texts, purpose="row", width=target.width)
-        facts = {"text": text_digests(texts), "vector": vector_digests(made)}
-        self._facts.append(pa.table(facts, schema=FACTS))
-        matrix[wanted] = made[encoded.indices.to_numpy()]
+        made = embed_texts(self._provider, texts, purpose="row", width=target.width)
+        facts = {"text": text_digests(texts), "vector": vector_digests(made.vectors)}
+        is_made = pa.array([at not in made.refused for at in range(len(texts))])
+        self._facts.append(pa.table(facts, schema=FACTS).filter(is_made))
+        numbers = encoded.indices.to_numpy()
+        matrix[wanted] = made.vectors[numbers]
         filled = vector_column(matrix, np.asarray(is_there | wanted), column.type)
         at = rows.schema.get_field_index(target.column)
-        return rows.set_column(at, rows.schema.field(at), filled)
+        # Without a key, an id is made up as long as nothing is written.
+        ids = rows[ID].to_pylist() if entity.key and made.refused else [None] * len(rows)
+        refused = [
+            (row, made.refused[number].violation(entity.name, ids[row], target.source_name))
+            for row, number in zip(np.flatnonzero(wanted).tolist(), numbers.tolist(), strict=True)
+            if number in made.refused
+        ]
+        return rows.set_column(at, rows.schema.field(at), filled), refused

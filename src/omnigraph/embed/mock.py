@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from omnigraph.embed.batches import NO_LIMITS
 from omnigraph.embed.provider import Purpose, Vectors
 from omnigraph.embed.vectors import unit_vectors
 
@@ -19,10 +20,14 @@ MOCK_MODEL = "mock"
 
 
 class Mock:
+    limits = NO_LIMITS
+
     def __init__(self, model: str | None = None) -> None:
         self.model = model or MOCK_MODEL
 
-    def embed(self, texts: Sequence[str], *, purpose: Purpose, width: int) -> Vectors:
+    def embed(
+        self, texts: Sequence[str], *, purpose: Purpose, width: int, limit_s: float | None = None
+    ) -> Vectors:
         rows = [self._vector(text, width) for text in texts]
         return unit_vectors(rows, count=len(rows), width=width, service="mock", model=self.model)
 

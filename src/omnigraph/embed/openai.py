@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from omnigraph.base.errors import EmbedAnswerInvalid, EmbedProviderMissing
-from omnigraph.embed.batches import BatchLimits, batches
+from omnigraph.embed.batches import BatchLimits
 from omnigraph.embed.provider import EmbedConfig, Purpose, Vectors
 from omnigraph.embed.service import Complaint, Service, Timing
 from omnigraph.embed.vectors import unit_vectors
@@ -28,6 +28,8 @@ SHORTENED = "text-embedding-3"
 
 
 class OpenAiCompatible:
+    limits = LIMITS
+
     def __init__(self, config: EmbedConfig, timing: Timing | None = None) -> None:
         if config.base_url is None and config.api_key is None:
             raise EmbedProviderMissing(lacks="OMNIGRAPH_EMBED_API_KEY")
@@ -43,15 +45,13 @@ class OpenAiCompatible:
             timing=timing or Timing(),
         )
 
-    def embed(self, texts: Sequence[str], *, purpose: Purpose, width: int) -> Vectors:
-        parts = [self._request(batch, purpose, width) for batch in batches(texts, LIMITS)]
-        return np.concatenate([np.empty((0, width), np.float32), *parts])
-
-    def _request(self, texts: Sequence[str], purpose: Purpose, width: int) -> Vectors:
+    def embed(
+        self, texts: Sequence[str], *, purpose: Purpose, width: int, limit_s: float | None = None
+    ) -> Vectors:
         document: dict[str, object] = {"model": self.model, "input": list(texts)}
         if self.model.startswith(SHORTENED):
             document["dimensions"] = width
-        answer = self._service.post("/embeddings", document, purpose)
+        answer = self._service.post("/embeddings", document, purpose, limit_s)
         try:
             items = msgspec.json.decode(answer, type=_Answer).data
             rows = [_numbers(item.embedding) for item in _in_order(items)]

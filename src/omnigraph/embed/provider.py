@@ -7,6 +7,8 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from omnigraph.embed.batches import BatchLimits
+
 __all__ = ["EmbedConfig", "Provider", "ProviderName", "Purpose", "Vectors"]
 
 Vectors = NDArray[np.float32]
@@ -31,11 +33,22 @@ class EmbedConfig:
     api_key: str | None = field(default=None, repr=False)
     timeout_s: float = 120.0
     """For one request with all its retries."""
+    max_characters: int | None = None
+    """Of a longer text the beginning is embedded; None: the whole text, or an error."""
 
 
 class Provider(Protocol):
     @property
     def model(self) -> str: ...
 
-    def embed(self, texts: Sequence[str], *, purpose: Purpose, width: int) -> Vectors:
-        """A vector of this width for each text, in the order of the texts. No text is empty."""
+    @property
+    def limits(self) -> BatchLimits:
+        """How many texts it takes at a time: see `texts.embed_texts`."""
+
+    def embed(
+        self, texts: Sequence[str], *, purpose: Purpose, width: int, limit_s: float | None = None
+    ) -> Vectors:
+        """A vector of this width for each text of a batch, in their order. No text is empty.
+
+        `limit_s` is how long somebody waits, if that is less than the provider may take.
+        """

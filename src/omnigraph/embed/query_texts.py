@@ -9,6 +9,7 @@ from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.recent import Recent
 from omnigraph.embed.provider import Provider, Vectors
 from omnigraph.embed.providers import require_model
+from omnigraph.embed.texts import embed_texts
 
 __all__ = ["QueryTexts"]
 
@@ -25,7 +26,14 @@ class QueryTexts:
         self._provider: Provider | None = None
         self._known: Recent[tuple[int, str], Vectors] = Recent(MAX_KEPT_TEXTS)
 
-    def embed_query(self, texts: Sequence[str], *, model: str | None, width: int) -> Vectors:
+    def embed_query(
+        self,
+        texts: Sequence[str],
+        *,
+        model: str | None,
+        width: int,
+        limit_s: float | None = None,
+    ) -> Vectors:
         """A vector of length one for each text, by the model that `@embed` names."""
         provider = self._opened()
         require_model(provider, model)
@@ -35,8 +43,10 @@ class QueryTexts:
         found = {text: self._known.get((width, text)) for text in texts}
         missing = [text for text, vector in found.items() if vector is None]
         if missing:
-            made = provider.embed(missing, purpose="query", width=width)
-            for text, vector in zip(missing, made, strict=True):
+            made = embed_texts(provider, missing, purpose="query", width=width, limit_s=limit_s)
+            for refused in made.refused.values():
+                raise refused.error
+            for text, vector in zip(missing, made.vectors, strict=True):
                 found[text] = vector
                 self._known.put((width, text), vector)
         vectors = np.empty((len(texts), width), np.float32)

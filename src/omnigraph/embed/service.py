@@ -7,6 +7,7 @@ headers only; an error never shows one, even where the service repeats it.
 
 import json
 import random
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -42,6 +43,9 @@ CHUNK_BYTES = 1 << 16
 MAX_REASON_CHARACTERS = 300
 
 TRIED_AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+
+# Some servers of one's own say so with status 500. The same text is too long the next time, too.
+TOO_LONG = re.compile(r"too (long|large)|context (length|size)|number of tokens", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +93,12 @@ class Service:
         port = f":{parts.port}" if parts.port else ""
         return f"{self.name} at {parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"
 
-    def post(self, path: str, document: object, purpose: Purpose) -> bytes:
+    def post(
+        self, path: str, document: object, purpose: Purpose, limit_s: float | None = None
+    ) -> bytes:
         """The answer to a document, before the deadline."""
-        is_awaited = purpose == "query"
-        limit_s = min(self.timeout_s, QUERY_TIMEOUT_S) if is_awaited else self.timeout_s
+        limits = [self.timeout_s, *([QUERY_TIMEOUT_S] if purpose == "query" else [])]
+        limit_s = min(limits if limit_s is None else [*limits, limit_s])
         deadline_s = self.timing.now_s() + limit_s
         body = json.dumps(document).encode()
         wait_s = FIRST_WAIT_S
@@ -138,8 +144,9 @@ class Service:
             connection.request(
                 "POST", target, body, {**self.headers, "Content-Type": "application/json"}
             )
-            response = connection.getresponse()
-            return response, self._read(response, deadline_s)
+            # Closed here: a response that is not read to its end outlives its connection.
+            with connection.getresponse() as response:
+                return response, self._read(response, deadline_s)
         finally:
             connection.close()
 
@@ -175,7 +182,8 @@ class Service:
         if status == 429:
             limited = EmbedRateLimited(service=title, reason=reason, retry_after_s=asked_s)
             return _Failure(lambda _: limited, retry_after_s=asked_s)
-        if status in TRIED_AGAIN:
+        is_too_long = status >= 500 and TOO_LONG.search(reason) is not None
+        if status in TRIED_AGAIN and not is_too_long:
             told = f"status {status}, {reason}"
             return _Failure(
                 lambda tries: EmbedUnreachable(service=title, reason=told, tries=tries),

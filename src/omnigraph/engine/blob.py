@@ -6,8 +6,8 @@ are a blob of size 0.
 """
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 from omnigraph.base.choices import EntityKind
 from omnigraph.base.errors import (
@@ -19,13 +19,14 @@ from omnigraph.base.errors import (
 )
 from omnigraph.base.ids import CommitId
 from omnigraph.base.types import Scalar
+from omnigraph.base.words import is_whole
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import BlobRead
 from omnigraph.engine.travel import view_for
 from omnigraph.lang.schema.catalog import Catalog, EntityType, Property
 from omnigraph.store.datasets import BlobCell, Dataset
 
-__all__ = ["Blob", "find_blob"]
+__all__ = ["Blob", "StoredBytes", "find_blob"]
 
 # What a copy to a file or a socket holds in memory.
 CHUNK_BYTES = 4 << 20
@@ -37,7 +38,8 @@ class Blob:
 
     The tag names the version that wrote the entity, so it costs no read of the bytes. It stays the
     same through `optimize` and on a branch made later that has not written to the type. It may
-    change where the bytes do not: when another property of the entity is set, say.
+    change where the bytes do not: when another property of the entity is set, say. Of a type that
+    a policy shows in part it is made of the bytes, which are read for it.
     """
 
     type_name: str
@@ -46,16 +48,15 @@ class Blob:
     size: int
     etag: str
     graph_commit_id: CommitId
-    _dataset: Dataset = field(repr=False, compare=False)
-    _column: str = field(repr=False, compare=False)
-    _row_id: int = field(repr=False, compare=False)
+    _bytes: Callable[[int, int], bytes] = field(repr=False, compare=False)
+    """From the first byte up to, and without, the second."""
 
     def read(self, start: int | None = None, end: int | None = None) -> bytes:
         """The bytes from `start` up to, and without, `end`: as a slice, but within bounds."""
         start, end = self._range(start, end)
         if start == end:
             return b""
-        return self._dataset.read_blob(self._column, self._row_id, start=start, end=end)
+        return self._bytes(start, end)
 
     def chunks(self, start: int | None = None, end: int | None = None) -> Iterator[bytes]:
         """The same bytes in pieces of a few megabytes, read one after the other."""
@@ -72,13 +73,26 @@ class Blob:
         return start, end
 
 
+@dataclass(frozen=True, slots=True)
+class StoredBytes:
+    """The bytes of a blob in its dataset."""
+
+    dataset: Dataset
+    column: str
+    row_id: int
+
+    def __call__(self, start: int, end: int) -> bytes:
+        return self.dataset.read_blob(self.column, self.row_id, start=start, end=end)
+
+
 def find_blob(engine: Engine, request: BlobRead) -> Blob:
-    """Find a blob without reading a byte of it."""
+    """Find a blob. Its bytes are read only where a tag must not tell of what is hidden."""
     engine.gate.allow(request)
     with view_for(engine, request) as view:
         entity = _entity(view.catalog, request.kind, request.type_name)
         property_ = _blob_property(entity, request.property)
-        found = view.blob(entity, property_.column, request.entity_id)
+        is_id = is_whole(request.entity_id)
+        found = view.blob(entity, property_.column, request.entity_id) if is_id else None
     if found is None:
         raise EntityMissing(type_name=entity.name, entity_id=request.entity_id)
     dataset, cell = found
@@ -86,17 +100,16 @@ def find_blob(engine: Engine, request: BlobRead) -> Blob:
         raise BlobMissing(
             type_name=entity.name, entity_id=request.entity_id, property=request.property
         )
-    return Blob(
+    blob = Blob(
         type_name=entity.name,
         entity_id=request.entity_id,
         property=request.property,
         size=cell.size,
         etag=_tag(engine.store.graph_id, dataset, property_, cell),
         graph_commit_id=view.commit.id,
-        _dataset=dataset,
-        _column=property_.column,
-        _row_id=cell.row_id,
+        _bytes=StoredBytes(dataset, property_.column, cell.row_id),
     )
+    return replace(blob, etag=_tag_of_bytes(blob)) if view.is_partial(entity) else blob
 
 
 def _entity(catalog: Catalog, kind: EntityKind, name: str) -> EntityType:
@@ -132,3 +145,12 @@ def _tag(graph_id: str, dataset: Dataset, property_: Property, cell: BlobCell) -
     line = (graph_id, dataset.ref.path, dataset.ref.branch or "")
     parts = (*line, str(cell.written_at), str(cell.row_id), str(property_.id))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+
+def _tag_of_bytes(blob: Blob) -> str:
+    """A tag that depends on the bytes alone. Versions and numbers of rows count hidden rows too,
+    and a row has another version when a hidden property of it was set."""
+    digest = hashlib.sha256()
+    for chunk in blob.chunks():
+        digest.update(chunk)
+    return digest.hexdigest()[:32]

@@ -180,22 +180,22 @@ class Diff(EntityChanges):
     read all of it; iterating does not keep what was read.
     """
 
-    comparison: Comparison
-    """For this package's own use, as are the parts."""
+    from_commit_id: CommitId
+    to_commit_id: CommitId
     parts: tuple[tuple[EntityType, Places | RowChanges], ...]
+    """For this package's own use, as is the comparison."""
+    comparison: Comparison | None = None
+    """What reads rows that are known by their places; None: there are none."""
 
     @classmethod
     def of(cls, comparison: Comparison) -> "Diff":
         found = ((entity, comparison.differing(entity)) for entity in comparison.entities)
-        return cls(comparison, tuple((entity, part) for entity, part in found if len(part)))
-
-    @property
-    def from_commit_id(self) -> CommitId:
-        return self.comparison.before.commit.id
-
-    @property
-    def to_commit_id(self) -> CommitId:
-        return self.comparison.after.commit.id
+        return cls(
+            from_commit_id=comparison.before.commit.id,
+            to_commit_id=comparison.after.commit.id,
+            parts=tuple((entity, part) for entity, part in found if len(part)),
+            comparison=comparison,
+        )
 
     @property
     def counts(self) -> Mapping[str, ChangeCounts]:
@@ -206,6 +206,7 @@ class Diff(EntityChanges):
             if isinstance(part, RowChanges):
                 yield entity, part
             else:
+                assert self.comparison is not None, "places are of a comparison"
                 yield from ((entity, rows) for rows in self.comparison.changes_at(entity, part))
 
 
@@ -260,6 +261,8 @@ class ChangePage:
     cursor: str
     caught_up: bool
     """True if there was nothing after this page when it was read."""
+    is_within_commit: bool = False
+    """True if the page ends before the changes of its last commit do."""
 
     def __len__(self) -> int:
         return sum(len(block.changes) for block in self.blocks)

@@ -20,6 +20,7 @@ from omnigraph.engine.upkeep_requests import Cleanup
 from omnigraph.engine.upkeep_results import CleanupResult, TableCleanup
 from omnigraph.store.branches import Branch
 from omnigraph.store.commits import Commit
+from omnigraph.store.datasets.versions import replaced_before
 from omnigraph.store.fence import Hold
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.layout import AUDIT, LOCKS, MANIFEST, RECOVERY, SCHEMAS
@@ -192,15 +193,15 @@ class _Planner:
         }
 
     def _young_versions(self, path: str, branch: str | None) -> set[int]:
-        """Versions that a reader may have opened a moment ago."""
+        """Versions that a reader may have opened a moment ago: those that were the newest then."""
         grace_s = max(self._store.limits.keep_versions_s, self._request.readers_grace_s)
-        since_ms = self._survey.taken_at_ms - 1000 * grace_s
-        return {
-            file.version
+        written_at = {
+            file.version: file.stored.changed_at_ms
             for file in self._survey.datasets.get(path, ())
             if file.branch == branch and file.version is not None
-            if file.stored.changed_at_ms >= since_ms
         }
+        since_ms = self._survey.taken_at_ms - 1000 * grace_s
+        return written_at.keys() - {*replaced_before(written_at, since_ms)}
 
     def _is_old(self, stored: StoredObject) -> bool:
         return stored.changed_at_ms < self._unnamed_before_ms

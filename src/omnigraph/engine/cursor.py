@@ -10,15 +10,23 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from omnigraph.base.errors import ChangeCursorRejected
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.read.changes.compare import Place
 from omnigraph.read.changes.filter import ChangeFilter
 from omnigraph.store.branches import Branch
 
-__all__ = ["Cursor", "PageToken"]
+__all__ = ["Cursor", "PageToken", "packed", "unpacked"]
 
 DIGEST_BYTES = 8
+
+FilterForm = tuple[list[str] | None, list[str] | None, list[str] | None]
+PlaceForm = tuple[str, str]
+CursorForm = tuple[str, str, str, FilterForm, str, PlaceForm | None]
+PageForm = tuple[str, str, FilterForm, PlaceForm]
+"""Members of the texts, with their types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +44,15 @@ class Cursor:
 
     def to_text(self) -> str:
         where = [self.graph, self.branch, self.incarnation, self.filter.to_json(), self.after]
-        return _packed(self.PREFIX, [*where, self.within])
+        return packed(self.PREFIX, [*where, self.within])
 
     @classmethod
     def parse(cls, text: object) -> "Cursor":
-        *where, filter_, after, within = _unpacked(cls.PREFIX, text, members=6)
-        graph, branch, incarnation = where
-        filter_ = ChangeFilter.of(*filter_)
-        return cls(graph, BranchName(branch), incarnation, filter_, after, _place(within))
+        found: CursorForm = unpacked(cls.PREFIX, text, CursorForm)
+        graph, branch, incarnation, words, after, within = found
+        place = None if within is None else _place(within)
+        filter_ = ChangeFilter.of(*words)
+        return cls(graph, BranchName(branch), incarnation, filter_, CommitId(after), place)
 
     def check(self, *, graph: str, branch: Branch, filter_: ChangeFilter) -> None:
         """Raise `ChangeCursorRejected` where something else is asked for than it was made for."""
@@ -73,14 +82,13 @@ class PageToken:
     PREFIX = "ogp1_"
 
     def to_text(self) -> str:
-        return _packed(self.PREFIX, [self.graph, self.commit, self.filter.to_json(), self.last])
+        return packed(self.PREFIX, [self.graph, self.commit, self.filter.to_json(), self.last])
 
     @classmethod
     def parse(cls, text: object) -> "PageToken":
-        graph, commit, filter_, last = _unpacked(cls.PREFIX, text, members=4)
-        place = _place(last)
-        assert place is not None, "a digest that fits belongs to a token of ours"
-        return cls(graph, commit, ChangeFilter.of(*filter_), place)
+        found: PageForm = unpacked(cls.PREFIX, text, PageForm)
+        graph, commit, words, last = found
+        return cls(graph, CommitId(commit), ChangeFilter.of(*words), _place(last))
 
     def check(self, *, graph: str, commit: CommitId, filter_: ChangeFilter) -> None:
         _check_graph(self.graph, graph)
@@ -113,12 +121,17 @@ def _said(filter_: ChangeFilter) -> str:
     return "; ".join(said) or "all changes"
 
 
-def _packed(prefix: str, members: list[Any]) -> str:
+def packed(prefix: str, members: list[Any]) -> str:
+    """The members as opaque text, with a digest."""
     data = json.dumps(members, ensure_ascii=False, separators=(",", ":")).encode()
     return prefix + urlsafe_b64encode(_digest(data) + data).decode().rstrip("=")
 
 
-def _unpacked(prefix: str, text: object, *, members: int) -> list[Any]:
+def unpacked(prefix: str, text: object, form: Any) -> Any:
+    """The members that a text was made of; raises `ChangeCursorRejected` if it is torn.
+
+    The digest has no secret in it, so anybody can make a text that it fits.
+    """
     torn = ChangeCursorRejected(reason="torn", explanation="it is torn, or was changed")
     if not isinstance(text, str) or not text.startswith(prefix):
         raise torn
@@ -131,14 +144,15 @@ def _unpacked(prefix: str, text: object, *, members: int) -> list[Any]:
     # A text with other letters in its last place, or strange ones inside, may decode to the same.
     if digest != _digest(data) or urlsafe_b64encode(raw).decode().rstrip("=") != body:
         raise torn
-    found: list[Any] = json.loads(data)
-    assert len(found) == members, "a digest that fits belongs to a text of ours"
-    return found
+    try:
+        return msgspec.json.decode(data, type=form)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise torn from None
 
 
 def _digest(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()[:DIGEST_BYTES]
 
 
-def _place(members: list[str] | None) -> Place | None:
-    return None if members is None else Place(TableKey(members[0]), members[1])
+def _place(members: PlaceForm) -> Place:
+    return Place(TableKey(members[0]), members[1])

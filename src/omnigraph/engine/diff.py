@@ -10,12 +10,14 @@ from omnigraph.base.errors import (
     ChangeFeedGap,
     CommitMissing,
     CommitReclaimed,
+    MissingError,
     StorageFailed,
 )
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.engine.change_results import ChangeCause, CommitChangePage, Diff, ReadChanges
 from omnigraph.engine.cursor import PageToken
 from omnigraph.engine.engine import Engine
+from omnigraph.engine.history import found_commit
 from omnigraph.engine.requests import CommitChanges, DiffRead, Moment, Read
 from omnigraph.engine.travel import commit_at
 from omnigraph.merge.base import base_of
@@ -33,22 +35,26 @@ def diff(engine: Engine, request: DiffRead) -> Diff:
     """What turns one moment into another, as the caller may see both."""
     engine.gate.allow(request)
     try:
-        before, after = (_side(engine.store, moment) for moment in (request.from_, request.to))
+        before, after = (_side(engine, request, moment) for moment in (request.from_, request.to))
     except CommitReclaimed as reclaimed:
         if reclaimed.by != "cleanup":
             raise
         raise ChangeFeedGap(first_unreadable_commit_id=reclaimed.commit) from reclaimed
+    branches = tuple(dict.fromkeys((before.branch, after.branch)))
     if request.since_base:
         before = base_of(engine.store, before, after)
+        # It may have been made on a third branch, and is read by its rules too.
+        engine.gate.allow_on(request, before.branch)
+        branches = tuple(dict.fromkeys((*branches, before.branch)))
     with gap_where_rows_are_gone(before, after):
-        return Diff.of(comparison(engine, request, before, after, request.filter))
+        return Diff.of(comparison(engine, request, before, after, request.filter, branches))
 
 
 def commit_changes(engine: Engine, request: CommitChanges) -> CommitChangePage:
     """What a commit changed, against its first parent, a page at a time."""
     engine.gate.allow(request)
     store = engine.store
-    commit = store.history().get(request.id)
+    commit = found_commit(engine, request, request.id)
     token = None
     if request.page_token is not None:
         token = PageToken.parse(request.page_token)
@@ -63,7 +69,9 @@ def commit_changes(engine: Engine, request: CommitChanges) -> CommitChangePage:
             first_unreadable_commit_id=commit.id, deleted_branch=deleted
         ) from reclaimed
     with gap_where_rows_are_gone(before, after):
-        compared = comparison(engine, request, before, after, request.filter)
+        compared = comparison(
+            engine, request, before, after, request.filter, branches=(commit.branch,)
+        )
         page = compared.page(
             after=None if token is None else token.last,
             limit=DEFAULT_PAGE if request.limit is None else request.limit,
@@ -76,13 +84,19 @@ def commit_changes(engine: Engine, request: CommitChanges) -> CommitChangePage:
 
 
 def comparison(
-    engine: Engine, request: Read, before: Snapshot, after: Snapshot, filter_: ChangeFilter
+    engine: Engine,
+    request: Read,
+    before: Snapshot,
+    after: Snapshot,
+    filter_: ChangeFilter,
+    branches: tuple[BranchName, ...],
 ) -> Comparison:
-    """Both moments as the caller of the request may see them; of two schemas it is refused."""
+    """What the caller of the request may see of both moments by the rules of all these branches;
+    of two schemas it is refused."""
     if before.schema_hash != after.schema_hash:
         culprit = _schema_commit(engine.store, before, after)
         raise ChangeDiffRefused(reason="schema_boundary", graph_commit_id=culprit)
-    one, other = (engine.gate.view(snapshot, request) for snapshot in (before, after))
+    one, other = (engine.gate.view(snapshot, request, branches) for snapshot in (before, after))
     found = engine.places.get(one, other)
     return Comparison(one, other, filter_, found, engine.settings.read_limits)
 
@@ -102,8 +116,19 @@ def gap_where_rows_are_gone(
         raise
 
 
-def _side(store: GraphStore, moment: Moment | Snapshot) -> Snapshot:
-    """The snapshot that is meant. A text is a commit, else a branch, else a time on main."""
+def _side(engine: Engine, request: Read, moment: Moment | Snapshot) -> Snapshot:
+    """The snapshot that is meant, if the actor may read its branch."""
+    try:
+        snapshot = _meant(engine.store, moment)
+    except MissingError:
+        engine.gate.allow_on(request, MAIN)
+        raise
+    engine.gate.allow_on(request, snapshot.branch)
+    return snapshot
+
+
+def _meant(store: GraphStore, moment: Moment | Snapshot) -> Snapshot:
+    """A text is a commit, else a branch, else a time on main."""
     if isinstance(moment, Snapshot):
         return moment
     if isinstance(moment, str) and not is_ulid(moment):

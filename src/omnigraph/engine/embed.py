@@ -15,6 +15,7 @@ from omnigraph.embed.providers import open_provider
 from omnigraph.embed.targets import TableTarget, require_models, targets_of
 from omnigraph.engine.commit_files import CommitFiles
 from omnigraph.engine.engine import Engine
+from omnigraph.engine.permit import Permit
 from omnigraph.engine.requests import Embed
 from omnigraph.engine.results import CommitInfo, EmbedResult
 from omnigraph.store.commits import CommitKind
@@ -35,10 +36,10 @@ MAX_LOCAL_ROWS = 100_000
 
 def embed(engine: Engine, request: Embed, progress: Progress | None = None) -> EmbedResult:
     """Make the vectors that are wanted, and publish them as one commit."""
+    engine.gate.allow(request)
     from omnigraph.pipeline.embed.kept import KeptVectors
     from omnigraph.pipeline.staging.record import driving
 
-    engine.gate.allow(request)
     store = engine.store
     provider = open_provider(engine.settings.embed)
     kept = KeptVectors(store.objects, store.clock, branch=request.branch, model=provider.model)
@@ -96,7 +97,11 @@ class EmbedWriter(Writer[EmbedWork]):
     def prepare(self, snapshot: Snapshot) -> EmbedWork:
         from omnigraph.pipeline.embed.job import EmbedJob
 
-        targets = targets_of(snapshot.catalog, self._request.types)
+        permit = Permit.of(self._engine.gate, snapshot, self._request)
+        targets = targets_of(permit.view.catalog, self._request.types)
+        if not all(permit.covers(target.entity) for target in targets):
+            # Vectors are made for whole tables.
+            raise permit.denial()
         require_models(self._provider, targets)
         self._tell("start", 0, 0)
         self._runner = self._runner or self._start(snapshot, targets)

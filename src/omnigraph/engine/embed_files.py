@@ -5,17 +5,18 @@ for byte.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, BinaryIO
 
 import msgspec
 
-from omnigraph.base.errors import SourceInvalid
+from omnigraph.base.errors import EmbedTextRefused, SourceInvalid
 from omnigraph.base.nearest import suggestion
 from omnigraph.base.words import clipped
 from omnigraph.embed.provider import Provider
 from omnigraph.embed.targets import VectorTarget, require_models, targets_of, vectors_of
+from omnigraph.embed.texts import Refused, embed_texts
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 
 __all__ = ["EmbeddedLines", "embed_lines"]
@@ -33,6 +34,8 @@ class EmbeddedLines:
 
 @dataclass(slots=True)
 class _Line:
+    where: str
+    """The file, and its number in it."""
     raw: bytes
     envelope: dict[str, Any]
     targets: tuple[VectorTarget, ...]
@@ -67,7 +70,7 @@ def embed_lines(
 
 def _read(raw: bytes, catalog: Catalog, *, where: str, is_all: bool) -> _Line:
     if not raw.strip():
-        return _Line(raw, {}, ())
+        return _Line(where, raw, {}, ())
     try:
         envelope = msgspec.json.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -77,7 +80,8 @@ def _read(raw: bytes, catalog: Catalog, *, where: str, is_all: bool) -> _Line:
     if not isinstance(data, dict):
         raise SourceInvalid(file=where, reason="data must be a JSON object")
     lacks = (t for t in vectors_of(entity) if is_all or data.get(t.name) is None)
-    return _Line(raw, envelope, tuple(t for t in lacks if _says(data.get(t.source_name))))
+    said = tuple(t for t in lacks if _says(data.get(t.source_name)))
+    return _Line(where, raw, envelope, said)
 
 
 def _says(text: object) -> bool:
@@ -108,8 +112,10 @@ def _fill(provider: Provider, lines: list[_Line]) -> int:
     for width in sorted({target.width for line in lines for target in line.targets}):
         places = [*_places(lines, width)]
         texts = list(dict.fromkeys(text for _, _, text in places))
-        vectors = provider.embed(texts, purpose="row", width=width)
-        by_text = dict(zip(texts, vectors, strict=True))
+        embedded = embed_texts(provider, texts, purpose="row", width=width)
+        if embedded.refused:
+            raise _refusal(places, {texts[at]: why for at, why in embedded.refused.items()})
+        by_text = dict(zip(texts, embedded.vectors, strict=True))
         for line, target, text in places:
             line.envelope["data"][target.name] = by_text[text].tolist()
         made += len(places)
@@ -121,6 +127,19 @@ def _places(lines: list[_Line], width: int) -> Iterator[tuple[_Line, VectorTarge
         for target in line.targets:
             if target.width == width:
                 yield line, target, line.envelope["data"][target.source_name]
+
+
+def _refusal(
+    places: list[tuple[_Line, VectorTarget, str]], refused: dict[str, Refused]
+) -> EmbedTextRefused:
+    """The error that names the lines with these texts."""
+    rows = []
+    for line, target, text in places:
+        if text in refused:
+            name = line.envelope.get("type") or line.envelope["edge"]
+            found = refused[text].violation(name, line.envelope.get("id"), target.source_name)
+            rows.append(replace(found, file=line.where))
+    return EmbedTextRefused(count=len(rows), rows=tuple(rows))
 
 
 def _written(line: _Line) -> bytes:

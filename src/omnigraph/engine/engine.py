@@ -7,16 +7,21 @@
 clock still or let a write die: `Graph(Engine.open(uri, clock=…, faults=…))`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Concatenate, ParamSpec, TypeVar
 
 from omnigraph.base.choices import DurabilityName, check_choice
 from omnigraph.base.clock import Clock, SystemClock
+from omnigraph.base.errors import BranchMissing
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.span import SourceText
+from omnigraph.base.trace import NO_TRACE, Trace
 from omnigraph.check.sets.in_memory import SqlSession
 from omnigraph.embed.providers import open_provider
 from omnigraph.embed.query_texts import QueryTexts
 from omnigraph.engine.gate import Gate
+from omnigraph.engine.guard import Guard, PolicyArgument, as_policy
 from omnigraph.engine.places_cache import PlacesCache
 from omnigraph.engine.plans import PlanCache
 from omnigraph.engine.settings import Settings
@@ -30,6 +35,9 @@ from omnigraph.store.moving import bring_here
 from omnigraph.write.recover import recover_all
 
 __all__ = ["Engine"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,10 +62,12 @@ class Engine:
         settings: Settings,
         *,
         is_read_only: bool = False,
+        policy: PolicyArgument | None = None,
         actor: str | None = None,
         faults: Faults = NEVER,
     ) -> "Engine":
         """An engine over a store that is open, with caches that hold nothing yet."""
+        guard = None if policy is None else Guard.over(as_policy(policy), store.snapshot())
         directory, limits = settings.cache_directory, settings.read_limits
         disk = DiskCache(directory / store.graph_id, limits) if directory is not None else None
         return cls(
@@ -69,7 +79,7 @@ class Engine:
             sql=SqlSession(),
             spark=SparkOnDemand(settings),
             query_texts=QueryTexts(lambda: open_provider(settings.embed)),
-            gate=Gate(str(store.root), is_read_only=is_read_only),
+            gate=Gate(str(store.root), is_read_only=is_read_only, guard=guard),
             faults=faults,
             actor=actor,
         )
@@ -113,9 +123,11 @@ class Engine:
         read_only: bool = False,
         durability: DurabilityName = "fsync",
         settings: Settings | None = None,
+        policy: PolicyArgument | None = None,
         actor: str | None = None,
         clock: Clock | None = None,
         faults: Faults = NEVER,
+        trace: Trace = NO_TRACE,
     ) -> "Engine":
         """Open a graph; unless `read_only`, finish or undo first what a crash left."""
         settings = settings or Settings.from_environment()
@@ -125,13 +137,49 @@ class Engine:
             durability=_durability(durability),
             access=settings.bucket_access,
             limits=settings.store_limits,
+            trace=trace,
         )
         if not read_only:
             store.require_fences()
             bring_here(store)
             store.bring_up_to_date()
             recover_all(store)
-        return cls.over(store, settings, is_read_only=read_only, actor=actor, faults=faults)
+        return cls.over(
+            store, settings, is_read_only=read_only, policy=policy, actor=actor, faults=faults
+        )
+
+    @property
+    def trace(self) -> Trace:
+        return self.store.trace
+
+    @property
+    def uri(self) -> str:
+        return str(self.store.root)
+
+    @property
+    def is_read_only(self) -> bool:
+        return self.gate.is_read_only
+
+    def run(
+        self, use_case: "Callable[Concatenate[Engine, P], T]", *args: P.args, **more: P.kwargs
+    ) -> T:
+        """Carry out a use case here; see `Backend`."""
+        try:
+            return use_case(self, *args, **more)
+        except BranchMissing as missing:
+            if self.gate.guard is None:
+                raise
+            # Others may be hidden from the actor.
+            raise BranchMissing(missing.branch) from None
+
+    def acting_for(self, actor: str | None) -> "Engine":
+        """The same engine, with the same caches, for another actor."""
+        return replace(self, actor=actor)
+
+    def under_policy(self, policy: PolicyArgument) -> "Engine":
+        """The same engine, with the same caches, that asks this policy from now on."""
+        guard = Guard.over(as_policy(policy), self.store.snapshot())
+        return replace(self, gate=replace(self.gate, guard=guard))
 
     def close(self) -> None:
         self.spark.close()

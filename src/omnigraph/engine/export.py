@@ -8,7 +8,8 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,13 @@ from omnigraph.engine.engine import Engine
 from omnigraph.engine.outfile import new_directory, new_file
 from omnigraph.engine.requests import Export, Target
 from omnigraph.engine.results import ExportedFile, ExportResult
+from omnigraph.engine.schema import schema_text
 from omnigraph.engine.travel import view_for
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.export.files import Checksum, Sink, parquet_path, write_lines, write_parquet
 from omnigraph.read.view import View
 
-__all__ = ["MANIFEST", "export"]
+__all__ = ["MANIFEST", "export", "lines_target"]
 
 # A load of the directory passes over names that begin with _.
 MANIFEST, SCHEMA = "_manifest.json", "schema.pg"
@@ -57,7 +59,7 @@ def export(engine: Engine, request: Export) -> ExportResult:
                     view,
                     entities,
                     path,
-                    schema_source=engine.store.schemas.source(view.snapshot.schema_hash),
+                    schema_source=schema_text(engine, view),
                     overwrite=request.overwrite,
                     batch_bytes=batch_bytes,
                 )
@@ -95,10 +97,18 @@ def _export_lines(
     overwrite: bool,
     batch_bytes: int,
 ) -> ExportResult:
+    with lines_target(target, overwrite=overwrite) as (sink, path):
+        return _lines_to(view, entities, sink, path, batch_bytes=batch_bytes)
+
+
+@contextmanager
+def lines_target(target: Target, *, overwrite: bool) -> Iterator[tuple[Sink, str | None]]:
+    """Where lines go to, and its path: a file that is there whole or not at all, or a stream."""
     path = _path(target)
     if path is not None:
         with new_file(path, overwrite=overwrite) as file:
-            return _lines_to(view, entities, file, str(path), batch_bytes=batch_bytes)
+            yield file, str(path)
+        return
     assert not isinstance(target, str | os.PathLike)
     stream: object = target
     if isinstance(stream, io.TextIOBase):
@@ -108,7 +118,7 @@ def _export_lines(
             rule="the stream takes text, and an export writes bytes",
             advice='open the file with mode "wb"',
         )
-    return _lines_to(view, entities, target, None, batch_bytes=batch_bytes)
+    yield target, None
 
 
 def _lines_to(

@@ -28,7 +28,6 @@ from omnigraph.engine.engine import Engine
 from omnigraph.engine.export import export
 from omnigraph.engine.requests import Baseline, ChangesRead, Export
 from omnigraph.read.changes.compare import Page
-from omnigraph.read.changes.filter import ChangeFilter
 from omnigraph.store.branches import Branch
 from omnigraph.store.commits import Commit
 from omnigraph.store.snapshot import Snapshot
@@ -51,7 +50,7 @@ def changes(engine: Engine, request: ChangesRead) -> ChangePage:
         cursor.check(graph=engine.store.graph_id, branch=branch, filter_=request.filter)
     after, pending = _pending(engine, request, cursor)
     if cursor is None:
-        cursor = _cursor_at(engine, branch, request.filter, after)
+        cursor = _cursor_at(engine, request, branch, after)
     return _Reader(engine, request, cursor).page(pending)
 
 
@@ -60,7 +59,8 @@ def baseline(engine: Engine, request: Baseline) -> ChangeBaseline:
     engine.gate.allow(request)
     branch = engine.store.branches.resolve(request.branch)
     snapshot = engine.store.snapshot(request.branch)
-    types = frozenset(str(entity.name) for entity in request.filter.entities(snapshot.catalog))
+    catalog = engine.gate.view(snapshot, request).catalog
+    types = frozenset(str(entity.name) for entity in request.filter.entities(catalog))
     exported = export(
         engine,
         Export(
@@ -72,19 +72,21 @@ def baseline(engine: Engine, request: Baseline) -> ChangeBaseline:
             actor=request.actor,
         ),
     )
-    cursor = _cursor_at(engine, branch, request.filter, snapshot.commit.id)
+    cursor = _cursor_at(engine, request, branch, snapshot.commit.id)
     return ChangeBaseline(snapshot.commit.id, cursor.to_text(), exported)
 
 
-def _cursor_at(engine: Engine, branch: Branch, filter_: ChangeFilter, after: CommitId) -> Cursor:
-    store = engine.store
+def _cursor_at(
+    engine: Engine, request: ChangesRead | Baseline, branch: Branch, after: CommitId
+) -> Cursor:
+    store, filter_ = engine.store, request.filter
     if store.branches.resolve(branch.name) != branch:
         # Made again while we read: the cursor would be of one branch and the rows of another.
         raise ChangeCursorRejected(
             reason="incarnation",
             explanation=f"branch {branch.name} was deleted and made again meanwhile",
         )
-    filter_.entities(store.snapshot(branch.name).catalog)
+    filter_.entities(engine.gate.view(store.snapshot(branch.name), request).catalog)
     return Cursor(store.graph_id, branch.name, branch.incarnation, filter_, after)
 
 
@@ -142,12 +144,16 @@ class _Reader:
         return after
 
     def _read(self, before: Snapshot, after: Snapshot) -> Page:
-        newest = self._engine.store.snapshot(self._request.branch).catalog
-        filter_ = self._request.filter.as_named_in(after.catalog, by=newest)
+        newest = self._engine.store.snapshot(self._request.branch)
+        newest = self._engine.gate.view(newest, self._request).snapshot
+        filter_ = self._request.filter.as_named_in(after.catalog, by=newest.catalog)
+        # What was done before the branch was made was done on another.
+        self._engine.gate.allow_on(self._request, after.commit.branch)
         if after.commit.kind.keeps_rows:
             return Page((), None)
         with gap_where_rows_are_gone(before, after, cursor=self._cursor.to_text()):
-            compared = comparison(self._engine, self._request, before, after, filter_)
+            branches = tuple(dict.fromkeys((self._request.branch, after.commit.branch)))
+            compared = comparison(self._engine, self._request, before, after, filter_, branches)
             page = compared.page(
                 after=self._cursor.within, limit=self._left, limit_bytes=self._left_bytes
             )
@@ -155,7 +161,8 @@ class _Reader:
         return page
 
     def _ended(self, *, caught_up: bool) -> ChangePage:
-        return ChangePage(tuple(self._blocks), self._cursor.to_text(), caught_up)
+        is_within = self._cursor.within is not None
+        return ChangePage(tuple(self._blocks), self._cursor.to_text(), caught_up, is_within)
 
 
 # Where to begin -----------------------------------------------------------------------------------

@@ -1,21 +1,27 @@
 """The gate: every use case asks it first, with the request, whether the caller may go on.
 
-Today it keeps writes away from a handle that was opened to read. Policy, which looks at the actor,
-the branch and the types, belongs here too: no other module decides who may do a thing, or see a
-row.
+It keeps writes away from a handle that was opened to read, and asks the policy, if the graph was
+opened with one: may this actor do this on this branch, and what may they see of it? No other module
+decides who may do a thing, or see a row. With a policy and no actor the answer is no.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
-from omnigraph.base.errors import ReadOnly
-from omnigraph.base.ids import TypeName
-from omnigraph.read.view import Condition, View
+from omnigraph.base.errors import PolicyDenied, ReadOnly
+from omnigraph.base.ids import BranchName
+from omnigraph.engine.guard import Guard, Writable
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.read.scope import Scope
+from omnigraph.read.view import View
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["Action", "Asked", "Gate"]
+__all__ = ["Action", "Asked", "Gate", "Where"]
+
+
+NOT_ALL = "it is for those who see everything"
+SHOWS_MORE = "it would show rows that are hidden where they come from"
 
 
 class Action(StrEnum):
@@ -35,6 +41,14 @@ class Action(StrEnum):
         return self in (Action.READ, Action.EXPORT)
 
 
+class Where(NamedTuple):
+    """The branch that a request is about."""
+
+    branch: BranchName
+    target: BranchName | None = None
+    """The branch that takes what the first one has."""
+
+
 class Asked(Protocol):
     """What the gate knows of a request."""
 
@@ -43,19 +57,74 @@ class Asked(Protocol):
     @property
     def actor(self) -> str | None: ...
 
+    @property
+    def where(self) -> Where | None:
+        """None: it is known when a commit is found, and `allow_on` is asked then."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gate:
     uri: str
     is_read_only: bool = False
-    visible: Mapping[TypeName, Condition] = field(default_factory=dict)
-    """The condition that rows of a type meet to be shown; rows of other types are shown all."""
+    guard: Guard | None = None
+    """None: there is no policy, and everybody may do and see everything."""
 
     def allow(self, request: Asked) -> None:
         """Return if the request may be carried out, and raise a `DeniedError` otherwise."""
         if self.is_read_only and not request.action.is_reading:
             raise ReadOnly(self.uri)
+        if self.guard is not None and (where := request.where) is not None:
+            self.guard.allow(request.actor, request.action, *where)
 
-    def view(self, snapshot: Snapshot, request: Asked) -> View:
-        """The rows of a snapshot that the request may see."""
-        return View(snapshot, self.visible)
+    def allow_on(self, request: Asked, branch: BranchName) -> None:
+        """Return if the request may be carried out on this branch, which was found by a commit."""
+        if self.guard is not None:
+            self.guard.allow(request.actor, request.action, branch)
+
+    def allow_into(self, request: Asked, branch: BranchName, target: BranchName) -> None:
+        """The same of a request that brings what one branch has to another."""
+        if self.guard is not None:
+            self.guard.allow(request.actor, request.action, branch, target)
+
+    def allows(self, request: Asked, branch: BranchName) -> bool:
+        """True if the request may be carried out on this branch."""
+        return self.guard is None or self.guard.allows(request.actor, request.action, branch)
+
+    def view(
+        self, snapshot: Snapshot, request: Asked, branches: tuple[BranchName, ...] | None = None
+    ) -> View:
+        """What the request may see of a snapshot: by the rules of its branch, or of all these."""
+        return View.of(snapshot, self._scope(snapshot, request, branches))
+
+    def writable(self, snapshot: Snapshot, request: Asked) -> Writable | None:
+        """What the actor may write on the branch of a snapshot; None: everything."""
+        return None if self.guard is None else self.guard.writable(snapshot, request.actor)
+
+    def require_whole_sight(self, snapshot: Snapshot, request: Asked) -> None:
+        """Raise where something is hidden from the actor: the request is about everything."""
+        if self._scope(snapshot, request, None) is not None:
+            raise PolicyDenied(request.action, request.actor, snapshot.branch, reason=NOT_ALL)
+
+    def rules_that_would_not_fit(self, desired: Catalog) -> tuple[str, ...]:
+        """The rules that name what another schema lacks: under it, nothing would be shown."""
+        return () if self.guard is None else self.guard.rules_that_would_not_fit(desired)
+
+    def require_no_wider_sight(self, snapshot: Snapshot, request: Asked, to: BranchName) -> None:
+        """Raise where rules of another branch would show what those of the snapshot's own hide.
+
+        The request brings its rows there: what is hidden would be in sight.
+        """
+        if self.guard is not None and self.guard.shows_more(snapshot, request.actor, on=to):
+            raise PolicyDenied(
+                request.action, request.actor, snapshot.branch, to, reason=SHOWS_MORE
+            )
+
+    def _scope(
+        self, snapshot: Snapshot, request: Asked, branches: tuple[BranchName, ...] | None
+    ) -> Scope | None:
+        if self.guard is None:
+            return None
+        by = (snapshot.branch,) if branches is None else branches
+        sees: Literal["read", "export"] = "export" if request.action is Action.EXPORT else "read"
+        scope = self.guard.scope(snapshot, request.actor, sees, by)
+        return None if scope.identity is None else scope

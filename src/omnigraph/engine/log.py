@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.engine.engine import Engine
+from omnigraph.engine.history import at_most, known, readable
 from omnigraph.engine.requests import LogRead
 from omnigraph.engine.results import CommitInfo
+from omnigraph.engine.travel import told
 
 __all__ = ["Log", "log"]
 
@@ -23,11 +24,12 @@ class Log:
 
 
 def log(engine: Engine, request: LogRead) -> Log:
-    """The commits that branches descend from, on their lines and by merges."""
+    """The commits that branches descend from, on their lines and by merges, as far as the actor
+    may read the branches that they were made on."""
     engine.gate.allow(request)
-    branches = engine.store.branches
-    named = branches.list() if request.is_whole else [branches.resolve(request.branch)]
+    named = [engine.store.branches.resolve(request.branch)] if not request.is_whole else None
+    named = readable(engine, request) if named is None else named
     history = engine.store.history()
     heads = history.heads(branch.name for branch in named)
-    found = islice(history.descent(heads.values()), request.limit)
-    return Log(tuple(map(CommitInfo.of, found)), heads)
+    found = at_most(request.limit, known(engine, request, history.descent(heads.values())))
+    return Log(tuple(told(engine, request, commit) for commit in found), heads)

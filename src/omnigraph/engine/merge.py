@@ -6,6 +6,7 @@ source's forks, so the source can go at any time.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, cast
 
 from omnigraph.base.errors import (
@@ -17,8 +18,9 @@ from omnigraph.base.errors import (
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.engine.change_results import ReadChanges
 from omnigraph.engine.engine import Engine
-from omnigraph.engine.history import branch_delete
+from omnigraph.engine.history import branch_delete, found_commit
 from omnigraph.engine.merge_files import MergeFiles
+from omnigraph.engine.merge_permit import PermittedMerge
 from omnigraph.engine.merge_results import MergeResult, RevertResult
 from omnigraph.engine.requests import BranchDelete, Merge, Read, Revert
 from omnigraph.engine.results import ChangeCounts, CommitInfo
@@ -52,6 +54,8 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
             advice="name another branch to merge into: into, or --into",
         )
     theirs = store.snapshot(source)
+    if not request.preview:
+        engine.gate.require_no_wider_sight(theirs, request, to=target)
     made_for = choices_of(request.resolve).made_for
     note = CommitNote(CommitKind.MERGE, request.actor, request.message or f"merge {source}")
     files = MergeFiles(engine, target)
@@ -78,7 +82,7 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
         source_commit_id=theirs.commit.id,
         branch_deleted=deleted,
         branch_delete_error=refusal,
-        **_brought(engine, work, commit, preview=request.preview),
+        **_brought(engine, request, work, commit, source),
     )
 
 
@@ -115,7 +119,7 @@ def revert(engine: Engine, request: Revert) -> RevertResult:
         branch=branch,
         reverted_commit_id=commit.id,
         outcome=cast(RevertOutcome, work.outcome),
-        **_brought(engine, work, made, preview=request.preview),
+        **_brought(engine, request, work, made, commit.branch),
     )
 
 
@@ -138,14 +142,15 @@ def _carried_out(
 ) -> tuple[MergeWork, CommitInfo | None]:
     """The work as it was prepared last, and its commit; a preview prepares it and writes none."""
     to = Target(request.branch, if_commit=request.if_commit or made_for.target_commit_id)
+    permitted = PermittedMerge(engine, request, writer)
     try:
         if request.preview:
             ours = engine.store.snapshot(to.branch)
             require_head(engine.store, ours, to.if_commit)
-            work = writer.prepare(ours)
+            work = permitted.prepare(ours)
             files.end(work, None)
             return work, None
-        written = write(engine.store, writer, to=to, note=note, faults=engine.faults)
+        written = write(engine.store, permitted, to=to, note=note, faults=engine.faults)
     except (Exception, KeyboardInterrupt):
         files.fail()
         raise
@@ -198,7 +203,7 @@ def _delete_source(engine: Engine, request: Merge, merged: Snapshot) -> tuple[bo
 def _revertible(engine: Engine, request: Revert) -> Commit:
     """The commit, if it is one of the branch's whose inverse is a change of rows."""
     history = engine.store.history()
-    commit = history.get(request.commit)
+    commit = found_commit(engine, Read(actor=request.actor), request.commit)
     head = engine.store.snapshot(request.branch).commit.id
 
     def refused(rule: str, advice: str) -> ArgumentInvalid:
@@ -216,25 +221,42 @@ def _revertible(engine: Engine, request: Revert) -> Commit:
     if commit.id not in history.ancestors(head):
         rule = f"it is not in the history of branch {request.branch}"
         raise refused(rule, "name a branch that has it")
+    if engine.gate.guard is not None and not request.preview:
+        made = engine.store.snapshot_at(commit.id)
+        engine.gate.require_no_wider_sight(made, request, to=request.branch)
     return commit
 
 
 def _brought(
-    engine: Engine, work: MergeWork, commit: CommitInfo | None, *, preview: bool
+    engine: Engine,
+    request: Merge | Revert,
+    work: MergeWork,
+    commit: CommitInfo | None,
+    source: BranchName,
 ) -> dict[str, Any]:
     """What the results of merges and reverts have in common."""
-    # Types and properties are called as the branch that takes the rows calls them.
-    catalog = engine.store.schemas.catalog(work.onto.schema_hash)
+    catalog = _catalog(engine, request, work, source)
     return {
         "commit": commit,
-        "is_preview": preview,
+        "is_preview": request.preview,
         "target_commit_id": work.onto.id,
         "counts": _counts(work, catalog),
-        "changes": _changes(work, catalog) if preview else None,
+        "changes": _changes(work, catalog) if request.preview else None,
         "conflicts": work.conflicts,
         "more_conflicts": work.more_conflicts,
         "left_out": work.left_out,
     }
+
+
+def _catalog(
+    engine: Engine, request: Merge | Revert, work: MergeWork, source: BranchName
+) -> Catalog:
+    """Types and properties as the branch that takes the rows calls them, and as the actor sees
+    them."""
+    if engine.gate.guard is None:
+        return engine.store.schemas.catalog(work.onto.schema_hash)
+    onto = replace(engine.store.snapshot_at(work.onto.id), branch=request.branch)
+    return engine.gate.view(onto, request, (request.branch, source)).catalog
 
 
 def _counts(work: MergeWork, catalog: Catalog) -> Mapping[str, ChangeCounts]:

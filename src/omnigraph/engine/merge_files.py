@@ -7,8 +7,10 @@ from omnigraph.base.errors import ReadOnly
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.commit_files import CommitFiles
 from omnigraph.engine.engine import Engine
+from omnigraph.merge.base import StoredBases
 from omnigraph.merge.choices import Choices
 from omnigraph.merge.conflicts import SideNames
+from omnigraph.merge.joining import latest_of
 from omnigraph.merge.merging import Merged
 from omnigraph.read.changes.locate import bytes_touched
 from omnigraph.store.commits import Commit, CommitKind
@@ -33,16 +35,16 @@ class MergeFiles:
 
     def __call__(
         self,
-        base: Snapshot,
+        bases: StoredBases,
         ours: Snapshot,
         theirs: Snapshot,
         *,
         names: SideNames,
         choices: Choices,
     ) -> Merged | None:
-        """What the changes from base to theirs do to ours; None if they fit in memory."""
+        """What the changes from the bases to theirs do to ours; None if they fit in memory."""
         limits = self._engine.settings.load_limits
-        touched = bytes_touched(base, theirs)
+        touched = sum(bytes_touched(base, theirs) for base in latest_of(bases))
         if touched <= limits.max_merged_bytes:
             return None
         if self._engine.gate.is_read_only:
@@ -52,7 +54,7 @@ class MergeFiles:
 
         if self._large is None:
             self._large = LargeMerge(self._runner(touched), self._task_area(ours), limits)
-        return self._large.merge(base, ours, theirs, names=names, choices=choices)
+        return self._large.merge(bases, ours, theirs, names=names, choices=choices)
 
     def _task_area(self, ours: Snapshot) -> "TaskArea":
         area = self._files.area(ours)
@@ -67,7 +69,7 @@ class MergeFiles:
         is_little = touched_bytes <= settings.load_limits.max_local_merge_bytes
         is_local = is_little or find_spec("pyspark") is None
         if settings.load_engine == "local" or (settings.load_engine == "auto" and is_local):
-            return InProcess()
+            return InProcess(settings.load_limits)
         return self._engine.spark.session()
 
     def end(self, work: Work, commit: Commit | None) -> None:

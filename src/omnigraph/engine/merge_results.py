@@ -69,6 +69,8 @@ class MergeResult(_Brought):
         """One sentence."""
         if self.is_preview:
             return self._would_be(f"a merge of {self.source} into {self.target}", self.outcome)
+        if self.outcome == "already_up_to_date":
+            return f"{self.target} has all of {self.source} already: {self.outcome}"
         return f"merged {self.source} into {self.target}: {self.outcome}"
 
 

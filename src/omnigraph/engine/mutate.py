@@ -16,9 +16,9 @@ from omnigraph.base.ids import TableKey
 from omnigraph.base.types import Value
 from omnigraph.base.violations import Violations
 from omnigraph.check.rows.validate import Rows, check_rows
-from omnigraph.check.sets.in_memory import SqlSession, check_changes, tables_judged_by
+from omnigraph.check.sets.in_memory import SqlSession, tables_judged_by
 from omnigraph.engine.engine import Engine
-from omnigraph.engine.plans import PlanCache
+from omnigraph.engine.permit import Permit
 from omnigraph.engine.requests import Mutation
 from omnigraph.engine.results import CommitInfo, MutationResult
 from omnigraph.lang.plan.ir import (
@@ -38,7 +38,6 @@ from omnigraph.lang.plan.parameters import bind_parameters
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.read.changes.diff import differing
 from omnigraph.read.values.predicates import constant_of
-from omnigraph.read.view import View
 from omnigraph.read.where.affected import edges_at, rows_with_ids
 from omnigraph.read.where.where import Where
 from omnigraph.store.arrow import table_schema
@@ -61,7 +60,7 @@ def mutate(engine: Engine, request: Mutation) -> MutationResult:
     engine.gate.allow(request)
     written = write(
         engine.store,
-        MutationWriter(request, engine.plans, engine.sql, now_ms=engine.store.clock.now_ms()),
+        MutationWriter(engine, request, now_ms=engine.store.clock.now_ms()),
         to=Target(request.branch, if_commit=request.if_commit),
         note=CommitNote(CommitKind.MUTATION, request.actor, request.message),
         faults=engine.faults,
@@ -90,16 +89,18 @@ class MutationWork(Work):
 class MutationWriter(Writer[MutationWork]):
     """The query of a request with its parameters, run at any snapshot."""
 
+    engine: Engine
     request: Mutation
-    plans: PlanCache
-    sql: SqlSession
     now_ms: int
 
     waits_first = True
 
     def prepare(self, snapshot: Snapshot) -> MutationWork:
-        # Compiled each time: the schema may have moved.
-        query = self.plans.compile(self.request.source, self.request.name, snapshot)
+        # Each time anew: the schema may have moved, and what the actor may see of it.
+        engine, request = self.engine, self.request
+        permit = Permit.of(engine.gate, snapshot, request)
+        with engine.trace.step("plan"):
+            query = engine.plans.compile(request.source, request.name, permit.view.snapshot)
         if not isinstance(query, MutationQuery):
             raise ArgumentInvalid(
                 argument="query",
@@ -107,30 +108,35 @@ class MutationWriter(Writer[MutationWork]):
                 rule="this query only reads",
                 advice="run it with query",
             )
-        parameters = bind_parameters(query, self.request.params)
-        return prepare_mutation(query, snapshot, parameters, now_ms=self.now_ms, sql=self.sql)
+        parameters = bind_parameters(query, request.params)
+        return prepare_mutation(query, permit, parameters, now_ms=self.now_ms, sql=engine.sql)
 
 
 def prepare_mutation(
     query: MutationQuery,
-    snapshot: Snapshot,
+    permit: Permit,
     parameters: Mapping[str, Value],
     *,
     now_ms: int,
     sql: SqlSession | None = None,
 ) -> MutationWork:
-    """Run the statements against the snapshot; raise if the result would break a rule."""
-    staging = MutationStaging(snapshot, parameters, now_ms=now_ms)
+    """Run the statements against a snapshot; raise if the result would break a rule, or may not
+    be written."""
+    staging = MutationStaging(permit, parameters, now_ms=now_ms)
     for statement in query.statements:
         staging.apply(statement)
     return staging.finish(query.name, sql)
 
 
 class MutationStaging:
-    """Rows written and deleted so far, by table, over the committed ones."""
+    """Rows written and deleted so far, by table, over the committed ones.
 
-    def __init__(self, snapshot: Snapshot, parameters: Mapping[str, Value], *, now_ms: int) -> None:
-        self._snapshot = snapshot
+    Statements meet the committed rows that the actor sees, and all that they have written.
+    """
+
+    def __init__(self, permit: Permit, parameters: Mapping[str, Value], *, now_ms: int) -> None:
+        self._permit = permit
+        self._snapshot = permit.snapshot
         self._parameters = parameters
         self._now_ms = now_ms
         self._read: set[TableKey] = set()
@@ -162,6 +168,7 @@ class MutationStaging:
         values: tuple[Assignment, ...],
         ends: tuple[pa.Array, pa.Array] | None = None,
     ) -> None:
+        self._permit.require_insertable(entity)
         properties = {a.property: self._array(a.value) for a in values}
         sources, targets = ends if ends is not None else (None, None)
         self._put(entity, Rows(1, properties, sources=sources, targets=targets))
@@ -231,7 +238,7 @@ class MutationStaging:
         self._read.add(entity.table_key)
         asked = Where(entity, where, self._parameters, self._now_ms)
         needed = asked.columns(columns)
-        found = asked.candidates(View(self._snapshot), needed)
+        found = asked.candidates(self._permit.view, needed)
         rows = asked.matching(self._united(entity, found.select(needed)))
         self._note(entity, _only(found, rows[ID].combine_chunks()))
         return rows
@@ -272,10 +279,15 @@ class MutationStaging:
                     tables[entity.table_key] = edit
                     affected[type(entity)] += len(edit.rows.ids)
         edits = Edits({key: edit.rows for key, edit in tables.items()})
-        if violations := check_changes(edits, self._snapshot, sql):
-            raise ConstraintViolated(violations)
+        self._permit.check_sets(self._as_seen(edits), sql)
+        if not self._permit.is_free:
+            for entity in self._snapshot.catalog.entities:
+                if entity.table_key in tables.keys() | self._written.keys():
+                    self._judge(entity, edits.tables.get(entity.table_key))
+        self._permit.check_all_sets(edits, sql)
         # A row that equals the committed one is left out, and depends on it all the same.
         reads = self._read | self._written.keys() | tables_judged_by(edits, self._snapshot)
+        reads |= self._permit.tables_judged_by(reads | tables.keys())
         return MutationWork(
             tables=tables,
             reads=frozenset(reads),
@@ -285,12 +297,35 @@ class MutationStaging:
             affected_edges=affected[EdgeType],
         )
 
+    def _as_seen(self, edits: Edits) -> Edits:
+        """The edits with the rows that equal hidden ones: for the actor these are not there yet."""
+        view, tables = self._permit.view, dict(edits.tables)
+        for entity in view.catalog.entities:
+            key = entity.table_key
+            if view.restriction(entity) is not None and key in self._written:
+                stored = self._snapshot.catalog.by_id[entity.id]
+                written = self._written[key]
+                committed = self._committed(stored, written[ID].combine_chunks())
+                written = self._permit.with_hidden_values(stored, written, committed)
+                fresh = written.filter(differing(written, view.shown(entity, committed)))
+                deletes = self._deleted.get(key, pa.array([], pa.string()))
+                tables[key] = RowEdits(upserts=fresh, deletes=deletes)
+        return Edits({key: rows for key, rows in tables.items() if len(rows.ids)}, edits.reads)
+
+    def _judge(self, entity: EntityType, edits: RowEdits | None) -> None:
+        """Raise unless the rows may be written; also where a row equals a hidden one."""
+        schema = table_schema(entity)
+        written = self._written.get(entity.table_key, schema.empty_table())
+        nothing = RowEdits(upserts=schema.empty_table())
+        self._permit.judge(entity, edits or nothing, touched=written[ID].combine_chunks())
+
     def _edit(self, entity: EntityType) -> TableEdit:
         schema, base = table_schema(entity), self._snapshot.tables[entity.table_key].ref
         written = self._written.get(entity.table_key, schema.empty_table())
         deletes = self._deleted.get(entity.table_key, pa.array([], pa.string()))
         if written.num_rows:
             committed = self._committed(entity, written[ID].combine_chunks())
+            written = self._permit.with_hidden_values(entity, written, committed)
             written = written.filter(differing(written, committed))
         changes = RowEdits(upserts=written, deletes=deletes)
         # Deletes are of rows that were found.

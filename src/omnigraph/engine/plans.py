@@ -22,14 +22,15 @@ MAX_SIZES = 16
 
 
 class PlanCache:
-    """Compiled queries, by the text, the name in it, and the schema they were checked against.
+    """Compiled queries, by the text, the name in it, and the schema they were checked against, with
+    what of it was hidden from the caller.
 
     With each go the plans that were made of it for graphs of different sizes. Safe to share
     between threads: two that miss at the same time both compile.
     """
 
     def __init__(self) -> None:
-        self._compiled: Recent[tuple[str, str | None, str], _Compiled] = Recent(MAX_PLANS)
+        self._compiled: Recent[Hashable, _Compiled] = Recent(MAX_PLANS)
 
     def compile(self, source: SourceText, name: str | None, snapshot: Snapshot) -> CompiledQuery:
         """The plan as the text has it, whatever the graph holds."""
@@ -49,7 +50,7 @@ class PlanCache:
         return query
 
     def _get(self, source: SourceText, name: str | None, snapshot: Snapshot) -> "_Compiled":
-        key = (source.text, name, snapshot.schema_hash)
+        key = (source.text, name, snapshot.schema_hash, snapshot.hidden)
         compiled = self._compiled.get(key)
         if compiled is None:
             compiled = _Compiled(compile_query(source, snapshot.catalog, name))

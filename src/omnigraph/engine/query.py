@@ -26,8 +26,7 @@ def ask(engine: Engine, request: Ask) -> QueryResult:
     """Run one read query at one commit."""
     engine.gate.allow(request)
     with view_for(engine, request) as view:
-        plan = engine.plans.optimised(request.source, request.name, view, engine.cache)
-        query = _read_query(plan)
+        query = _read_query(_plan(engine, request, view))
         rows = run(
             query,
             view,
@@ -35,6 +34,7 @@ def ask(engine: Engine, request: Ask) -> QueryResult:
             cache=engine.cache,
             now_ms=engine.store.clock.now_ms(),
             budget=_budget(engine, request),
+            profile=Profile(engine.trace) if engine.trace.is_on else None,
             mode=engine.settings.traversal_mode,
             embedder=engine.query_texts,
         )
@@ -45,7 +45,7 @@ def explain(engine: Engine, request: Explain) -> Explanation:
     """The plan for this graph; with `analyze` the query is run, and each step is measured."""
     engine.gate.allow(request)
     with view_for(engine, request) as view:
-        plan = engine.plans.optimised(request.source, request.name, view, engine.cache)
+        plan = _plan(engine, request, view)
         if request.analyze:
             return _analyzed(engine, request, _read_query(plan), view)
         if isinstance(plan, MutationQuery):
@@ -54,20 +54,25 @@ def explain(engine: Engine, request: Explain) -> Explanation:
 
 
 def _analyzed(engine: Engine, request: Explain, query: ReadQuery, view: View) -> Explanation:
-    profile = Profile()
+    profile = Profile(engine.trace)
     run(
         query,
         view,
         bind_parameters(query, request.params),
         cache=engine.cache,
         now_ms=engine.store.clock.now_ms(),
-        budget=Budget(engine.settings.query_memory_bytes),
+        budget=_budget(engine, request),
         profile=profile,
         mode=engine.settings.traversal_mode,
         embedder=engine.query_texts,
     )
     expected = _expected(engine, query, view)
     return explanation_of(query, view.commit.id, expected=expected, measured=profile.steps)
+
+
+def _plan(engine: Engine, request: Ask | Explain, view: View) -> CompiledQuery:
+    with engine.trace.step("plan"):
+        return engine.plans.optimised(request.source, request.name, view, engine.cache)
 
 
 def _read_query(query: CompiledQuery) -> ReadQuery:
@@ -88,7 +93,7 @@ def _expected(engine: Engine, query: ReadQuery, view: View) -> dict[int, float]:
     return dict(expected_rows(query.plan, Estimator(view.catalog, statistics)))
 
 
-def _budget(engine: Engine, request: Ask) -> Budget:
+def _budget(engine: Engine, request: Ask | Explain) -> Budget:
     memory_bytes = request.memory_bytes
     if memory_bytes is None:
         memory_bytes = engine.settings.query_memory_bytes

@@ -26,7 +26,7 @@ from omnigraph.base.choices import (
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.base.span import SourceText
-from omnigraph.engine.gate import Action
+from omnigraph.engine.gate import Action, Where
 from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.engine.text import QUERY, Text, as_source, named
 from omnigraph.merge.choices import choices_of
@@ -58,6 +58,7 @@ __all__ = [
     "Merge",
     "Moment",
     "Mutation",
+    "NeighborhoodRead",
     "Optimize",
     "Read",
     "Resolve",
@@ -85,6 +86,10 @@ Target = str | os.PathLike[str] | Sink
 MAX_PAGE_CHANGES = 100_000
 """A caller who wants more asks again: a page is held in memory, both images of each row."""
 
+MAX_NEIGHBOR_HOPS = 4
+"""Further away nearly everything is."""
+MAX_PAGE_NEIGHBORS = 10_000
+
 # Reads -------------------------------------------------------------------------------------------
 
 
@@ -100,6 +105,20 @@ class Read:
     moment: Moment | Snapshot | None = None
     """None is the head of the branch; a snapshot was held before and is read as it is."""
     actor: str | None = None
+
+    @property
+    def where(self) -> Where | None:
+        is_known = self.moment is None or self.is_branch_named
+        return Where(self.branch) if is_known else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfCommits(Read):
+    """A read of commits wherever they were made, or of many branches."""
+
+    @property
+    def where(self) -> Where | None:
+        return None
 
 
 # Without slots: a class can take the slots of one base only.
@@ -143,6 +162,14 @@ class Ask(_OneQuery, Read):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explain(_OneQuery, Read):
     analyze: bool = False
+    timeout_s: float | None = None
+    memory_bytes: int | None = None
+    cancel: threading.Event | None = None
+    """Limits as those of a query, for `analyze` runs it."""
+
+    def __post_init__(self) -> None:
+        _check_limit("timeout_s", self.timeout_s)
+        _check_limit("memory_bytes", self.memory_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +181,30 @@ class BlobRead(Read):
 
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, EntityKind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighborhoodRead(Read):
+    """What is around a node."""
+
+    type_name: str
+    entity_id: str
+    depth: int = 1
+    limit: int = 100
+    page_token: str | None = None
+    timeout_s: float | None = None
+    cancel: threading.Event | None = None
+
+    def __post_init__(self) -> None:
+        _check_limit("timeout_s", self.timeout_s)
+        for argument, value, most in (
+            ("depth", self.depth, MAX_NEIGHBOR_HOPS),
+            ("limit", self.limit, MAX_PAGE_NEIGHBORS),
+        ):
+            is_count = isinstance(value, int) and not isinstance(value, bool)
+            if not (is_count and 1 <= value <= most):
+                rule = f"it must be a number from 1 to {most:,}"
+                raise ArgumentInvalid(argument=argument, value=str(value), rule=rule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +246,7 @@ class StatsRead(Read):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BranchesRead(Read):
+class BranchesRead(_OfCommits):
     """The names of all branches."""
 
 
@@ -220,17 +271,21 @@ class LogRead(Read):
     """Of all branches, not only of the one that is named."""
     limit: int | None = None
 
+    @property
+    def where(self) -> Where | None:
+        return None if self.is_whole else Where(self.branch)
+
     def __post_init__(self) -> None:
         _check_limit("limit", self.limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommitRead(Read):
+class CommitRead(_OfCommits):
     id: CommitId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiffRead(Read):
+class DiffRead(_OfCommits):
     """What differs from one moment to another. Text may also be the name of a branch."""
 
     from_: Moment | Snapshot
@@ -241,7 +296,7 @@ class DiffRead(Read):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommitChanges(Read):
+class CommitChanges(_OfCommits):
     """What a commit changed, against its first parent."""
 
     id: CommitId
@@ -299,6 +354,10 @@ class Write:
     branch: BranchName = MAIN
     actor: str | None = None
     message: str | None = None
+
+    @property
+    def where(self) -> Where | None:
+        return Where(self.branch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -379,6 +438,10 @@ class Merge(Write):
     def __post_init__(self) -> None:
         choices_of(self.resolve)
 
+    @property
+    def where(self) -> Where | None:
+        return Where(self.source, self.branch)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revert(Write):
@@ -411,6 +474,10 @@ class BranchCreate(Write):
 
     from_: Moment = MAIN
     """A branch, whose head it is; or a moment: a time or a manifest version is one of main."""
+
+    @property
+    def where(self) -> Where | None:
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

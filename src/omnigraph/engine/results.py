@@ -307,12 +307,12 @@ class ChangeCounts:
 
 @dataclass(frozen=True, slots=True)
 class OptimizeResult:
-    """The tables that were tidied (`node:Person`). Without commits there was nothing to do."""
+    """The tables that were tidied (`node:Person`). Without a commit there was nothing to do."""
 
     branch: BranchName
     compacted: tuple[TableKey, ...]
     indexed: tuple[TableKey, ...]
-    commits: tuple[CommitInfo, ...]
+    commit: CommitInfo | None
     history_files: int = 0
     """Files of the branch's history that were written together as one."""
 
@@ -336,12 +336,20 @@ class EmbedResult:
 
 @dataclass(frozen=True, slots=True)
 class IndexInfo:
-    """An index that is built or wanted, and how many of the table's rows it answers for."""
+    """An index that is built or declared, and how many of the table's rows it answers for."""
 
     table: TableKey
     column: str
-    kind: Literal["btree"]
+    kind: Literal["btree", "inverted", "ngram", "label_list", "vector"]
+    declared: bool
+    """True if the schema asks for it; those of ids and of the ends of edges need no asking."""
+    built: bool
     rows: int
     rows_indexed: int
     pending: str | None = None
-    """Why it does not answer for all rows; None: it does, or nothing wants it to."""
+    """What is to be done about it, and why; None: nothing."""
+
+    @property
+    def coverage(self) -> float:
+        """The share of the rows that it answers for."""
+        return self.rows_indexed / self.rows if self.rows else 1.0

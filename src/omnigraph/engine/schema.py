@@ -3,13 +3,15 @@
 from dataclasses import dataclass, field
 
 from omnigraph.base.ids import CommitId
+from omnigraph.base.span import SourceText
 from omnigraph.base.words import amount
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import SchemaRead
 from omnigraph.engine.travel import view_for
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.read.view import View
 
-__all__ = ["Schema", "schema"]
+__all__ = ["Schema", "schema", "schema_text"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -39,5 +41,14 @@ def schema(engine: Engine, request: SchemaRead) -> Schema:
     """The schema at one commit."""
     engine.gate.allow(request)
     with view_for(engine, request) as view:
-        text = engine.store.schemas.source(view.snapshot.schema_hash)
-        return Schema(text, view.commit.id, view.catalog)
+        return Schema(schema_text(engine, view), view.commit.id, view.catalog)
+
+
+def schema_text(engine: Engine, view: View) -> str:
+    """The schema as it was accepted; where something of it is hidden, the rest of it."""
+    text = engine.store.schemas.source(view.snapshot.schema_hash)
+    if view.snapshot.hidden is None:
+        return text
+    from omnigraph.lang.schema.text.part import text_of_part
+
+    return text_of_part(SourceText(text), view.catalog)

@@ -14,10 +14,16 @@ is made only if no row and no schema has changed since it was planned.
 import json
 from dataclasses import dataclass, replace
 
-from omnigraph.base.errors import BranchesInTheWay, ConstraintViolated, MigrationRefused
+from omnigraph.base.errors import (
+    BranchesInTheWay,
+    ConstraintViolated,
+    MigrationRefused,
+    PolicyInTheWay,
+)
 from omnigraph.base.ids import MAIN, BranchName, TableKey
 from omnigraph.check.migration import broken_rules, facts_of
 from omnigraph.engine.engine import Engine
+from omnigraph.engine.gate import Gate
 from omnigraph.engine.requests import SchemaApply, SchemaPlan
 from omnigraph.engine.results import CommitInfo
 from omnigraph.engine.schema_results import SchemaChange
@@ -43,27 +49,37 @@ def schema_plan(engine: Engine, request: SchemaPlan) -> SchemaChange:
     engine.gate.allow(request)
     with view_for(engine, request) as view:
         snapshot = view.snapshot
+        engine.gate.require_whole_sight(snapshot, request)
         desired = compile_schema(request.source, view.catalog)
         plan = _plan(snapshot, desired, allow_data_loss=request.allow_data_loss)
         broken = None
+        rules: tuple[str, ...] = ()
         if not plan.refusals:
+            rules = engine.gate.rules_that_would_not_fit(desired)
             now_ms = engine.store.clock.now_ms()
             broken = broken_rules(snapshot, desired, plan.steps, now_ms=now_ms) or None
     others: tuple[BranchName, ...] = ()
     if request.branch == MAIN and request.moment is None and _needs_to_be_alone(plan):
         others = tuple(b.name for b in engine.store.branches.list() if b.name != MAIN)
-    return SchemaChange(plan.steps, plan.refusals, violations=broken, branches_in_the_way=others)
+    return SchemaChange(
+        plan.steps,
+        plan.refusals,
+        violations=broken,
+        branches_in_the_way=others,
+        rules_in_the_way=rules,
+    )
 
 
 def schema_apply(engine: Engine, request: SchemaApply) -> SchemaChange:
     """Take every step to another schema in one commit; a schema that means the same makes none."""
     engine.gate.allow(request)
+    engine.gate.require_whole_sight(engine.store.snapshot(request.branch), request)
     with engine.store.fence_over_names() as hold:
         others = tuple(each.name for each in engine.store.branches.list() if each.name != MAIN)
         note = CommitNote(CommitKind.SCHEMA, request.actor, request.message)
         written = write(
             engine.store,
-            SchemaWriter(engine.store, request, others, hold, note),
+            SchemaWriter(engine.store, engine.gate, request, others, hold, note),
             to=Target(request.branch, if_commit=request.if_commit),
             note=note,
             faults=engine.faults,
@@ -82,6 +98,7 @@ class SchemaWork(Work):
 @dataclass(frozen=True)
 class SchemaWriter(Writer[SchemaWork]):
     store: GraphStore
+    gate: Gate
     request: SchemaApply
     others: tuple[BranchName, ...]
     """The branches beside main. None comes or goes while this is written."""
@@ -100,6 +117,8 @@ class SchemaWriter(Writer[SchemaWork]):
         plan = _plan(snapshot, desired, allow_data_loss=self.request.allow_data_loss)
         if plan.refusals:
             raise MigrationRefused(tuple(refusal.to_json() for refusal in plan.refusals))
+        if rules := self.gate.rules_that_would_not_fit(desired):
+            raise PolicyInTheWay(rules)
         self._require_alone(plan)
         if broken := broken_rules(snapshot, desired, plan.steps, now_ms=self.store.clock.now_ms()):
             raise ConstraintViolated(broken)

@@ -24,6 +24,8 @@ class SchemaChange:
     """Of a plan: the rows that break rules which the schema adds."""
     branches_in_the_way: tuple[BranchName, ...] = ()
     """Of a plan for main: branches that must be merged or deleted first."""
+    rules_in_the_way: tuple[str, ...] = ()
+    """Of a plan: rules of the policy that would not fit the schema, with where they stand."""
 
     @property
     def supported(self) -> bool:
@@ -33,7 +35,8 @@ class SchemaChange:
     @property
     def can_be_applied(self) -> bool:
         """True if nothing that the plan has looked at stands in the way of an apply."""
-        return self.supported and self.violations is None and not self.branches_in_the_way
+        is_free = not self.branches_in_the_way and not self.rules_in_the_way
+        return self.supported and self.violations is None and is_free
 
     @property
     def applied(self) -> bool:
@@ -48,6 +51,7 @@ class SchemaChange:
             "can_be_applied": self.can_be_applied,
             "violations": None if self.violations is None else self.violations.to_json(),
             "branches_in_the_way": list(self.branches_in_the_way),
+            "rules_in_the_way": list(self.rules_in_the_way),
         }
 
     def __str__(self) -> str:
@@ -57,4 +61,5 @@ class SchemaChange:
             lines.append(f"refused: {self.violations.report}")
         if self.branches_in_the_way:
             lines.append(f"refused while there are branches: {', '.join(self.branches_in_the_way)}")
+        lines += [f"refused by the policy: {rule}" for rule in self.rules_in_the_way]
         return "\n".join(lines) or "nothing to do"

@@ -1,6 +1,7 @@
 """The environment, read once and passed down as a value; no other module looks at it."""
 
 import os
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from typing import cast
 
 from omnigraph.base.choices import LoadEngine, check_choice
 from omnigraph.base.errors import ArgumentInvalid
-from omnigraph.base.machine import cache_directory, memory_bytes
+from omnigraph.base.machine import cache_directory, home_directory, memory_bytes
 from omnigraph.embed.provider import EmbedConfig, ProviderName
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.read.limits import ReadLimits
@@ -17,9 +18,19 @@ from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.store.limits import StoreLimits
 from omnigraph.store.location import BucketAccess
 
-__all__ = ["Settings"]
+__all__ = ["Settings", "TokenSources"]
 
 YES = ("1", "true", "yes", "on")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSources:
+    """Where the bearer tokens of a server come from."""
+
+    file: str | None = None
+    """A JSON file of tokens by actor. It is read again when the server reloads."""
+    json: str | None = field(default=None, repr=False)
+    single: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +40,10 @@ class Settings:
     settings, `spark.name=value` separated by blanks), `XDG_CACHE_HOME` (default `~/.cache`),
     `OMNIGRAPH_LOAD_ENGINE` (`auto`, `spark` or `local`: who runs a load that does not say it),
     `OMNIGRAPH_TRAVERSAL_MODE` (`auto`, `indexed` or `csr`), `OMNIGRAPH_EMBED_…` (`PROVIDER`,
-    `MODEL`, `BASE_URL`, `API_KEY`, `TIMEOUT_S`), and the variables of S3 (`AWS_…`)."""
+    `MODEL`, `BASE_URL`, `API_KEY`, `TIMEOUT_S`), `OMNIGRAPH_SERVER_…` (`BEARER_TOKENS_FILE`,
+    `BEARER_TOKENS_JSON`, `BEARER_TOKEN`), `OMNIGRAPH_TOKEN` (what the command line is known by to a
+    server), `OMNIGRAPH_HOME` (default `~/.omnigraph`), `OMNIGRAPH_PROFILE` (a profile of its
+    `config.yaml`), and the variables of S3 (`AWS_…`)."""
 
     spark_master: str = "local[*]"
     spark_remote: str | None = field(default=None, repr=False)
@@ -46,6 +60,13 @@ class Settings:
     traversal_mode: TraversalMode = TraversalMode.AUTO
     read_limits: ReadLimits = field(default_factory=ReadLimits)
     embed: EmbedConfig = field(default_factory=EmbedConfig)
+    token_sources: TokenSources = field(default_factory=TokenSources)
+    token: str | None = field(default=None, repr=False)
+    """What the command line is known by to a server."""
+    home: Path | None = None
+    """Where a person's configuration is; None: they have no home."""
+    profile: str | None = None
+    """Which profile of it the command line uses."""
     cache_directory: Path | None = None
     """Where adjacency is kept for other processes; None: nowhere."""
 
@@ -60,6 +81,10 @@ class Settings:
             traversal_mode=_traversal_mode(environment.get("OMNIGRAPH_TRAVERSAL_MODE") or "auto"),
             cache_directory=cache_directory(environment),
             embed=_embed(environment),
+            token_sources=_token_sources(environment),
+            token=environment.get("OMNIGRAPH_TOKEN") or None,
+            home=home_directory(environment),
+            profile=environment.get("OMNIGRAPH_PROFILE") or None,
             bucket_access=_bucket_access(environment),
         )
 
@@ -107,6 +132,7 @@ def _embed(environment: Mapping[str, str]) -> EmbedConfig:
         base_url=base_url,
         api_key=key.strip() if key is not None else None,
         timeout_s=_embed_timeout_s(environment.get("OMNIGRAPH_EMBED_TIMEOUT_S")),
+        max_characters=_embed_max_characters(environment.get("OMNIGRAPH_EMBED_MAX_CHARACTERS")),
     )
 
 
@@ -121,6 +147,22 @@ def _embed_timeout_s(text: str | None) -> float:
         rule = "it must be a number of seconds above 0"
         raise ArgumentInvalid("OMNIGRAPH_EMBED_TIMEOUT_S", text, rule)
     return timeout_s
+
+
+def _embed_max_characters(text: str | None) -> int | None:
+    if not text:
+        return None
+    if not re.fullmatch(r"0*[1-9][0-9]{0,17}", text):
+        raise ArgumentInvalid("OMNIGRAPH_EMBED_MAX_CHARACTERS", text, "it must be a number above 0")
+    return int(text)
+
+
+def _token_sources(environment: Mapping[str, str]) -> TokenSources:
+    return TokenSources(
+        file=environment.get("OMNIGRAPH_SERVER_BEARER_TOKENS_FILE") or None,
+        json=environment.get("OMNIGRAPH_SERVER_BEARER_TOKENS_JSON") or None,
+        single=environment.get("OMNIGRAPH_SERVER_BEARER_TOKEN") or None,
+    )
 
 
 def _bucket_access(environment: Mapping[str, str]) -> BucketAccess:

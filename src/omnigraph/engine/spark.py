@@ -1,5 +1,6 @@
 """The Spark session of an engine: started when it is first needed, stopped with the handle."""
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.settings import Settings
@@ -16,6 +17,8 @@ class SparkOnDemand:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._own: Spark | None = None
+        # Two loads that begin at once would each start a session; a process can hold one.
+        self._lock = threading.Lock()
 
     def session(self, given: Any = None) -> "Spark":
         """The caller's own session if one is given, else the one session of this engine."""
@@ -23,19 +26,21 @@ class SparkOnDemand:
 
         if given is not None:
             return given if isinstance(given, Spark) else Spark.adopt(given)
-        if self._own is None:
-            self._own = Spark.open(
-                SparkSettings(
-                    master=self._settings.spark_master,
-                    remote=self._settings.spark_remote,
-                    log=self._settings.spark_log,
-                    options=self._settings.spark_options,
+        with self._lock:
+            if self._own is None:
+                self._own = Spark.open(
+                    SparkSettings(
+                        master=self._settings.spark_master,
+                        remote=self._settings.spark_remote,
+                        log=self._settings.spark_log,
+                        options=self._settings.spark_options,
+                    )
                 )
-            )
-        return self._own
+            return self._own
 
     def close(self) -> None:
         """Stop the session that was started here; a session that was given goes on."""
-        if self._own is not None:
-            self._own.close()
-            self._own = None
+        with self._lock:
+            if self._own is not None:
+                self._own.close()
+                self._own = None

@@ -6,12 +6,14 @@ id or a time in ISO 8601; a time that names no zone is in UTC.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
 from omnigraph.base.clock import is_ulid
 from omnigraph.base.errors import (
     ArgumentInvalid,
     CommitMissing,
+    DeniedError,
     MissingError,
     MomentMissing,
     StorageFailed,
@@ -25,9 +27,45 @@ from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["check_moment", "commit_at", "snapshot_for", "view_for"]
+__all__ = ["Held", "check_moment", "commit_at", "hold", "snapshot_for", "told", "view_for"]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A commit that a handle holds still."""
+
+    branch: BranchName
+    """The branch that was asked for; of a commit that was asked for, the one it was made on."""
+    commit: CommitInfo
+    stored: Snapshot | None
+    """What storage has of it; None: a server holds it."""
+
+
+def hold(engine: Engine, request: Read) -> Held:
+    """Hold the commit that a request means."""
+    snapshot = snapshot_for(engine, request)
+    return Held(snapshot.branch, told(engine, request, snapshot.commit), snapshot)
+
+
+def told(engine: Engine, request: Read, commit: Commit) -> CommitInfo:
+    """A commit as the actor may know it: of what a schema dropped, what they would have seen."""
+    info = CommitInfo.of(commit)
+    if engine.gate.guard is None or not commit.drops or commit.parent is None:
+        return info
+    try:
+        view = engine.gate.view(engine.store.snapshot_at(commit.parent), request)
+    except (MissingError, DeniedError):
+        return replace(info, drops={})
+    known = {str(entity.name): entity for entity in view.catalog.entities}
+
+    def is_known(name: str) -> bool:
+        type_name, _, property_ = name.partition(".")
+        entity = known.get(type_name)
+        return entity is not None and (not property_ or property_ in entity.by_name)
+
+    return replace(info, drops={n: how for n, how in commit.drops.items() if is_known(n)})
 
 
 @contextmanager
@@ -48,9 +86,22 @@ def view_for(engine: Engine, request: Read) -> Iterator[View]:
 
 
 def snapshot_for(engine: Engine, request: Read) -> Snapshot:
-    """The snapshot that a request means: one held before, a head, or a moment."""
+    """The snapshot that a request means: one held before, a head, or a moment.
+
+    A commit is read by the rules of the branch that it was made on, a head by those of its own.
+    """
     engine.gate.allow(request)
-    store = engine.store
+    try:
+        snapshot = _snapshot(engine.store, request)
+    except MissingError:
+        # One who may not read main is not told either that a commit is missing.
+        engine.gate.allow_on(request, request.branch)
+        raise
+    engine.gate.allow_on(request, snapshot.branch)
+    return snapshot
+
+
+def _snapshot(store: GraphStore, request: Read) -> Snapshot:
     match request.moment:
         case Snapshot() as snapshot:
             if snapshot.branch != request.branch:

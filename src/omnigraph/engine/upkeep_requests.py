@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.ids import MAIN
 from omnigraph.base.keeping import DEFAULT_KEEP, Duration, duration_s
-from omnigraph.engine.gate import Action
+from omnigraph.engine.gate import Action, Where
 
 __all__ = ["Cleanup", "Repair"]
 
@@ -25,6 +26,11 @@ class Cleanup:
     dry_run: bool = False
     confirm: bool = False
     actor: str | None = None
+
+    @property
+    def where(self) -> Where | None:
+        """It is about all branches, and main stands for them."""
+        return Where(MAIN)
 
     def __post_init__(self) -> None:
         if not isinstance(self.keep, int) or isinstance(self.keep, bool) or self.keep < 1:
@@ -61,6 +67,11 @@ class Repair:
     confirm: bool = False
     force: bool = False
     actor: str | None = None
+
+    @property
+    def where(self) -> Where | None:
+        """As of a cleanup."""
+        return Where(MAIN)
 
     def __post_init__(self) -> None:
         if self.force and not self.confirm:

@@ -3,26 +3,39 @@
 Usually it is one commit. Where merges went both ways, or one branch went into both sides, there
 are several latest commits that both descend from, and none of them has all that both sides share:
 compared with a single one, what came by way of another would look new on each side, and a deletion
-of it would be undone. Such commits are merged into one base first, row by row, from the base that
-they have themselves. A row of which they disagree is a base that neither side has.
+of it would be undone. Such commits are merged into one base first, row by row (`joining`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
 
-from omnigraph.base.ids import CommitId
-from omnigraph.lang.schema.catalog import EntityType
-from omnigraph.merge.schemas import left_out, lifted_changes, rows_as
-from omnigraph.merge.three_way import Side, differ
+from omnigraph.base.ids import CommitId, TableKey
+from omnigraph.lang.schema.catalog import EdgeType, EntityType
+from omnigraph.merge.joining import Bases, joint_rows, latest_of
+from omnigraph.merge.schemas import edge_ids_at, left_out, lifted_changes, rows_as, unknown_to
 from omnigraph.read.changes.diff import changes_between, matched
-from omnigraph.store.changes import Changes
+from omnigraph.read.changes.places import places_between
+from omnigraph.store.changes import Changes, RowChanges
+from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.history import CommitLog
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["Since", "base_of", "bases_of", "changes_since"]
+__all__ = [
+    "Since",
+    "StoredBases",
+    "all_of",
+    "base_of",
+    "base_rows",
+    "bases_of",
+    "changes_since",
+    "edge_ids_at_bases",
+]
+
+StoredBases = Bases[Snapshot]
 
 
 @dataclass(frozen=True)
@@ -34,98 +47,131 @@ class Since:
     """Types and properties that this schema has no more, and how many rows had changed there."""
 
 
+class _BasesOfCommits:
+    """The bases of two commits. Those of several bases are looked up only where rows need them."""
+
+    def __init__(self, known: "_Known", one: CommitId, other: CommitId) -> None:
+        self._known = known
+        self._heads = one, other
+
+    @cached_property
+    def _commits(self) -> tuple[Commit, ...]:
+        return self._known.history.merge_bases(*self._heads)
+
+    @cached_property
+    def first(self) -> Snapshot:
+        return self._known.snapshot(self._commits[0], is_alone=len(self._commits) == 1)
+
+    @cached_property
+    def others(self) -> Sequence[tuple[Snapshot, StoredBases]]:
+        first, *others = self._commits
+        return [
+            (self._known.snapshot(each), self._known.bases(first.id, each.id)) for each in others
+        ]
+
+
+class _Known:
+    """The commits below two heads, each looked up once."""
+
+    def __init__(self, store: GraphStore, ours: CommitId, theirs: CommitId) -> None:
+        self.history: CommitLog = store.history()
+        self._store = store
+        self._heads = theirs, ours
+        self._snapshots: dict[CommitId, Snapshot] = {}
+        self._bases: dict[tuple[CommitId, CommitId], StoredBases] = {}
+
+    def bases(self, one: CommitId, other: CommitId) -> StoredBases:
+        return self._bases.setdefault((one, other), _BasesOfCommits(self, one, other))
+
+    def snapshot(self, commit: Commit, *, is_alone: bool = False) -> Snapshot:
+        """The commit, or one with the same rows that can be read; raises `CommitReclaimed`.
+
+        A commit on the line of theirs shares more files with it, so of a base that is alone that
+        one is taken if there is one.
+        """
+        if commit.id not in self._snapshots:
+            others = (self.history.ancestor_like(commit.id, of=head) for head in self._heads)
+            alike = (other for other in others if other is not None)
+            order = (*alike, commit) if is_alone else (commit, *alike)
+            readable = (each for each in order if self._store.has_rows_of(each))
+            found = next(readable, commit)
+            self._snapshots[commit.id] = self._store.snapshot_at(found.id)
+        return self._snapshots[commit.id]
+
+
 def base_of(store: GraphStore, ours: Snapshot, theirs: Snapshot) -> Snapshot:
     """The merge base of two heads, the first of several; raises `CommitReclaimed`."""
-    return bases_of(store, ours, theirs)[0]
+    return bases_of(store, ours, theirs).first
 
 
-def bases_of(store: GraphStore, ours: Snapshot, theirs: Snapshot) -> list[Snapshot]:
-    """The merge bases of two heads, or commits with the rows of them that are nearer to theirs.
-
-    A commit on the line of theirs shares more files with it. An earlier base would not do: see
-    above. Raises `CommitReclaimed` where the rows of a base are gone.
-    """
-    history, heads = store.history(), (ours.commit.id, theirs.commit.id)
-    bases = history.merge_bases(*heads)
-    if len(bases) > 1:
-        return [store.snapshot_at(base.id) for base in bases]
-    for head in reversed(heads):
-        near = history.ancestor_like(bases[0].id, of=head)
-        if near is not None and store.has_rows_of(near):
-            return [store.snapshot_at(near.id)]
-    return [store.snapshot_at(bases[0].id)]
+def bases_of(store: GraphStore, ours: Snapshot, theirs: Snapshot) -> StoredBases:
+    """The merge bases of two heads. To look at them raises `CommitReclaimed` where the rows of a
+    base are gone."""
+    heads = ours.commit.id, theirs.commit.id
+    return _Known(store, *heads).bases(*heads)
 
 
-def changes_since(
-    store: GraphStore, bases: Sequence[Snapshot], ours: Snapshot, theirs: Snapshot
-) -> Since:
+def all_of(bases: StoredBases) -> list[Snapshot]:
+    """The bases, and those of several bases themselves, and so on: each once, the latest first."""
+    found: dict[CommitId, Snapshot] = {}
+    waiting, seen = [bases], set[int]()
+    for each in waiting:
+        if id(each) not in seen:
+            seen.add(id(each))
+            found |= {base.commit.id: base for base in latest_of(each)}
+            waiting += [below for _, below in each.others]
+    return [*found.values()]
+
+
+def base_rows(
+    bases: StoredBases,
+    entity: EntityType,
+    ids: pa.Array,
+    *,
+    ours: Snapshot,
+    theirs: pa.Table,
+    unknown: Sequence[str],
+) -> pa.Table:
+    """The rows of the base that have these ids, as our schema has them; of several bases, what they
+    come to. `theirs` are the rows that theirs has, and `unknown` columns that it does not have."""
+    if not bases.others:
+        return rows_as(bases.first, entity, ids)
+    heads = [rows.drop_columns([*unknown]) for rows in (rows_as(ours, entity, ids), theirs)]
+    return joint_rows(bases, ids, lambda base, some: rows_as(base, entity, some), heads)
+
+
+def edge_ids_at_bases(bases: StoredBases, edge: EdgeType, end: str, ids: pa.Array) -> Iterator[str]:
+    """The ids of edges with one of these nodes at this end, on any base or below."""
+    for base in all_of(bases):
+        yield from edge_ids_at(base, edge, end, ids)
+
+
+def changes_since(bases: StoredBases, ours: Snapshot, theirs: Snapshot) -> Since:
     """What theirs changed since the bases, as our schema has it."""
-    since_each = [changes_between(base, theirs) for base in bases]
     has_our_schema = theirs.schema_hash == ours.schema_hash
-    lost = {} if has_our_schema else left_out(since_each[0], theirs.catalog, ours.catalog)
-    if len(bases) == 1:
-        [changes] = since_each
-        if not has_our_schema:
-            changes = lifted_changes(changes, theirs.catalog, ours.catalog)
-        return Since(changes, lost)
-    tables = {}
-    for entity in ours.catalog.entities:
-        if len(ids := _changed(entity, theirs, since_each)):
-            rows = _Rows(store, entity, ids, ours, theirs)
-            found = matched(rows.base(ours.commit.id, theirs.commit.id), rows.at(theirs))
-            if len(found):
+    if not bases.others and bases.first.schema_hash == theirs.schema_hash:
+        changes = changes_between(bases.first, theirs)
+        if has_our_schema:
+            return Since(changes)
+        lost = left_out([changes], theirs.catalog, ours.catalog)
+        return Since(lifted_changes(changes, theirs.catalog, ours.catalog), lost)
+    tables, since_each = {}, [dict[TableKey, RowChanges]() for _ in latest_of(bases)]
+    for was in theirs.catalog.entities:
+        ids, entity = _may_have_changed(was, bases, theirs), ours.catalog.by_id.get(was.id)
+        if len(ids) and not has_our_schema:
+            after = rows_as(theirs, was, ids)
+            for base, since in zip(latest_of(bases), since_each, strict=True):
+                since[was.table_key] = matched(rows_as(base, was, ids), after)
+        if len(ids) and entity is not None:
+            after, unknown = rows_as(theirs, entity, ids), unknown_to(theirs, entity)
+            before = base_rows(bases, entity, ids, ours=ours, theirs=after, unknown=unknown)
+            if len(found := matched(before, after)):
                 tables[entity.table_key] = found
+    lost = left_out([*map(Changes, since_each)], theirs.catalog, ours.catalog)
     return Since(Changes(tables), lost)
 
 
-def _changed(entity: EntityType, theirs: Snapshot, since_each: Sequence[Changes]) -> pa.Array:
-    """The ids of the rows of a type that theirs changed since one base or another."""
-    was = theirs.catalog.by_id.get(entity.id)
-    tables = [changes.tables.get(was.table_key) for changes in since_each if was is not None]
-    ids = [rows.id for rows in tables if rows is not None]
-    return pa.concat_arrays([pa.array([], pa.string()), *ids]).unique()
-
-
-class _Rows:
-    """The rows of one table with some ids, at one moment or another, as our schema has them."""
-
-    def __init__(
-        self,
-        store: GraphStore,
-        entity: EntityType,
-        ids: pa.Array,
-        ours: Snapshot,
-        theirs: Snapshot,
-    ) -> None:
-        self._store = store
-        self._entity = entity
-        self._ids = ids
-        self._sides = [Side.of(ids, self.at(side)) for side in (ours, theirs)]
-
-    def at(self, snapshot: Snapshot) -> pa.Table:
-        return rows_as(snapshot, self._entity, self._ids)
-
-    def base(self, one: CommitId, other: CommitId) -> pa.Table:
-        """The rows at the merge base of two commits; of several bases, what they come to."""
-        first, *others = self._store.history().merge_bases(one, other)
-        rows = self.at(self._store.snapshot_at(first.id))
-        for each in others:
-            root = self.base(first.id, each.id)
-            rows = self._joined(root, rows, self.at(self._store.snapshot_at(each.id)))
-        return rows
-
-    def _joined(self, root: pa.Table, one: pa.Table, other: pa.Table) -> pa.Table:
-        sides = [Side.of(self._ids, rows) for rows in (one, other, root)]
-        is_changed = [differ(sides[2], side) for side in sides[:2]]
-        chosen = np.where(is_changed[1] & ~is_changed[0], 1, 0)
-        disputed = np.flatnonzero(is_changed[0] & is_changed[1] & differ(sides[0], sides[1]))
-        # Of three rows that all differ, our side and theirs have at most two.
-        is_free = [
-            np.logical_and.reduce([differ(side, held) for held in self._sides]) for side in sides
-        ]
-        chosen[disputed] = np.argmax(np.stack(is_free)[:, disputed], axis=0)
-        parts = [
-            side.rows.filter(pa.array((chosen == number) & side.has))
-            for number, side in enumerate(sides)
-        ]
-        return pa.concat_tables(parts).cast(one.schema)
+def _may_have_changed(entity: EntityType, bases: StoredBases, theirs: Snapshot) -> pa.Array:
+    """The ids of the rows of a type that theirs may have changed since one base or another."""
+    ids = [places_between(base, theirs, entity).id for base in latest_of(bases)]
+    return pa.concat_arrays(ids).unique()

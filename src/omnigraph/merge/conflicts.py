@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.conflicts import Conflict, ConflictKind, ConflictSide, Take
-from omnigraph.base.words import clipped
+from omnigraph.base.words import MAX_SHOWN_CHARACTERS, clipped, quoted
 from omnigraph.lang.schema.catalog import ID, EdgeType, EntityType
 from omnigraph.merge.table import Pin, TableMerge, property_of
 from omnigraph.merge.three_way import Side, Sides
@@ -185,4 +185,10 @@ def _named(entity: EntityType, id_: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    return "null" if value is None else clipped(repr(value))
+    match value:
+        case None:
+            return "null"
+        case str():
+            return quoted(value, MAX_SHOWN_CHARACTERS)
+        case _:
+            return clipped(repr(value))

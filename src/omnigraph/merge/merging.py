@@ -17,7 +17,7 @@ from omnigraph.check.sets.in_memory import IncomingRows, RowsInMemory, SqlSessio
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.merge.choices import Choices
 from omnigraph.merge.conflicts import Found, SideNames, row_conflicts
-from omnigraph.merge.schemas import rows_as, value_conflicts
+from omnigraph.merge.schemas import rows_as, unknown_to, value_conflicts
 from omnigraph.merge.sets import SetConflicts
 from omnigraph.merge.table import Pin, TableMerge
 from omnigraph.merge.three_way import Side, Sides, sides_of
@@ -71,7 +71,7 @@ class Merging:
         for entity in ours.catalog.entities:
             if (rows := changes.tables.get(entity.table_key)) is not None:
                 sides = sides_of(rows, self._our_rows(entity, rows.id))
-                self._tables[entity.table_key] = TableMerge(entity, sides)
+                self._tables[entity.table_key] = self._table(entity, sides)
 
     def finish(self, choices: Choices) -> Merged:
         """Apply the choices until they settle nothing more."""
@@ -133,13 +133,16 @@ class Merging:
             ours, theirs = self._our_rows(entity, ids), rows_as(self._theirs, entity, ids)
             if key not in self._tables:
                 none = matched(table_schema(entity).empty_table(), ours.slice(0, 0))
-                self._tables[key] = TableMerge(entity, sides_of(none, ours.slice(0, 0)))
+                self._tables[key] = self._table(entity, sides_of(none, ours.slice(0, 0)))
             mine = Side.of(ids, ours)
             sides = Sides(ids, base=mine, ours=mine, theirs=Side.of(ids, theirs))
             self._tables[key].add(sides)
         return bool(wanted)
 
     # Rows ----------------------------------------------------------------------------------------
+
+    def _table(self, entity: EntityType, sides: Sides) -> TableMerge:
+        return TableMerge(entity, sides, unknown=unknown_to(self._theirs, entity))
 
     def _our_rows(self, entity: EntityType, ids: pa.Array) -> pa.Table:
         columns = table_schema(entity).names

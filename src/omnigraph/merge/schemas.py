@@ -1,10 +1,12 @@
 """A side with an earlier schema than ours: its rows as our schema has them.
 
-Types and properties are matched by their stable ids. What our schema has no more is left out, and
-what it has anew has what rows were filled with when it came, or is null.
+Types and properties are matched by their stable ids. What our schema has no more is left out. What
+it has anew has what rows were filled with when it came, or is null; in a row that both sides have,
+it has what ours has.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +22,7 @@ from omnigraph.read.where.affected import edges_at, rows_with_ids
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import INSERT, UPDATE, Changes, RowChanges, RowEdits
 from omnigraph.store.history import CommitLog
-from omnigraph.store.lifting import lifted
+from omnigraph.store.lifting import lifted, new_columns
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "left_out_of_rows",
     "lifted_changes",
     "rows_as",
+    "unknown_to",
     "value_conflicts",
 ]
 
@@ -58,41 +61,54 @@ def lifted_changes(changes: Changes, from_: Catalog, to: Catalog) -> Changes:
     return Changes(tables)
 
 
-def left_out(changes: Changes, from_: Catalog, to: Catalog) -> dict[str, int]:
+def left_out(since_each: Sequence[Changes], from_: Catalog, to: Catalog) -> dict[str, int]:
     """What another schema has no place for: by type, or type and property, how many rows of the
-    changes have something there."""
+    changes have something there. A row counts if it has changed since each of the bases."""
     found: dict[str, int] = {}
     for entity in from_.entities:
-        rows, now = changes.tables.get(entity.table_key), to.by_id.get(entity.id)
-        if rows is None:
-            continue
-        if now is None:
-            found[str(entity.name)] = len(rows)
-            continue
-        found |= left_out_of_rows(rows, entity, now)
+        tables = [changes.tables.get(entity.table_key) for changes in since_each]
+        rows = [table for table in tables if table is not None]
+        if len(rows) == len(tables):
+            found |= left_out_of_rows(rows, entity, to.by_id.get(entity.id))
     return found
 
 
 def left_out_of_rows(
-    rows: RowChanges, from_entity: EntityType, to_entity: EntityType
+    since_each: Sequence[RowChanges], from_entity: EntityType, to_entity: EntityType | None
 ) -> dict[str, int]:
-    """The same of one type that both schemas have."""
-    found, kept = {}, {p.id for p in to_entity.properties}
-    for property_ in from_entity.properties:
-        if property_.id not in kept and (count := _rows_changed_in(rows, property_.column)):
-            found[f"{from_entity.name}.{property_.name}"] = count
-    return found
+    """The same of one type; without `to_entity`, the other schema does not have it."""
+    if to_entity is None:
+        found = {str(from_entity.name): [rows.id for rows in since_each]}
+    else:
+        kept = {p.id for p in to_entity.properties}
+        found = {
+            f"{from_entity.name}.{p.name}": [_changed_in(rows, p.column) for rows in since_each]
+            for p in from_entity.properties
+            if p.id not in kept
+        }
+    counts = {name: len(reduce(_common, ids)) for name, ids in found.items()}
+    return {name: count for name, count in counts.items() if count}
 
 
-def _rows_changed_in(rows: RowChanges, column: str) -> int:
-    """How many rows have another value in a column, or come with one."""
+def _common(ids: pa.Array, others: pa.Array) -> pa.Array:
+    return ids.filter(pc.is_in(ids, value_set=others))
+
+
+def _changed_in(rows: RowChanges, column: str) -> pa.Array:
+    """The ids of rows that have another value in a column, or come with one."""
     before, after = (
         pa.Table.from_struct_array(images.drop_null()).select([ID, column])
         for images in (rows.before, rows.after)
     )
     found = matched(before, after)
     has_come = pc.and_(pc.equal(found.op, INSERT), found.after.field(column).is_valid())
-    return int(pc.sum(pc.or_(pc.equal(found.op, UPDATE), has_come)).as_py() or 0)
+    return found.id.filter(pc.or_(pc.equal(found.op, UPDATE), has_come))
+
+
+def unknown_to(theirs: Snapshot, entity: EntityType) -> tuple[str, ...]:
+    """The columns of our type that theirs does not have."""
+    was = theirs.catalog.by_id.get(entity.id)
+    return () if was is None else new_columns(was, entity)
 
 
 def rows_as(snapshot: Snapshot, entity: EntityType, ids: pa.Array) -> pa.Table:
@@ -102,7 +118,7 @@ def rows_as(snapshot: Snapshot, entity: EntityType, ids: pa.Array) -> pa.Table:
         return table_schema(entity).empty_table()
     columns = table_schema(was).names
     rows = rows_with_ids(snapshot, was, ids, columns[1:]).select(columns)
-    return rows if was == entity else lifted(rows, was, entity)
+    return lifted(rows, was, entity)
 
 
 def edge_ids_at(snapshot: Snapshot, edge: EdgeType, end: str, ids: pa.Array) -> list[str]:

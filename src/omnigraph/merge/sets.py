@@ -9,7 +9,7 @@ theirs.
 | their edge, our deletion of its node | the edge | it is left out | the node is back |
 | our edge, their deletion of its node | the edge | the node stays | the edge goes |
 | two rows with one unique value | their row | it is as ours has it | our row is as theirs has it |
-| a source with too many or too few edges | the source | its edges of ours | its edges of theirs |
+| a source with too many or too few edges | the source | it has the edges of ours | of theirs |
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.base.conflicts import Conflict
+from omnigraph.base.conflicts import Conflict, Take
 from omnigraph.base.ids import TableKey
 from omnigraph.base.words import clipped, listed
 from omnigraph.check.sets.in_memory import BrokenTerm
@@ -128,11 +128,23 @@ class SetConflicts:
         return Found(
             conflict,
             {
-                "ours": [Pin(edge, id_, "ours") for id_ in changed],
-                "theirs": [Pin(edge, id_, "theirs") for id_ in sorted({*ours, *theirs})],
+                "ours": [
+                    *(Pin(edge, id_, "ours") for id_ in changed),
+                    *self._absent(self.ours, rule, broken.term, "ours"),
+                ],
+                "theirs": [
+                    *(Pin(edge, id_, "theirs") for id_ in sorted({*ours, *theirs})),
+                    *self._absent(self.theirs, rule, broken.term, "theirs"),
+                ],
             },
             is_of_rows=False,
         )
+
+    def _absent(self, side: Snapshot, rule: Degree, source: str, take: Take) -> Iterator[Pin]:
+        """The source itself, where the side has no such node: without its edges it would have too
+        few of them."""
+        if not rows_as(side, rule.source, pa.array([source], pa.string())).num_rows:
+            yield Pin(rule.source, source, take)
 
     def _base_edges(
         self, rule: Degree, source: str, theirs: list[str]

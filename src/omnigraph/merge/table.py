@@ -4,7 +4,7 @@ A row without a conflict takes the side that changed it. A row in conflict stays
 until it is told to take a side, whole or column by column.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from omnigraph.base.conflicts import Take
 from omnigraph.lang.schema.catalog import DST, SRC, EntityType
-from omnigraph.merge.three_way import Compared, Side, Sides, three_way
+from omnigraph.merge.three_way import Compared, Side, Sides, three_way, with_ours_in
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import RowEdits
 
@@ -38,9 +38,11 @@ def property_of(entity: EntityType, column: str) -> str:
 
 
 class TableMerge:
-    def __init__(self, entity: EntityType, sides: Sides) -> None:
+    def __init__(self, entity: EntityType, sides: Sides, *, unknown: Collection[str] = ()) -> None:
+        """`unknown` are columns that theirs does not have."""
         self.entity = entity
-        self.sides = sides
+        self.sides = with_ours_in(sides, unknown)
+        self._unknown = unknown
         self._rows: dict[int, Take] = {}
         self._columns: dict[tuple[int, str], Take] = {}
 
@@ -69,7 +71,7 @@ class TableMerge:
 
     def add(self, more: Sides) -> None:
         """Take up more rows."""
-        old = self.sides
+        old, more = self.sides, with_ours_in(more, self._unknown)
         self.sides = Sides(
             pa.concat_arrays([old.ids, more.ids]),
             _both(old.base, more.base),

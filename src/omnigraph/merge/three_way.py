@@ -12,9 +12,13 @@ ids may come in parts of any size, and in any order.
 | update | updated otherwise | `divergent_update` |
 | update | deleted it | `delete_vs_update` |
 | delete | updated it | `delete_vs_update` |
+
+Theirs may have an earlier schema than ours, without some of the columns. It says nothing about
+those: where ours and theirs both have a row, all sides have in them what ours has (`with_ours_in`).
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -25,7 +29,7 @@ from omnigraph.lang.schema.catalog import ID
 from omnigraph.read.changes.diff import unequal
 from omnigraph.store.changes import RowChanges
 
-__all__ = ["Compared", "Side", "Sides", "differ", "sides_of", "three_way"]
+__all__ = ["Compared", "Side", "Sides", "differ", "sides_of", "three_way", "with_ours_in"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +71,31 @@ def sides_of(theirs: RowChanges, ours: pa.Table) -> Sides:
         ours=Side.of(theirs.id, ours),
         theirs=Side(_rows(theirs.after, columns), _is_there(theirs.after)),
     )
+
+
+def with_ours_in(sides: Sides, columns: Collection[str]) -> Sides:
+    """The sides as they are if theirs says nothing about some columns.
+
+    Of a row that theirs has deleted, base stays what it was: what ours has written there since is a
+    change that would be lost.
+    """
+    if not columns:
+        return sides
+    kept = sides.ours.has & sides.theirs.has
+    return replace(
+        sides,
+        base=_with_ours(sides.base, sides.ours, columns, kept),
+        theirs=_with_ours(sides.theirs, sides.ours, columns, kept),
+    )
+
+
+def _with_ours(side: Side, ours: Side, columns: Collection[str], kept: np.ndarray) -> Side:
+    rows, places = side.rows, np.arange(len(kept))
+    at = pa.array(places + np.where(kept & side.has, len(kept), 0))
+    for name in columns:
+        both = pa.chunked_array([*rows[name].chunks, *ours.rows[name].chunks])
+        rows = rows.set_column(rows.column_names.index(name), name, both.take(at))
+    return Side(rows, side.has)
 
 
 @dataclass(frozen=True, eq=False)

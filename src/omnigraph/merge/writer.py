@@ -1,7 +1,7 @@
 """The writers of merges and reverts: both bring changes of another side to the head of a branch."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
@@ -9,9 +9,10 @@ from omnigraph.base.conflicts import Conflict
 from omnigraph.base.errors import MergeConflicts, SchemasApart
 from omnigraph.base.ids import BranchName, TableKey
 from omnigraph.check.sets.in_memory import SqlSession
-from omnigraph.merge.base import bases_of, changes_since
+from omnigraph.merge.base import StoredBases, bases_of, changes_since
 from omnigraph.merge.choices import Choices, choices_of
 from omnigraph.merge.conflicts import SideNames
+from omnigraph.merge.joining import PlainBases, latest_of
 from omnigraph.merge.merging import Merged, Merging, counted
 from omnigraph.merge.schemas import has_had_schema
 from omnigraph.read.changes.diff import changes_between
@@ -67,14 +68,14 @@ class MergeInFiles(Protocol):
 
     def __call__(
         self,
-        base: Snapshot,
+        bases: StoredBases,
         ours: Snapshot,
         theirs: Snapshot,
         *,
         names: SideNames,
         choices: Choices,
     ) -> Merged | None:
-        """What the changes from base to theirs do to ours; None if they fit in memory."""
+        """What the changes from the bases to theirs do to ours; None if they fit in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,19 +93,15 @@ class _Bringing(Writer[MergeWork]):
     source: str
     """What is brought, as messages call it: a branch, or the id of a commit."""
 
-    def _merged(
-        self, bases: Sequence[Snapshot], ours: Snapshot, theirs: Snapshot, called: str
-    ) -> Merged:
-        known = has_had_schema(self.store.history(), ours, theirs.schema_hash)
-        if not known or any(base.schema_hash != theirs.schema_hash for base in bases):
+    def _merged(self, bases: StoredBases, ours: Snapshot, theirs: Snapshot, called: str) -> Merged:
+        history = self.store.history()
+        schemas = {theirs.schema_hash, *(base.schema_hash for base in latest_of(bases))}
+        if not all(has_had_schema(history, ours, schema) for schema in schemas):
             raise SchemasApart(source=self.source, target=self.branch, commit=theirs.commit.id)
         names, choices = SideNames(ours=self.branch, theirs=called), choices_of(self.resolve)
-        # Several bases are brought to one in memory.
-        merged = None
-        if len(bases) == 1:
-            merged = self.in_files(bases[0], ours, theirs, names=names, choices=choices)
+        merged = self.in_files(bases, ours, theirs, names=names, choices=choices)
         if merged is None:
-            since = changes_since(self.store, bases, ours, theirs)
+            since = changes_since(bases, ours, theirs)
             merging = Merging(ours, theirs, since.changes, names=names, sql=self.sql)
             merged = replace(merging.finish(choices), left_out=since.left_out)
         if (merged.conflicts or merged.more_conflicts) and not self.tells_conflicts:
@@ -165,7 +162,7 @@ class MergeWriter(_Bringing):
     ) -> tuple[Mapping[TableKey, TableWork], Changes | None, Mapping[TableKey, EditCounts]]:
         """All that theirs changed, done to ours, which shows the rows of the base."""
         names, choices = SideNames(self.branch, self.source), choices_of(self.resolve)
-        merged = self.in_files(base, ours, self.theirs, names=names, choices=choices)
+        merged = self.in_files(PlainBases(base), ours, self.theirs, names=names, choices=choices)
         if merged is not None:
             assert not merged.conflicts, "ours has changed nothing that could stand against theirs"
             return merged.tables, None, merged.counts
@@ -215,7 +212,9 @@ class RevertWriter(_Bringing):
         assert self.commit.parent is not None, "the first commit of a graph is not reverted"
         base = self.store.snapshot_at(self.commit.id)
         theirs = self.store.snapshot_at(self.commit.parent)
-        merged = self._merged([base], snapshot, theirs, f"the commit before {self.commit.id}")
+        merged = self._merged(
+            PlainBases(base), snapshot, theirs, f"the commit before {self.commit.id}"
+        )
         is_nothing = not merged.tables and not merged.conflicts
         return MergeWork(
             tables=merged.tables,

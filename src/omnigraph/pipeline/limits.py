@@ -77,9 +77,28 @@ class LoadLimits:
     # Where more claims than these come twice, the load is wrong as a whole: every claim is sent.
     max_repeated_claims: int = 1_000_000
 
+    # Indexes. A load of so many rows builds those that the schema declares when it is done. Fewer
+    # rows are quickly looked at one by one, until `optimize`.
+    min_indexed_rows: int = 1_000_000
+
+    # An index over more bytes of a table's files is built in parts of about this size, by tasks. A
+    # task takes up to a few times as much memory.
+    max_index_task_bytes: int = 1 << 30
+
+    # Up to here these tasks run in this process, and do not wait for Spark.
+    max_local_index_bytes: int = 16 << 30
+
     # Merges. Up to so many Arrow bytes of rows that a branch has changed, or moved to other files,
     # are compared in this process's memory. The rows of three sides are held there at once.
     max_merged_bytes: int = 64 << 20
+
+    # Arrow bytes of rows on all sides that a task of a larger merge compares at once. To compare
+    # them takes a few times as much.
+    max_compared_bytes: int = 64 << 20
+
+    # Ids of so many rows of all sides are matched in this process at once: some 200 MiB. Of more, a
+    # part at a time.
+    max_matched_rows: int = 2_000_000
 
     # Up to here a larger merge is done by this process in pieces, and does not wait for Spark.
     max_local_merge_bytes: int = 512 << 20

@@ -59,8 +59,13 @@ class Runner(Protocol):
         schema: pa.Schema,
         *,
         most: int,
+        on: str | None = None,
     ) -> None:
-        """Let SQL see the rows that `read` gives for each task, at most so many, under `name`."""
+        """Let SQL see the rows that `read` gives for each task, at most so many, under `name`.
+
+        `on` is a column: no answer puts rows together that differ there, neither of this view nor
+        with others that have an `on`. A runner may then answer part by part.
+        """
 
     def query(self, sql: str, *, doing: str) -> list[dict[str, Any]]: ...
 

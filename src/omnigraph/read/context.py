@@ -10,11 +10,11 @@ from omnigraph.base.types import Value
 from omnigraph.lang.plan.ir import Ranking, Rrf, ScoreOf
 from omnigraph.read.frame import Frame
 from omnigraph.read.limits import ReadLimits
+from omnigraph.read.pace import Pace
 from omnigraph.read.profile import Profile
 from omnigraph.read.query_vectors import QueryVectors
 from omnigraph.read.scored import Scored
 from omnigraph.read.tables.tables import Adjacencies, Columns, Searches
-from omnigraph.read.values.pace import Pace
 
 __all__ = ["MAX_QUERY_BYTES", "Budget", "Context"]
 
@@ -47,6 +47,13 @@ class Budget:
         limit = max(left, 0) // (BYTES_PER_NUMBER * (columns + SCRATCH_COLUMNS))
         if rows > limit:
             raise LimitExceeded(what=f"the number of rows of `{step}`", limit=limit, found=rows)
+
+    @property
+    def left_s(self) -> float | None:
+        """The time that is left; None: any."""
+        if self.timeout_s is None:
+            return None
+        return max(0.0, self.timeout_s - (time.monotonic() - self.began_s))
 
     @property
     def is_spent(self) -> bool:

@@ -45,6 +45,9 @@ class ReadLimits:
     """A text that repeats this often is asked about by value and not by row."""
     max_chunk_rows: int = 1 << 22
     """Rows that long work takes between two looks at the clock: some hundredths of a second."""
+    max_text_block_bytes: int = 8 << 20
+    """Text that is taken apart at once: some tenths of a second, and meanwhile some ten times as
+    much memory."""
     max_exact_floats: int = 40_000_000
     """Numbers of vectors that `nearest` looks at one by one: some milliseconds. Of more vectors it
     looks at those in the nearest lists only."""

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from omnigraph.lang.plan.ir import Op
+from omnigraph.base.trace import NO_STEP, NO_TRACE, Step, Trace
+from omnigraph.lang.plan.ir import NodeScan, Op
 from omnigraph.read.frame import Frame
 
 __all__ = ["Measured", "Profile"]
@@ -31,8 +32,11 @@ class Measured:
 
 @dataclass(slots=True)
 class Profile:
+    trace: Trace = NO_TRACE
+    """It is told of each operator as it runs, with those below inside of it."""
     steps: dict[int, Measured] = field(default_factory=dict)
     """By the identity of the operator, which the plan keeps alive."""
+    _at_work: list[Op] = field(default_factory=list)
     _inside: list[float] = field(default_factory=lambda: [0.0])
     _notes: list[dict[str, None]] = field(default_factory=lambda: [{}])
 
@@ -44,7 +48,10 @@ class Profile:
         began = time.perf_counter()
         self._inside.append(0.0)
         self._notes.append({})
-        frame = work()
+        with self._traced(op) as step:
+            frame = work()
+            step.note_rows(frame.count)
+        self._at_work.pop()
         self._note(
             op, began, rows=frame.count, stands_for=_stands_for(frame), nbytes=_bytes_of(frame)
         )
@@ -54,10 +61,19 @@ class Profile:
         began = time.perf_counter()
         self._inside.append(0.0)
         self._notes.append({})
-        table = work()
-        count = table.num_rows
+        with self._traced(op) as step:
+            table = work()
+            count = table.num_rows
+            step.note_rows(count)
+        self._at_work.pop()
         self._note(op, began, rows=count, stands_for=count, nbytes=table.nbytes)
         return table
+
+    def _traced(self, op: Op) -> Step:
+        # The foremost operator of a pattern is measured twice, as a part of the answer too.
+        is_known = bool(self._at_work) and self._at_work[-1] is op
+        self._at_work.append(op)
+        return NO_STEP if is_known else self.trace.step(_name_of(op))
 
     def _note(self, op: Op, began: float, *, rows: int, stands_for: int, nbytes: int) -> None:
         spent = time.perf_counter() - began
@@ -65,8 +81,12 @@ class Profile:
         self._inside[-1] += spent
         earlier = self.steps.get(id(op))
         own += earlier.seconds if earlier else 0.0
-        notes = tuple(self._notes.pop())
-        self.steps[id(op)] = Measured(rows, stands_for, nbytes, own, notes)
+        notes = dict.fromkeys(earlier.notes if earlier else ()) | self._notes.pop()
+        self.steps[id(op)] = Measured(rows, stands_for, nbytes, own, tuple(notes))
+
+
+def _name_of(op: Op) -> str:
+    return "scan" if isinstance(op, NodeScan) else type(op).__name__.lower()
 
 
 def _stands_for(frame: Frame) -> int:

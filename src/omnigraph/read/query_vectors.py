@@ -24,9 +24,12 @@ Vector = NDArray[np.float32]
 
 class TextEmbedder(Protocol):
     def embed_query(
-        self, texts: Sequence[str], *, model: str | None, width: int
+        self, texts: Sequence[str], *, model: str | None, width: int, limit_s: float | None
     ) -> NDArray[np.float32]:
-        """A row of `width` numbers for each text; `model` is None where the schema names none."""
+        """A row of `width` numbers for each text; `model` is None where the schema names none.
+
+        `limit_s` is how long the query may still take; None: as long as it takes.
+        """
 
 
 class _Text(NamedTuple):
@@ -57,16 +60,19 @@ def query_vectors(
     catalog: Catalog,
     parameters: Mapping[str, Value],
     embedder: TextEmbedder | None,
+    limit_s: float | None,
 ) -> QueryVectors:
     texts: dict[_Text, None] = {}
     for ranking, property_ in _compared(plan, catalog):
         value = _value(ranking.query, parameters)
         if isinstance(value, str) and value.strip():
             texts[_text(value, property_)] = None
-    return QueryVectors(parameters, _embedded(list(texts), embedder))
+    return QueryVectors(parameters, _embedded(list(texts), embedder, limit_s))
 
 
-def _embedded(texts: Sequence[_Text], embedder: TextEmbedder | None) -> dict[_Text, Vector]:
+def _embedded(
+    texts: Sequence[_Text], embedder: TextEmbedder | None, limit_s: float | None
+) -> dict[_Text, Vector]:
     """One call for each model and width."""
     if not texts:
         return {}
@@ -75,7 +81,8 @@ def _embedded(texts: Sequence[_Text], embedder: TextEmbedder | None) -> dict[_Te
     found: dict[_Text, Vector] = {}
     for model, width in dict.fromkeys((each.model, each.width) for each in texts):
         asked = [each for each in texts if (each.model, each.width) == (model, width)]
-        rows = embedder.embed_query([each.text for each in asked], model=model, width=width)
+        given = [each.text for each in asked]
+        rows = embedder.embed_query(given, model=model, width=width, limit_s=limit_s)
         found |= dict(zip(asked, rows, strict=True))
     return found
 

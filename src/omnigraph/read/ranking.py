@@ -28,6 +28,9 @@ from omnigraph.read.values.predicates import constant_of
 
 __all__ = ["best", "is_smaller_better", "rank", "ranked_binding", "scores"]
 
+# What a query was at if it ends there.
+RANKING = "ranking"
+
 MIN_DEPTH = 100
 """How many of each ranking a fusion looks at, at least."""
 DEPTH_PER_ROW = 5
@@ -114,7 +117,7 @@ def _by_property(
 ) -> Ranked:
     rows, values = [NOTHING.rows], [NOTHING.scores]
     for candidates in _candidates(binding, ranking.field.name):
-        context.budget.admit(rows=candidates.part.size, columns=1, step="ranking")
+        context.budget.admit(rows=candidates.part.size, columns=1, step=RANKING)
         found = _of_table(ranking, candidates, k, context)
         rows.append(found.rows + candidates.part.start)
         values.append(found.scores)
@@ -139,10 +142,11 @@ def _by_words(text: str, candidates: _Candidates, k: int | None, context: Contex
     words = context.searches.text(candidates.part.entity, candidates.property.column)
     among = candidates.mask()
     _note(candidates, among, "by the words of the query", context)
+    pace = context.pace(RANKING)
     if k is not None:
-        return words.best(text, k, among)
+        return words.best(text, k, among, pace)
     rows = candidates.distinct()
-    return _without_unranked(rows, words.scores(text, rows))
+    return _without_unranked(rows, words.scores(text, rows, pace))
 
 
 def _by_nearness(
@@ -157,10 +161,11 @@ def _by_nearness(
     among = candidates.mask()
     sees_all = k is None or vectors.looks_at_all(k, among, exact=is_exact)
     _note(candidates, among, "every vector" if sees_all else "the nearest lists", context)
+    pace = context.pace(RANKING)
     if k is not None:
-        return vectors.best(vector, k, among, exact=is_exact)
+        return vectors.best(vector, k, among, pace, exact=is_exact)
     rows = candidates.distinct()
-    return _without_unranked(rows, vectors.scores(vector, rows))
+    return _without_unranked(rows, vectors.scores(vector, rows, pace))
 
 
 def _note(candidates: _Candidates, among: Mask | None, how: str, context: Context) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.base.errors import EmbedTimeout
 from omnigraph.base.types import Value
 from omnigraph.lang.plan.explain import describe
 from omnigraph.lang.plan.ir import (
@@ -56,8 +57,9 @@ from omnigraph.read.operators.rank import fuse, only_ranked, top
 from omnigraph.read.operators.scan import scan
 from omnigraph.read.operators.sort import foremost, sort
 from omnigraph.read.operators.value_join import value_join
+from omnigraph.read.pace import Pace
 from omnigraph.read.profile import Profile
-from omnigraph.read.query_vectors import TextEmbedder, query_vectors
+from omnigraph.read.query_vectors import QueryVectors, TextEmbedder, query_vectors
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.read.tables.tables import tables_of
@@ -85,15 +87,17 @@ def run(
 
     `profile` is told what every operator did, `embedder` asked for the vectors of texts.
     """
-    plan, tables = query.plan, tables_of(view, cache, mode)
+    plan, budget = query.plan, budget or Budget()
+    pace = Pace(lambda: budget.check("making what a search needs"), cache.limits.max_chunk_rows)
+    tables = tables_of(view, cache, mode, pace)
     context = Context(
         tables.columns,
         tables.adjacencies,
         tables.searches,
         parameters,
-        query_vectors(plan, view.catalog, parameters, embedder),
+        _query_vectors(plan, view, parameters, embedder, budget),
         now_ms,
-        budget or Budget(),
+        budget,
         cache.limits,
         profile,
         fusions_shown(plan),
@@ -104,6 +108,20 @@ def run(
     return profile.measure_answer(
         plan, lambda: project(_answer(plan.source, wanted, context), plan, context)
     )
+
+
+def _query_vectors(
+    plan: Project,
+    view: View,
+    parameters: Mapping[str, Value],
+    embedder: TextEmbedder | None,
+    budget: Budget,
+) -> QueryVectors:
+    try:
+        return query_vectors(plan, view.catalog, parameters, embedder, budget.left_s)
+    except EmbedTimeout:
+        budget.check("embedding the text to search for")
+        raise
 
 
 def _watched(op: Op, context: Context, work: Callable[[], Frame]) -> Frame:

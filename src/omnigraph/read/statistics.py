@@ -5,7 +5,7 @@ is as good as a new one, and plans made with it are kept.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from omnigraph.base.ids import TypeName
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
@@ -15,9 +15,15 @@ from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.tables import tables_of
 from omnigraph.read.values.ordering import encode
 from omnigraph.read.view import View
-from omnigraph.store.statistics import Statistics, TableStatistics, gather
+from omnigraph.store.statistics import (
+    IndexState,
+    Statistics,
+    TableStatistics,
+    gather,
+    index_states,
+)
 
-__all__ = ["statistics_of", "storage_statistics"]
+__all__ = ["indexes_of", "statistics_of", "storage_statistics"]
 
 # Enough to tell a flag from a name.
 SAMPLE_ROWS = 1_000
@@ -32,7 +38,7 @@ def statistics_of(
     """
     catalog = view.catalog
     entities = [catalog.node_by_name.get(t) or catalog.edge_by_name[t] for t in types]
-    rows = {e.name: _row_count(view, cache, e) for e in entities}
+    rows = _row_counts(view, cache, entities)
     distinct = {
         (entity.name, name): _values(view, cache, entity, entity.by_name[name].column)
         for entity in entities
@@ -45,18 +51,28 @@ def statistics_of(
 def storage_statistics(view: View, cache: RuntimeCache) -> Statistics:
     """Sizes, files and index coverage of every table.
 
-    Of a type that the view restricts only the visible rows are counted and all else is 0: files,
-    bytes and indexes hold hidden rows too.
+    Of a type that the view shows in part only the visible rows are counted and all else is 0:
+    files, bytes and indexes hold hidden rows and properties too.
     """
     gathered = gather(view.snapshot)
-    if not view.visible:
+    if view.scope is None:
         return gathered
     shown = dict(gathered.tables)
-    for entity in view.catalog.entities:
-        if view.restriction(entity) is not None:
-            count = _row_count(view, cache, entity)
-            shown[entity.table_key] = TableStatistics(count, 0, 0, 0, {})
+    partial = [entity for entity in view.catalog.entities if view.is_partial(entity)]
+    counts = _row_counts(view, cache, partial)
+    for entity in partial:
+        shown[entity.table_key] = TableStatistics(counts[entity.name], 0, 0, 0, {})
     return Statistics(gathered.commit, shown)
+
+
+def indexes_of(view: View, entity: EntityType) -> list[IndexState]:
+    """The indexes of a table. Of one that the view shows in part nothing is told of what is
+    stored: it speaks of hidden rows and properties too."""
+    states = index_states(view.snapshot, entity)
+    if not view.is_partial(entity):
+        return states
+    hidden = (replace(state, is_built=False, rows=0, step=None) for state in states)
+    return [state for state in hidden if state.is_wanted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +94,14 @@ def _is_worth_a_look(entity: EntityType, name: str) -> bool:
     )
 
 
-def _row_count(view: View, cache: RuntimeCache, entity: EntityType) -> int:
-    if view.restriction(entity) is None:
-        return view.snapshot.tables[entity.table_key].row_count
-    return tables_of(view, cache).columns.row_count(entity)
+def _row_counts(
+    view: View, cache: RuntimeCache, entities: Sequence[EntityType]
+) -> dict[TypeName, int]:
+    """How many rows of each type are shown."""
+    if not view.hides_rows:
+        return {e.name: view.snapshot.tables[e.table_key].row_count for e in entities}
+    columns = tables_of(view, cache).columns
+    return {entity.name: columns.row_count(entity) for entity in entities}
 
 
 def _values(view: View, cache: RuntimeCache, entity: EntityType, column: str) -> int:

@@ -20,7 +20,8 @@ def text_matches(predicate: TextMatch, binding: Binding, context: Context) -> Ma
         found = part.entity.by_name.get(predicate.field.name)
         if found is None or query is None:
             return np.zeros(part.size, dtype=np.bool_)
-        return words_match(predicate, query, context.searches.text(part.entity, found.column))
+        words = context.searches.text(part.entity, found.column)
+        return words_match(predicate, query, words, context.pace("search"))
 
     # One more for NULL, which as an index is the last position.
     none = np.zeros(1, dtype=np.bool_)

@@ -1,54 +1,33 @@
 """The rows of a snapshot that one caller may see: the door for everything that answers a caller.
 
-Some types have a condition. A row that does not meet the condition of its type is hidden: for the
-caller the graph is the one from which it was removed. So an edge is hidden too when one of its ends
-is. Queries read through `tables.tables_of(view, …)`, where hidden rows have no number; what reads
-rows as a table (the `where` of a mutation, an export, a blob) asks the view itself.
+A scope says which. A row that does not meet the condition of its type is hidden: for the caller
+the graph is the one from which it was removed. So an edge is hidden too when one of its ends is.
+Queries read through `tables.tables_of(view, …)`, where hidden rows have no number; what reads rows
+as a table (the `where` of a mutation, an export, a blob) asks the view itself. Types and properties
+that are hidden are in no catalog that the view gives.
 
-A view without conditions is the snapshot, and costs nothing. The snapshot stays with those who
-write and check: a rule holds for all rows, visible or not.
+A view without a scope is the snapshot, and costs nothing. The snapshot stays with those who write
+and check: a rule holds for all rows, visible or not.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.ids import TypeName
-from omnigraph.lang.plan.ir import (
-    Compare,
-    IdentityOf,
-    Literal,
-    Membership,
-    NullTest,
-    Predicate,
-    PropertyOf,
-    TextMatch,
-)
+from omnigraph.lang.plan.conditions import ALWAYS, Condition
 from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType, NodeType
-from omnigraph.read.values.rows import columns_in, matching
+from omnigraph.read.scope import Restriction, Scope
+from omnigraph.read.values.conditions import columns_judged, meeting
 from omnigraph.store.commits import Commit
 from omnigraph.store.datasets import BlobCell, Dataset
+from omnigraph.store.row_filters import RowFilter
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["Condition", "FoundBlob", "Restriction", "View"]
-
-Condition = tuple[Predicate, ...]
-"""All of them must hold. Each compares properties or the id with literals."""
-
-NO_CONDITIONS: Mapping[TypeName, Condition] = MappingProxyType({})
-
-
-class Restriction(NamedTuple):
-    """The conditions that decide which rows of one type are shown: part of a cache's key."""
-
-    own: Condition
-    source: Condition = ()
-    """Of an edge type: the condition of the type its edges begin at."""
-    target: Condition = ()
+__all__ = ["FoundBlob", "View"]
 
 
 class FoundBlob(NamedTuple):
@@ -59,14 +38,23 @@ class FoundBlob(NamedTuple):
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
     snapshot: Snapshot
-    visible: Mapping[TypeName, Condition] = field(default_factory=lambda: NO_CONDITIONS)
-    """The condition of each type that has one; of every other type all rows are shown."""
+    """With the catalog of the scope."""
+    scope: Scope | None = None
+    """None: everything is shown."""
+    known: dict[TypeName, object] = field(default_factory=dict, repr=False)
+    """Which rows of a type are shown, for `tables` to look up once."""
 
-    def __post_init__(self) -> None:
-        for condition in self.visible.values():
-            for predicate in condition:
-                # Anything else would make two views with equal conditions show different rows.
-                assert _is_constant(predicate), "a condition compares properties with literals"
+    @classmethod
+    def of(cls, snapshot: Snapshot, scope: Scope | None) -> "View":
+        """What the scope, of the snapshot's own schema, shows of a snapshot."""
+        if scope is None or scope.hidden is None:
+            return cls(snapshot, scope)
+        return cls(snapshot.showing(scope.catalog, scope.hidden), scope)
+
+    @classmethod
+    def where(cls, snapshot: Snapshot, rows: Mapping[TypeName, Condition]) -> "View":
+        """The rows that meet these conditions, and all rows of other types."""
+        return cls.of(snapshot, Scope.of(snapshot.catalog, rows))
 
     @property
     def catalog(self) -> Catalog:
@@ -77,20 +65,24 @@ class View:
         return self.snapshot.commit
 
     @property
-    def identity(self) -> frozenset[tuple[TypeName, Condition]] | None:
-        """Equal for views that show the same rows of a snapshot; None: the view shows all."""
-        return frozenset(self.visible.items()) if self.visible else None
+    def hides_rows(self) -> bool:
+        """True if some rows of some types may be hidden."""
+        return self.scope is not None and bool(self.scope.conditions)
+
+    @property
+    def identity(self) -> Hashable:
+        """Equal for views that show the same of a snapshot; None: the view shows all."""
+        return None if self.scope is None else self.scope.identity
 
     def restriction(self, entity: EntityType) -> Restriction | None:
         """None: all rows of the type are shown."""
-        if not self.visible:
-            return None
-        conditions = self.visible
-        found = Restriction(conditions.get(entity.name, ()))
-        if isinstance(entity, EdgeType):
-            ends = conditions.get(entity.source, ()), conditions.get(entity.target, ())
-            found = Restriction(found.own, *ends)
-        return found if any(found) else None
+        return None if self.scope is None else self.scope.restrictions.get(entity.name)
+
+    def is_partial(self, entity: EntityType) -> bool:
+        """True if rows or properties of the type may be hidden."""
+        if self.scope is None:
+            return False
+        return entity.name in self.scope.restrictions or entity.name in self.scope.lacking
 
     # Rows as tables ------------------------------------------------------------------------------
 
@@ -100,14 +92,14 @@ class View:
         if restriction is None:
             return []
         ends = [SRC, DST] if isinstance(entity, EdgeType) else []
-        return list(dict.fromkeys([*columns_in(restriction.own, entity), *ends]))
+        return list(dict.fromkeys([*columns_judged(restriction.own), *ends]))
 
     def shown(self, entity: EntityType, rows: pa.Table) -> pa.Table:
         """Of these committed rows the visible ones; `columns_to_judge` are among their columns."""
         restriction = self.restriction(entity)
         if restriction is None:
             return rows
-        rows = _meeting(restriction.own, entity, rows)
+        rows = meeting(restriction.own, rows)
         for node, end, condition in self._judged_ends(entity, restriction):
             if rows.num_rows:
                 seen = self._seen(node, condition, among=pc.unique(rows[end]))
@@ -119,8 +111,15 @@ class View:
         needed = self._with_judged(entity, columns)
         return self.shown(entity, self.snapshot.dataset(entity).rows_of(ids, needed))
 
+    def rows_among(
+        self, entity: EntityType, column: str, values: pa.Array, columns: Sequence[str]
+    ) -> pa.Table:
+        """As `Dataset.rows_among`, of visible rows."""
+        needed = self._with_judged(entity, columns)
+        return self.shown(entity, self.snapshot.dataset(entity).rows_among(column, values, needed))
+
     def scan(
-        self, entity: EntityType, columns: Sequence[str], predicate: pc.Expression | None
+        self, entity: EntityType, columns: Sequence[str], predicate: RowFilter | None
     ) -> pa.Table:
         """The visible rows that satisfy the predicate, with their row ids and addresses."""
         found = self.snapshot.dataset(entity).scan(
@@ -134,10 +133,17 @@ class View:
     def batches(
         self, entity: EntityType, columns: Sequence[str], *, limit_bytes: int
     ) -> Iterator[pa.RecordBatch]:
-        """All columns of the visible rows, about so many bytes at a time."""
-        batches = self.snapshot.dataset(entity).bounded_batches(columns, limit_bytes=limit_bytes)
+        """These columns of the visible rows, about so many bytes at a time."""
         restriction = self.restriction(entity)
-        return batches if restriction is None else self._shown_of_all(entity, restriction, batches)
+        # What tells whether a row is shown may itself be hidden.
+        needed = list(dict.fromkeys([*columns, *self.columns_to_judge(entity)]))
+        batches = self.snapshot.dataset(entity).bounded_batches(needed, limit_bytes=limit_bytes)
+        if restriction is None:
+            return batches
+        return (
+            batch.select(list(columns))
+            for batch in self._shown_of_all(entity, restriction, batches)
+        )
 
     def blob(self, entity: EntityType, column: str, id_: str) -> FoundBlob | None:
         """Where the blob of a visible row lies; None: there is no such row."""
@@ -166,7 +172,7 @@ class View:
             for node, end, condition in self._judged_ends(entity, restriction)
         ]
         for batch in batches:
-            rows = _meeting(restriction.own, entity, pa.Table.from_batches([batch]))
+            rows = meeting(restriction.own, pa.Table.from_batches([batch]))
             for end, seen in ends:
                 rows = rows.filter(pc.is_in(rows[end], value_set=seen))
             yield from rows.to_batches()
@@ -178,33 +184,15 @@ class View:
         if not isinstance(entity, EdgeType):
             return
         by_name = self.catalog.node_by_name
-        if restriction.source:
+        if restriction.source != ALWAYS:
             yield by_name[entity.source], SRC, restriction.source
-        if restriction.target:
+        if restriction.target != ALWAYS:
             yield by_name[entity.target], DST, restriction.target
 
     def _seen(
         self, node: NodeType, condition: Condition, among: pa.Array | None = None
     ) -> pa.Array:
         """The ids of visible nodes, of all or among these."""
-        dataset, columns = self.snapshot.dataset(node), columns_in(condition, node)
+        dataset, columns = self.snapshot.dataset(node), columns_judged(condition)
         rows = dataset.scan(columns) if among is None else dataset.rows_of(among, columns[1:])
-        return _meeting(condition, node, rows)[ID].combine_chunks()
-
-
-def _meeting(condition: Condition, entity: EntityType, rows: pa.Table) -> pa.Table:
-    return matching(rows, condition, entity, parameters={}, now_ms=0) if condition else rows
-
-
-def _is_constant(predicate: Predicate) -> bool:
-    """True if the predicate always says the same of the same row."""
-    fixed = Literal | PropertyOf | IdentityOf
-    match predicate:
-        case Compare(left=left, right=right):
-            return isinstance(left, fixed) and isinstance(right, fixed)
-        case Membership(left=left, options=options):
-            return isinstance(left, fixed) and isinstance(options, Literal)
-        case NullTest(operand=operand):
-            return isinstance(operand, fixed)
-        case TextMatch():
-            return False
+        return meeting(condition, rows)[ID].combine_chunks()

@@ -39,11 +39,13 @@ def json_escaped(text: pa.Array) -> pa.Array:
 
 def with_short_floats(table: pa.Table) -> pa.Table:
     """The same rows, with every 32-bit float as the 64-bit float that is written in its digits."""
+    if not any(map(_has_floats, table.schema.types)):
+        return table
     columns = [
         short_floats(one_array(column)) if _has_floats(column.type) else column
         for column in table.columns
     ]
-    return pa.table(columns, names=table.column_names) if columns else table
+    return pa.table(columns, names=table.column_names)
 
 
 def short_floats(values: pa.Array) -> pa.Array:

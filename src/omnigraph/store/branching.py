@@ -96,7 +96,7 @@ def delete_branch(
             return False
         if if_commit is not None:
             _require_rows_of(store, if_commit, fenced)
-        is_needed = _is_a_base(store, fenced.branch)
+        is_needed = _holds_a_base(store, fenced.branch)
         paths = {entry.ref.path for entry in fenced.state.tables.values()}
         store.branches.delete(fenced.branch)
     store.forget(fenced.branch)
@@ -111,24 +111,35 @@ def _require_rows_of(store: GraphStore, commit: CommitId, fenced: FencedBranch) 
         raise PreconditionFailed(branch=fenced.branch.name, expected=commit, actual=head)
 
 
-def _is_a_base(store: GraphStore, branch: Branch) -> bool:
-    """True if two other branches will be merged from a commit of this one: its rows must stay.
+def _holds_a_base(store: GraphStore, branch: Branch) -> bool:
+    """True if two other branches will be merged from a commit with rows in files of this one: they
+    must stay.
 
-    No later merge makes it one. Whoever merges a commit of the branch once it is gone has it
-    by way of a commit that is a later base.
+    The commit may be one of a branch that was made from this one, and is gone. No later merge makes
+    a commit such a base. Whoever merges a commit of the branch once it is gone has it by way of a
+    commit that is a later base.
     """
     history = store.history()
     line = takewhile(lambda commit: commit.branch == branch.name, history.line(branch.name))
     own = {commit.id for commit in line}
+    if not own:
+        return False
     others = (other for other in store.branches.list() if other != branch)
-    return bool(own) and history.are_a_base(own, [store.state(each).head for each in others])
+    bases = history.bases_from(own, [store.state(each).head for each in others])
+    tables = (store.tables_at(history, history.get(base)) for base in bases)
+    return any(branch.owns(entry.ref) for found in tables for entry in found.values())
 
 
 def _reclaim_forks(store: GraphStore, path: str, branch: Branch) -> None:
     """Free what a deleted branch had of a table. What stays is in nobody's way."""
     try:
-        for fork in store.datasets.fork_names(path):
-            if branch.owns(DatasetRef(path, fork, 0)):
+        own = [f for f in store.datasets.fork_names(path) if branch.owns(DatasetRef(path, f, 0))]
+        # A fork that others were made from is left to a clean-up: the files of a deleted branch may
+        # be kept for a merge.
+        forks = store.datasets.forks(path) if own else {}
+        needed = {parent for fork, parent in forks.items() if fork not in own}
+        for fork in own:
+            if fork not in needed:
                 store.datasets.delete_fork(path, fork)
     except StorageFailed as failure:
         log.warning("could not delete files of the deleted branch %s: %s", branch.name, failure)

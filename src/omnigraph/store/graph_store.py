@@ -28,6 +28,7 @@ from omnigraph.base.errors import (
 from omnigraph.base.ids import BRANCH_NAMES, MAIN, BranchName, CommitId, TableKey
 from omnigraph.base.process import claim_process
 from omnigraph.base.recent import Recent
+from omnigraph.base.trace import NO_TRACE, Trace
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.store.address import Address
 from omnigraph.store.arrow import table_schema
@@ -80,11 +81,13 @@ class GraphStore:
         fence_timeout_s: float = FENCE_TIMEOUT_S,
         upgrades: Upgrades = UPGRADES,
         limits: StoreLimits = DEFAULT_LIMITS,
+        trace: Trace = NO_TRACE,
     ) -> None:
         self.root = storage.root
         self.objects = storage.objects
         self.datasets = storage.datasets
         self.clock = clock
+        self.trace = trace
         self.limits = limits
         self.manifest = Manifest(self.datasets, upgrades, limits)
         self.branches = Branches(self.datasets, clock)
@@ -143,11 +146,12 @@ class GraphStore:
         durability: Durability = Durability.FSYNC,
         access: BucketAccess | None = None,
         limits: StoreLimits = DEFAULT_LIMITS,
+        trace: Trace = NO_TRACE,
     ) -> "GraphStore":
         clock = clock or SystemClock()
         root = graph_location(uri, access)
         storage = Storage.at(root, clock=clock, durability=durability, limits=limits)
-        store = cls(storage, clock=clock, limits=limits)
+        store = cls(storage, clock=clock, limits=limits, trace=trace)
         if store.objects.get(GRAPH) is None:
             raise GraphMissing(uri)
         try:

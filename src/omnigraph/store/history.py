@@ -169,12 +169,23 @@ class CommitLog:
         """The first of the merge bases."""
         return self.merge_bases(one, other)[0]
 
-    def are_a_base(self, commits: AbstractSet[CommitId], heads: Iterable[CommitId]) -> bool:
-        """True if two of the heads are compared from one of the commits."""
+    def all_bases(self, heads: Iterable[CommitId]) -> frozenset[CommitId]:
+        """The bases of all pairs of heads; where a pair has several, the bases of those too."""
+        found, pairs = set[CommitId](), {*combinations(heads, 2)}
+        seen = set[tuple[CommitId, CommitId]]()
+        while pairs:
+            seen.add(pair := pairs.pop())
+            first, *others = (commit.id for commit in self.merge_bases(*pair))
+            pairs |= {(first, other) for other in others} - seen
+            found |= {first, *others}
+        return frozenset(found)
+
+    def bases_from(
+        self, commits: AbstractSet[CommitId], heads: Iterable[CommitId]
+    ) -> frozenset[CommitId]:
+        """The bases of all pairs of heads that descend from one of the commits."""
         known = dict.fromkeys(commits, True)
-        holders = [head for head in heads if self._descends(head, known)]
-        bases = (base for pair in combinations(holders, 2) for base in self.merge_bases(*pair))
-        return any(base.id in commits for base in bases)
+        return self.all_bases(head for head in heads if self._descends(head, known))
 
     def _descends(self, commit: CommitId, known: dict[CommitId, bool]) -> bool:
         """Whether it descends from a commit that is known to be true; what is found is added."""

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base.clock import CROCKFORD, RANDOM_BITS, ULID_LETTERS, ulid_text
 from omnigraph.base.types import EnumOf, Scalar, Value, ValueType
+from omnigraph.base.words import quoted
 from omnigraph.lang.schema.catalog import DST, SRC, EdgeType, EntityType, NodeType
 from omnigraph.store.arrays import json_escaped, one_array
 
@@ -118,7 +119,7 @@ def shown_id(entity: EntityType, id_: str) -> str:
     """An id for a person: that of a key of several parts with their names, and dates as such."""
     texts = _key_texts(entity, id_)
     if texts is None:
-        return repr(id_)
+        return quoted(id_)
     parts = zip(entity.key, texts, strict=True)
     return f"({', '.join(f'{name}: {_shown_part(entity, name, text)}' for name, text in parts)})"
 
@@ -141,7 +142,7 @@ def _shown_part(entity: EntityType, name: str, text: str) -> str:
     try:
         match type_:
             case Scalar.STRING | EnumOf():
-                return repr(text)
+                return quoted(text)
             case Scalar.DATE:
                 return str(np.datetime64(int(text), "D"))
             case Scalar.DATETIME:
@@ -149,7 +150,7 @@ def _shown_part(entity: EntityType, name: str, text: str) -> str:
             case _:
                 return text
     except (ValueError, OverflowError):
-        return repr(text)
+        return quoted(text)
 
 
 def _five_bits(high: np.ndarray, low: np.ndarray, *, shift: int) -> np.ndarray:

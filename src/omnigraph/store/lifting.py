@@ -15,7 +15,7 @@ from omnigraph.lang.schema.catalog import ID, EntityType, Property
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import ColumnFill
 
-__all__ = ["column_fills", "lifted"]
+__all__ = ["column_fills", "lifted", "new_columns"]
 
 
 def lifted(rows: pa.Table, from_entity: EntityType, to_entity: EntityType) -> pa.Table:
@@ -26,6 +26,8 @@ def lifted(rows: pa.Table, from_entity: EntityType, to_entity: EntityType) -> pa
     """
     assert from_entity.id == to_entity.id, f"{from_entity.name} and {to_entity.name} are two types"
     schema = table_schema(to_entity)
+    if from_entity == to_entity:
+        return rows.select(schema.names)
     was: dict[PropertyId, str] = {p.id: p.column for p in from_entity.properties}
     columns = [rows[name] for name in schema.names[: -len(to_entity.properties) or None]]
     for property_ in to_entity.properties:
@@ -35,6 +37,12 @@ def lifted(rows: pa.Table, from_entity: EntityType, to_entity: EntityType) -> pa
         else:
             columns.append(_filled(_fill(property_), type_, rows.num_rows))
     return pa.table(columns, schema=schema)
+
+
+def new_columns(from_entity: EntityType, to_entity: EntityType) -> tuple[str, ...]:
+    """The columns of `to_entity` for which `from_entity` has no property."""
+    was = {p.id for p in from_entity.properties}
+    return tuple(p.column for p in to_entity.properties if p.id not in was)
 
 
 def column_fills(from_entity: EntityType, to_entity: EntityType) -> list[ColumnFill]:

@@ -17,6 +17,8 @@ class StoreLimits:
     max_small_fragments: int = 64
     """Each write adds a fragment, and every version of a table lists them all: with more small ones
     than this, a commit and a look-up cost several times what they did."""
+    max_fragment_rows: int = 1_048_576
+    """Beyond this a fragment gains nothing by being larger."""
     max_kept_commits: int = 16_384
     """Parsed commits, for the next look at a history."""
     max_kept_snapshots: int = 64

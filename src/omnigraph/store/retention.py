@@ -9,7 +9,6 @@ are merged from, and those that somebody in this process reads.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import combinations
 
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.store.commits import Commit
@@ -69,7 +68,7 @@ def retained(
         for commit, reason in ending:
             kept.add(commit.id, reason, (change.ref for change in commit.changes))
         kept.refs |= store.refs_at(ending[-1][0])
-    for base in _merge_bases(history, [*heads]):
+    for base in history.all_bases(heads):
         if base not in kept.commits:
             _keep_rows_of(store, history, base, heads, kept)
     for snapshot in in_use:
@@ -105,13 +104,3 @@ def _keep_rows_of(
         if store.has_rows_of(commit):
             kept.add(commit.id, KeptFor.MERGE_BASE, store.refs_at(commit))
             return
-
-
-def _merge_bases(history: CommitLog, heads: list[CommitId]) -> set[CommitId]:
-    """The bases of all pairs of heads; where a pair has several, the bases of those too."""
-    found, pairs = set[CommitId](), list(combinations(heads, 2))
-    while pairs:
-        first, *others = (commit.id for commit in history.merge_bases(*pairs.pop()))
-        pairs += [(first, other) for other in others if not {first, other} <= found]
-        found |= {first, *others}
-    return found

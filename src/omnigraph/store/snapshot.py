@@ -5,8 +5,8 @@ snapshot never changes and never goes stale; it is only not the newest any more.
 """
 
 import threading
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from weakref import WeakSet
 
 from omnigraph.base.ids import BranchName, TableKey
@@ -28,6 +28,8 @@ class Snapshot:
     tables: Mapping[TableKey, TableEntry]
     _datasets: Datasets = field(repr=False)
     _opened: dict[TableKey, Dataset] = field(default_factory=dict, repr=False)
+    hidden: Hashable = None
+    """What the catalog lacks of the schema, as a key; None: it is the whole schema's."""
 
     @property
     def schema_hash(self) -> str:
@@ -59,6 +61,10 @@ class Snapshot:
     def is_stored(self, entity: EntityType) -> bool:
         """True if the rows of a type can still be read: old ones may have been cleaned up."""
         return self._datasets.has_version(self.tables[entity.table_key].ref)
+
+    def showing(self, catalog: Catalog, hidden: Hashable) -> "Snapshot":
+        """The same commit for one to whom the types and properties of this catalog are all."""
+        return IN_USE.add(replace(self, catalog=catalog, hidden=hidden))
 
     def followed_by(self, commit: Commit) -> "Snapshot":
         """The snapshot of the commit that comes next on the line. It has the same schema."""

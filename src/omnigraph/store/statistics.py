@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from omnigraph.base.ids import CommitId, TableKey
+from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.store.datasets import index_steps
+from omnigraph.store.indexes import IndexStep, WantedIndex, stored_as, wanted_indexes
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["Statistics", "TableStatistics", "gather"]
+__all__ = ["IndexState", "Statistics", "TableStatistics", "gather", "index_states"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,38 @@ class TableStatistics:
 class Statistics:
     commit: CommitId
     tables: Mapping[TableKey, TableStatistics]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """An index that is stored or wanted."""
+
+    index: WantedIndex
+    is_wanted: bool
+    is_built: bool
+    rows: int
+    """How many rows it answers for."""
+    step: IndexStep | None
+    """What is to be done about it; None: nothing."""
+
+
+def index_states(snapshot: Snapshot, entity: EntityType) -> list[IndexState]:
+    """The indexes of a table, sorted by columns and kinds."""
+    dataset, wanted = snapshot.dataset(entity), wanted_indexes(entity)
+    stored = dataset.indexes
+    steps = {step.index: step for step in index_steps(dataset, wanted)}
+    known = {index: stored_as(index, stored) for index in wanted}
+    known |= {WantedIndex(i.column, i.kind): i for i in stored.values()}
+    return [
+        IndexState(
+            index,
+            is_wanted=index in wanted,
+            is_built=found is not None,
+            rows=found.rows if found is not None else 0,
+            step=steps.get(index),
+        )
+        for index, found in sorted(known.items(), key=lambda each: (each[0].column, each[0].kind))
+    ]
 
 
 def gather(snapshot: Snapshot) -> Statistics:

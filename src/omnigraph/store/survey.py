@@ -72,6 +72,8 @@ VERSION = re.compile(r"(\d{20})\.manifest")
 HINT = "latest_version_hint.json"
 REFERENCE = re.compile(r"(branches|tags)/[^/]+\.json")
 UNFINISHED = re.compile(r"(^|/)\.unfinished-|\.tmp")
+# The version file of a draft, which its writer removes (`Datasets.draft`).
+DRAFT = re.compile(r"d\d+\.manifest")
 CONTENT = {
     "data": re.compile(r"[^/]+\.lance|[^/]+/[^/]+"),
     "_deletions": re.compile(r"[^/]+\.(arrow|bin)"),
@@ -97,7 +99,7 @@ def _understood(stored: StoredObject, path: str, rest: str) -> DatasetFile:
     if place is None:
         return DatasetFile(stored, FileKind.FOREIGN, None)
     fork, folder, file = place["fork"], place["folder"], place["file"]
-    if UNFINISHED.search(file):
+    if UNFINISHED.search(file) or (folder == "_versions" and DRAFT.fullmatch(file)):
         return DatasetFile(stored, FileKind.HALF_WRITTEN, fork)
     if folder == "_versions" and (number := VERSION.fullmatch(file)):
         version = 2**64 - 1 - int(number[1])

@@ -14,6 +14,7 @@ from omnigraph.base.errors import (
     LimitError,
     MissingError,
     OmnigraphError,
+    PreconditionFailed,
     RecoveryError,
     StorageError,
 )
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.explanation import Explanation
     from omnigraph.engine.log import Log
     from omnigraph.engine.merge_results import MergeResult, RevertResult
+    from omnigraph.engine.neighborhood import Neighborhood, NeighborNode
     from omnigraph.engine.results import (
         CommitInfo,
         EmbedResult,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
         QueryResult,
     )
     from omnigraph.engine.schema_results import SchemaChange
+    from omnigraph.engine.tables import SnapshotTables
     from omnigraph.engine.upkeep_results import CleanupResult, RepairResult
     from omnigraph.store.statistics import Statistics
 
@@ -59,6 +62,7 @@ __all__ = [
     "commit_json",
     "diff_json",
     "embed_json",
+    "error_json",
     "exit_code",
     "explanation_json",
     "export_json",
@@ -68,12 +72,14 @@ __all__ = [
     "log_json",
     "merge_json",
     "mutation_json",
+    "neighborhood_json",
     "optimize_json",
     "query_json",
     "repair_json",
     "revert_json",
     "schema_change_json",
     "statistics_json",
+    "tables_json",
 ]
 
 EXIT_ERROR = 1
@@ -99,10 +105,16 @@ HTTP_STATUS: dict[type[OmnigraphError], int] = {
     RecoveryError: 503,
 }
 HTTP_STATUS_OF_CODE: dict[str, int] = {
+    "unauthorized": 401,
+    "method_not_allowed": 405,
+    "request_timeout": 408,
     "change_diff_refused": 409,
     "change_feed_gap": 410,
+    "blob_changed": 412,
     "precondition_failed": 412,
+    "unsupported_media_type": 415,
     "range_not_satisfiable": 416,
+    "too_many_requests": 429,
     "dependency_missing": 501,
     "embed_answer_invalid": 502,
     "embed_provider_missing": 501,
@@ -112,6 +124,7 @@ HTTP_STATUS_OF_CODE: dict[str, int] = {
     "embed_timeout": 504,
     "embed_unreachable": 502,
     "forked_process": 500,
+    "spool_full": 507,
 }
 """Codes that HTTP has a status of its own for; the others have that of their branch."""
 
@@ -126,6 +139,16 @@ def http_status(error: OmnigraphError) -> int:
 
 def _of_branch(table: dict[type[OmnigraphError], int], error: OmnigraphError) -> int:
     return next(number for branch, number in table.items() if isinstance(error, branch))
+
+
+def error_json(error: OmnigraphError) -> dict[str, Any]:
+    """An error; a lost condition with the commits under the name that a server gives them."""
+    match error:
+        case PreconditionFailed(expected=expected, actual=actual):
+            lost = {"precondition_failure": {"expected": expected, "actual": actual}}
+        case _:
+            lost = {}
+    return {**error.to_json(), **lost}
 
 
 def query_json(result: "QueryResult", *, branch: str | None) -> dict[str, Any]:
@@ -325,7 +348,7 @@ def optimize_json(result: "OptimizeResult") -> dict[str, Any]:
         "branch": result.branch,
         "compacted": list(result.compacted),
         "indexed": list(result.indexed),
-        "commits": [commit_json(commit) for commit in result.commits],
+        "commit": commit_json(result.commit) if result.commit is not None else None,
         "history_files": result.history_files,
     }
 
@@ -352,7 +375,7 @@ def repair_json(result: "RepairResult") -> dict[str, Any]:
 
 
 def indexes_json(indexes: "Sequence[IndexInfo]") -> dict[str, Any]:
-    return {"indexes": [asdict(index) for index in indexes]}
+    return {"indexes": [{**asdict(index), "coverage": index.coverage} for index in indexes]}
 
 
 def blob_json(blob: "Blob") -> dict[str, Any]:
@@ -366,11 +389,47 @@ def blob_json(blob: "Blob") -> dict[str, Any]:
     }
 
 
+def neighborhood_json(found: "Neighborhood") -> dict[str, Any]:
+    from omnigraph.engine.change_values import json_ready
+
+    def node(each: "NeighborNode") -> dict[str, Any]:
+        return {
+            "type_name": each.type_name,
+            "id": each.id,
+            "distance": each.distance,
+            "properties": json_ready(dict(each.properties)),
+        }
+
+    return {
+        "graph_commit_id": found.graph_commit_id,
+        "entity": node(found.entity),
+        "counts": [asdict(tally) for tally in found.counts],
+        "nodes": [node(each) for each in found.nodes],
+        "edges": [
+            {
+                "type_name": edge.type_name,
+                "id": edge.id,
+                "from": edge.from_,
+                "to": edge.to,
+                "properties": json_ready(dict(edge.properties)),
+            }
+            for edge in found.edges
+        ],
+        "node_count": found.node_count,
+        "has_more_edges": found.has_more_edges,
+        "next_page_token": found.next_page_token,
+    }
+
+
 def statistics_json(statistics: "Statistics") -> dict[str, Any]:
     return {
         "graph_commit_id": statistics.commit,
         "tables": {key: asdict(table) for key, table in sorted(statistics.tables.items())},
     }
+
+
+def tables_json(tables: "SnapshotTables") -> dict[str, Any]:
+    return asdict(tables)
 
 
 def commit_json(commit: "CommitInfo") -> dict[str, Any]:

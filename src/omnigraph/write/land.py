@@ -6,11 +6,14 @@ what is there and decides.
 """
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.base.failpoints import Failpoint, Faults
 from omnigraph.store.graph_store import FencedBranch, GraphStore
+from omnigraph.store.transactions import StagedTransaction
 from omnigraph.write.sidecar import Sidecar, SidecarTable, put_sidecar, sidecar_name
 from omnigraph.write.stage import Staged, at_once
 
@@ -43,7 +46,7 @@ def arm(store: GraphStore, staged: Staged) -> Armed:
         fencing=staged.fenced.number,
         commit=staged.commit,
         tables=tuple(
-            SidecarTable(table.key, table.pinned, table.transaction) for table in staged.tables
+            SidecarTable(table.key, table.pinned, table.transactions) for table in staged.tables
         ),
         merged=staged.merged,
     )
@@ -53,15 +56,21 @@ def arm(store: GraphStore, staged: Staged) -> Armed:
 
 
 def land(store: GraphStore, armed: Armed, faults: Faults) -> Landed:
-    """Move each dataset to the version that was staged, the first alone and the rest at once."""
-    transactions = [table.transaction for table in armed.sidecar.tables]
+    """Move each dataset to the version that was staged, by one step alone, then all at once."""
+    left = [table.transactions for table in armed.sidecar.tables]
     armed.fenced.hold.check()
-    for transaction in transactions[:1]:
-        store.datasets.land(transaction)
+    if left:
+        store.datasets.land(left[0][0])
         faults.reach(Failpoint.AFTER_LAND_1)
         armed.fenced.hold.check()
-    at_once(store.datasets.land, transactions[1:])
+        left[0] = left[0][1:]
+    at_once(partial(_land_all, store), [transactions for transactions in left if transactions])
     return Landed(armed.fenced, armed.sidecar)
+
+
+def _land_all(store: GraphStore, transactions: Sequence[StagedTransaction]) -> None:
+    for transaction in transactions:
+        store.datasets.land(transaction)
 
 
 def disarm(store: GraphStore, armed: Armed) -> None:

@@ -11,7 +11,7 @@ moved it, by its uuid; a version number alone proves nothing.
 | another head, or other table versions | | undone before: remove the note |
 | the parent is still the head | all moved | publish what was meant |
 | | none moved | nothing happened: remove the note, and see that nothing will |
-| | some moved | land the rest and publish; if that can't be, restore the moved ones |
+| | some moved, or some of the way | land the rest and publish; if that can't be, restore them |
 | | some or all moved, and the writer may be alive | restore them |
 | | moved by someone else who has lost too | restore them |
 | | moved by a stranger | stop: an operator decides |
@@ -41,7 +41,7 @@ from omnigraph.store.graph_store import FencedBranch, GraphStore
 from omnigraph.store.layout import MANIFEST
 from omnigraph.store.manifest import ManifestState
 from omnigraph.store.publish import publish
-from omnigraph.store.transactions import DatasetRef
+from omnigraph.store.transactions import DatasetRef, StagedTransaction
 from omnigraph.write.late_landings import is_late_landing, restored, trace
 from omnigraph.write.sidecar import (
     Sidecar,
@@ -70,6 +70,8 @@ class Outcome(Enum):
     """How a table is found, beside what its transaction was to do."""
 
     LANDED = "landed"
+    BEGUN = "begun"
+    """Of its transactions, which land one after the other, some have landed."""
     NO_MOVEMENT = "no_movement"
     RESTORED = "restored"
     """It had landed, and an earlier recovery has begun to undo it."""
@@ -95,15 +97,21 @@ def recover(store: GraphStore, fenced: FencedBranch) -> ManifestState:
         raise FenceLost(branch=fenced.branch.name, holder="another writer")
     finder = _Finder(store, fenced, frozenset(sidecar.operation_id for sidecar in pending))
     for sidecar in pending:
-        try:
-            action, outcomes = _finish_or_undo(finder, sidecar)
-        except HeadMoved:
-            # It was published by a request that we had given up on: now the manifest says so.
-            action, outcomes = _finish_or_undo(finder, sidecar)
-        _note_down(store, fenced, sidecar, action, outcomes)
-        store.objects.delete(sidecar.name)
-        log.warning("unfinished %s %s: %s", sidecar.commit.kind.value, sidecar.name, action.value)
+        with store.trace.step("recovery"):
+            _settle(finder, sidecar)
     return store.state(fenced.branch) if pending else fenced.state
+
+
+def _settle(finder: "_Finder", sidecar: Sidecar) -> None:
+    store, fenced = finder.store, finder.fenced
+    try:
+        action, outcomes = _finish_or_undo(finder, sidecar)
+    except HeadMoved:
+        # It was published by a request that we had given up on: now the manifest says so.
+        action, outcomes = _finish_or_undo(finder, sidecar)
+    _note_down(store, fenced, sidecar, action, outcomes)
+    store.objects.delete(sidecar.name)
+    log.warning("unfinished %s %s: %s", sidecar.commit.kind.value, sidecar.name, action.value)
 
 
 def recover_all(store: GraphStore) -> None:
@@ -148,23 +156,23 @@ class _Finder:
         return {table.key: self.outcome(table) for table in sidecar.tables}
 
     def outcome(self, table: SidecarTable) -> Outcome:
-        base = table.transaction.base
+        base = table.base
         if self.store.datasets.newest_version(base.path, base.branch) < base.version:
             return Outcome.INVARIANT_VIOLATION
         return self._classify(self.store.datasets.origins_after(base), table)
 
     def _classify(self, notes: Sequence[VersionOrigin], table: SidecarTable) -> Outcome:
-        """What the versions after the one it was staged on tell about a transaction."""
+        """What the versions after the one it was staged on tell about its transactions."""
         match list(notes):
             case []:
                 return Outcome.NO_MOVEMENT
-            case [first, *later] if all(
-                self._is_explained(note, table) for note in (first, *later)
-            ):
-                if first.uuid != table.transaction.uuid:
+            case [*all_notes] if all(self._is_explained(note, table) for note in all_notes):
+                landed = _landed(table, all_notes)
+                if not landed:
                     return Outcome.DISPLACED
-                is_restored = any(note.restores == table.pinned.version for note in later)
-                return Outcome.RESTORED if is_restored else Outcome.LANDED
+                if any(note.restores == table.pinned.version for note in all_notes[landed:]):
+                    return Outcome.RESTORED
+                return Outcome.LANDED if landed == len(table.transactions) else Outcome.BEGUN
             case [_]:
                 return Outcome.UNEXPECTED_AT_P1
             case _:
@@ -173,11 +181,22 @@ class _Finder:
     def _is_explained(self, note: VersionOrigin, table: SidecarTable) -> bool:
         """Whether a version is this transaction's, a restoration, or of one that has lost too."""
         return (
-            note.uuid == table.transaction.uuid
+            note.uuid in {staged.uuid for staged in table.transactions}
             or note.restores == table.pinned.version
             or note.operation_id in self.pending
             or is_late_landing(self.store, self.fenced, note)
         )
+
+    def left(self, table: SidecarTable) -> Sequence[StagedTransaction]:
+        """The transactions of a table that have not landed."""
+        notes = self.store.datasets.origins_after(table.base)
+        return table.transactions[_landed(table, notes) :]
+
+
+def _landed(table: SidecarTable, notes: Sequence[VersionOrigin]) -> int:
+    """How many of the transactions of a table have landed, one after the other."""
+    both = zip(table.transactions, notes, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0].uuid == pair[1].uuid, both))
 
 
 def _finish_or_undo(finder: _Finder, sidecar: Sidecar) -> tuple[RecoveryAction, Outcomes]:
@@ -195,12 +214,8 @@ def _finish_or_undo(finder: _Finder, sidecar: Sidecar) -> tuple[RecoveryAction, 
         if fenced.hold.may_lapse:
             _keep_out(store, fenced, sidecar)
         return RecoveryAction.ROLLED_BACK, outcomes
-    can_finish = found <= {Outcome.LANDED, Outcome.NO_MOVEMENT}
-    if (
-        can_finish
-        and not _may_be_alive(sidecar, fenced)
-        and _finish(finder, sidecar, outcomes, state)
-    ):
+    can_finish = found <= {Outcome.LANDED, Outcome.BEGUN, Outcome.NO_MOVEMENT}
+    if can_finish and not _may_be_alive(sidecar, fenced) and _finish(finder, sidecar, state):
         return RecoveryAction.ROLLED_FORWARD, outcomes
     _undo(finder, sidecar, state)
     return RecoveryAction.ROLLED_BACK, outcomes
@@ -226,15 +241,15 @@ def _stop_unless_ours(sidecar: Sidecar, outcomes: Outcomes) -> None:
         raise RecoveryRequired(sidecar=sidecar.name, reason=reason)
 
 
-def _finish(finder: _Finder, sidecar: Sidecar, outcomes: Outcomes, state: ManifestState) -> bool:
+def _finish(finder: _Finder, sidecar: Sidecar, state: ManifestState) -> bool:
     """Land what has not landed and publish; False if it can't be done any more."""
     datasets = finder.store.datasets
-    missing = [t for t in sidecar.tables if outcomes[t.key] is Outcome.NO_MOVEMENT]
-    if not all(datasets.has_files_of(table.transaction) for table in missing):
+    missing = [staged for table in sidecar.tables for staged in finder.left(table)]
+    if not all(map(datasets.has_files_of, missing)):
         return False
     try:
-        for table in missing:
-            datasets.land(table.transaction)
+        for staged in missing:
+            datasets.land(staged)
     except LandingRefused:
         # Its writer may have come back and landed it before us: then it is done all the same.
         if set(finder.outcomes(sidecar).values()) != {Outcome.LANDED}:
@@ -299,9 +314,7 @@ def _restored(
     store: GraphStore, fenced: FencedBranch, sidecar: Sidecar, table: SidecarTable
 ) -> DatasetRef:
     properties = trace(fenced, sidecar.operation_id, table.key)
-    return restored(
-        store, fenced, table.pinned, since=table.transaction.base, properties=properties
-    )
+    return restored(store, fenced, table.pinned, since=table.base, properties=properties)
 
 
 def _drop_torn_versions(store: GraphStore, sidecar: Sidecar, state: ManifestState) -> None:
@@ -311,8 +324,9 @@ def _drop_torn_versions(store: GraphStore, sidecar: Sidecar, state: ManifestStat
     whatever becomes of its file.
     """
     for table in sidecar.tables:
-        base = table.transaction.base
-        store.datasets.drop_torn(base.path, base.branch, base.version + 1)
+        for staged in reversed(table.transactions):
+            base = staged.base
+            store.datasets.drop_torn(base.path, base.branch, base.version + 1)
     store.datasets.drop_torn(MANIFEST, state.branch, state.version + 1)
 
 

@@ -32,7 +32,9 @@ __all__ = [
     "sidecars",
 ]
 
-FORMAT = 1
+FORMAT = 2
+# Before, a table had one transaction.
+FORMAT_OF_ONE = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,18 @@ class SidecarTable:
     key: TableKey
     """As the manifest names it before the write: one that is undone leaves it so."""
     pinned: DatasetRef
-    transaction: StagedTransaction
+    transactions: tuple[StagedTransaction, ...]
+    """Each starts where the one before it ends."""
+
+    @property
+    def base(self) -> DatasetRef:
+        """What the first transaction was made from."""
+        return self.transactions[0].base
 
     @property
     def is_new_fork(self) -> bool:
         """Whether the table moves on a fork that no manifest names yet."""
-        return self.pinned.branch != self.transaction.base.branch
+        return self.pinned.branch != self.base.branch
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +126,7 @@ def _incarnation(name: str) -> str | None:
 
 def _require_of(branch: Branch, sidecar: Sidecar) -> None:
     """Refuse a note of another branch's write: recovery would move that branch's tables."""
-    foreign = [t.key for t in sidecar.tables if not branch.owns(t.transaction.base)]
+    foreign = [t.key for t in sidecar.tables if not branch.owns(t.base)]
     if sidecar.commit.branch != branch.name or foreign:
         reason = f"it is of a write to the branch {sidecar.commit.branch}, not to {branch.name}"
         raise RecoveryRequired(sidecar=sidecar.name, reason=reason)
@@ -138,7 +146,7 @@ def _to_json(sidecar: Sidecar) -> dict[str, Any]:
                     "branch": table.pinned.branch,
                     "version": table.pinned.version,
                 },
-                "transaction": table.transaction.to_json(),
+                "transactions": [staged.to_json() for staged in table.transactions],
             }
             for table in sidecar.tables
         ],
@@ -152,7 +160,7 @@ def _to_json(sidecar: Sidecar) -> dict[str, Any]:
 def _from_bytes(name: str, data: bytes) -> Sidecar:
     try:
         value = json.loads(data)
-        if value["format"] != FORMAT:
+        if value["format"] not in (FORMAT, FORMAT_OF_ONE):
             raise ValueError(f"it has format {value['format']}")
         return Sidecar(
             name=name,
@@ -173,8 +181,10 @@ def _commit_row_from_json(value: Mapping[str, Any]) -> CommitRow:
 
 
 def _table_from_json(value: Mapping[str, Any]) -> SidecarTable:
+    # `FORMAT_OF_ONE` has one of them, by itself.
+    staged = value["transactions"] if "transactions" in value else [value["transaction"]]
     return SidecarTable(
         key=TableKey(value["key"]),
         pinned=DatasetRef(**value["pinned"]),
-        transaction=StagedTransaction.from_json(value["transaction"]),
+        transactions=tuple(map(StagedTransaction.from_json, staged)),
     )

@@ -55,9 +55,10 @@ class StagedTable:
     key: TableKey
     """As the manifest names it now; the change has the key that it gets."""
     pinned: DatasetRef
-    """The version that the manifest names now. The transaction starts there, at a restoration of
-    it, or at a fork of it."""
-    transaction: StagedTransaction
+    """The version that the manifest names now. The first transaction starts there, at a restoration
+    of it, or at a fork of it."""
+    transactions: tuple[StagedTransaction, ...]
+    """Each starts where the one before it ends."""
     change: TableChange
 
 
@@ -149,19 +150,22 @@ def _stage_table(
     base = _own_line(store, fenced, entry.ref, properties=properties)
     if isinstance(work, Upkeep | Reshape):
         assert base.branch == entry.ref.branch, "its files lie on a line that is not the branch's"
-    operation, counts = _operation(store, base, work, rows_before=entry.row_count)
+    operations, counts = _operations(store, base, work, rows_before=entry.row_count)
     if counts == EditCounts() and not isinstance(work, Upkeep | Reshape):
         return None
     change = TableChange(
         key=key,
-        ref=DatasetRef(base.path, base.branch, base.version + 1),
+        ref=DatasetRef(base.path, base.branch, base.version + len(operations)),
         row_count=entry.row_count + counts.inserted - counts.deleted,
         inserted=counts.inserted,
         updated=counts.updated,
         deleted=counts.deleted,
     )
-    transaction = store.datasets.stage(base, operation, properties)
-    return StagedTable(key, pinned=entry.ref, transaction=transaction, change=change)
+    transactions = tuple(
+        store.datasets.stage(replace(base, version=base.version + number), operation, properties)
+        for number, operation in enumerate(operations)
+    )
+    return StagedTable(key, pinned=entry.ref, transactions=transactions, change=change)
 
 
 def _renamed(table: StagedTable, key: TableKey) -> StagedTable:
@@ -179,28 +183,32 @@ def _create_table(store: GraphStore, entity: EntityType) -> TableChange:
     return TableChange(entity.table_key, ref, row_count=0)
 
 
-def _operation(
+def _operations(
     store: GraphStore, base: DatasetRef, work: TableWork, *, rows_before: int
-) -> tuple[Operation, EditCounts]:
-    """The operation that does the work on a table, and how many rows it touches.
+) -> tuple[tuple[Operation, ...], EditCounts]:
+    """The operations that do the work on a table, and how many rows they touch.
 
     `base` is the version that the work fits, a fork or a restoration of it: the same files.
     """
     match work:
         case TableEdit(rows=rows, existing=existing):
-            return store.datasets.stage_edit(base, rows.upserts, existing)
+            edit, counts = store.datasets.stage_edit(base, rows.upserts, existing)
+            return (edit,), counts
         case StagedFiles(mode="append", row_count=new):
-            return Append(_adopted(store, work, base)), EditCounts(inserted=new)
+            return (Append(_adopted(store, work, base)),), EditCounts(inserted=new)
         case StagedFiles(row_count=new):
             overwrite = Overwrite(_adopted(store, work, base))
-            return overwrite, EditCounts(inserted=new, deleted=rows_before)
+            return (overwrite,), EditCounts(inserted=new, deleted=rows_before)
         case Replacement(addresses=replaced, deleted=gone, inserted=new):
             fragments = _adopted(store, work, base)
             addresses = np.concatenate([replaced, gone])
             update = store.datasets.stage_replacement(base, fragments, addresses)
-            return update, EditCounts(inserted=new, updated=len(replaced), deleted=len(gone))
-        case Upkeep(operation=operation) | Reshape(operation=operation):
-            return operation, EditCounts()
+            counts = EditCounts(inserted=new, updated=len(replaced), deleted=len(gone))
+            return (update,), counts
+        case Upkeep(operations=operations):
+            return operations, EditCounts()
+        case Reshape(operation=operation):
+            return (operation,), EditCounts()
 
 
 def _adopted(

@@ -112,11 +112,12 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """Other files for the same rows of one table: a compaction, or an index."""
+    """Other files for the same rows of one table: a compaction, indexes, or both."""
 
     base: DatasetRef
     """The version that the files are of, on a line of the branch's own."""
-    operation: Rewrite | CreateIndex
+    operations: tuple[Rewrite | CreateIndex, ...]
+    """They land one after the other; each was staged as if those before it had landed."""
 
     @property
     def is_empty(self) -> bool:

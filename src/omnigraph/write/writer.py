@@ -32,12 +32,10 @@ from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.land import Armed, Landed, arm, disarm, land
 from omnigraph.write.recover import is_published, recover, recover_if_idle
 from omnigraph.write.stage import stage
-from omnigraph.write.upkeep import compact_scattered
+from omnigraph.write.upkeep import UPKEEP_ACTOR, compact_scattered
 from omnigraph.write.work import CommitNote, OnConflict, Target, Work, Writer
 
 __all__ = ["UPKEEP_ACTOR", "Written", "require_head", "write"]
-
-UPKEEP_ACTOR = "omnigraph:upkeep"
 
 W = TypeVar("W", bound=Work)
 
@@ -66,6 +64,13 @@ def write(
 
     None: the writer found that its commit is already there.
     """
+    with store.trace.step("commit"):
+        return _write(store, writer, to, note, faults)
+
+
+def _write(
+    store: GraphStore, writer: Writer[W], to: Target, note: CommitNote, faults: Faults
+) -> Written[W] | None:
     branch = to.branch
     if not writer.waits_first:
         recover_if_idle(store, branch)  # else what it heals would look like a conflict to us
@@ -74,7 +79,8 @@ def write(
             return None
         seen = to.seen or store.snapshot(branch)
         require_head(store, seen, to.if_commit)
-        work = writer.prepare(seen)  # reads, checks, heavy files; nothing moves
+        with store.trace.step("prepare"):
+            work = writer.prepare(seen)  # reads, checks, heavy files; nothing moves
         with store.fence(branch, turn=turn) as fenced:  # across processes
             state = recover(store, fenced)  # a sidecar under our fence has no living owner
             if writer.is_done():
@@ -86,10 +92,12 @@ def write(
                 has_schema = seen.schema_hash == now.schema_hash
                 raise (ReadSetMoved if has_schema else SchemaMoved)(branch=branch, tables=moved)
             if moved or not work.fits(now):
-                work = writer.prepare(now)  # under the fence: what it sees now can't move again
+                with store.trace.step("prepare"):
+                    work = writer.prepare(now)  # under the fence: what it sees can't move again
             made = _carry_out(store, fenced, work, onto=now, note=note, faults=faults)
             if made is not None:
-                _tidy_up(store, fenced, made, faults=faults)
+                with store.trace.step("compact"):
+                    _tidy_up(store, fenced, made, faults=faults)
             return Written(work, made.commit if made is not None else None)
 
 
@@ -103,16 +111,19 @@ def _carry_out(
     faults: Faults,
 ) -> Snapshot | None:
     """From work to a visible commit, behind the fence: the head that it has made."""
-    staged = stage(store, fenced, work, onto=onto, note=work.note or note)
+    with store.trace.step("stage"):
+        staged = stage(store, fenced, work, onto=onto, note=work.note or note)
     if staged is None:
         return None
     faults.reach(Failpoint.AFTER_STAGE)  # dying here costs only disk
     armed = arm(store, staged)
     faults.reach(Failpoint.AFTER_ARM)  # from here on recover.py owns a crash
     try:
-        landed = land(store, armed, faults)
+        with store.trace.step("land"):
+            landed = land(store, armed, faults)
         faults.reach(Failpoint.AFTER_LAND_ALL)  # datasets moved; no reader can see it
-        state = _publish(store, landed)
+        with store.trace.step("publish"):
+            state = _publish(store, landed)
     except (LandingRefused, FenceLost, HeadMoved, StorageError) as failure:
         state = _finished_or_raised(store, armed, failure)
     except (Exception, KeyboardInterrupt):

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from omnigraph.base.errors import LimitExceeded, QueryCancelled
 from omnigraph.read.context import Budget
 from omnigraph.read.limits import ReadLimits
+from omnigraph.read.pace import Pace
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.values.ordering import Codes, combined, first_rows, loosely_combined
-from omnigraph.read.values.pace import Pace
 from tests.graph.read.town import Town
 
 IN_SMALL_CHUNKS = ReadLimits(max_chunk_rows=10)

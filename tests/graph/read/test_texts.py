@@ -166,7 +166,7 @@ def put(graph: Graph, *texts: str) -> None:
 
 def text_index(graph: Graph, cache: RuntimeCache, hidden: str | None = None) -> WordIndex:
     visible = {} if hidden is None else {DOC: but(hidden)}
-    view = View(graph.engine.store.snapshot(MAIN), visible)
+    view = View.where(graph.engine.store.snapshot(MAIN), visible)
     entity = view.catalog.node_by_name[DOC]
     index = tables_of(view, cache).searches.text(entity, entity.by_name["body"].column)
     assert isinstance(index, WordIndex)

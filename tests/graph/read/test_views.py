@@ -13,23 +13,24 @@ from omnigraph.base.types import Scalar
 from omnigraph.engine.blob import find_blob
 from omnigraph.engine.query import explain
 from omnigraph.engine.requests import BlobRead, Explain
+from omnigraph.lang.plan.conditions import AllOf, Condition
 from omnigraph.lang.plan.ir import Compare, CompareOp, IdentityOf, Literal, Parameter, PropertyOf
 from omnigraph.lang.query.check.typed import ROW
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.columns import StoredColumns
 from omnigraph.read.tables.tables import tables_of
-from omnigraph.read.view import Condition, View
+from omnigraph.read.view import View
 from omnigraph.read.where.where import Where
 from tests.graph.read.test_states import CHANGES, GROW, SCHEMA, text
 from tests.graph.read.town import Town
-from tests.reference.engines import an_engine, seeing
+from tests.reference.engines import SOMEONE, an_engine, seeing
 
 PERSON, KNOWS, LIVES = TypeName("Person"), TypeName("Knows"), TypeName("Lives")
 
 
 def but(id_: str) -> Condition:
     """Every row but this one."""
-    return (Compare(CompareOp.NE, IdentityOf(ROW), Literal(id_, Scalar.STRING)),)
+    return Compare(CompareOp.NE, IdentityOf(ROW), Literal(id_, Scalar.STRING))
 
 
 def seen_without(town: Town, **hidden: str) -> Town:
@@ -66,7 +67,7 @@ def test_one_of_two_parallel_edges_may_be_hidden(town: Town) -> None:
     friends = 'match { $p: Person { email: "ann" }  $p knows $f } return { $f.email }'
     one = seen_without(town, Knows="k1")
     assert (one.ask(from_ann), one.ask(friends)) == ([None], ["bob"])
-    visible = {KNOWS: but("k1") + but("k2")}
+    visible: dict[TypeName, Condition] = {KNOWS: AllOf((but("k1"), but("k2")))}
     assert Town(town.snapshot, town.cache, visible).ask(friends) == []
 
 
@@ -93,7 +94,12 @@ def test_a_blob_of_a_hidden_entity_is_missing_as_if_it_never_was(
 ) -> None:
     engine = an_engine(tmp_path / "g")
     request = BlobRead(
-        kind="node", type_name="Person", entity_id="ann", property="photo", moment=town.snapshot
+        kind="node",
+        type_name="Person",
+        entity_id="ann",
+        property="photo",
+        moment=town.snapshot,
+        actor=SOMEONE,
     )
     assert find_blob(seeing(engine, {PERSON: but("bob")}), request).read() == b"jpg"
     with pytest.raises(EntityMissing) as hidden:
@@ -103,7 +109,7 @@ def test_a_blob_of_a_hidden_entity_is_missing_as_if_it_never_was(
 
 def test_a_where_finds_visible_rows_only(town: Town) -> None:
     lives = town.snapshot.catalog.edge_by_name[LIVES]
-    view = View(town.snapshot, {PERSON: but("ann")})
+    view = View.where(town.snapshot, {PERSON: but("ann")})
     source = PropertyOf(ROW, "src", Scalar.STRING, is_nullable=False)
     for predicate in (
         Compare(CompareOp.EQ, IdentityOf(ROW), Literal("l1", Scalar.STRING)),
@@ -118,7 +124,7 @@ def test_a_where_finds_visible_rows_only(town: Town) -> None:
 def test_a_plan_expects_as_many_rows_as_are_shown(town: Town, tmp_path: Path) -> None:
     question = text("match { $p: Person } return { $p.name }")
     engine, visible = an_engine(tmp_path / "g"), {PERSON: but("ann")}
-    request = Explain.of(question, moment=town.snapshot)
+    request = Explain.of(question, moment=town.snapshot, actor=SOMEONE)
     told = [str(explain(seeing(engine, seen), request)) for seen in (visible, {})]
     assert ["~4 rows" in told[0], "~5 rows" in told[1]] == [True, True]
 
@@ -131,13 +137,13 @@ def test_a_condition_says_the_same_at_any_time(town: Town) -> None:
     age = PropertyOf(ROW, "age", Scalar.I32, is_nullable=True)
     asked = Compare(CompareOp.GT, age, Parameter("least", Scalar.I32, is_nullable=False))
     with pytest.raises(AssertionError):
-        View(town.snapshot, {PERSON: (asked,)})
+        View.where(town.snapshot, {PERSON: asked})
 
 
 def test_rows_of_a_node_type_are_judged_by_their_own_condition(town: Town) -> None:
     age = PropertyOf(ROW, "age", Scalar.I32, is_nullable=True)
-    grown = (Compare(CompareOp.GE, age, Literal(18, Scalar.I32)),)
-    view = View(town.snapshot, {PERSON: grown})
+    grown = Compare(CompareOp.GE, age, Literal(18, Scalar.I32))
+    view = View.where(town.snapshot, {PERSON: grown})
     person = town.snapshot.catalog.node_by_name[PERSON]
     ids = pa.array(["ann", "bob", "eve"], pa.string())
     assert view.rows_of(person, ids, [])["id"].to_pylist() == ["ann"]

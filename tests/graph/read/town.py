@@ -16,6 +16,7 @@ from typing import Any
 from omnigraph.base.ids import TypeName
 from omnigraph.base.span import SourceText
 from omnigraph.lang.plan.compile import compile_query
+from omnigraph.lang.plan.conditions import Condition
 from omnigraph.lang.plan.ir import ReadQuery
 from omnigraph.lang.plan.optimise import optimise
 from omnigraph.lang.plan.parameters import bind_parameters
@@ -23,7 +24,7 @@ from omnigraph.lang.plan.stats import PlannerStatistics
 from omnigraph.read.context import Budget
 from omnigraph.read.run import run
 from omnigraph.read.tables.cache import RuntimeCache
-from omnigraph.read.view import Condition, View
+from omnigraph.read.view import View
 from omnigraph.store.snapshot import Snapshot
 from tests.reference.naive import Entity
 from tests.reference.small_graph import catalog_of, plain_graph, stored
@@ -117,7 +118,7 @@ class Town:
         visible: Mapping[TypeName, Condition] | None = None,
     ) -> None:
         self.snapshot = snapshot
-        self.view = View(snapshot, visible or {})
+        self.view = View.where(snapshot, visible or {})
         self.cache = RuntimeCache() if cache is None else cache
 
     def ask(

@@ -12,6 +12,7 @@ from omnigraph import Graph
 from omnigraph.base.errors import MergeConflicts
 from omnigraph.merge.choices import choices_of
 from omnigraph.merge.conflicts import SideNames
+from omnigraph.merge.joining import PlainBases
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.local import InProcess
 from omnigraph.pipeline.merge.large import LargeMerge
@@ -45,6 +46,7 @@ node City { code: String @key }
 edge LivesIn: Person -> City @card(0..1)
 edge Likes: Person -> Person { @key(src, dst) }
 """
+
 OURS = [
     text.replace("age:", "years:").replace(", since: 1", "")
     for text in CHANGES
@@ -143,7 +145,7 @@ def test_a_rule_that_came_between_two_tries_is_minded(tmp_path: Path) -> None:
     for schema in (SCHEMA, SCHEMA.replace("@unique(phone)", "@unique(phone)  @range(age, 0..5)")):
         graph.schema_apply(schema)
         ours, names = store.snapshot(), SideNames(ours="main", theirs="before")
-        merged = large.merge(base, ours, theirs, names=names, choices=choices_of(None))
+        merged = large.merge(PlainBases(base), ours, theirs, names=names, choices=choices_of(None))
         found.append([conflict.entity_id for conflict in merged.conflicts])
     area.close(Ending.NOTHING)
     assert found == [[], ["old"]]

@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 from omnigraph import Graph
-from omnigraph.base.errors import MergeConflicts, OmnigraphError
+from omnigraph.base.errors import ArgumentInvalid, MergeConflicts, OmnigraphError
 from omnigraph.base.failpoints import NEVER, Faults
 from omnigraph.base.ids import BranchName
 from omnigraph.base.span import SourceText
@@ -82,7 +82,10 @@ def in_files(
 ) -> Graph:
     """The same graph, all merges of which are large ones."""
     chosen = LoadLimits(
-        max_merged_bytes=-1, max_unwritten_bytes=task_bytes, max_conflicts=max_conflicts
+        max_merged_bytes=-1,
+        max_compared_bytes=task_bytes,
+        max_matched_rows=max(4, task_bytes // 40),
+        max_conflicts=max_conflicts,
     )
     settings = Settings(load_engine=engine, load_limits=chosen, bucket_access=bucket_access())
     uri = graph.uri
@@ -104,6 +107,8 @@ def told(graph: Graph, source: str, target: str, **options: Any) -> Any:
     """What a merge comes to: its outcome and counts, or its conflicts."""
     try:
         result = graph.branch_merge(source, target, **options)
+    except ArgumentInvalid as refused:
+        return refused.message
     except MergeConflicts as refused:
         assert not refused.more
         conflicts = [conflict.to_json() for conflict in refused.conflicts]

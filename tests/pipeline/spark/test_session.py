@@ -119,6 +119,18 @@ def test_progress_counts_tasks_up(spark: Spark) -> None:
     assert heard
 
 
+def test_who_hears_of_progress_can_stop_the_tasks(spark: Spark) -> None:
+    class Enough(BaseException):
+        pass
+
+    def stop(done: int) -> None:
+        raise Enough
+
+    with pytest.raises(Enough):
+        spark.run([PATIENCE_S] * 4, time.sleep, doing="sleeping", on_progress=stop)
+    assert [one.result for one in spark.run([-1], abs, doing="counting")] == [1]
+
+
 def test_a_process_has_one_session_and_whoever_made_it_stops_it(spark: Spark) -> None:
     with Spark.open(SparkSettings()) as joined:
         assert joined.session.sparkContext is spark.session.sparkContext
@@ -165,7 +177,7 @@ def test_a_session_that_can_not_begin_says_why_in_one_line(
     settings: dict[str, str], error: str
 ) -> None:
     ran = subprocess.run(
-        [sys.executable, "-c", REFUSED, json.dumps(settings)],
+        [sys.executable, "-W", LOG_LEFT_OPEN, "-c", REFUSED, json.dumps(settings)],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
@@ -173,6 +185,9 @@ def test_a_session_that_can_not_begin_says_why_in_one_line(
     assert (ran.stderr, ran.stdout.count("\n")) == ("", 1)
     assert ran.stdout.startswith(error)
 
+
+# Spark's own pipe to its Java is another kind of file, and not ours to close.
+LOG_LEFT_OPEN = "always:unclosed file <_io.BufferedRandom:ResourceWarning"
 
 REFUSED = """
 import json, sys

@@ -7,17 +7,23 @@
     │                                   change_cursor_rejected change_diff_refused
     │                                   embed_provider_missing embed_model_mismatch
     │                                   embed_width_mismatch embed_refused
+    │                                   embed_text_refused policy_invalid
+    │                                   bad_request unsupported_media_type method_not_allowed
+    │                                   local_only invalid_configuration part_damaged
     ├── MissingError    check the name  not_found graph_replaced
-    ├── DeniedError     ask             read_only
+    ├── DeniedError     ask             read_only policy_denied unauthorized file_not_allowed
     ├── ConflictError   re-read, retry  version_conflict read_set_conflict precondition_failed
     │                                   key_conflict branch_exists branch_in_use already_initialized
     │                                   merge_conflicts target_exists load_in_progress
-    │                                   change_feed_gap
+    │                                   change_feed_gap blob_changed policy_in_use job_not_open
+    │                                   parts_missing
     ├── StorageError    look before you retry: the outcome may be unknown   storage_error
     │                                   store_unfit spark_error embed_unreachable
-    │                                   embed_answer_invalid
+    │                                   embed_answer_invalid server_unreachable outcome_unknown
+    │                                   answer_unreadable server_failed
     ├── LimitError      ask for less    resource_limit cancelled embed_timeout
     │                                   embed_rate_limited embed_quota_spent
+    │                                   too_many_requests request_timeout spool_full
     └── RecoveryError   an operator decides   recovery_required schema_version_unsupported
                                         graph_moved
 
@@ -30,6 +36,7 @@ from omnigraph.base.errors.changes import (
     ChangeDiffRefused,
     ChangeFeedGap,
 )
+from omnigraph.base.errors.configuration import ConfigurationInvalid
 from omnigraph.base.errors.conflicts import (
     AlreadyInitialized,
     BranchBusy,
@@ -69,9 +76,19 @@ from omnigraph.base.errors.embedding import (
     EmbedQuotaSpent,
     EmbedRateLimited,
     EmbedRefused,
+    EmbedTextRefused,
     EmbedTimeout,
     EmbedUnreachable,
     EmbedWidthWrong,
+)
+from omnigraph.base.errors.jobs import (
+    FileNotAllowed,
+    JobMissing,
+    JobNotOpen,
+    LoadCancelled,
+    PartDamaged,
+    PartsMissing,
+    SpoolFull,
 )
 from omnigraph.base.errors.language import (
     Diagnostic,
@@ -94,6 +111,29 @@ from omnigraph.base.errors.missing import (
     NameMissing,
     QueryMissing,
     StagedLoadMissing,
+)
+from omnigraph.base.errors.policy import (
+    PolicyDenied,
+    PolicyFinding,
+    PolicyInTheWay,
+    PolicyInvalid,
+)
+from omnigraph.base.errors.remote import (
+    AnswerUnreadable,
+    LocalOnly,
+    OutcomeUnknown,
+    ServerFailed,
+    ServerUnreachable,
+)
+from omnigraph.base.errors.serving import (
+    BlobChanged,
+    BodySlow,
+    MediaTypeUnsupported,
+    MethodUnknown,
+    PathMissing,
+    RequestMalformed,
+    RequestsTooMany,
+    Unauthorized,
 )
 from omnigraph.base.errors.storage import (
     GraphMoved,
@@ -118,8 +158,11 @@ from omnigraph.base.errors.tree import (
 
 __all__ = [
     "AlreadyInitialized",
+    "AnswerUnreadable",
     "ArgumentInvalid",
+    "BlobChanged",
     "BlobMissing",
+    "BodySlow",
     "BranchBusy",
     "BranchExists",
     "BranchHasChildren",
@@ -131,6 +174,7 @@ __all__ = [
     "ChoicesOutdated",
     "CommitMissing",
     "CommitReclaimed",
+    "ConfigurationInvalid",
     "ConflictError",
     "ConstraintViolated",
     "DeniedError",
@@ -142,12 +186,14 @@ __all__ = [
     "EmbedQuotaSpent",
     "EmbedRateLimited",
     "EmbedRefused",
+    "EmbedTextRefused",
     "EmbedTimeout",
     "EmbedUnreachable",
     "EmbedWidthWrong",
     "EntityMissing",
     "FenceLost",
     "FileMissing",
+    "FileNotAllowed",
     "ForkedProcess",
     "GraphMissing",
     "GraphMoved",
@@ -155,20 +201,34 @@ __all__ = [
     "HeadMoved",
     "InputError",
     "InputUnreadable",
+    "JobMissing",
+    "JobNotOpen",
     "KeyTaken",
     "LanguageError",
     "LimitError",
     "LimitExceeded",
+    "LoadCancelled",
     "LoadUnderWay",
+    "LocalOnly",
     "MappingInvalid",
+    "MediaTypeUnsupported",
     "MergeConflicts",
+    "MethodUnknown",
     "MigrationRefused",
     "MissingError",
     "MomentMissing",
     "NameMissing",
     "OmnigraphError",
+    "OutcomeUnknown",
     "ParameterInvalid",
     "ParseFailed",
+    "PartDamaged",
+    "PartsMissing",
+    "PathMissing",
+    "PolicyDenied",
+    "PolicyFinding",
+    "PolicyInTheWay",
+    "PolicyInvalid",
     "PreconditionFailed",
     "QueryCancelled",
     "QueryMissing",
@@ -178,17 +238,23 @@ __all__ = [
     "RecoveryError",
     "RecoveryRequired",
     "RejectedTooMany",
+    "RequestMalformed",
+    "RequestsTooMany",
     "SchemaInvalid",
     "SchemaMoved",
     "SchemaVersionUnsupported",
     "SchemasApart",
+    "ServerFailed",
+    "ServerUnreachable",
     "SourceInvalid",
     "SparkFailed",
+    "SpoolFull",
     "StagedLoadMissing",
     "StorageError",
     "StorageFailed",
     "StoreUnfit",
     "TargetTaken",
     "TypeCheckFailed",
+    "Unauthorized",
     "Unsupported",
 ]

@@ -137,11 +137,11 @@ class BranchHasChildren(ConflictError):
     code: ClassVar[str] = "branch_in_use"
     branch: BranchName
     children: tuple[BranchName, ...]
+    """Those that the caller may know of."""
 
     def __str__(self) -> str:
-        return (
-            f"branch {self.branch} can't go before those made from it: {', '.join(self.children)}"
-        )
+        names = f": {', '.join(self.children)}" if self.children else ""
+        return f"branch {self.branch} can't go before those made from it{names}"
 
     @property
     def hint(self) -> str | None:

@@ -1,9 +1,10 @@
 """Embedding: what can go wrong between a text and its vector."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from omnigraph.base.errors.tree import InputError, LimitError, StorageError
+from omnigraph.base.violations import MAX_EXAMPLES_PER_KIND, Violation
 from omnigraph.base.words import amount, listed
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "EmbedQuotaSpent",
     "EmbedRateLimited",
     "EmbedRefused",
+    "EmbedTextRefused",
     "EmbedTimeout",
     "EmbedUnreachable",
     "EmbedWidthWrong",
@@ -109,7 +111,7 @@ class EmbedAnswerInvalid(StorageError):
 
 @dataclass(eq=False)
 class EmbedRefused(InputError):
-    """The provider won't do it: a wrong key, an unknown model, a text that is too long."""
+    """The provider won't do it: a wrong key, an unknown model, the text of a query too long."""
 
     code: ClassVar[str] = "embed_refused"
     service: str
@@ -120,6 +122,11 @@ class EmbedRefused(InputError):
         return f"{self.service} refused with status {self.status}: {self.reason}"
 
     @property
+    def may_be_for_a_text(self) -> bool:
+        """Whether another text might be taken: the key and the model are not at fault."""
+        return self.status in (400, 413, 422) or self.status >= 500
+
+    @property
     def hint(self) -> str | None:
         match self.status:
             case 401 | 403:
@@ -128,6 +135,38 @@ class EmbedRefused(InputError):
                 return "check OMNIGRAPH_EMBED_MODEL and OMNIGRAPH_EMBED_BASE_URL"
             case _:
                 return None
+
+
+@dataclass(eq=False)
+class EmbedTextRefused(InputError):
+    """The provider won't embed the texts of some rows. They are most often too long."""
+
+    code: ClassVar[str] = "embed_text_refused"
+    count: int
+    rows: tuple[Violation, ...]
+    """All of them, unless there are very many."""
+
+    def __str__(self) -> str:
+        more = self.count - 1
+        return f"{self.rows[0]}" + (f" (and {more:,} more)" if more else "")
+
+    @property
+    def hint(self) -> str | None:
+        return (
+            "shorten the text, or set OMNIGRAPH_EMBED_MAX_CHARACTERS to have only the beginning "
+            "of longer texts embedded; then try again"
+        )
+
+    @property
+    def details(self) -> dict[str, Any]:
+        return {"count": self.count, "rows": [row.to_json() for row in self.rows]}
+
+    def render(self) -> str:
+        lines = [f"error: {amount(self.count, 'text')} can't be embedded"]
+        lines += [f"  {row}" for row in self.rows[:MAX_EXAMPLES_PER_KIND]]
+        if unseen := self.count - len(lines) + 1:
+            lines.append(f"  and {unseen:,} more")
+        return "\n".join([*lines, f"  hint: {self.hint}"])
 
 
 @dataclass(eq=False)

@@ -8,6 +8,7 @@ from omnigraph.base.span import SourceText, Span
 from omnigraph.base.words import amount
 
 __all__ = [
+    "MOST_SHOWN",
     "Diagnostic",
     "LanguageError",
     "ParameterInvalid",

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BrokenTerm",
     "IncomingRows",
+    "LookUp",
     "RowsInMemory",
     "SqlSession",
     "check_changes",
@@ -104,6 +105,14 @@ class BrokenTerm:
     """Ids of rows that the graph has and that stay as they are."""
 
 
+class LookUp(Protocol):
+    """Finds the committed rows of a type with one of these values in a column."""
+
+    def __call__(
+        self, entity: EntityType, column: str, values: pa.Array, columns: Sequence[str]
+    ) -> pa.Table: ...
+
+
 @dataclass(frozen=True, eq=False)
 class RowsInMemory:
     """The set checks (`protocol.SetChecks`) of rows in memory."""
@@ -111,6 +120,8 @@ class RowsInMemory:
     incoming: Mapping[TableKey, IncomingRows]
     snapshot: Snapshot
     sql: SqlSession = field(default_factory=SqlSession)
+    lookup: LookUp | None = None
+    """None: all rows of the snapshot count; else those that it finds."""
 
     @property
     def reads(self) -> frozenset[TableKey]:
@@ -133,7 +144,7 @@ class RowsInMemory:
         readings = plan_readings(self.snapshot.catalog, self._effects)
         with self._shown(readings, one_by_one=False) as query:
             found = [] if query is None else all_violations(readings, query)
-        image = _Image(self.incoming, self.snapshot)
+        image = self._image
         terms: dict[int, list[str]] = {}
         for rule, term, _ in found:
             terms.setdefault(rule.number, []).append(term)
@@ -152,6 +163,10 @@ class RowsInMemory:
             )
             for rule, term, violation in found
         ]
+
+    @property
+    def _image(self) -> "_Image":
+        return _Image(self.incoming, self.snapshot, self.lookup)
 
     @property
     def _effects(self) -> dict[TableKey, TableEffect]:
@@ -183,7 +198,7 @@ class RowsInMemory:
             yield query
 
     def _relations(self, readings: Sequence[Reading], *, one_by_one: bool) -> dict[str, pa.Table]:
-        image = _Image(self.incoming, self.snapshot)
+        image = self._image
         relations = {name: [schema.empty_table()] for name, schema in RELATIONS.items()}
         for reading in readings:
             rows, places = image.rows(reading)
@@ -192,9 +207,18 @@ class RowsInMemory:
         return {name: pa.concat_tables(parts) for name, parts in relations.items()}
 
 
-def check_changes(changes: Edits, snapshot: Snapshot, sql: SqlSession | None = None) -> Violations:
-    """The rules that the graph would violate after the change. Row checks have passed already."""
-    checks = RowsInMemory(_incoming(changes), snapshot, sql or SqlSession())
+def check_changes(
+    changes: Edits,
+    snapshot: Snapshot,
+    sql: SqlSession | None = None,
+    *,
+    lookup: LookUp | None = None,
+) -> Violations:
+    """The rules that the graph would violate after the change. Row checks have passed already.
+
+    With `lookup` the rows that it finds are all that the graph has.
+    """
+    checks = RowsInMemory(_incoming(changes), snapshot, sql or SqlSession(), lookup)
     return report([_named(violation, changes) for violation in checks.violations()])
 
 
@@ -220,9 +244,15 @@ def _named(found: SetViolation, changes: Edits) -> SetViolation:
 class _Image:
     """The graph as the write would leave it, as far as a reading asks."""
 
-    def __init__(self, incoming: Mapping[TableKey, IncomingRows], snapshot: Snapshot) -> None:
+    def __init__(
+        self,
+        incoming: Mapping[TableKey, IncomingRows],
+        snapshot: Snapshot,
+        lookup: LookUp | None,
+    ) -> None:
         self._incoming = incoming
         self._snapshot = snapshot
+        self._lookup = lookup
 
     def rows(self, reading: Reading) -> tuple[pa.Table, np.ndarray]:
         """The rows of a reading, and their places."""
@@ -280,6 +310,8 @@ class _Image:
     ) -> pa.Table:
         if not len(values):
             return table_schema(entity).empty_table()
+        if self._lookup is not None:
+            return self._lookup(entity, column, values, sorted(columns))
         return self._snapshot.dataset(entity).rows_among(column, values, sorted(columns))
 
     def _rows(self, entity: EntityType) -> pa.Table:

@@ -5,10 +5,11 @@ yesterday.query("people.gq", "staff")
 graph.query("people.gq", "staff", snapshot=yesterday)  # the same
 """
 
-from omnigraph.engine.engine import Engine
+from omnigraph.engine.backend import Backend
 from omnigraph.engine.handles.reads import Reads
 from omnigraph.engine.requests import Moment
 from omnigraph.engine.results import CommitInfo
+from omnigraph.engine.travel import Held
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["At", "moment_of"]
@@ -17,23 +18,33 @@ __all__ = ["At", "moment_of"]
 class At(Reads):
     """A graph at one commit. `Graph.at` and `Graph.snapshot` make it."""
 
-    def __init__(self, engine: Engine, stored: Snapshot) -> None:
-        super().__init__(engine, stored.branch, stored)
-        self.stored = stored
-        """What storage holds of the commit: for this package's own use."""
+    def __init__(self, backend: Backend, held: Held) -> None:
+        if held.stored is not None:
+            super().__init__(backend, held.branch, held.stored)
+        else:
+            # A server is asked for the commit, wherever it was made.
+            super().__init__(backend, None, held.commit.graph_commit_id)
+        self.held = held
+        """For this package's own use."""
 
     @property
     def commit(self) -> CommitInfo:
-        return CommitInfo.of(self.stored.commit)
+        return self.held.commit
 
     @property
     def graph_commit_id(self) -> str:
-        return self.stored.commit.id
+        return self.held.commit.graph_commit_id
 
     @property
     def branch(self) -> str:
         """The branch that was asked for; of a commit that was asked for, the one it was made on."""
-        return self.stored.branch
+        return self.held.branch
+
+    @property
+    def stored(self) -> Snapshot:
+        """What storage holds of the commit: for this package's own use."""
+        assert self.held.stored is not None, "a server holds it"
+        return self.held.stored
 
     def __repr__(self) -> str:
         commit = self.commit
@@ -41,8 +52,9 @@ class At(Reads):
         return f"<At {commit.graph_commit_id}: {commit.kind} on {self.branch}, {made}>"
 
 
-def moment_of(engine: Engine, snapshot: Moment | At | None) -> Moment | Snapshot | None:
-    """The moment that a caller names. A moment of this engine is read as it is held."""
+def moment_of(backend: Backend, snapshot: Moment | At | None) -> Moment | Snapshot | None:
+    """The moment that a caller names. A moment of this backend is read as it is held."""
     if not isinstance(snapshot, At):
         return snapshot
-    return snapshot.stored if snapshot.engine is engine else snapshot.stored.commit.id
+    is_ours = snapshot.backend is backend and snapshot.held.stored is not None
+    return snapshot.stored if is_ours else snapshot.graph_commit_id

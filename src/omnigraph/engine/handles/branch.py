@@ -21,7 +21,7 @@ from omnigraph.base.choices import (
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.base.progress import Progress
-from omnigraph.engine.engine import Engine
+from omnigraph.engine.backend import Backend
 from omnigraph.engine.handles.at import At, moment_of
 from omnigraph.engine.handles.reads import Reads
 from omnigraph.engine.history import commits
@@ -46,7 +46,7 @@ from omnigraph.engine.results import (
     OptimizeResult,
 )
 from omnigraph.engine.text import Text
-from omnigraph.engine.travel import check_moment, snapshot_for
+from omnigraph.engine.travel import check_moment, hold
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.sources.mapping import MappingArgument
@@ -58,15 +58,15 @@ __all__ = ["Branch"]
 class Branch(Reads):
     """A branch. `Graph.branch` makes it; each read sees the head of the branch at that time."""
 
-    def __init__(self, engine: Engine, name: str | None) -> None:
-        super().__init__(engine, name)
+    def __init__(self, backend: Backend, name: str | None) -> None:
+        super().__init__(backend, name)
 
     @property
     def name(self) -> str:
         return self._branch
 
     def __repr__(self) -> str:
-        return f"<Branch {self.name} of {self.engine.gate.uri}>"
+        return f"<Branch {self.name} of {self.backend.uri}>"
 
     def __enter__(self) -> "Branch":
         return self
@@ -94,7 +94,8 @@ class Branch(Reads):
         from omnigraph.engine.mutate import mutate
 
         why = self._why(actor, message)
-        return mutate(self.engine, Mutation.of(source, name, params, if_commit=if_commit, **why))
+        request = Mutation.of(source, name, params, if_commit=if_commit, **why)
+        return self.backend.run(mutate, request)
 
     def load(
         self,
@@ -135,7 +136,7 @@ class Branch(Reads):
             spark=spark,
             **self._why(actor, message),
         )
-        return load(self.engine, request, progress)
+        return self.backend.run(load, request, progress)
 
     def stream(
         self,
@@ -167,7 +168,7 @@ class Branch(Reads):
             on_batch=on_batch,
             **self._why(actor, message),
         )
-        return stream(self.engine, request)
+        return self.backend.run(stream, request)
 
     def embed(
         self,
@@ -186,19 +187,19 @@ class Branch(Reads):
 
         why = self._why(actor, message)
         request = Embed.of(types, only=only, engine=engine, spark=spark, **why)
-        return embed(self.engine, request, progress)
+        return self.backend.run(embed, request, progress)
 
     def optimize(self, *, actor: str | None = None, message: str | None = None) -> OptimizeResult:
         """Compact the tables and bring their indexes up to date. No answer changes."""
-        return optimize(self.engine, Optimize(**self._why(actor, message)))
+        return self.backend.run(optimize, Optimize(**self._why(actor, message)))
 
     def commits(self, *, limit: int | None = None, actor: str | None = None) -> list[CommitInfo]:
         """The commits of the branch, newest first; with `actor`, only that actor's."""
-        return commits(self.engine, CommitsRead(limit=limit, by=actor, **self._where()))
+        return self.backend.run(commits, CommitsRead(limit=limit, by=actor, **self._where()))
 
     def snapshot(self) -> At:
         """The head of the branch, held still."""
-        return At(self.engine, snapshot_for(self.engine, Read(**self._where())))
+        return At(self.backend, self.backend.run(hold, Read(**self._where())))
 
     def at(self, moment: Moment | At) -> At:
         """The past of the branch, held still; see `Graph.at`."""
@@ -211,9 +212,9 @@ class Branch(Reads):
             )
         if not isinstance(moment, At):
             check_moment("moment", moment)
-        where = {**self._where(), "moment": moment_of(self.engine, moment)}
-        return At(self.engine, snapshot_for(self.engine, Read(**where)))
+        where = {**self._where(), "moment": moment_of(self.backend, moment)}
+        return At(self.backend, self.backend.run(hold, Read(**where)))
 
     def _why(self, actor: str | None, message: str | None) -> dict[str, Any]:
-        who = self.engine.actor if actor is None else actor
+        who = self.backend.actor if actor is None else actor
         return {"branch": self._branch, "actor": who, "message": message}

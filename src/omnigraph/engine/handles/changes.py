@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from omnigraph.base.choices import ChangeOp, EntityKind
 from omnigraph.base.ids import MAIN, BranchName, CommitId
+from omnigraph.engine.backend import Backend, engine_of
 from omnigraph.engine.change_results import ChangeBaseline, ChangePage, CommitChangePage, Diff
 from omnigraph.engine.diff import commit_changes, diff
 from omnigraph.engine.engine import Engine
@@ -32,7 +33,12 @@ Ops = Iterable[ChangeOp] | ChangeOp | None
 class Followed:
     """Diffs of a graph, and its change feed."""
 
-    engine: Engine
+    backend: Backend
+
+    @property
+    def engine(self) -> Engine:
+        """Of a graph that was opened here; for this package's own use."""
+        return engine_of(self.backend)
 
     def diff(
         self,
@@ -56,9 +62,9 @@ class Followed:
             to=self._held("to", to),
             since_base=since_base,
             filter=ChangeFilter.of(types, kinds, ops),
-            actor=self.engine.actor,
+            actor=self.backend.actor,
         )
-        return diff(self.engine, request)
+        return self.backend.run(diff, request)
 
     def commit_changes(
         self,
@@ -79,9 +85,9 @@ class Followed:
             filter=ChangeFilter.of(types, kinds, ops),
             limit=limit,
             page_token=page_token,
-            actor=self.engine.actor,
+            actor=self.backend.actor,
         )
-        return commit_changes(self.engine, request)
+        return self.backend.run(commit_changes, request)
 
     def changes(
         self,
@@ -107,9 +113,9 @@ class Followed:
             branch=BranchName(branch),
             filter=ChangeFilter.of(types, kinds, ops),
             limit=limit,
-            actor=self.engine.actor,
+            actor=self.backend.actor,
         )
-        return changes(self.engine, request)
+        return self.backend.run(changes, request)
 
     def changes_baseline(
         self,
@@ -130,13 +136,13 @@ class Followed:
             branch=BranchName(branch),
             filter=ChangeFilter.of(types, kinds, ops),
             overwrite=overwrite,
-            actor=self.engine.actor,
+            actor=self.backend.actor,
         )
-        return baseline(self.engine, request)
+        return self.backend.run(baseline, request)
 
     def _held(self, argument: str, moment: Moment | At) -> Moment | Snapshot:
         if not isinstance(moment, At):
             check_moment(argument, moment)
-        held = moment_of(self.engine, moment)
+        held = moment_of(self.backend, moment)
         assert held is not None, "nothing is no moment"
         return held

@@ -14,7 +14,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from omnigraph.base.choices import (
     DurabilityName,
@@ -30,9 +30,11 @@ from omnigraph.base.choices import (
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.base.keeping import DEFAULT_KEEP, Duration
 from omnigraph.base.progress import Progress
+from omnigraph.engine.backend import engine_of
 from omnigraph.engine.blob import Blob
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.explanation import Explanation
+from omnigraph.engine.guard import PolicyArgument
 from omnigraph.engine.handles.at import At, moment_of
 from omnigraph.engine.handles.branch import Branch
 from omnigraph.engine.handles.history import History
@@ -50,12 +52,14 @@ from omnigraph.engine.results import (
 from omnigraph.engine.schema import Schema
 from omnigraph.engine.schema_results import SchemaChange
 from omnigraph.engine.settings import Settings
+from omnigraph.engine.tables import SnapshotTables
 from omnigraph.engine.text import SCHEMA, Text, as_source
 from omnigraph.engine.upkeep_requests import Cleanup, Repair
 from omnigraph.engine.upkeep_results import CleanupResult, RepairResult
 from omnigraph.store.statistics import Statistics
 
 if TYPE_CHECKING:
+    from omnigraph.engine.neighborhood import Neighborhood
     from omnigraph.pipeline.sources.mapping import MappingArgument
     from omnigraph.pipeline.streaming import Stream
 
@@ -77,7 +81,7 @@ class Graph(History):
         settings: Settings | None = None,
         actor: str | None = None,
         message: str | None = None,
-    ) -> "Graph":
+    ) -> Self:
         """Make a graph in an empty place. `schema` is the text, or the path of a `.pg` file.
 
         `actor` and `message` stand in the first commit; `actor` acts in every later call that
@@ -102,29 +106,44 @@ class Graph(History):
         read_only: bool = False,
         durability: DurabilityName = "fsync",
         settings: Settings | None = None,
+        policy: PolicyArgument | None = None,
         actor: str | None = None,
-    ) -> "Graph":
+    ) -> Self:
         """Open a graph; unless `read_only`, finish or undo first what a crash left.
 
         A graph that was moved or copied is made at home in its new place first. Opened `read_only`
         before that, its main can be read and its other branches raise `GraphMoved`.
         `actor` acts in every call that names nobody. Without `settings` those of the environment
         hold.
+
+        With a `policy` (the path of its file, paths of several, or a `Policy`) every call asks it
+        whether its actor may do that, and shows what they may see. A policy that does not fit main
+        raises `PolicyInvalid`.
         """
         engine = Engine.open(
             os.fspath(uri),
             read_only=read_only,
             durability=durability,
             settings=settings,
+            policy=policy,
             actor=actor,
         )
         return cls(engine)
 
+    def as_actor(self, actor: str) -> Self:
+        """The same graph for another actor: the handle costs nothing, and caches are shared."""
+        return type(self)(self.backend.acting_for(actor))
+
+    def under_policy(self, policy: PolicyArgument) -> Self:
+        """The same graph, where every call asks this policy: caches are shared, and earlier handles
+        stay as they are. A policy that does not fit main raises `PolicyInvalid`."""
+        return type(self)(engine_of(self.backend, to="set a policy").under_policy(policy))
+
     def close(self) -> None:
         """Stop the Spark session if this handle started it. The graph needs no closing."""
-        self.engine.close()
+        self.backend.close()
 
-    def __enter__(self) -> "Graph":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -136,11 +155,11 @@ class Graph(History):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Graph {self.uri}{', read only' * self.engine.gate.is_read_only}>"
+        return f"<Graph {self.uri}{', read only' * self.backend.is_read_only}>"
 
     @property
     def uri(self) -> str:
-        return str(self.engine.store.root)
+        return self.backend.uri
 
     # Data ----------------------------------------------------------------------------------------
 
@@ -193,7 +212,7 @@ class Graph(History):
         `OMNIGRAPH_LOAD_ENGINE`, else `auto`. `spark` is a session of yours to use; without it the
         handle starts one and keeps it until closed.
         """
-        return Branch(self.engine, branch).load(
+        return Branch(self.backend, branch).load(
             source,
             mode=mode,
             from_=from_,
@@ -238,7 +257,7 @@ class Graph(History):
         and hold for each micro-batch; each has a directory of its own in `quarantine`. `trigger`
         and `output_mode` are Spark's. `on_batch` hears what became of each micro-batch.
         """
-        return Branch(self.engine, branch).stream(
+        return Branch(self.backend, branch).stream(
             source,
             mode=mode,
             checkpoint=checkpoint,
@@ -289,7 +308,7 @@ class Graph(History):
         if_commit: CommitId | str | None = None,
     ) -> MutationResult:
         """Run one mutation of `source`: all its statements become one commit, or nothing does."""
-        return Branch(self.engine, branch).mutate(
+        return Branch(self.backend, branch).mutate(
             source, name, params, actor=actor, message=message, if_commit=if_commit
         )
 
@@ -325,6 +344,35 @@ class Graph(History):
         No byte is read before `read` asks for it. `kind` is node or edge.
         """
         return self._reads(branch, snapshot).blob(kind, type, id, prop)
+
+    def neighborhood(
+        self,
+        type: str,
+        id: str,
+        *,
+        depth: int = 1,
+        limit: int = 100,
+        page_token: str | None = None,
+        branch: str | None = None,
+        snapshot: Moment | At | None = None,
+        timeout_s: float | None = None,
+        cancel: threading.Event | None = None,
+    ) -> "Neighborhood":
+        """A node, the nodes within `depth` hops of it (1 to 4), the edges that lead there, and how
+        many edges of each type it has.
+
+        The nearest nodes come first, at most `limit` on a page. The `next_page_token` of a page
+        asks for the one after it, of the same commit.
+        """
+        return self._reads(branch, snapshot).neighborhood(
+            type,
+            id,
+            depth=depth,
+            limit=limit,
+            page_token=page_token,
+            timeout_s=timeout_s,
+            cancel=cancel,
+        )
 
     def export(
         self,
@@ -362,7 +410,8 @@ class Graph(History):
 
         `schema` is the text, or the path of a `.pg` file. A step is safe, validated (the rows are
         checked, here and when it is applied) or destructive. `can_be_applied` tells whether an
-        apply would take it now; `refusals`, `violations` and `branches_in_the_way` tell why not.
+        apply would take it now; `refusals`, `violations`, `branches_in_the_way` and
+        `rules_in_the_way` (of the policy) tell why not.
         """
         from omnigraph.engine.schema_apply import schema_plan
 
@@ -371,10 +420,10 @@ class Graph(History):
             allow_data_loss=allow_data_loss,
             branch=MAIN if branch is None else BranchName(branch),
             is_branch_named=branch is not None,
-            moment=moment_of(self.engine, snapshot),
-            actor=self.engine.actor,
+            moment=moment_of(self.backend, snapshot),
+            actor=self.backend.actor,
         )
-        return schema_plan(self.engine, request)
+        return self.backend.run(schema_plan, request)
 
     def schema_apply(
         self,
@@ -397,11 +446,11 @@ class Graph(History):
         request = SchemaApply(
             source=as_source(schema, SCHEMA),
             allow_data_loss=allow_data_loss,
-            actor=self.engine.actor if actor is None else actor,
+            actor=self.backend.actor if actor is None else actor,
             message=message,
             if_commit=CommitId(if_commit) if if_commit is not None else None,
         )
-        return schema_apply(self.engine, request)
+        return self.backend.run(schema_apply, request)
 
     def embed(
         self,
@@ -425,7 +474,7 @@ class Graph(History):
         Vectors are kept as they are made: after a failure the next call goes on from there.
         `engine` and `spark` say who runs it, as in `load`; `auto` takes Spark for large tables.
         """
-        return Branch(self.engine, branch).embed(
+        return Branch(self.backend, branch).embed(
             types,
             only=only,
             engine=engine,
@@ -441,7 +490,7 @@ class Graph(History):
         self, branch: str = MAIN, *, actor: str | None = None, message: str | None = None
     ) -> OptimizeResult:
         """Compact the branch's tables and bring their indexes up to date. No answer changes."""
-        return Branch(self.engine, branch).optimize(actor=actor, message=message)
+        return Branch(self.backend, branch).optimize(actor=actor, message=message)
 
     def cleanup(
         self,
@@ -469,9 +518,9 @@ class Graph(History):
             grace=grace,
             dry_run=dry_run,
             confirm=confirm,
-            actor=self.engine.actor if actor is None else actor,
+            actor=self.backend.actor if actor is None else actor,
         )
-        return cleanup(self.engine, request)
+        return self.backend.run(cleanup, request)
 
     def repair(
         self, *, confirm: bool = False, force: bool = False, actor: str | None = None
@@ -484,14 +533,20 @@ class Graph(History):
         """
         from omnigraph.engine.repair import repair
 
-        who = self.engine.actor if actor is None else actor
-        return repair(self.engine, Repair(confirm=confirm, force=force, actor=who))
+        who = self.backend.actor if actor is None else actor
+        return self.backend.run(repair, Repair(confirm=confirm, force=force, actor=who))
 
     def stats(
         self, branch: str | None = None, *, snapshot: Moment | At | None = None
     ) -> Statistics:
         """Rows, files and index coverage of every table, without reading a row."""
         return self._reads(branch, snapshot).stats()
+
+    def tables(
+        self, branch: str | None = None, *, snapshot: Moment | At | None = None
+    ) -> SnapshotTables:
+        """The version of each table that a commit pins, and its number of entities."""
+        return self._reads(branch, snapshot).tables()
 
     def indexes(
         self, branch: str | None = None, *, snapshot: Moment | At | None = None
@@ -502,4 +557,4 @@ class Graph(History):
     # Inside --------------------------------------------------------------------------------------
 
     def _reads(self, branch: str | None, snapshot: Moment | At | None) -> Reads:
-        return Reads(self.engine, branch, moment_of(self.engine, snapshot))
+        return Reads(self.backend, branch, moment_of(self.backend, snapshot))

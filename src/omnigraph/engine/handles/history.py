@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from omnigraph.base.ids import MAIN, BranchName, CommitId
-from omnigraph.engine.engine import Engine
+from omnigraph.engine.backend import Backend
 from omnigraph.engine.handles.at import At
 from omnigraph.engine.handles.branch import Branch
 from omnigraph.engine.handles.changes import Followed
@@ -31,18 +31,18 @@ __all__ = ["History"]
 class History(Followed):
     """Branches and commits of one graph, and what they changed."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
         """For this package's own use."""
 
     def branch(self, name: str) -> Branch:
         """A handle of one branch, which must be there: `graph.branch("agent/1").mutate(…)`."""
-        request = BranchRead(branch=BranchName(name), actor=self.engine.actor)
-        return Branch(self.engine, branch(self.engine, request))
+        request = BranchRead(branch=BranchName(name), actor=self.backend.actor)
+        return Branch(self.backend, self.backend.run(branch, request))
 
     def branches(self) -> list[str]:
         """The names of all branches, main first."""
-        return branches(self.engine, BranchesRead(actor=self.engine.actor))
+        return self.backend.run(branches, BranchesRead(actor=self.backend.actor))
 
     def branch_create(
         self,
@@ -62,10 +62,10 @@ class History(Followed):
         request = BranchCreate(
             branch=BranchName(name),
             from_=from_.commit if isinstance(from_, At) else from_,
-            actor=actor or self.engine.actor,
+            actor=actor or self.backend.actor,
             message=message,
         )
-        branch_create(self.engine, request)
+        self.backend.run(branch_create, request)
 
     def branch_delete(
         self, name: str, *, actor: str | None = None, message: str | None = None
@@ -75,9 +75,9 @@ class History(Followed):
         It makes no commit: `actor` and `message` go to the gate and to the log.
         """
         request = BranchDelete(
-            branch=BranchName(name), actor=actor or self.engine.actor, message=message
+            branch=BranchName(name), actor=actor or self.backend.actor, message=message
         )
-        branch_delete(self.engine, request)
+        self.backend.run(branch_delete, request)
 
     def branch_merge(
         self,
@@ -107,12 +107,12 @@ class History(Followed):
             preview=preview,
             resolve=_held(resolve),
             delete=delete,
-            actor=actor or self.engine.actor,
+            actor=actor or self.backend.actor,
             message=message,
             if_commit=_commit_id(if_commit),
             if_source_commit=_commit_id(if_source_commit),
         )
-        return merge(self.engine, request)
+        return self.backend.run(merge, request)
 
     def revert(
         self,
@@ -137,17 +137,17 @@ class History(Followed):
             branch=BranchName(branch),
             preview=preview,
             resolve=_held(resolve),
-            actor=actor or self.engine.actor,
+            actor=actor or self.backend.actor,
             message=message,
             if_commit=_commit_id(if_commit),
         )
-        return revert(self.engine, request)
+        return self.backend.run(revert, request)
 
     def commits(
         self, branch: str = MAIN, *, limit: int | None = None, actor: str | None = None
     ) -> list[CommitInfo]:
         """The commits of a branch, newest first; with `actor`, only that actor's."""
-        return Branch(self.engine, branch).commits(limit=limit, actor=actor)
+        return Branch(self.backend, branch).commits(limit=limit, actor=actor)
 
     def log(self, branch: str | None = None, *, limit: int | None = None) -> Log:
         """The commits of all branches or one, with those that were merged, and the heads.
@@ -158,17 +158,17 @@ class History(Followed):
             branch=BranchName(branch or MAIN),
             is_whole=branch is None,
             limit=limit,
-            actor=self.engine.actor,
+            actor=self.backend.actor,
         )
-        return log(self.engine, request)
+        return self.backend.run(log, request)
 
     def commit(self, id: CommitId | str) -> CommitInfo:
         """One commit, of whichever branch."""
-        return commit(self.engine, CommitRead(id=CommitId(id), actor=self.engine.actor))
+        return self.backend.run(commit, CommitRead(id=CommitId(id), actor=self.backend.actor))
 
     def snapshot(self, branch: str = MAIN) -> At:
         """The head of a branch, held still: `graph.snapshot().query(…)`."""
-        return Branch(self.engine, branch).snapshot()
+        return Branch(self.backend, branch).snapshot()
 
     def at(self, moment: Moment | At, branch: str | None = None) -> At:
         """The past, held still: `graph.at("2026-03-01").query(…)`.
@@ -178,7 +178,7 @@ class History(Followed):
         ISO 8601. A branch that is not named is main, and a commit is then read wherever it was
         made.
         """
-        return Branch(self.engine, branch).at(moment)
+        return Branch(self.backend, branch).at(moment)
 
 
 def _commit_id(given: str | None) -> CommitId | None:

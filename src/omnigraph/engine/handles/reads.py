@@ -5,10 +5,11 @@ A method builds its request and calls the use case; it does nothing else.
 
 import threading
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.choices import EntityKind, ExportFormat
 from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.engine.backend import Backend, engine_of
 from omnigraph.engine.blob import Blob, find_blob
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.explanation import Explanation
@@ -20,6 +21,7 @@ from omnigraph.engine.requests import (
     Explain,
     Export,
     Moment,
+    NeighborhoodRead,
     SchemaRead,
     StatsRead,
     Target,
@@ -27,9 +29,13 @@ from omnigraph.engine.requests import (
 from omnigraph.engine.results import ExportResult, IndexInfo, QueryResult
 from omnigraph.engine.schema import Schema, schema
 from omnigraph.engine.stats import indexes, stats
+from omnigraph.engine.tables import SnapshotTables, tables
 from omnigraph.engine.text import Text
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.store.statistics import Statistics
+
+if TYPE_CHECKING:
+    from omnigraph.engine.neighborhood import Neighborhood
 
 __all__ = ["Reads"]
 
@@ -38,14 +44,19 @@ class Reads:
     """Reads of one branch: at its head, or at a moment."""
 
     def __init__(
-        self, engine: Engine, branch: str | None, moment: Moment | Snapshot | None = None
+        self, backend: Backend, branch: str | None, moment: Moment | Snapshot | None = None
     ) -> None:
         """Without a branch it is main, and a commit is read wherever it was made."""
-        self.engine = engine
+        self.backend = backend
         """For this package's own use."""
         self._branch = MAIN if branch is None else BranchName(branch)
         self._is_branch_named = branch is not None
         self._moment = moment
+
+    @property
+    def engine(self) -> Engine:
+        """Of a graph that was opened here; for this package's own use."""
+        return engine_of(self.backend)
 
     def query(
         self,
@@ -59,7 +70,7 @@ class Reads:
     ) -> QueryResult:
         """Run one read query of `source`; see `Graph.query`."""
         limits = {"timeout_s": timeout_s, "memory_bytes": memory_bytes, "cancel": cancel}
-        return ask(self.engine, Ask.of(source, name, params, **limits, **self._where()))
+        return self.backend.run(ask, Ask.of(source, name, params, **limits, **self._where()))
 
     def explain(
         self,
@@ -71,12 +82,39 @@ class Reads:
     ) -> Explanation:
         """The plan of a query; see `Graph.explain`."""
         request = Explain.of(source, name, params, analyze=analyze, **self._where())
-        return explain(self.engine, request)
+        return self.backend.run(explain, request)
 
     def blob(self, kind: EntityKind, type: str, id: str, prop: str) -> Blob:
         """The bytes of a Blob property; see `Graph.blob`."""
         request = BlobRead(kind=kind, type_name=type, entity_id=id, property=prop, **self._where())
-        return find_blob(self.engine, request)
+        return self.backend.run(find_blob, request)
+
+    def neighborhood(
+        self,
+        type: str,
+        id: str,
+        *,
+        depth: int = 1,
+        limit: int = 100,
+        page_token: str | None = None,
+        timeout_s: float | None = None,
+        cancel: threading.Event | None = None,
+    ) -> "Neighborhood":
+        """An entity and what is around it; see `Graph.neighborhood`."""
+        # Most processes never ask for it.
+        from omnigraph.engine.neighborhood import neighborhood
+
+        request = NeighborhoodRead(
+            type_name=type,
+            entity_id=id,
+            depth=depth,
+            limit=limit,
+            page_token=page_token,
+            timeout_s=timeout_s,
+            cancel=cancel,
+            **self._where(),
+        )
+        return self.backend.run(neighborhood, request)
 
     def export(
         self,
@@ -88,24 +126,28 @@ class Reads:
     ) -> ExportResult:
         """Write the graph for others; see `Graph.export`."""
         request = Export.of(target, types, format=format, overwrite=overwrite, **self._where())
-        return export(self.engine, request)
+        return self.backend.run(export, request)
 
     def schema(self) -> Schema:
         """The schema: its text, and its types as the languages see them."""
-        return schema(self.engine, SchemaRead(**self._where()))
+        return self.backend.run(schema, SchemaRead(**self._where()))
 
     def stats(self) -> Statistics:
         """Rows, files and index coverage of every table, without reading a row."""
-        return stats(self.engine, StatsRead(**self._where()))
+        return self.backend.run(stats, StatsRead(**self._where()))
+
+    def tables(self) -> SnapshotTables:
+        """The version of each table that the commit pins, and its number of entities."""
+        return self.backend.run(tables, StatsRead(**self._where()))
 
     def indexes(self) -> list[IndexInfo]:
         """Every index, and how many rows of its table it answers for."""
-        return indexes(self.engine, StatsRead(**self._where()))
+        return self.backend.run(indexes, StatsRead(**self._where()))
 
     def _where(self) -> dict[str, Any]:
         return {
             "branch": self._branch,
             "is_branch_named": self._is_branch_named,
             "moment": self._moment,
-            "actor": self.engine.actor,
+            "actor": self.backend.actor,
         }

@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from omnigraph.base.errors import ArgumentInvalid, BranchMissing
-from omnigraph.base.ids import BranchName
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import Load
-from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.store.graph_store import GraphStore
+from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["for_tasks"]
 
@@ -36,7 +35,7 @@ def for_tasks(engine: Engine, request: Load) -> Iterator[Load]:
     given = request.spark
     session = given if given is not None else next(iter(frames.values())).sparkSession
     started = engine.spark.session(session)
-    catalog = _catalog(engine.store, request.branch, request.from_)
+    catalog = engine.gate.view(_head(engine.store, request), request).catalog
     for name, frame in frames.items():
         check_frame(name, started.schema_of(frame), catalog=catalog, mapping=request.mapping)
     area = StagingArea(engine.store)
@@ -48,11 +47,11 @@ def for_tasks(engine: Engine, request: Load) -> Iterator[Load]:
         area.close(Ending.NOTHING)
 
 
-def _catalog(store: GraphStore, branch: BranchName, from_: BranchName | None) -> Catalog:
-    """The schema that the rows will have to fit."""
+def _head(store: GraphStore, request: Load) -> Snapshot:
+    """The commit whose schema the rows will have to fit."""
     try:
-        return store.snapshot(branch).catalog
+        return store.snapshot(request.branch)
     except BranchMissing:
-        if from_ is None:
+        if request.from_ is None:
             raise
-        return store.snapshot(from_).catalog
+        return replace(store.snapshot(request.from_), branch=request.branch)

@@ -8,7 +8,7 @@ load ends, its staging area is told so once (`Ending`).
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from omnigraph.base.errors import (
@@ -21,10 +21,12 @@ from omnigraph.base.errors import (
 from omnigraph.base.ids import BranchName
 from omnigraph.base.progress import Progress, silent
 from omnigraph.engine.engine import Engine
+from omnigraph.engine.history import allow_start, naming_known_branches
 from omnigraph.engine.load.frames import for_tasks
 from omnigraph.engine.load.preparation import Preparation, loaded_before
 from omnigraph.engine.load.result import load_result
-from omnigraph.engine.requests import Load
+from omnigraph.engine.reconcile import Reconciler
+from omnigraph.engine.requests import BranchCreate, Load
 from omnigraph.engine.results import LoadResult
 from omnigraph.store.branching import create_branch, delete_branch
 from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
@@ -40,20 +42,39 @@ MAX_TRIES_TO_HAVE_A_BRANCH = 5
 
 log = logging.getLogger(__name__)
 
+Prepared = Callable[[LoadResult], None]
 
-def load(engine: Engine, request: Load, progress: Progress | None = None) -> LoadResult:
-    """Load the source as one commit; a dry run does everything but publish."""
+
+def load(
+    engine: Engine,
+    request: Load,
+    progress: Progress | None = None,
+    prepared: Prepared | None = None,
+) -> LoadResult:
+    """Load the source as one commit; a dry run does everything but publish.
+
+    `prepared` hears what the load will have come to, before it is published: whoever writes that
+    down can tell it after a crash, when the engine only knows that a load of this name is there.
+    """
     engine.gate.allow(request)
+    if request.from_ is not None and not _is_there(engine.store, request.branch):
+        create = BranchCreate(branch=request.branch, from_=request.from_, actor=request.actor)
+        allow_start(engine, create, engine.store.branches.resolve(request.from_))
+        with naming_known_branches(engine, request.actor):
+            engine.store.branches.check_new(request.branch)
     if request.load_id is not None:
         from omnigraph.pipeline.staging.record import check_load_id
 
         check_load_id(request.load_id)
-    with for_tasks(engine, request) as prepared:
-        run = _rehearse if request.dry_run else _carry_out
-        return run(engine, prepared, progress or silent)
+    with for_tasks(engine, request) as for_its_tasks:
+        if request.dry_run:
+            return _rehearse(engine, for_its_tasks, progress or silent)
+        return _carry_out(engine, for_its_tasks, progress or silent, prepared)
 
 
-def _carry_out(engine: Engine, request: Load, tell: Progress) -> LoadResult:
+def _carry_out(
+    engine: Engine, request: Load, tell: Progress, prepared: Prepared | None
+) -> LoadResult:
     """Stage the input and publish it as one commit."""
     from omnigraph.pipeline.staging.record import driving
 
@@ -65,8 +86,11 @@ def _carry_out(engine: Engine, request: Load, tell: Progress) -> LoadResult:
     if (before := loaded_before(store, request)) is not None:
         return _finished(store, request, before)
     with driving(store, request.load_id) as hold:
-        preparation = Preparation(engine, request, hold=hold, tell=tell)
-        return _publish(engine, request, preparation, tell)
+        preparation = Preparation(engine, request, hold=hold, tell=tell, prepared=prepared)
+        result = _publish(engine, request, preparation, tell)
+    if result.commit is not None and result.read >= engine.settings.load_limits.min_indexed_rows:
+        Reconciler(engine).run_on(request.branch)
+    return result
 
 
 def _publish(engine: Engine, request: Load, preparation: Preparation, tell: Progress) -> LoadResult:

@@ -6,7 +6,8 @@ files that it stages belong to its staging area, and `end` closes that, however 
 
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -27,6 +28,7 @@ from omnigraph.embed.providers import open_provider
 from omnigraph.embed.targets import require_models, targets_of
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.load.result import load_result
+from omnigraph.engine.permit import Permit
 from omnigraph.engine.requests import Load
 from omnigraph.engine.results import LoadResult
 from omnigraph.store.commits import Commit, standing
@@ -56,6 +58,7 @@ class Preparation(Writer[Work]):
         *,
         hold: Hold | None,
         tell: Progress,
+        prepared: Callable[[LoadResult], None] | None = None,
     ) -> None:
         from omnigraph.pipeline.load.load import Phases
         from omnigraph.pipeline.staging.area import StagingArea
@@ -65,6 +68,7 @@ class Preparation(Writer[Work]):
         self._request = request
         self._hold = hold
         self._tell = tell
+        self._prepared = prepared
         self._clock = Phases()
         self._area = StagingArea(engine.store, hold=hold)
         self._runner: Runner | None = None
@@ -149,18 +153,25 @@ class Preparation(Writer[Work]):
 
     def result(self, commit: Commit | None, *, seconds: float) -> LoadResult:
         """What has become of the input; rejected rows are now where they were asked for."""
-        resolved = self._resolved
-        assert resolved is not None and self._runner is not None, "it was prepared"
-        has_rejected = self._quarantine is not None and resolved.load.rejected
+        assert self._resolved is not None, "it was prepared"
+        has_rejected = self._quarantine is not None and self._resolved.load.rejected
+        kept = self._quarantine.keep() if self._quarantine and has_rejected else None
         spent = self._clock.seconds
+        phases = {**spent, "publish": seconds - sum(spent.values())}
+        return self._result(commit, seconds=phases, quarantine=kept)
+
+    def _result(
+        self, commit: Commit | None, *, seconds: Mapping[str, float], quarantine: str | None
+    ) -> LoadResult:
+        assert self._resolved is not None and self._runner is not None, "it was prepared"
         return load_result(
             self._request,
             base_branch=self._request.from_,
             commit=commit,
-            quarantine=self._quarantine.keep() if self._quarantine and has_rejected else None,
-            resolved=resolved,
+            quarantine=quarantine,
+            resolved=self._resolved,
             engine=self._runner.engine,
-            seconds={**spent, "publish": seconds - sum(spent.values())},
+            seconds=seconds,
         )
 
     def _require_fence(self) -> None:
@@ -175,16 +186,19 @@ class Preparation(Writer[Work]):
 
     def _prepare(self, snapshot: Snapshot) -> Work:
         self._seen = snapshot.commit.id
+        permit = self._permit(snapshot)
         if self._runner is None or self._staged is None:
-            self._runner, self._staged = self._stage(snapshot)
+            self._runner, self._staged = self._stage(permit.view.snapshot)
             self._staged_for = snapshot.schema_hash
         elif snapshot.schema_hash != self._staged_for:
             # Its files have the columns of the schema before.
             raise SchemaMoved(branch=snapshot.branch, tables=tuple(sorted(snapshot.tables)))
         self._tell("check", 0, 1)
         with self._clock.phase("check"):
-            self._resolved = self._resolve(self._runner, self._staged, snapshot)
+            self._resolved = self._resolve(self._runner, self._staged, permit)
         self._tell("check", 1, 1)
+        if self._prepared is not None:
+            self._prepared(self._result(None, seconds=self._clock.seconds, quarantine=None))
         if not self._request.dry_run:
             self._tell("publish", 0, 1)
         return self._resolved.work
@@ -287,7 +301,28 @@ class Preparation(Writer[Work]):
     def _is_little(self, planned: "PlannedInput") -> bool:
         return planned.size <= self._engine.settings.load_limits.max_in_process_bytes
 
-    def _resolve(
+    def _permit(self, snapshot: Snapshot) -> Permit:
+        """What may be written; a rehearsal may have found the branch that the load's is made of."""
+        named = replace(snapshot, branch=self._request.branch)
+        return Permit.of(self._engine.gate, named, self._request)
+
+    def _resolve(self, runner: "Runner", staged: "StagedLoad", permit: Permit) -> "ResolvedLoad":
+        if not permit.is_free:
+            from omnigraph.engine.load.permitted import REFUSALS, partial_load
+
+            if (part := partial_load(permit, self._request, staged)) is not None:
+                part.check_seen(runner)
+                try:
+                    resolved = self._resolve_all(runner, staged, permit.snapshot)
+                except REFUSALS:
+                    # By rows that the actor does not see.
+                    raise permit.denial() from None
+                part.judge(resolved)
+                # What equals an earlier edge may equal a hidden one.
+                return replace(resolved, repeated=())
+        return self._resolve_all(runner, staged, permit.snapshot)
+
+    def _resolve_all(
         self, runner: "Runner", staged: "StagedLoad", snapshot: Snapshot
     ) -> "ResolvedLoad":
         from omnigraph.pipeline.load.faults import accept_load

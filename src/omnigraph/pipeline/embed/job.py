@@ -1,6 +1,6 @@
 """The driver of an embedding: which rows, which texts, and the work of its commit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +9,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.base.choices import EmbedOnly
+from omnigraph.base.errors import EmbedTextRefused
 from omnigraph.base.ids import TableKey
 from omnigraph.base.progress import Progress
+from omnigraph.base.violations import Violation
+from omnigraph.embed.digests import DIGEST
 from omnigraph.embed.origins import FACTS
 from omnigraph.embed.provider import EmbedConfig
 from omnigraph.embed.targets import TableTarget, VectorTarget
+from omnigraph.embed.texts import Refused
+from omnigraph.lang.schema.catalog import ID
 from omnigraph.pipeline.embed.fill import Fill, Filled, FillTask, fill_rows
 from omnigraph.pipeline.embed.find import FindTask, Found, find_rows, united
 from omnigraph.pipeline.embed.kept import KeptVectors, Whereabouts
@@ -21,7 +26,7 @@ from omnigraph.pipeline.embed.make import MakeTask, make_vectors
 from omnigraph.pipeline.load.row_sources import committed_rows
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.staging.area import StagingArea
-from omnigraph.store.datasets import Dataset
+from omnigraph.store.datasets import ROW_ID, Dataset, row_set
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import Replacement
 
@@ -33,6 +38,10 @@ TASK_TEXTS = 1_024
 # Arrow bytes of the rows that a task writes.
 TASK_BYTES = 128 << 20
 MIN_TASK_ROWS = 1_024
+
+
+# Of more rows whose text is refused, an error names so many and counts all.
+MAX_NAMED_ROWS = 1_000
 
 
 @dataclass(frozen=True)
@@ -123,18 +132,21 @@ class EmbedJob:
                 for start, name in zip(starts, objects, strict=True)
             ]
             where[width] = known.with_more(texts, np.arange(len(rows)) // TASK_TEXTS, objects)
-        self._run(tasks)
+        if refused := self._run(tasks):
+            raise _refusal(wanted, refused)
         return where
 
-    def _run(self, tasks: Sequence[MakeTask]) -> None:
+    def _run(self, tasks: Sequence[MakeTask]) -> dict[bytes, Refused]:
+        """The texts that the provider refuses, by their digests. All others are kept."""
         done = np.cumsum([0, *(len(task.row_ids) for task in tasks)]).tolist()
         self.tell("embed", 0, done[-1])
-        self.runner.run(
+        ran = self.runner.run(
             tasks,
             make_vectors,
             doing="embedding texts",
             on_progress=lambda count: self.tell("embed", done[count], done[-1]),
         )
+        return {text: refused for one in ran for text, refused in one.result.items()}
 
     def _fill(
         self,
@@ -157,6 +169,26 @@ class EmbedJob:
         for one in ran:
             self.area.add(location, one.result.fragments)
         return [one.result for one in ran]
+
+
+def _refusal(wanted: Sequence[_Wanted], refused: Mapping[bytes, Refused]) -> EmbedTextRefused:
+    """The error that names the rows with these texts."""
+    texts = pa.array(list(refused), DIGEST)
+    count = 0
+    rows: list[Violation] = []
+    for each in wanted:
+        is_refused = pc.is_in(each.found.texts, value_set=texts)
+        row_ids = each.found.row_ids[is_refused.to_numpy(zero_copy_only=False)]
+        count += len(row_ids)
+        named = row_ids[: MAX_NAMED_ROWS - len(rows)]
+        ids = each.dataset.rows_at(row_set(named), [ID])
+        by_row_id = dict(zip(ids[ROW_ID].to_pylist(), ids[ID].to_pylist(), strict=True))
+        whys = (refused[text] for text in each.found.texts.filter(is_refused).to_pylist())
+        rows += [
+            why.violation(each.table.entity.name, by_row_id[row_id], each.target.source_name)
+            for row_id, why in zip(named.tolist(), whys, strict=False)
+        ]
+    return EmbedTextRefused(count=count, rows=tuple(rows))
 
 
 def _once(texts: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:

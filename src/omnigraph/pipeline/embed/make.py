@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from omnigraph.embed.digests import text_digests
 from omnigraph.embed.provider import EmbedConfig
 from omnigraph.embed.providers import open_provider
+from omnigraph.embed.texts import Refused, embed_texts
 from omnigraph.pipeline.embed.kept import keep
 from omnigraph.store.datasets import DatasetRef, Datasets, row_set
 from omnigraph.store.location import Location
@@ -30,11 +31,16 @@ class MakeTask:
     """The object for the vectors."""
 
 
-def make_vectors(task: MakeTask) -> int:
-    """How many vectors were made."""
+def make_vectors(task: MakeTask) -> dict[bytes, Refused]:
+    """Keep the vectors of all texts that the provider takes; the others, by their digests."""
     dataset = Datasets(task.root).open(task.ref)
     rows = dataset.rows_at(row_set(task.row_ids), [task.source])
     texts: list[str] = pa.compute.unique(rows[task.source]).to_pylist()
-    vectors = open_provider(task.config).embed(texts, purpose="row", width=task.width)
-    keep(task.root.objects(), task.kept_in, text_digests(texts), vectors)
-    return len(texts)
+    digests = text_digests(texts)
+    made = embed_texts(open_provider(task.config), texts, purpose="row", width=task.width)
+    is_made = np.ones(len(texts), np.bool_)
+    is_made[list(made.refused)] = False
+    keep(
+        task.root.objects(), task.kept_in, digests.filter(pa.array(is_made)), made.vectors[is_made]
+    )
+    return {digests[at].as_py(): refused for at, refused in made.refused.items()}

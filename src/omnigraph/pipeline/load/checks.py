@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.ids import TableKey
-from omnigraph.check.sets.in_memory import IncomingRows, RowsInMemory, SqlSession
+from omnigraph.check.sets.in_memory import IncomingRows, LookUp, RowsInMemory, SqlSession
 from omnigraph.check.sets.protocol import SetChecks
 from omnigraph.lang.schema.catalog import ID
 from omnigraph.pipeline.load.id_join import NO_PLACES, show_incoming, show_present, staged_rows
@@ -35,8 +35,17 @@ NO_ROWS: Excluded = {}
 class LoadChecks:
     """The checks of one load at one snapshot; matches of a merge are kept from round to round."""
 
-    def __init__(self, runner: Runner, load: StagedLoad, snapshot: Snapshot) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        load: StagedLoad,
+        snapshot: Snapshot,
+        lookup: LookUp | None = None,
+    ) -> None:
+        """With `lookup`, of a load in memory, the rows that it finds are all that there are."""
+        assert lookup is None or load.is_held, "files are checked beside all rows"
         self._runner = runner
+        self._lookup = lookup
         self._load = load
         self._snapshot = snapshot
         self._sql = SqlSession()
@@ -58,7 +67,7 @@ class LoadChecks:
                 rows = table.held.take(pa.array(places))
                 must_be_new = table.ids_may_clash and not is_merge
                 incoming[key] = IncomingRows(rows, must_be_new=must_be_new, places=places)
-        return RowsInMemory(incoming, self._snapshot, self._sql)
+        return RowsInMemory(incoming, self._snapshot, self._sql, self._lookup)
 
     def _in_files(self, excluded: Excluded) -> RowsInFiles:
         mode = self._load.mode

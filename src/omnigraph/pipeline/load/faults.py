@@ -10,17 +10,18 @@ snapshot it is published on.
 from omnigraph.base.errors import ConstraintViolated, InputUnreadable, RejectedTooMany
 from omnigraph.base.violations import UNREADABLE, Violations
 from omnigraph.check.sets.rules import TypeNames
-from omnigraph.check.sets.violations import report
+from omnigraph.check.sets.violations import SetViolation, report
 from omnigraph.pipeline.load.checks import NO_ROWS, LoadChecks
 from omnigraph.pipeline.load.load import AcceptedLoad, StagedLoad
 from omnigraph.pipeline.load.remove_rows import Faults, places_of, quarantine_faults
+from omnigraph.pipeline.load.resolve import refusal
 from omnigraph.pipeline.load.row_origin import Locator
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.staging.area import StagingArea
 from omnigraph.pipeline.staging.quarantine import Quarantine
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["accept_load"]
+__all__ = ["accept_load", "refuse_what_is_wrong"]
 
 
 def accept_load(
@@ -61,8 +62,19 @@ def _find_faults(load: StagedLoad, checks: LoadChecks, *, max_errors: int) -> Fa
             faults.setdefault((each.entity.table_key, each.place), []).append(each)
 
 
+def refuse_what_is_wrong(load: StagedLoad, checks: LoadChecks | None) -> None:
+    """Raise if something is wrong with the load by these checks, or with its rows alone.
+
+    Without checks nothing is said of rows beside each other.
+    """
+    if load.violations:
+        raise _refusal(load, checks)
+    if checks is not None and (found := checks.without(NO_ROWS).violations()):
+        raise refusal(load, found)
+
+
 def _refusal(
-    load: StagedLoad, checks: LoadChecks, *, max_errors: int | None = None
+    load: StagedLoad, checks: LoadChecks | None, *, max_errors: int | None = None
 ) -> ConstraintViolated:
     """Why nothing of the load is published: every kind of violation, of rows alone and together.
 
@@ -71,12 +83,16 @@ def _refusal(
     """
     violations = Violations()
     violations.merge(load.violations)
-    found = checks.without(NO_ROWS).violations(rejected=_rejected_types(load))
+    found = [] if checks is None else _found_together(load, checks)
     violations.merge(report(found, Locator(load).place))
     if max_errors is not None:
         return RejectedTooMany(violations, max_errors=max_errors)
     is_unreadable = any(kind in UNREADABLE for kind, _, _ in violations.counts)
     return InputUnreadable(violations) if is_unreadable else ConstraintViolated(violations)
+
+
+def _found_together(load: StagedLoad, checks: LoadChecks) -> list[SetViolation]:
+    return checks.without(NO_ROWS).violations(rejected=_rejected_types(load))
 
 
 def _rejected_types(load: StagedLoad) -> TypeNames:

@@ -32,7 +32,7 @@ from omnigraph.store.location import Location
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import OnConflict, Replacement, StagedFiles, TableEdit, Work
 
-__all__ = ["ResolvedLoad", "resolve_load"]
+__all__ = ["ResolvedLoad", "refusal", "resolve_load"]
 
 Place = Callable[[EntityType, int], int]
 """The place among all rows of a type, by the place among those that were checked."""
@@ -101,7 +101,8 @@ def resolve_load(
     load = accepted.load
     if before is not None and before.load is not load:
         before = None  # other rows have been taken out of it since
-    assert snapshot.catalog == load.catalog, "rows are staged for one schema"
+    types = snapshot.catalog.entities
+    assert all(t.entity in types for t in load.tables.values()), "rows are staged for one schema"
     if load.mode is not LoadMode.MERGE:
         return _resolve_new_rows(runner, load, snapshot)
     if load.is_held:
@@ -116,7 +117,7 @@ def _resolve_new_rows(runner: Runner, load: StagedLoad, snapshot: Snapshot) -> R
     """Files that are written already, as they are."""
     checks = LoadChecks(runner, load, snapshot).without(NO_ROWS)
     if violations := checks.violations():
-        raise _refusal(load, violations)
+        raise refusal(load, violations)
     files = {
         key: StagedFiles(
             "overwrite" if load.mode is LoadMode.OVERWRITE else "append",
@@ -165,7 +166,7 @@ def _merge_held_rows(load: StagedLoad, snapshot: Snapshot) -> ResolvedLoad:
         incoming[key] = IncomingRows(changes.upserts, places=places)
     checks = RowsInMemory(incoming, snapshot)
     if violations := checks.violations():
-        raise _refusal(load, violations)
+        raise refusal(load, violations)
     # Rows that equal what is there depend on it too.
     reads = checks.reads | load.tables.keys()
     repeated = _repeated(load, snapshot, counts, lambda key: edits[key].rows.upserts)
@@ -194,7 +195,7 @@ def _merge_scratch_files(
     }
     checks = RowsInFiles(runner, snapshot, incoming, limits=load.limits)
     if violations := checks.violations():
-        raise _refusal(load, violations, lambda e, place: upserts[e.table_key].place(place))
+        raise refusal(load, violations, lambda e, place: upserts[e.table_key].place(place))
     work = Work(
         {key: upserted.work for key, upserted in upserts.items()},
         reads=checks.reads | load.tables.keys(),
@@ -226,9 +227,10 @@ def _repeated(
 # Both ---------------------------------------------------------------------------------------------
 
 
-def _refusal(
+def refusal(
     load: StagedLoad, found: Sequence[SetViolation], place: Place = lambda _, place: place
 ) -> OmnigraphError:
+    """Why a load is not published: what breaks rules over many rows."""
     locator = Locator(load)
     violations = report(found, lambda e, checked: locator.place(e, place(e, checked)))
     all_taken = all(each.is_taken for each in found)

@@ -14,8 +14,9 @@ from omnigraph.base.ids import TableKey
 from omnigraph.check.sets.in_memory import BrokenTerm
 from omnigraph.check.sets.rules import Claim, Degree, End
 from omnigraph.lang.schema.catalog import SRC, EntityType
+from omnigraph.merge.base import StoredBases, base_rows, edge_ids_at_bases
 from omnigraph.merge.conflicts import Found, SideNames, row_conflicts
-from omnigraph.merge.schemas import edge_ids_at, rows_as, value_conflicts
+from omnigraph.merge.schemas import edge_ids_at, rows_as, unknown_to, value_conflicts
 from omnigraph.merge.sets import SetConflicts
 from omnigraph.merge.table import Pin, TableMerge
 from omnigraph.merge.three_way import Side, Sides, sides_of
@@ -33,14 +34,14 @@ class HeldRows:
     def __init__(
         self,
         *,
-        base: Snapshot,
+        bases: StoredBases,
         ours: Snapshot,
         theirs: Snapshot,
         names: SideNames,
         take: Take | None,
     ) -> None:
         """`take` is the side that tasks have let all rows in conflict take."""
-        self._base = base
+        self._bases = bases
         self._ours = ours
         self._theirs = theirs
         self._names = names
@@ -71,14 +72,18 @@ class HeldRows:
         wanted = self._unknown(entity, ids)
         if not len(wanted):
             return
-        before, after = (rows_as(side, entity, wanted) for side in (self._base, self._theirs))
+        after = rows_as(self._theirs, entity, wanted)
+        unknown = unknown_to(self._theirs, entity)
+        before = base_rows(
+            self._bases, entity, wanted, ours=self._ours, theirs=after, unknown=unknown
+        )
         changes = matched(before, after)
         if len(changes):
-            sides = sides_of(changes, self._our_rows(entity, changes.id))
-            self._add(entity, sides)
+            three = sides_of(changes, self._our_rows(entity, changes.id))
+            self._add(entity, three)
             if self._take is not None:
-                table = TableMerge(entity, sides)
-                for id_ in sides.ids.filter(pa.array(table.is_unsettled)).to_pylist():
+                table = self._table(entity, three)
+                for id_ in three.ids.filter(pa.array(table.is_unsettled)).to_pylist():
                     self._tables[entity.table_key].pin(Pin(entity, id_, self._take))
 
     def hold_all_of(self, broken: Iterable[BrokenTerm]) -> None:
@@ -97,8 +102,8 @@ class HeldRows:
                     want(node, [each.term])
                 case Degree(edge=edge):
                     source = pa.array([each.term], pa.string())
-                    for side in (self._base, self._theirs):
-                        want(edge, edge_ids_at(side, edge, SRC, source))
+                    want(edge, edge_ids_at_bases(self._bases, edge, SRC, source))
+                    want(edge, edge_ids_at(self._theirs, edge, SRC, source))
         for entity, ids in wanted.values():
             self.hold(entity, ids)
 
@@ -145,9 +150,12 @@ class HeldRows:
 
     def _add(self, entity: EntityType, sides: Sides) -> None:
         if (table := self._tables.get(entity.table_key)) is None:
-            self._tables[entity.table_key] = TableMerge(entity, sides)
+            self._tables[entity.table_key] = self._table(entity, sides)
         else:
             table.add(sides)
+
+    def _table(self, entity: EntityType, sides: Sides) -> TableMerge:
+        return TableMerge(entity, sides, unknown=unknown_to(self._theirs, entity))
 
     def _unknown(self, entity: EntityType, ids: Sequence[str]) -> pa.Array:
         table = self._tables.get(entity.table_key)

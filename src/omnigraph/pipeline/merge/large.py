@@ -10,14 +10,17 @@ from collections.abc import Mapping, Sequence
 from omnigraph.base.errors import LimitExceeded
 from omnigraph.base.ids import TableKey
 from omnigraph.check.sets.in_memory import BrokenTerm
+from omnigraph.merge.base import StoredBases
 from omnigraph.merge.choices import Choices
 from omnigraph.merge.conflicts import Found, SideNames
+from omnigraph.merge.joining import latest_of
 from omnigraph.merge.merging import Merged, told_once
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.load.sets_in_files import RowsInFiles
 from omnigraph.pipeline.merge.held import HeldRows
 from omnigraph.pipeline.merge.match import MergedTable, count_changed, match_table, no_rows
 from omnigraph.pipeline.merge.stretches import part_of
+from omnigraph.pipeline.merge.versions import refs_of
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.staging.area import TaskArea
 from omnigraph.store.snapshot import Snapshot
@@ -43,17 +46,17 @@ class LargeMerge:
 
     def merge(
         self,
-        base: Snapshot,
+        bases: StoredBases,
         ours: Snapshot,
         theirs: Snapshot,
         *,
         names: SideNames,
         choices: Choices,
     ) -> Merged:
-        """What the changes from base to theirs do to ours, as the choices have it."""
-        tables = self._match(base, ours, theirs, choices)
-        left_out = self._left_out(tables, base, ours, theirs)
-        held = HeldRows(base=base, ours=ours, theirs=theirs, names=names, take=choices.of_all)
+        """What the changes from the bases to theirs do to ours, as the choices have it."""
+        tables = self._match(bases, ours, theirs, choices)
+        left_out = self._left_out(tables, bases, ours, theirs)
+        held = HeldRows(bases=bases, ours=ours, theirs=theirs, names=names, take=choices.of_all)
         unseen = self._hold_conflicts(tables, held, choices)
         while True:
             whole = self._with_held(tables, held, ours)
@@ -92,24 +95,28 @@ class LargeMerge:
             left_out=left_out,
         )
 
-    def _match(self, base: Snapshot, ours: Snapshot, theirs: Snapshot, choices: Choices) -> Tables:
+    def _match(
+        self, bases: StoredBases, ours: Snapshot, theirs: Snapshot, choices: Choices
+    ) -> Tables:
         chosen = frozenset(choice.entity_id for choice in choices.single)
         tables: Tables = {}
         for entity in ours.catalog.entities:
             if (was := theirs.catalog.by_id.get(entity.id)) is None:
                 continue
-            key = entity.table_key
-            before, after = (side.tables[was.table_key].ref for side in (base, theirs))
-            if before == after:
+            key, after = entity.table_key, theirs.tables[was.table_key].ref
+            if {*refs_of(bases, was)} == {after}:
                 continue
-            # With the schema: a rule may be new where no version is.
-            sides = (before, ours.tables[key].ref, after, ours.schema_hash)
+            # With the schema: a rule may be new where no version is. The latest bases decide about
+            # those below. With the choices: a merge is also prepared without any, to see what they
+            # are about.
+            before = tuple(base.commit.id for base in latest_of(bases))
+            sides = (before, ours.tables[key].ref, after, ours.schema_hash, choices.of_all, chosen)
             if sides not in self._done:
                 self._done[sides] = match_table(
                     self._runner,
                     entity,
                     was,
-                    base=base,
+                    bases=bases,
                     ours=ours,
                     theirs=theirs,
                     area=self._area,
@@ -121,7 +128,7 @@ class LargeMerge:
         return tables
 
     def _left_out(
-        self, tables: Tables, base: Snapshot, ours: Snapshot, theirs: Snapshot
+        self, tables: Tables, bases: StoredBases, ours: Snapshot, theirs: Snapshot
     ) -> Mapping[str, int]:
         """Types and properties that our schema has no more, and how many rows changed there."""
         found: Counter[str] = Counter()
@@ -132,7 +139,7 @@ class LargeMerge:
                 found[str(entity.name)] += count_changed(
                     self._runner,
                     entity,
-                    base=base,
+                    bases=bases,
                     theirs=theirs,
                     area=self._area,
                     limits=self._limits,

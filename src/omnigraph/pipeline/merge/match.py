@@ -1,6 +1,7 @@
-"""The rows of one table that theirs changed, matched by id with those of base and ours, and merged.
+"""The rows of one table that theirs changed, matched by id with those of ours and of the bases, and
+merged.
 
-Rows that cannot differ are never read: what both versions have in the same place of the same file.
+Rows that cannot differ are never read: what all versions have in the same place of the same file.
 Of ours, only files are read that can hold the id of a changed row. SQL joins ids and deals the
 answer out by stretch; where there is nothing to join, tasks begin at once.
 """
@@ -9,7 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from omnigraph.base.conflicts import Take
 from omnigraph.base.types import Scalar
 from omnigraph.lang.schema.catalog import ID, EntityType
+from omnigraph.merge.base import StoredBases
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.load.row_sources import CHECKS_PER_CORE, StagedRows
 from omnigraph.pipeline.load.sets_in_files import IncomingFiles
@@ -30,9 +32,10 @@ from omnigraph.pipeline.merge.stretches import (
     merge_stretch,
     without_ids,
 )
+from omnigraph.pipeline.merge.versions import OURS, base_versions, refs_of
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.staging.area import TaskArea
-from omnigraph.read.changes.locate import Stretch, stretches_beside, stretches_in_touch
+from omnigraph.read.changes.locate import Stretch, stretches_in_touch
 from omnigraph.store.datasets import (
     ROW_ADDRESS,
     ROW_ID,
@@ -59,26 +62,42 @@ STRETCH = 1 << 32
 MAX_TASK_IDS = 1_000_000
 
 CAME = pa.schema([("term", pa.string()), ("place", pa.int64()), ("is_written", pa.bool_())])
-GONE = pa.schema([("term", pa.string()), ("place", pa.int64()), ("row_id", pa.int64())])
-PRESENT = pa.schema([("term", pa.string()), ("row_id", pa.int64()), ("address", pa.int64())])
+GONE = pa.schema(
+    [
+        ("term", pa.string()),
+        ("place", pa.int64()),
+        ("version", pa.int64()),
+        ("row_id", pa.int64()),
+    ]
+)
+KNOWN = pa.schema(
+    [
+        ("term", pa.string()),
+        ("version", pa.int64()),
+        ("row_id", pa.int64()),
+        ("address", pa.int64()),
+    ]
+)
 
-# Rows of theirs, with the row of base and that of ours that have the same id.
-PUT = """
-SELECT came.place - came.place % {stretch} AS stretch, came.place % {stretch} AS row,
-       gone.row_id AS base_row_id, present.row_id AS our_row_id, present.address AS our_address
-FROM {came} AS came
-LEFT JOIN {gone} AS gone ON gone.term = came.term
-LEFT JOIN {present} AS present ON present.term = came.term
-WHERE came.is_written
-"""
-
-# Rows of base that theirs has deleted. Where ours has too, there is nothing to do.
-DELETED = """
-SELECT gone.place - gone.place % {stretch} AS stretch, gone.place % {stretch} AS row,
-       gone.row_id AS base_row_id, present.row_id AS our_row_id, present.address AS our_address
-FROM {gone} AS gone
-JOIN {present} AS present ON present.term = gone.term
-WHERE NOT EXISTS (SELECT 1 FROM {came} AS came WHERE came.term = gone.term)
+# Rows of theirs, and of the bases those that theirs has deleted; each with the rows of all versions
+# that have the same id. The hint is for Spark, which takes views for small and would send them to
+# every worker.
+MATCHED = """
+WITH there AS (
+    SELECT term, version, row_id, address FROM {known}
+    UNION ALL
+    SELECT term, version, row_id, CAST(NULL AS BIGINT) AS address FROM {gone}
+), changed AS (
+    SELECT term, place FROM {came} WHERE is_written
+    UNION ALL
+    SELECT term, MIN(place) AS place FROM {gone} AS gone
+    WHERE NOT EXISTS (SELECT 1 FROM {came} AS came WHERE came.term = gone.term)
+    GROUP BY term
+)
+SELECT /*+ MERGE(changed, there) */
+       changed.place - changed.place % {stretch} AS stretch, changed.place % {stretch} AS row,
+       there.version, there.row_id, there.address
+FROM changed LEFT JOIN there ON there.term = changed.term
 """
 
 
@@ -162,7 +181,7 @@ def match_table(
     entity: EntityType,
     was: EntityType,
     *,
-    base: Snapshot,
+    bases: StoredBases,
     ours: Snapshot,
     theirs: Snapshot,
     area: TaskArea,
@@ -172,62 +191,83 @@ def match_table(
 ) -> MergedTable:
     """Find what theirs changed in a table, and write what ours takes of it.
 
-    `was` is the type as base and theirs have it.
+    `was` is the type as theirs has it.
     """
-    job = _job(entity, was, base=base, ours=ours, theirs=theirs, area=area, limits=limits)
-    return _match(runner, replace(job, take=take, chosen=chosen))
+    job = _job(entity, was, bases=bases, ours=ours, theirs=theirs, area=area, limits=limits)
+    # Rows of theirs that ours has in the same place are no change of ours.
+    mine = stretches_in_touch(
+        job.root, ours.dataset(entity), theirs.dataset(was), job.came, limit_rows=MAX_TASK_IDS
+    )
+    known = (*((OURS, stretch) for stretch in mine), *job.known)
+    return _match(runner, replace(job, known=known, take=take, chosen=chosen))
 
 
 def _job(
     entity: EntityType,
     was: EntityType,
     *,
-    base: Snapshot,
+    bases: StoredBases,
     ours: Snapshot,
     theirs: Snapshot,
     area: TaskArea,
     limits: LoadLimits,
 ) -> MergeJob:
-    root, before, after = ours.root, base.dataset(was), theirs.dataset(was)
-    mine = ours.dataset(entity)
-    limit_rows = max(1, limits.max_unwritten_bytes // max(before.row_bytes, after.row_bytes))
-    gone = stretches_beside(root, before, after, limit_rows=limit_rows)
+    """What there is to know of a table, but for the rows that ours has."""
+    found = base_versions(
+        bases,
+        was,
+        theirs.dataset(was),
+        limit_bytes=limits.max_compared_bytes,
+        limit_ids=MAX_TASK_IDS,
+    )
     return MergeJob(
         entity=entity,
         was=was,
-        root=root,
+        root=ours.root,
         home=ours.location(entity),
         area=area,
-        base=before.ref,
-        ours=mine.ref,
+        ours=ours.tables[entity.table_key].ref,
+        bases=found.bases,
+        versions=found.versions,
         rules=None if theirs.schema_hash == ours.schema_hash else ours.catalog,
-        came=tuple(stretches_beside(root, after, before, limit_rows=limit_rows)),
-        gone=tuple(gone),
-        # Only where one version was made from the other do numbers of versions mean the same.
-        written_after=before.ref.version if theirs.continues(was, before.ref) else None,
-        present=tuple(stretches_in_touch(root, mine, before, gone, limit_rows=MAX_TASK_IDS)),
+        came=found.came,
+        gone=found.gone,
+        written_after=_written_after(refs_of(bases, was), theirs, was),
+        known=found.known,
         max_conflicts=limits.max_conflicts,
     )
+
+
+def _written_after(
+    bases: Sequence[DatasetRef | None], theirs: Snapshot, was: EntityType
+) -> int | None:
+    """The version since which rows of theirs may be other than on a base; None: it is not known.
+
+    Only where one version was made from the other do numbers of versions mean the same.
+    """
+    refs = [ref for ref in bases if ref is not None and theirs.continues(was, ref)]
+    return min(ref.version for ref in refs) if len(refs) == len(bases) else None
 
 
 def no_rows(entity: EntityType, ours: Snapshot, area: TaskArea) -> MergedTable:
     """A table in which theirs changed nothing."""
     ref = ours.tables[entity.table_key].ref
-    job = MergeJob(entity, entity, ours.root, ours.location(entity), area, base=ref, ours=ref)
-    return MergedTable(job, ())
+    return MergedTable(
+        MergeJob(entity, entity, ours.root, ours.location(entity), area, ours=ref), ()
+    )
 
 
 def count_changed(
     runner: Runner,
     entity: EntityType,
     *,
-    base: Snapshot,
+    bases: StoredBases,
     theirs: Snapshot,
     area: TaskArea,
     limits: LoadLimits,
 ) -> int:
     """How many rows theirs changed in a table that ours has no more."""
-    job = _job(entity, entity, base=base, ours=base, theirs=theirs, area=area, limits=limits)
+    job = _job(entity, entity, bases=bases, ours=theirs, theirs=theirs, area=area, limits=limits)
     return sum(_each_stretch(runner, job, count_changes))
 
 
@@ -237,7 +277,7 @@ def _match(runner: Runner, job: MergeJob) -> MergedTable:
 
 
 def _each_stretch(runner: Runner, job: MergeJob, work: StretchWork[R]) -> list[R]:
-    if job.gone or job.present:
+    if job.gone or job.known:
         return _joined(runner, job, work)
     numbers = range(len(job.came))
     return [one.result for one in runner.run(numbers, partial(_unmatched, job, work), doing=DOING)]
@@ -246,22 +286,25 @@ def _each_stretch(runner: Runner, job: MergeJob, work: StretchWork[R]) -> list[R
 def _joined(runner: Runner, job: MergeJob, work: StretchWork[R]) -> list[R]:
     # Views are the session's, which others may share: the names are ours alone.
     unique = uuid.uuid4().hex
-    names = {name: f"{name}_{unique}" for name in ("came", "gone", "present")}
-    numbered = [*enumerate((*job.came, *job.gone))]
-    came, gone = numbered[: len(job.came)], numbered[len(job.came) :]
+    names = {name: f"{name}_{unique}" for name in ("came", "gone", "known")}
+    if not job.came and not job.gone:
+        return []  # another version with the same rows
+    came = [Numbered(stretch, number) for number, stretch in enumerate(job.came)]
+    gone = [
+        Numbered(stretch, number, version)
+        for number, (version, stretch) in enumerate(job.gone, len(came))
+    ]
+    known = [Numbered(stretch, version=version) for version, stretch in job.known]
     _show(runner, names["came"], came, partial(_came, job.written_after), CAME)
     _show(runner, names["gone"], gone, _gone, GONE)
-    _show(runner, names["present"], [*enumerate(job.present)], _present, PRESENT)
-    statements = [*([PUT] if came else []), *([DELETED] if gone else [])]
-    if not statements:
-        return []  # another version with the same rows
+    _show(runner, names["known"], known, _known, KNOWN)
     try:
         return runner.run_over(
-            " UNION ALL ".join(statements).format(stretch=STRETCH, **names),
+            MATCHED.format(stretch=STRETCH, **names),
             partial(_matched, job, work),
             by="stretch",
             then="row",
-            tasks=len(numbered),
+            tasks=len(came) + len(gone),
             doing=DOING,
         )
     finally:
@@ -269,7 +312,10 @@ def _joined(runner: Runner, job: MergeJob, work: StretchWork[R]) -> list[R]:
             runner.forget(name)
 
 
-Numbered = tuple[int, Stretch]
+class Numbered(NamedTuple):
+    stretch: Stretch
+    number: int = 0
+    version: int = OURS
 
 
 def _show(
@@ -282,8 +328,8 @@ def _show(
     """Let SQL see the ids of the rows of some stretches."""
     tasks = min(len(stretches), CHECKS_PER_CORE * runner.parallelism)
     dealt = [tuple(stretches[task::tasks]) for task in range(tasks)]
-    most = sum(len(stretch.rows) for _, stretch in stretches)
-    runner.show_as(name, dealt, partial(_each, read), schema, most=most)
+    most = sum(len(each.stretch.rows) for each in stretches)
+    runner.show_as(name, dealt, partial(_each, read), schema, most=most, on="term")
 
 
 # Inside a task ------------------------------------------------------------------------------------
@@ -296,29 +342,36 @@ def _each(
         yield from read(stretch)
 
 
-def _came(written_after: int | None, numbered: Numbered) -> Iterator[pa.RecordBatch]:
-    number, stretch = numbered
-    rows = stretch.read([ID, WRITTEN_AT])
+def _came(written_after: int | None, of: Numbered) -> Iterator[pa.RecordBatch]:
+    rows = of.stretch.read([ID, WRITTEN_AT])
     # A compaction moves rows to other files and leaves the version that wrote them.
     is_written = (
         pa.repeat(pa.scalar(value=True), rows.num_rows)
         if written_after is None
         else pc.greater(rows[WRITTEN_AT], written_after)
     )
-    yield from _batches([rows[ID], _places(number, rows), is_written], CAME)
+    yield from _batches([rows[ID], _places(of.number, rows), is_written], CAME)
 
 
-def _gone(numbered: Numbered) -> Iterator[pa.RecordBatch]:
-    number, stretch = numbered
-    rows = stretch.read([ID])
-    yield from _batches([rows[ID], _places(number, rows), rows[ROW_ID].cast(pa.int64())], GONE)
+def _gone(of: Numbered) -> Iterator[pa.RecordBatch]:
+    rows = of.stretch.read([ID])
+    places, versions = _places(of.number, rows), _versions(of, rows)
+    yield from _batches([rows[ID], places, versions, rows[ROW_ID].cast(pa.int64())], GONE)
 
 
-def _present(numbered: Numbered) -> Iterator[pa.RecordBatch]:
-    rows = numbered[1].read([ID], with_row_address=True)
+def _known(of: Numbered) -> Iterator[pa.RecordBatch]:
+    is_ours = of.version == OURS
+    rows = of.stretch.read([ID], with_row_address=is_ours)
     # Spark has no unsigned numbers; neither of these reaches the upper half.
-    numbers = [rows[name].cast(pa.int64()) for name in (ROW_ID, ROW_ADDRESS)]
-    yield from _batches([rows[ID], *numbers], PRESENT)
+    row_ids = rows[ROW_ID].cast(pa.int64())
+    addresses = (
+        rows[ROW_ADDRESS].cast(pa.int64()) if is_ours else pa.nulls(rows.num_rows, pa.int64())
+    )
+    yield from _batches([rows[ID], _versions(of, rows), row_ids, addresses], KNOWN)
+
+
+def _versions(of: Numbered, rows: pa.Table) -> pa.Array:
+    return pa.repeat(pa.scalar(of.version, pa.int64()), rows.num_rows)
 
 
 def _places(number: int, rows: pa.Table) -> pa.Array:
@@ -337,5 +390,5 @@ def _matched(job: MergeJob, work: StretchWork[R], stretch: int, matches: pa.Tabl
 
 
 def _unmatched(job: MergeJob, work: StretchWork[R], number: int) -> R:
-    """A stretch of rows with ids that neither base nor ours can have."""
+    """A stretch of rows with ids that no other version can have."""
     return work(job, number, None)

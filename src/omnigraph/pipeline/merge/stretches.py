@@ -1,6 +1,7 @@
-"""Inside a task: a stretch of the rows that theirs changed, beside the same rows of base and ours.
+"""Inside a task: a stretch of the rows that theirs changed, beside the same rows of ours and of the
+bases.
 
-The task reads the three sides of its rows, lets `omnigraph.merge` compare them, and writes the rows
+The task reads all sides of its rows, lets `omnigraph.merge` compare them, and writes the rows
 that ours takes as files of our table. A row that replaces another keeps its row id. The driver sees
 row ids, addresses and the ids of rows in conflict, never a row.
 """
@@ -8,6 +9,7 @@ row ids, addresses and the ids of rows in conflict, never a row.
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +18,11 @@ from numpy.typing import NDArray
 
 from omnigraph.base.conflicts import Take
 from omnigraph.lang.schema.catalog import ID, Catalog, EntityType
+from omnigraph.merge.joining import PlainBases, joint_rows, latest_of
 from omnigraph.merge.schemas import checked_rows, left_out_of_rows
 from omnigraph.merge.table import Pin, TableMerge
 from omnigraph.merge.three_way import sides_of
+from omnigraph.pipeline.merge.versions import OURS, Version
 from omnigraph.pipeline.staging.area import Receipt, TaskArea, TaskFiles
 from omnigraph.pipeline.staging.stage import StagedFile
 from omnigraph.read.changes.diff import matched
@@ -35,7 +39,7 @@ from omnigraph.store.datasets import (
     with_row_ids,
     write_fragments,
 )
-from omnigraph.store.lifting import lifted
+from omnigraph.store.lifting import lifted, new_columns
 from omnigraph.store.location import Location, name_below
 
 __all__ = [
@@ -51,15 +55,17 @@ __all__ = [
 MATCHES = pa.schema(
     [
         ("row", pa.int64()),
-        ("base_row_id", pa.int64()),
-        ("our_row_id", pa.int64()),
-        ("our_address", pa.int64()),
+        ("version", pa.int64()),
+        ("row_id", pa.int64()),
+        ("address", pa.int64()),
     ]
 )
-"""Of a row in a stretch: its position there, and where base and ours have the row with its id."""
+"""Of a row in a stretch: its position there, and where a version has the row with its id, by the
+number of the version. A row that no version has comes once, with nulls; only ours has addresses."""
 
 NOWHERE: NDArray[np.uint64] = np.empty(0, np.uint64)
 NO_IDS = pa.array([], pa.string())
+NO_BASE: PlainBases[int] = PlainBases(OURS)
 
 
 @dataclass(frozen=True)
@@ -68,23 +74,27 @@ class MergeJob:
 
     entity: EntityType
     was: EntityType
-    """The type as base and theirs have it."""
+    """The type as theirs has it."""
     root: Location
     home: Location
     """Where our files lie."""
     area: TaskArea
-    base: DatasetRef
     ours: DatasetRef
+    bases: PlainBases[int] = NO_BASE
+    versions: tuple[Version | None, ...] = ()
+    """The versions of the bases by number, from 1 on."""
     rules: Catalog | None = None
     """Our schema, where theirs is an earlier one, whose rows may break a rule of ours."""
     came: tuple[Stretch, ...] = ()
-    """Rows of theirs that base has elsewhere, or not at all, by number."""
-    gone: tuple[Stretch, ...] = ()
-    """Rows of base that theirs has elsewhere, or not at all; their numbers follow."""
+    """Rows of theirs that a base has elsewhere, or not at all, by number."""
+    gone: tuple[tuple[int, Stretch], ...] = ()
+    """Rows of bases that theirs has elsewhere, or not at all, each with the number of its version;
+    the numbers of the stretches follow."""
     written_after: int | None = None
-    """The version of base, where theirs was made from it: no older row of theirs is a change."""
-    present: tuple[Stretch, ...] = ()
-    """Rows of ours, among which all lie with the id of a changed one."""
+    """The version of the base, where theirs was made from it: no older row of theirs is a
+    change."""
+    known: tuple[tuple[int, Stretch], ...] = ()
+    """Rows of versions, among which all lie with the id of a changed one."""
     take: Take | None = None
     """The side that rows in conflict take; None: that is not for the task to say."""
     chosen: frozenset[str] = frozenset()
@@ -92,6 +102,11 @@ class MergeJob:
     max_conflicts: int = 0
     held: frozenset[str] = frozenset()
     """Ids of rows that the driver decides about by itself: the task leaves them out."""
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Columns of ours that theirs does not have."""
+        return new_columns(self.was, self.entity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,16 +142,16 @@ class Part:
 def merge_stretch(job: MergeJob, number: int, matches: pa.Table | None) -> Part:
     """Compare the rows of one stretch and write what ours takes of them.
 
-    Without `matches`, its rows have ids that neither base nor ours has.
+    Without `matches`, its rows have ids that no other version has.
     """
     theirs = _their_rows(job, number, matches)
     if job.rules is None and (matches is None or _are_all_new(matches)):
         # Most of what a load brought: nothing to compare it with.
         return part_of(job, RowEdits(_not_held(job, theirs)), _nowhere(), number=number)
-    matches = MATCHES.empty_table() if matches is None else matches
-    changes, left_out = _changes(job, _base_rows(job, matches), theirs)
-    ours, there = _our_rows(job, matches)
-    table = TableMerge(job.entity, sides_of(changes, ours))
+    rows = _RowsOfVersions(job, _that_may_matter(job, number, matches))
+    ours, there = rows.ours
+    changes, left_out = _changes(job, rows, theirs)
+    table = TableMerge(job.entity, sides_of(changes, ours), unknown=job.unknown)
     unsettled = table.sides.ids.filter(pa.array(table.is_unsettled))
     if job.take is not None:
         for id_ in unsettled.to_pylist():
@@ -150,19 +165,80 @@ def merge_stretch(job: MergeJob, number: int, matches: pa.Table | None) -> Part:
 
 def count_changes(job: MergeJob, number: int, matches: pa.Table | None) -> int:
     """How many rows of one stretch have changed, where ours has no place for them."""
-    known = MATCHES.empty_table() if matches is None else matches
-    return len(matched(_base_rows(job, known), _their_rows(job, number, matches)))
+    rows = _RowsOfVersions(job, MATCHES.empty_table() if matches is None else matches)
+    found = left_out_of_rows(rows.changes_since(_their_rows(job, number, matches)), job.was, None)
+    return sum(found.values())
+
+
+def _that_may_matter(job: MergeJob, number: int, matches: pa.Table | None) -> pa.Table:
+    """The matches, but for rows that neither theirs nor ours has any more."""
+    if matches is None:
+        return MATCHES.empty_table()
+    if number < len(job.came):
+        return matches
+    ours = matches["row"].filter(pc.equal(matches["version"], OURS)).combine_chunks()
+    return matches.filter(pc.is_in(matches["row"], value_set=ours))
 
 
 def _changes(
-    job: MergeJob, base: pa.Table, theirs: pa.Table
+    job: MergeJob, rows: "_RowsOfVersions", theirs: pa.Table
 ) -> tuple[RowChanges, Mapping[str, int]]:
     """What theirs changed as our schema has it, and what that schema has no place for."""
-    if job.rules is None:
-        return matched(_not_held(job, base), _not_held(job, theirs)), {}
-    left_out = left_out_of_rows(matched(base, theirs), job.was, job.entity)
-    before, after = (lifted(_not_held(job, rows), job.was, job.entity) for rows in (base, theirs))
+    left_out: Mapping[str, int] = {}
+    if job.rules is not None:
+        left_out = left_out_of_rows(rows.changes_since(theirs), job.was, job.entity)
+    after = lifted(_not_held(job, theirs), job.was, job.entity)
+    ids = [each[ID].combine_chunks() for each in (after, *map(rows.of, latest_of(job.bases)))]
+    known = pa.concat_arrays(ids).unique()
+    heads = [side.drop_columns(list(job.unknown)) for side in (rows.ours[0], after)]
+    before = joint_rows(job.bases, known, rows.among, heads)
     return matched(before, after), left_out
+
+
+class _RowsOfVersions:
+    """The rows of each version that have the ids of a stretch."""
+
+    def __init__(self, job: MergeJob, matches: pa.Table) -> None:
+        self._job = job
+        self._matches = matches
+        self._read: dict[int, pa.Table] = {}
+
+    @cached_property
+    def ours(self) -> tuple[pa.Table, pa.Table]:
+        """Our rows, and where they lie."""
+        job, columns = self._job, table_schema(self._job.entity).names
+        found = self._matches.filter(pc.equal(self._matches["version"], OURS))
+        rows = _rows_at(job, job.ours, found["row_id"], columns)
+        row_ids = found["row_id"].cast(pa.uint64()).combine_chunks()
+        order = pc.index_in(rows[ROW_ID], value_set=row_ids)
+        addresses = found["address"].cast(pa.uint64()).take(order)
+        there = rows.select([ID, ROW_ID]).append_column(ROW_ADDRESS, addresses)
+        return rows.select(columns), there
+
+    def of(self, version: int) -> pa.Table:
+        """The rows of a base as our schema has them, without those that the driver decides."""
+        return _not_held(self._job, self._as(self._job.entity, version))
+
+    def among(self, version: int, ids: pa.Array) -> pa.Table:
+        """Those of them with some ids."""
+        rows = self.of(version)
+        return rows.filter(pc.is_in(rows[ID], value_set=ids))
+
+    def changes_since(self, theirs: pa.Table) -> list[RowChanges]:
+        """What theirs changed since each of the latest bases, in the schema of theirs."""
+        bases = latest_of(self._job.bases)
+        return [matched(self._as(self._job.was, base), theirs) for base in bases]
+
+    def _as(self, entity: EntityType, number: int) -> pa.Table:
+        version = self._job.versions[number - 1]
+        if version is None:
+            return table_schema(entity).empty_table()
+        if number not in self._read:
+            columns = table_schema(version.entity).names
+            found = self._matches.filter(pc.equal(self._matches["version"], number))
+            rows = _rows_at(self._job, version.ref, found["row_id"], columns)
+            self._read[number] = rows.select(columns)
+        return lifted(self._read[number], version.entity, entity)
 
 
 def _obeying(job: MergeJob, edits: RowEdits) -> tuple[RowEdits, list[pa.Array]]:
@@ -178,8 +254,7 @@ def _obeying(job: MergeJob, edits: RowEdits) -> tuple[RowEdits, list[pa.Array]]:
 
 
 def _are_all_new(matches: pa.Table) -> bool:
-    known = pc.or_(matches["base_row_id"].is_valid(), matches["our_row_id"].is_valid())
-    return not pc.any(known).as_py()
+    return bool(matches["version"].null_count == matches.num_rows)
 
 
 def part_of(job: MergeJob, edits: RowEdits, there: pa.Table, *, number: int = 0) -> Part:
@@ -252,25 +327,9 @@ def _with_conflicts(part: Part, job: MergeJob, rows: Sequence[pa.Array], conflic
 def _their_rows(job: MergeJob, number: int, matches: pa.Table | None) -> pa.Table:
     schema = table_schema(job.was)
     if number >= len(job.came):
-        return schema.empty_table()  # they have deleted what base has
+        return schema.empty_table()  # they have deleted what a base has
     rows = job.came[number].read(schema.names).select(schema.names)
-    return rows if matches is None else rows.take(matches["row"])
-
-
-def _base_rows(job: MergeJob, matches: pa.Table) -> pa.Table:
-    columns = table_schema(job.was).names
-    return _rows_at(job, job.base, matches["base_row_id"].drop_null(), columns).select(columns)
-
-
-def _our_rows(job: MergeJob, matches: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Our rows with the ids of the stretch, and where they lie."""
-    columns = table_schema(job.entity).names
-    found = matches.filter(matches["our_row_id"].is_valid())
-    rows = _rows_at(job, job.ours, found["our_row_id"], columns)
-    row_ids = found["our_row_id"].cast(pa.uint64()).combine_chunks()
-    order = pc.index_in(rows[ROW_ID], value_set=row_ids)
-    addresses = found["our_address"].cast(pa.uint64()).take(order)
-    return rows.select(columns), rows.select([ID, ROW_ID]).append_column(ROW_ADDRESS, addresses)
+    return rows if matches is None else rows.take(pa.array(np.unique(matches["row"].to_numpy())))
 
 
 def _not_held(job: MergeJob, rows: pa.Table) -> pa.Table:

@@ -7,7 +7,7 @@ one.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -93,6 +93,23 @@ class Conformed:
         assert len(rows) == self.rejected, "every rejected row has a reason"
         return rows
 
+    def without(self, faults: Sequence[tuple[TypedRows, int, Violation]]) -> "Conformed":
+        """The same block; these rows, told by their number among those of a type, are rejected."""
+        if not faults:
+            return self
+        reasons = self._reasons.with_more(
+            (int(typed.lines[row]), violation) for typed, row, violation in faults
+        )
+        rows = []
+        for typed in self.rows:
+            is_kept = np.ones(len(typed.lines), np.bool_)
+            is_kept[[row for of, row, _ in faults if of is typed]] = False
+            batch = typed.batch.filter(pa.array(is_kept))
+            rows.append(replace(typed, batch=batch, lines=typed.lines[is_kept]))
+        left = tuple(typed for typed in rows if len(typed.lines))
+        rejected = self.read - sum(len(typed.lines) for typed in left)
+        return Conformed(self.read, rejected, left, reasons.report(), reasons)
+
 
 def conform_split(
     split: Split, *, catalog: Catalog, now_ms: int, limits: InputLimits
@@ -142,6 +159,14 @@ class _Reasons:
         self._first = first
         self._position = position
         self._checked: list[tuple[Checked, np.ndarray]] = []
+        self._later: tuple[tuple[int, Violation], ...] = ()
+
+    def with_more(self, found: Iterable[tuple[int, Violation]]) -> "_Reasons":
+        """The same, and what was found after the row checks, by the line within the split."""
+        more = _Reasons(self._parsed, self._first, self._position)
+        more._checked = self._checked
+        more._later = tuple((line - self._first, violation) for line, violation in found)
+        return more
 
     def add(self, checked: Checked, numbers: np.ndarray) -> None:
         if checked.row_violations:
@@ -154,6 +179,7 @@ class _Reasons:
                 report.add(self._placed(violation, number))
         for checked, numbers in self._checked:
             report.merge(checked.report(self._position_of_rows(numbers)))
+        report.merge(Violations.of(self._placed(each, number) for number, each in self._later))
         return report
 
     def rows(self) -> tuple[RejectedRow, ...]:
@@ -163,6 +189,8 @@ class _Reasons:
         for checked, numbers in self._checked:
             for row, violation in checked.each():
                 reasons[int(numbers[row])].append(violation)
+        for number, violation in self._later:
+            reasons[number].append(violation)
         return tuple(
             RejectedRow(
                 number=self._first + number,

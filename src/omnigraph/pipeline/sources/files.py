@@ -24,6 +24,7 @@ __all__ = [
     "OTHER_DATA_SUFFIXES",
     "Form",
     "InputFile",
+    "NamedFiles",
     "find_files",
     "form_of",
     "stem_of",
@@ -77,11 +78,13 @@ class InputFile:
     name: str
     """As the user named it, or below the directory that the user named."""
     form: Form
+    called: str | None = None
+    """What messages call it, where that is not its name: a server keeps files for its users."""
 
     @property
     def file(self) -> str:
         """The name as text, for messages: a disk's names may be any bytes."""
-        return _as_text(self.name)
+        return _as_text(self.name if self.called is None else self.called)
 
     @property
     def location(self) -> DiskLocation:
@@ -97,8 +100,15 @@ class InputFile:
     def table(self) -> tuple[str, str]:
         """What makes two names one input. The rows of a table are of the type that it is named
         like, so a file with two such names is two tables."""
-        stem = "" if self.form is Form.JSONL else stem_of(self.name)
+        stem = "" if self.form is Form.JSONL else stem_of(self.file)
         return os.path.realpath(self.location.path), stem
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFiles:
+    """A source that someone has looked up already: files of a disk, and addresses in buckets."""
+
+    files: tuple[InputFile | str, ...]
 
 
 def find_files(sources: Sequence[str], *, form: Form | None = None) -> list[InputFile]:

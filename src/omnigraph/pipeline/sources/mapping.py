@@ -18,6 +18,7 @@ from typing import Any
 from omnigraph.base.errors import FileMissing, MappingInvalid, SourceInvalid, StorageFailed
 from omnigraph.base.nearest import suggestion
 from omnigraph.base.words import amount
+from omnigraph.base.yaml_text import YamlMap, YamlRefused, plain_value, read_yaml
 from omnigraph.check.rows.input_types import expectation, fits_json
 from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.sources.feed import Feed
@@ -173,7 +174,7 @@ class _RuleText:
                 raise self._wrong(
                     f"{name} stands under constants and under properties: keep one of them"
                 )
-            # YAML reads a date as one; everywhere else it is text.
+            # A mapping from Python may hold dates; in a file they are text.
             plain = value.isoformat() if isinstance(value, datetime.date) else value
             type_ = entity.by_name[name].type
             if plain is not None and not fits_json(plain, type_):
@@ -218,9 +219,6 @@ class _RuleText:
 
 def _read_yaml(path: Path) -> tuple[object, dict[str, int]]:
     """What the file holds, and the line of each name at its top."""
-    # Imported here: a load without a mapping should not pay for it.
-    import yaml
-
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
@@ -229,23 +227,13 @@ def _read_yaml(path: Path) -> tuple[object, dict[str, int]]:
     except (OSError, ValueError) as error:
         raise StorageFailed(doing="read", path=str(path), reason=str(error)) from error
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        content: object = yaml.safe_load(text)
-    # A day that there is not, and a nesting without end, are no errors of YAML's own.
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        position = str(path) if mark is None else f"{path}:{mark.line + 1}:{mark.column + 1}"
-        reason = getattr(error, "problem", None) or str(error)
-        raise MappingInvalid(
-            position=position, reason=f"the file is not valid YAML: {reason}"
-        ) from error
-    lines: dict[str, int] = {}
-    for key, _ in root.value if isinstance(root, yaml.MappingNode) else ():
-        if str(key.value) in lines:
-            position = f"{path}:{key.start_mark.line + 1}"
-            raise MappingInvalid(position=position, reason=f"there are two rules for {key.value}")
-        lines[str(key.value)] = key.start_mark.line + 1
-    return content, lines
+        root = read_yaml(text)
+    except YamlRefused as refused:
+        position = f"{path}:{refused.span.line}:{refused.span.column}"
+        hint = "" if refused.hint is None else f": {refused.hint}"
+        raise MappingInvalid(position=position, reason=f"{refused.message}{hint}") from refused
+    entries = root.entries if isinstance(root, YamlMap) else ()
+    return plain_value(root), {str(key.value): key.span.line for key, _ in entries}
 
 
 def _rule_position(position: str, pattern: str, lines: Mapping[str, int]) -> str:

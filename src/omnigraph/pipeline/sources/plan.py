@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -26,7 +26,7 @@ from omnigraph.pipeline.sources.columnar import (
 )
 from omnigraph.pipeline.sources.delimited import csv_splits, read_header
 from omnigraph.pipeline.sources.feed import Feed, check_types
-from omnigraph.pipeline.sources.files import Form, InputFile, find_files, stem_of
+from omnigraph.pipeline.sources.files import Form, InputFile, NamedFiles, find_files, stem_of
 from omnigraph.pipeline.sources.in_memory import (
     as_table,
     inline_lines,
@@ -50,7 +50,7 @@ from omnigraph.pipeline.sources.splits import (
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.location import BucketAccess, is_bucket_address
 
-__all__ = ["PlannedInput", "check_frame", "pack", "plan_splits"]
+__all__ = ["PlannedInput", "check_frame", "pack", "paths_in", "plan_splits"]
 
 STDIN = "-"
 
@@ -95,12 +95,13 @@ def plan_splits(
     """
     limits = limits or LoadLimits()
     form, tables = Form.named(format), _Tables(catalog, read_mapping(mapping, catalog))
-    paths, source = _paths(source)
+    paths, source = paths_in(source)
     splits: list[Split]
     if isinstance(source, WrittenFrames):
         splits = list(_splits_of_written(source, tables))
-    elif paths is not None:
-        files = _find_inputs(paths, form, access or BucketAccess())
+    elif paths is not None or isinstance(source, NamedFiles):
+        named = paths if paths is not None else cast(NamedFiles, source).files
+        files = _find_inputs(named, form, access or BucketAccess())
         splits = list(_splits_of_files(files, tables, limits))
     else:
         if form not in (None, Form.JSONL):
@@ -111,7 +112,7 @@ def plan_splits(
     planned = PlannedInput(
         tasks=[],
         size=sum(split.size for split in splits),
-        is_in_memory=paths is None and not isinstance(source, WrittenFrames),
+        is_in_memory=paths is None and not isinstance(source, WrittenFrames | NamedFiles),
         cut=tuple(splits),
         limits=limits,
     )
@@ -185,7 +186,7 @@ class _Tables:
         return feed
 
 
-def _paths(source: object) -> tuple[list[str] | None, object]:
+def paths_in(source: object) -> tuple[list[str] | None, object]:
     """The paths, or the source if it is none: an iterator may be looked into only once."""
     if isinstance(source, str | os.PathLike):
         paths = [source]
@@ -219,12 +220,14 @@ def _path(path: object, number: int) -> str | os.PathLike[str]:
 
 
 def _find_inputs(
-    paths: Sequence[str], form: Form | None, access: BucketAccess
+    paths: Sequence[InputFile | str], form: Form | None, access: BucketAccess
 ) -> list[InputFile | InputObject]:
     """The files of a disk and of buckets, each once, in the order in which they were named."""
     found: dict[tuple[str, str], InputFile | InputObject] = {}
     for path in paths:
-        if is_bucket_address(path):
+        if isinstance(path, InputFile):
+            found.setdefault(path.table, path)
+        elif is_bucket_address(path):
             for object_ in find_objects(path, form=form, access=access):
                 found.setdefault(object_.table, object_)
         else:

@@ -84,7 +84,12 @@ class Spark:
         if settings.remote is not None:
             return cls(connect(settings.remote, settings.options), is_owned=True)
         log = open_log(settings.log)
-        return cls(launch(settings, environment, log), log=log, is_owned=True)
+        try:
+            session = launch(settings, environment, log)
+        except BaseException:
+            log.close()
+            raise
+        return cls(session, log=log, is_owned=True)
 
     @classmethod
     def adopt(cls, session: Any) -> "Spark":
@@ -139,6 +144,7 @@ class Spark:
         schema: pa.Schema,
         *,
         most: int,
+        on: str | None = None,
     ) -> None:
         # The rows are made when a query asks for them, and again for each query that does.
         frame = self._frame(tasks, read, schema)
@@ -234,16 +240,21 @@ class Spark:
             else:
                 context.setJobGroup(name, doing, interruptOnCancel=True)
 
-        with self.failures(doing), _watched(context, name, on_progress):
+        with self.failures(doing), _watched(context, name, on_progress) as stopped_by:
             # In a thread of its own: whoever stops us stops a wait, and never a call that would
             # leave its answer in the connection for the next one to find.
             answer = _Answer(partial(_in_turn, mark, action), is_classic=context is not None)
             try:
-                return answer.get()
+                given = answer.get()
             except BaseException:
                 self._cancel(name)
                 answer.wait(CANCEL_S)
+                if stopped_by:
+                    raise stopped_by[0] from None
                 raise
+            if stopped_by:
+                raise stopped_by[0]
+            return given
 
     def _cancel(self, name: str) -> None:
         """End the job's tasks, and wait until they have: they may be writing files."""
@@ -288,17 +299,21 @@ class Spark:
 @contextlib.contextmanager
 def _watched(
     context: Any | None, group: str, on_progress: Callable[[int], None] | None
-) -> Iterator[None]:
-    """Report how many tasks are done while the block runs, unless it is run over Connect."""
+) -> Iterator[list[BaseException]]:
+    """Report how many tasks are done while the block runs, unless it is run over Connect.
+
+    What `on_progress` raises ends the tasks, and is then in the list: so a caller stops a load.
+    """
+    stopped_by: list[BaseException] = []
     if on_progress is None or context is None:
-        yield
+        yield stopped_by
         return
     done = threading.Event()
-    arguments = (context.statusTracker(), group, done, on_progress)
+    arguments = (context, group, done, on_progress, stopped_by)
     watcher = threading.Thread(target=_poll, args=arguments, daemon=True)
     watcher.start()
     try:
-        yield
+        yield stopped_by
     finally:
         done.set()
         watcher.join()
@@ -362,7 +377,19 @@ def _stages(tracker: Any, group: str) -> list[Any]:
 
 
 def _poll(
-    tracker: Any, group: str, done: threading.Event, on_progress: Callable[[int], None]
+    context: Any,
+    group: str,
+    done: threading.Event,
+    on_progress: Callable[[int], None],
+    stopped_by: list[BaseException],
 ) -> None:
+    tracker = context.statusTracker()
     while not done.wait(POLL_S):
-        on_progress(sum(stage.numCompletedTasks for stage in _stages(tracker, group)))
+        if not stopped_by:
+            try:
+                on_progress(sum(stage.numCompletedTasks for stage in _stages(tracker, group)))
+            except BaseException as error:  # noqa: BLE001 - it is raised where the tasks are waited for
+                stopped_by.append(error)
+        if stopped_by:
+            # Again and again: an action may begin its next tasks after these were ended.
+            context.cancelJobGroup(group)

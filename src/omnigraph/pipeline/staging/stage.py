@@ -192,13 +192,14 @@ def _stage(job: StageJob, splits: Sequence[Split], files: TaskFiles) -> TaskOutp
             blocks = conform_split(
                 split, catalog=job.catalog, now_ms=job.now_ms, limits=job.input_limits
             )
-            for conformed in blocks:
+            for block in blocks:
+                conformed = _embedded(block, ingest)
                 read += conformed.read
                 rejected += conformed.rejected
                 violations.merge(conformed.violations)
                 if bad is not None and not bad.is_full:
                     bad.add(conformed.rejected_rows)
-                waiting.add(number, _embedded(conformed, ingest))
+                waiting.add(number, conformed)
                 if waiting.size >= job.max_unwritten_bytes:
                     waiting.flush(tables)
     parts = () if bad is None else bad.parts
@@ -209,11 +210,15 @@ def _stage(job: StageJob, splits: Sequence[Split], files: TaskFiles) -> TaskOutp
 
 
 def _embedded(conformed: Conformed, ingest: Ingest | None) -> Conformed:
-    """The same rows, with the vectors that they lack."""
+    """The same rows, with the vectors that they lack. Those whose text is refused are rejected."""
     if ingest is None:
         return conformed
-    rows = (replace(rows, batch=ingest.fill(rows.entity, rows.batch)) for rows in conformed.rows)
-    return replace(conformed, rows=tuple(rows))
+    filled, faults = [], []
+    for rows in conformed.rows:
+        batch, refused = ingest.fill(rows.entity, rows.batch)
+        filled.append(replace(rows, batch=batch))
+        faults += [(filled[-1], row, violation) for row, violation in refused]
+    return replace(conformed, rows=tuple(filled)).without(faults)
 
 
 def _require_graph(job: StageJob) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.errors import ChangeCursorRejected
 from omnigraph.base.ids import TableKey
 from omnigraph.base.types import Scalar
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
@@ -134,6 +135,10 @@ class Comparison:
         entities = self.entities
         if after is not None:
             keys = [entity.table_key for entity in entities]
+            if after.table not in keys:
+                # The place was told to another caller, who sees more types.
+                explanation = "it was made for another caller, or under another policy"
+                raise ChangeCursorRejected(reason="position", explanation=explanation)
             first = entities[keys.index(after.table)]
             yield first, self._selected(first).after(after.id)
             entities = entities[keys.index(after.table) + 1 :]

@@ -5,8 +5,10 @@ any machine. A row that lies at one place of one file in both versions is in no 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.store.datasets import (
@@ -14,6 +16,7 @@ from omnigraph.store.datasets import (
     DatasetRef,
     Datasets,
     Fragment,
+    StoredFile,
     fragments_beside,
     row_ids_gone,
     row_set,
@@ -21,19 +24,25 @@ from omnigraph.store.datasets import (
 from omnigraph.store.location import Location
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["Stretch", "bytes_touched", "stretches_beside", "stretches_in_touch"]
+__all__ = [
+    "Stretch",
+    "bytes_touched",
+    "stretches_beside",
+    "stretches_in_touch",
+    "stretches_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Rows of one fragment that another version has elsewhere, or not at all."""
+    """Rows of one fragment that another version, or one of several, has elsewhere or not at all."""
 
     root: Location
     ref: DatasetRef
     fragment: Fragment
-    twin: tuple[DatasetRef, Fragment] | None
-    """The fragment of the other version with the same files: only rows that are gone there count.
-    None: it has none, and every row counts."""
+    twins: tuple[tuple[DatasetRef, Fragment], ...]
+    """The fragments of other versions with the same files: only rows that are gone from one of them
+    count. None: every row counts."""
     rows: range
     """The rows of the stretch, counted among those that count; past the last there are none."""
 
@@ -41,7 +50,7 @@ class Stretch:
         """The columns and `_rowid`, always in the same order."""
         datasets = Datasets(self.root)
         dataset = datasets.open(self.ref)
-        if self.twin is None:
+        if not self.twins:
             return dataset.scan(
                 columns,
                 with_row_id=True,
@@ -49,50 +58,68 @@ class Stretch:
                 fragment_ids=[self.fragment.id],
                 rows=self.rows,
             )
-        other, there = self.twin
-        row_ids = row_ids_gone(dataset, datasets.open(other), self.fragment, there)
+        gone = [
+            row_ids_gone(dataset, datasets.open(other), self.fragment, there)
+            for other, there in self.twins
+        ]
+        row_ids = np.unique(np.concatenate(gone))
         wanted = row_set(row_ids[self.rows.start : self.rows.stop])
         return dataset.rows_at(wanted, columns, with_row_address=with_row_address)
 
 
 def stretches_beside(
-    root: Location, here: Dataset, there: Dataset, *, limit_rows: int
+    root: Location, here: Dataset, *others: Dataset, limit_rows: int
 ) -> list[Stretch]:
-    """The rows of `here` that `there` has elsewhere or not at all, so many at a time.
+    """The rows of `here` that one of the others has elsewhere or not at all, so many at a time.
 
     They may be fewer than the stretches say: how many rows two lists of deletions tell apart is
     known only once they are read.
     """
-    if here.ref == there.ref:
-        return []
-    own, twins = fragments_beside(here.fragments, there.fragments)
+    whole: dict[int, Fragment] = {}
+    some: dict[int, list[tuple[DatasetRef, Fragment]]] = {}
+    for there in others:
+        own, twins = fragments_beside(here.fragments, there.fragments)
+        whole |= {fragment.id: fragment for fragment in own}
+        for fragment, twin in twins:
+            some.setdefault(fragment.id, []).append((there.ref, twin))
+    in_part = (f for f in here.fragments if f.id in some and f.id not in whole)
     return [
-        *_cut(root, here.ref, own, limit_rows=limit_rows),
+        *_cut(root, here.ref, whole.values(), limit_rows=limit_rows),
         *(
             stretch
-            for fragment, twin in twins
+            for fragment in in_part
             for stretch in _cut(
-                root, here.ref, [fragment], twin=(there.ref, twin), limit_rows=limit_rows
+                root, here.ref, [fragment], twins=tuple(some[fragment.id]), limit_rows=limit_rows
             )
         ),
     ]
 
 
-def stretches_in_touch(
-    root: Location, ours: Dataset, base: Dataset, changed: Iterable[Stretch], *, limit_rows: int
+def stretches_of(
+    root: Location,
+    here: Dataset,
+    files: AbstractSet[tuple[StoredFile, ...]],
+    *,
+    limit_rows: int,
 ) -> list[Stretch]:
-    """The rows of `ours` among which all lie that have the id of a changed row.
+    """All rows of `here` that lie in these files."""
+    fragments = (fragment for fragment in here.fragments if fragment.files in files)
+    return [*_cut(root, here.ref, fragments, limit_rows=limit_rows)]
 
-    `changed` are rows of `base` that another version has not, or elsewhere. Any row that the other
-    version has beside them is new to `base`: if ours has its id too, `base` does not have the row.
+
+def stretches_in_touch(
+    root: Location, here: Dataset, there: Dataset, changed: Iterable[Stretch], *, limit_rows: int
+) -> list[Stretch]:
+    """The rows of `here` among which all lie that have the id of a changed row.
+
+    `changed` are rows of `there` that others have elsewhere, or not at all. A row that others have
+    beside them is changed too: if `here` has its id, `there` does not have the row.
     """
     touched = {stretch.fragment.files for stretch in changed}
-    whole = [fragment for fragment in ours.fragments if fragment.files in touched]
-    among = {fragment.id for fragment in whole}
-    beside = stretches_beside(root, ours, base, limit_rows=limit_rows)
+    beside = stretches_beside(root, here, there, limit_rows=limit_rows)
     return [
-        *_cut(root, ours.ref, whole, limit_rows=limit_rows),
-        *(stretch for stretch in beside if stretch.fragment.id not in among),
+        *stretches_of(root, here, touched, limit_rows=limit_rows),
+        *(stretch for stretch in beside if stretch.fragment.files not in touched),
     ]
 
 
@@ -100,13 +127,13 @@ def bytes_touched(base: Snapshot, head: Snapshot) -> int:
     """About how many bytes of rows must be looked at to tell what `head` changed since `base`."""
     touched = 0
     for entity in head.catalog.entities:
-        key = entity.table_key
-        if key not in base.tables or base.tables[key].ref == head.tables[key].ref:
-            continue
-        after, before = head.dataset(entity), head.other_version(base.tables[key].ref)
-        own, twins = fragments_beside(after.fragments, before.fragments)
-        rows = sum(f.rows for f in own) + sum(abs(a.rows - b.rows) for a, b in twins)
-        touched += rows * after.row_bytes
+        if (earlier := base.catalog.by_id.get(entity.id)) is None:
+            touched += head.dataset(entity).row_count * head.dataset(entity).row_bytes
+        elif base.tables[earlier.table_key].ref != head.tables[entity.table_key].ref:
+            after, before = head.dataset(entity), base.dataset(earlier)
+            own, twins = fragments_beside(after.fragments, before.fragments)
+            rows = sum(f.rows for f in own) + sum(abs(a.rows - b.rows) for a, b in twins)
+            touched += rows * after.row_bytes
     return touched
 
 
@@ -116,9 +143,9 @@ def _cut(
     fragments: Iterable[Fragment],
     *,
     limit_rows: int,
-    twin: tuple[DatasetRef, Fragment] | None = None,
+    twins: tuple[tuple[DatasetRef, Fragment], ...] = (),
 ) -> Iterator[Stretch]:
     for fragment in fragments:
         for first in range(0, fragment.rows, limit_rows):
             rows = range(first, min(first + limit_rows, fragment.rows))
-            yield Stretch(root, ref, fragment, twin, rows)
+            yield Stretch(root, ref, fragment, twins, rows)

@@ -53,11 +53,12 @@ class Places:
 
 
 def places_between(base: Snapshot, head: Snapshot, entity: EntityType) -> Places:
-    """The rows of a type that do not lie at one place in both."""
-    key = entity.table_key
-    if base.tables[key].ref == head.tables[key].ref:
+    """The rows of a type that do not lie at one place in both. `base` may have another schema."""
+    if (earlier := base.catalog.by_id.get(entity.id)) is None:
+        return places_of(_nothing(), head.dataset(entity).scan([ID], with_row_id=True))
+    if base.tables[earlier.table_key].ref == head.tables[entity.table_key].ref:
         return places_of(_nothing(), _nothing())
-    before, after = base.dataset(entity), head.dataset(entity)
+    before, after = base.dataset(earlier), head.dataset(entity)
     since = head.parting(entity, before.ref)
     was, old = row_ids_beside(before, after, since=since)
     now, old_there = row_ids_beside(after, before, since=since)

@@ -20,10 +20,10 @@ from omnigraph.read.demand import counts_rows
 from omnigraph.read.expressions import column
 from omnigraph.read.frame import Frame
 from omnigraph.read.operators.group import codes_of, group_rows
+from omnigraph.read.pace import Pace
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.read.values.compare import Mask
 from omnigraph.read.values.ordering import Codes, combined, first_rows, ranks, sort_values
-from omnigraph.read.values.pace import Pace
 from omnigraph.read.values.sums import exact_sums, fitting
 
 __all__ = ["aggregate"]

@@ -8,13 +8,14 @@ few rows, for very many rows, or on request.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from omnigraph.read.pace import UNHURRIED, Pace, Pieces
 from omnigraph.read.search.ivf_codebook import Codebook, directions, lists_of
 from omnigraph.read.search.ranked import Ranked, Scores
 from omnigraph.read.search.vectors import Vectors, matrix_of
@@ -42,10 +43,22 @@ class ListedVectors:
     """Up to so many numbers of candidates a look at all of them is quick enough."""
 
     @classmethod
-    def of(cls, vectors: Vectors, codebook: Codebook, max_exact_floats: int) -> "ListedVectors":
+    def of(
+        cls,
+        vectors: Vectors,
+        codebook: Codebook,
+        max_exact_floats: int,
+        pieces: Pieces | None = None,
+    ) -> "ListedVectors":
+        pieces = pieces or Pieces()
         places = vectors.places_of(np.arange(vectors.row_count))
+
+        def lists_from(start: int) -> Lists:
+            some = vectors.vectors_at(places[start : start + CHUNK_ROWS])
+            return _lists(some, codebook, pieces.pace)
+
         parts = [
-            _lists(vectors.vectors_at(places[start : start + CHUNK_ROWS]), codebook)
+            pieces.piece(start, partial(lists_from, start))
             for start in range(0, len(places), CHUNK_ROWS)
         ]
         return cls._sorted(vectors, codebook, np.concatenate(parts), max_exact_floats)
@@ -80,12 +93,18 @@ class ListedVectors:
     # Questions -----------------------------------------------------------------------------------
 
     def best(
-        self, query: NDArray[np.float32], k: int, among: Mask | None, *, exact: bool
+        self,
+        query: NDArray[np.float32],
+        k: int,
+        among: Mask | None,
+        pace: Pace = UNHURRIED,
+        *,
+        exact: bool,
     ) -> Ranked:
         """The k nearest rows of those looked at, and every one that ties with the last of them."""
         share = None if exact else self._share(k, among)
         if share is None:
-            return self.vectors.best(query, k, among, exact=True)
+            return self.vectors.best(query, k, among, pace, exact=True)
         wanted = sought(query, self.width)
         is_allowed = None if among is None else self._places_among(among)
         lists = self._lists_to_probe(wanted, share, is_allowed)
@@ -97,8 +116,10 @@ class ListedVectors:
     def looks_at_all(self, k: int, among: Mask | None, *, exact: bool) -> bool:
         return exact or self._share(k, among) is None
 
-    def scores(self, query: NDArray[np.float32], rows: Ordinals | None) -> Scores:
-        return self.vectors.scores(query, rows)
+    def scores(
+        self, query: NDArray[np.float32], rows: Ordinals | None, pace: Pace = UNHURRIED
+    ) -> Scores:
+        return self.vectors.scores(query, rows, pace)
 
     def _share(self, k: int, among: Mask | None) -> float | None:
         """The share of all rows to look at; None: all that are asked for."""
@@ -165,7 +186,9 @@ class ListedVectors:
     def followed(self, kept: Ordinals | None, fresh: pa.Array | None) -> "ListedVectors":
         """Those of a later version: the rows of this one that are left, then fresh ones."""
         later = self.vectors.grown(kept, fresh)
-        new = np.empty(0, np.int32) if fresh is None else _lists(matrix_of(fresh), self.codebook)
+        new = np.empty(0, np.int32)
+        if fresh is not None:
+            new = _lists(matrix_of(fresh), self.codebook, UNHURRIED)
         tail_lists = np.concatenate([self.tail_lists, new])
         if not later.is_loose:
             exact = self.max_exact_floats
@@ -189,9 +212,9 @@ class ListedVectors:
         return cls(vectors, codebook, arrays["starts"], tail, max_exact_floats)
 
 
-def _lists(vectors: Matrix, codebook: Codebook) -> Lists:
+def _lists(vectors: Matrix, codebook: Codebook, pace: Pace) -> Lists:
     """The list of each vector; one without a direction lies in the first."""
     has_direction, units = directions(vectors)
     found = np.zeros(len(vectors), dtype=np.int32)
-    found[has_direction] = lists_of(units, codebook.centroids)
+    found[has_direction] = lists_of(units, codebook.centroids, pace)
     return found

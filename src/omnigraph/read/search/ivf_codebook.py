@@ -11,11 +11,13 @@ that had no part in the training. The search states `STATED_RECALL`; the rest is
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from omnigraph.read.pace import UNHURRIED, Pace, Pieces
 from omnigraph.read.search.ranked import Scores
 from omnigraph.read.search.vectors_near import Matrix, Sought, distances, dots, slack, squares
 from omnigraph.read.topology.reach import Mask
@@ -48,8 +50,9 @@ MAX_SHARE = 0.4
 # Shares are rounded up to such a fraction: no doubt in the last bit of a cosine moves one.
 SHARE_STEPS = 256
 
-# Vectors that are compared with all directions at once.
+# Vectors that are compared with all directions at once, and with all of the sample.
 BLOCK_ROWS = 4_096
+PROBES_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
@@ -92,8 +95,17 @@ def sample_rows(lists: int) -> int:
     return max(SAMPLE_ROWS, SAMPLE_PER_LIST * lists)
 
 
-def trained(sample: Matrix, *, lists: int, stands_for_rows: int, origin: str) -> Codebook:
+def trained(
+    sample: Matrix,
+    *,
+    lists: int,
+    stands_for_rows: int,
+    origin: str,
+    pieces: Pieces | None = None,
+) -> Codebook:
     """The codebook of a sample that was taken from so many rows."""
+    pieces = pieces or Pieces()
+    pace = pieces.pace
     _, units = directions(sample)
     if not len(units):
         nowhere = np.zeros((1, sample.shape[1]), dtype=np.float32)
@@ -102,18 +114,22 @@ def trained(sample: Matrix, *, lists: int, stands_for_rows: int, origin: str) ->
     lists = min(lists, len(rest))
     # Vectors may repeat: of two equal directions one would only be in doubt with the other.
     centroids = np.unique(rest[np.arange(lists) * len(rest) // lists], axis=0)
-    for _ in range(ROUNDS):
-        means = _means(rest, lists_of(rest, centroids), centroids)
-        centroids = np.unique(means, axis=0)
-    nearest = lists_of(rest, centroids)
+    for number in range(ROUNDS):
+        centroids = pieces.piece(number, partial(_moved, rest, centroids, pace))
+    nearest = pieces.piece("nearest", lambda: lists_of(rest, centroids, pace))
     sampled = len(rest) / max(1, stands_for_rows)
     # A neighbour in the sample stands for as many rows as it was taken from: so many fewer there
     # are as deep as those that will be asked for.
     depths = [min(max(1, round(depth * sampled)), len(rest)) for depth in DEPTHS]
-    passed = _rows_passed(probes, rest, centroids, nearest, depths[-1])
+    passed = _rows_passed(probes, rest, centroids, nearest, depths[-1], pieces)
     found = [np.quantile(passed[:, :depth], AIM) for depth in depths]
     shares = np.ceil((np.array(found) + 1.0) / len(rest) * SHARE_STEPS) / SHARE_STEPS
     return Codebook(origin, centroids, squares(centroids), shares)
+
+
+def _moved(units: Matrix, centroids: Matrix, pace: Pace) -> Matrix:
+    """A round: each direction becomes the mean of the vectors that are nearest to it."""
+    return np.unique(_means(units, lists_of(units, centroids, pace), centroids), axis=0)
 
 
 def _divided(units: Matrix) -> tuple[Matrix, Matrix]:
@@ -133,11 +149,12 @@ def directions(vectors: Matrix) -> tuple[Mask, Matrix]:
     return has_direction, (vectors[has_direction] / lengths[:, None]).astype(np.float32)
 
 
-def lists_of(units: Matrix, centroids: Matrix) -> NDArray[np.int32]:
+def lists_of(units: Matrix, centroids: Matrix, pace: Pace = UNHURRIED) -> NDArray[np.int32]:
     """The direction that each vector is nearest to; of equal ones the first."""
     found = np.empty(len(units), dtype=np.int32)
     doubt = 4 * slack(units.shape[1])
     for start in range(0, len(units), BLOCK_ROWS):
+        pace.check()
         block = slice(start, start + BLOCK_ROWS)
         cosines = units[block] @ centroids.T
         best = cosines.argmax(axis=1)
@@ -168,16 +185,21 @@ def _means(units: Matrix, nearest: NDArray[np.int32], centroids: Matrix) -> Matr
 
 
 def _rows_passed(
-    probes: Matrix, units: Matrix, centroids: Matrix, nearest: NDArray[np.int32], k: int
+    probes: Matrix,
+    units: Matrix,
+    centroids: Matrix,
+    nearest: NDArray[np.int32],
+    k: int,
+    pieces: Pieces,
 ) -> Scores:
     """For each of the k nearest neighbours, nearest first: how many vectors lie in lists before.
 
     That is how many a search must look at, and one more, to come to the neighbour's list.
     """
     counts = np.bincount(nearest, minlength=len(centroids))
-    found = []
-    for start in range(0, len(probes), 64):
-        some = probes[start : start + 64]
+
+    def passed(start: int) -> Scores:
+        some = probes[start : start + PROBES_AT_ONCE]
         cosines = some @ units.T
         near = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
         ranks = np.argsort(-np.take_along_axis(cosines, near, axis=1), axis=1, kind="stable")
@@ -185,5 +207,7 @@ def _rows_passed(
         order = np.argsort(-(some @ centroids.T), axis=1, kind="stable")
         before = np.empty(order.shape)
         np.put_along_axis(before, order, np.cumsum(counts[order], axis=1) - counts[order], axis=1)
-        found.append(np.take_along_axis(before, nearest[near].astype(np.int64), axis=1))
-    return np.concatenate(found)
+        return np.take_along_axis(before, nearest[near].astype(np.int64), axis=1)
+
+    starts = range(0, len(probes), PROBES_AT_ONCE)
+    return np.concatenate([pieces.piece(("passed", s), partial(passed, s)) for s in starts])

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.search.analysis import analyse
 from omnigraph.read.search.bm25 import Corpus
 from omnigraph.read.search.vocabulary import Vocabulary
@@ -89,12 +90,14 @@ class Postings:
         firsts: Ordinals,
         positions: Counts,
         lengths: NDArray[np.int32],
+        pace: Pace = UNHURRIED,
     ) -> "Postings":
         """From arrays as the fields are, where every term has a text."""
         peaks = np.empty(len(starts) - 1)
         corpus, whole = Corpus.of(lengths), np.arange(0, len(texts), MAX_POSTINGS_AT_ONCE)
         stretches = np.unique(np.append(np.searchsorted(starts[:-1], whole), len(peaks)))
         for low, high in pairwise(stretches.tolist()):
+            pace.check()
             run = slice(int(starts[low]), int(starts[high]))
             filled = corpus.saturation(counts[run], lengths[texts[run]])
             peaks[low:high] = np.maximum.reduceat(filled, starts[low:high] - run.start)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.search.postings import Postings, Texts, narrow_counts
 from omnigraph.read.search.vocabulary import Vocabulary
 from omnigraph.read.topology.csr import Ordinals, Ranges, sums_of_runs
@@ -56,12 +57,15 @@ class _Own:
         )
 
 
-def merged(lefts: Sequence[Left]) -> Postings:
+def merged(lefts: Sequence[Left], pace: Pace = UNHURRIED) -> Postings:
     """The texts that are left, in the order given and numbered through.
 
     Every array is as if the texts had been analysed together.
     """
-    owns = [_Own.of(left) for left in lefts]
+    owns = []
+    for left in lefts:
+        pace.check()
+        owns.append(_Own.of(left))
     # Terms of no text that is left are left out.
     used = [
         left.postings.vocabulary.terms.filter(pa.array(own.per_term > 0))
@@ -81,6 +85,7 @@ def merged(lefts: Sequence[Left]) -> Postings:
     for own, entry, occurrence, per_term, use in zip(
         owns, entries, occurrences, per_terms, uses, strict=True
     ):
+        pace.check()
         to = Ranges(entry, per_term).positions()
         texts[to] = own.texts + before
         counts[to] = own.counts
@@ -94,6 +99,7 @@ def merged(lefts: Sequence[Left]) -> Postings:
         firsts=firsts,
         positions=positions,
         lengths=lengths,
+        pace=pace,
     )
 
 

@@ -12,6 +12,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.search.ranked import Ranked, Scores
 from omnigraph.read.search.text_part import Gains, TextPart, Weight
 from omnigraph.read.topology.csr import Ordinals
@@ -72,21 +73,29 @@ class WeighedTerm:
         return _joined(found)
 
 
-def best_rows(terms: Sequence[WeighedTerm], k: int, among: Mask | None, *, count: int) -> Ranked:
+def best_rows(
+    terms: Sequence[WeighedTerm],
+    k: int,
+    among: Mask | None,
+    *,
+    count: int,
+    pace: Pace = UNHURRIED,
+) -> Ranked:
     """The k best of `count` rows, and every row that ties with the last of them."""
     bounds = [term.bound for term in terms]
     allowed = count if among is None else int(np.count_nonzero(among))
     total, seen = np.zeros(count), np.empty(0, dtype=np.int64)
     for number, term in enumerate(terms):
+        pace.check()
         rest, left = sum(bounds[number:]), terms[number:]
         if among is not None and allowed * ROWS_PER_CONTENDER < term.rows:
             few = np.flatnonzero(among)
-            return _best_among(left, bounds[number:], k, few, total[few])
+            return _best_among(left, bounds[number:], k, few, total[few], pace)
         if rest < sum(bounds[:number]) and rest < (least := _least(total[seen], k)):
             few = seen[total[seen] + rest >= least]
             if len(few) * ROWS_PER_CONTENDER < sum(later.rows for later in left):
                 few.sort()
-                return _best_among(left, bounds[number:], k, few, total[few])
+                return _best_among(left, bounds[number:], k, few, total[few], pace)
         rows, gains = term.gains(among)
         before = total[rows]
         total[rows] = before + gains
@@ -95,11 +104,17 @@ def best_rows(terms: Sequence[WeighedTerm], k: int, among: Mask | None, *, count
 
 
 def _best_among(
-    terms: Sequence[WeighedTerm], bounds: Sequence[float], k: int, rows: Ordinals, scores: Scores
+    terms: Sequence[WeighedTerm],
+    bounds: Sequence[float],
+    k: int,
+    rows: Ordinals,
+    scores: Scores,
+    pace: Pace,
 ) -> Ranked:
     """The best of some rows, which ascend, once these terms are added to their scores."""
     rests = [0.0, *accumulate(reversed(bounds))][::-1]
     for term, rest in zip(terms, rests[1:], strict=True):
+        pace.check()
         at, gains = term.gains_at(rows)
         scores[at] += gains
         is_left = scores + rest >= _least(scores, k)
@@ -107,10 +122,11 @@ def _best_among(
     return _best_of(rows, scores, k)
 
 
-def scores_at(terms: Sequence[WeighedTerm], rows: Ordinals) -> Scores:
+def scores_at(terms: Sequence[WeighedTerm], rows: Ordinals, pace: Pace = UNHURRIED) -> Scores:
     """The scores of rows, which ascend; 0 for a row that has no term."""
     scores = np.zeros(len(rows))
     for term in terms:
+        pace.check()
         at, gains = term.gains_at(rows)
         scores[at] += gains
     return scores

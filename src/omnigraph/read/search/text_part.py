@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.search.bm25 import Corpus
 from omnigraph.read.search.postings import MIN_TEXTS_PER_LOOKUP, Postings, Texts
 from omnigraph.read.search.postings_merge import Left, merged
@@ -129,6 +130,6 @@ class TextPart:
         return Gains(found, filled)
 
 
-def one_part(parts: Sequence[TextPart]) -> TextPart:
+def one_part(parts: Sequence[TextPart], pace: Pace = UNHURRIED) -> TextPart:
     """The rows of all parts, in one that has no others."""
-    return TextPart(merged([Left(part.postings, part.numbers) for part in parts]))
+    return TextPart(merged([Left(part.postings, part.numbers) for part in parts], pace))

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.search.ranked import Ranked, Scores
 from omnigraph.read.search.vectors_near import (
     NOT_RANKED,
@@ -84,13 +85,19 @@ class Vectors:
     # Questions -----------------------------------------------------------------------------------
 
     def best(
-        self, query: NDArray[np.float32], k: int, among: Mask | None, *, exact: bool
+        self,
+        query: NDArray[np.float32],
+        k: int,
+        among: Mask | None,
+        pace: Pace = UNHURRIED,
+        *,
+        exact: bool,
     ) -> Ranked:
         """The k nearest rows, and every row that ties with the last of them."""
         wanted = sought(query, self.width)
         if among is not None and np.count_nonzero(among) * ROWS_PER_ROW_PICKED < len(self.squares):
             places = self.places_of(np.flatnonzero(among))
-            return self.ranked(places, self._cosines_at(places, wanted), k, wanted)
+            return self.ranked(places, self._cosines_at(places, wanted, pace), k, wanted)
         found = self._all_cosines(wanted)
         if among is not None:
             found[self.places_of(np.flatnonzero(~among))] = NOT_RANKED
@@ -106,7 +113,7 @@ class Vectors:
         return self._best_of(near_places, k, wanted)
 
     def _best_of(self, near: Ordinals, k: int, wanted: Sought) -> Ranked:
-        found = self._distances(near, wanted)
+        found = self._distances(near, wanted, UNHURRIED)
         if len(near) > k:
             is_best = found <= np.partition(found, k - 1)[k - 1]
             near, found = near[is_best], found[is_best]
@@ -116,14 +123,16 @@ class Vectors:
     def looks_at_all(self, k: int, among: Mask | None, *, exact: bool) -> bool:
         return True
 
-    def scores(self, query: NDArray[np.float32], rows: Ordinals | None) -> Scores:
+    def scores(
+        self, query: NDArray[np.float32], rows: Ordinals | None, pace: Pace = UNHURRIED
+    ) -> Scores:
         """How near these rows or all are; NaN for a row with no vector, or for no row."""
         wanted = sought(query, self.width)
         if rows is None:
-            return self._distances(self.places_of(np.arange(self.row_count)), wanted)
+            return self._distances(self.places_of(np.arange(self.row_count)), wanted, pace)
         found = np.full(len(rows), np.nan)
         is_row = rows >= 0
-        found[is_row] = self._distances(self.places_of(rows[is_row]), wanted)
+        found[is_row] = self._distances(self.places_of(rows[is_row]), wanted, pace)
         return found
 
     def _all_cosines(self, wanted: Sought) -> Matrix:
@@ -131,13 +140,14 @@ class Vectors:
         found = cosines(self.base, lengths[:count], wanted)
         if len(self.tail):
             found = np.concatenate([found, cosines(self.tail, lengths[count:], wanted)])
-        found[self._extreme] = 1.0 - self._distances(self._extreme, wanted)
+        found[self._extreme] = 1.0 - self._distances(self._extreme, wanted, UNHURRIED)
         found[self.unranked] = NOT_RANKED
         return found
 
-    def _cosines_at(self, places: Ordinals, wanted: Sought) -> Matrix:
+    def _cosines_at(self, places: Ordinals, wanted: Sought, pace: Pace) -> Matrix:
         parts = [np.empty(0, dtype=np.float32)]
         for start in range(0, len(places), CHUNK_ROWS):
+            pace.check()
             some = places[start : start + CHUNK_ROWS]
             parts.append(cosines(self.vectors_at(some), self.inverse_lengths[some], wanted))
         return self.settled(np.concatenate(parts), places, wanted)
@@ -146,14 +156,15 @@ class Vectors:
         """The cosines, where 32 bits can't tell them or there is no vector, put right."""
         if len(self._extreme):
             is_extreme = self._is_extreme[places]
-            found[is_extreme] = 1.0 - self._distances(places[is_extreme], wanted)
+            found[is_extreme] = 1.0 - self._distances(places[is_extreme], wanted, UNHURRIED)
         if len(self.unranked):
             found[self.squares[places] == 0] = NOT_RANKED
         return found
 
-    def _distances(self, places: Ordinals, wanted: Sought) -> Scores:
+    def _distances(self, places: Ordinals, wanted: Sought, pace: Pace) -> Scores:
         parts = [np.empty(0)]
         for start in range(0, len(places), CHUNK_ROWS):
+            pace.check()
             some = places[start : start + CHUNK_ROWS]
             parts.append(distances(self.vectors_at(some), self.squares[some], wanted))
         return np.concatenate(parts)
@@ -194,6 +205,11 @@ class Vectors:
     @cached_property
     def unranked(self) -> Ordinals:
         return np.flatnonzero(self.squares == 0)
+
+    @property
+    def has_extreme(self) -> bool:
+        """True if 32 bits can't tell how near some of them are."""
+        return bool(len(self._extreme))
 
     @cached_property
     def _is_extreme(self) -> Mask:

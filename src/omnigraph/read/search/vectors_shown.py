@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.search.ivf import ListedVectors
 from omnigraph.read.search.ranked import Ranked, Scores
 from omnigraph.read.search.vectors import Vectors
@@ -24,16 +25,24 @@ class ShownVectors:
     """The stored row of each row that is shown, ascending."""
 
     def best(
-        self, query: NDArray[np.float32], k: int, among: Mask | None, *, exact: bool
+        self,
+        query: NDArray[np.float32],
+        k: int,
+        among: Mask | None,
+        pace: Pace = UNHURRIED,
+        *,
+        exact: bool,
     ) -> Ranked:
         is_wanted = np.zeros(self.whole.row_count, dtype=np.bool_)
         is_wanted[self.stored if among is None else self.stored[among]] = True
-        found = self.whole.best(query, k, is_wanted, exact=True)
+        found = self.whole.best(query, k, is_wanted, pace, exact=True)
         return Ranked(np.searchsorted(self.stored, found.rows), found.scores)
 
     def looks_at_all(self, k: int, among: Mask | None, *, exact: bool) -> bool:
         return True
 
-    def scores(self, query: NDArray[np.float32], rows: Ordinals | None) -> Scores:
+    def scores(
+        self, query: NDArray[np.float32], rows: Ordinals | None, pace: Pace = UNHURRIED
+    ) -> Scores:
         stored = self.stored if rows is None else np.append(self.stored, -1)[rows]
-        return self.whole.scores(query, stored)
+        return self.whole.scores(query, stored, pace)

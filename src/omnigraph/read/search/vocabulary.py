@@ -8,12 +8,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.topology.csr import Ordinals, Ranges
 
 __all__ = ["Vocabulary", "edits_allowed"]
 
 # A signature has a bit for each of so many groups of letters.
 SIGNATURE_BITS = 61
+
+# The letters that are compared between two looks at the clock: of a word and many terms at once,
+# and of a word and some terms one by one.
+LETTERS_PER_CHECK = 64
+LETTERS_PER_CHECK_OF_ONE = 65_536
 
 # The most letters of a word of which none, and of which one, may differ.
 MAX_EXACT_LETTERS = 2
@@ -92,8 +98,9 @@ class Vocabulary:
                 high = middle
         return low if low < len(self) and self._term(low) == wanted else None
 
-    def near(self, term: str, max_edits: int) -> Ordinals:
+    def near(self, term: str, max_edits: int, pace: Pace = UNHURRIED) -> Ordinals:
         """The terms that so many letters added, left out or replaced make of this one."""
+        pace.check()
         letters = _code_points(term)
         signature = _signatures(letters[None, :])[0]
         found = [np.empty(0, dtype=np.int64)]
@@ -102,7 +109,10 @@ class Vocabulary:
             # An edit takes away one letter and adds one, at most.
             is_near = np.bitwise_count(same.signatures ^ signature) <= 2 * max_edits
             if len(at := np.flatnonzero(is_near)):
-                edits = _edits(letters, same.letters[at], max_edits)
+                few = len(at) < len(letters)
+                edits = (_edits_one_by_one if few else _edits)(
+                    letters, same.letters[at], max_edits, pace
+                )
                 found.append(same.places[at[edits <= max_edits]])
         return np.concatenate(found)
 
@@ -139,10 +149,54 @@ def _signatures(letters: NDArray[np.uint32]) -> NDArray[np.uint64]:
     return signatures
 
 
-def _edits(
-    wanted: NDArray[np.uint32], terms: NDArray[np.uint32], max_edits: int
+def _edits_one_by_one(
+    wanted: NDArray[np.uint32], terms: NDArray[np.uint32], max_edits: int, pace: Pace
 ) -> NDArray[np.int16]:
-    """How many edits each of the terms is away, or more than allowed: Levenshtein, in a band."""
+    """The same as `_edits`, for few terms of many letters."""
+    found = np.empty(len(terms), dtype=np.int16)
+    stride = 1 + LETTERS_PER_CHECK_OF_ONE // len(wanted)
+    for number, term in enumerate(terms, start=1):
+        if number % stride == 0:
+            pace.check()
+        found[number - 1] = _edits_between(wanted, term, max_edits)
+    return found
+
+
+def _edits_between(wanted: NDArray[np.uint32], term: NDArray[np.uint32], max_edits: int) -> int:
+    """How many edits a term is away, or more than allowed: equal stretches cost one look each.
+
+    On each diagonal, the shift of the term against the word that is wanted, so many letters of that
+    word can be had by so many edits.
+    """
+    had = {0: _equal_letters(wanted, term)}
+    for edits in range(max_edits + 1):
+        if had.get(len(term) - len(wanted)) == len(wanted):
+            return edits
+        further: dict[int, int] = {}
+        for shift in range(-edits - 1, edits + 2):
+            # By a letter replaced, added or left out.
+            ways = [had.get(shift, -2) + 1, had.get(shift - 1, -1), had.get(shift + 1, -2) + 1]
+            letters = min(max(ways), len(wanted), len(term) - shift)
+            if letters >= max(0, -shift):
+                further[shift] = letters + _equal_letters(wanted[letters:], term[letters + shift :])
+        had = further
+    return max_edits + 1
+
+
+def _equal_letters(one: NDArray[np.uint32], other: NDArray[np.uint32]) -> int:
+    """How many letters two texts begin with in common."""
+    count = min(len(one), len(other))
+    differs = one[:count] != other[:count]
+    return int(differs.argmax()) if differs.any() else count
+
+
+def _edits(
+    wanted: NDArray[np.uint32], terms: NDArray[np.uint32], max_edits: int, pace: Pace
+) -> NDArray[np.int16]:
+    """How many edits each of the terms is away, or more than allowed: Levenshtein, in a band.
+
+    For many terms of few letters: every letter is a step, and costs as much as the terms are long.
+    """
     count, length = terms.shape
     far = np.full(count, max_edits + 1, dtype=np.int16)
     # One entry for each place in a term; places farther from the diagonal are too far away.
@@ -150,6 +204,8 @@ def _edits(
     for place in range(min(max_edits, length) + 1):
         before[place] = np.full(count, place, dtype=np.int16)
     for number, letter in enumerate(wanted.tolist(), start=1):
+        if number % LETTERS_PER_CHECK == 0:
+            pace.check()
         now = [far] * (length + 1)
         if number <= max_edits:
             now[0] = np.full(count, number, dtype=np.int16)

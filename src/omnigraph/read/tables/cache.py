@@ -8,11 +8,14 @@ fall out by themselves.
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
+from omnigraph.base.errors import LimitError
 from omnigraph.base.recent import Recent
 from omnigraph.read.limits import ReadLimits
+from omnigraph.read.pace import Pace, Pieces
 from omnigraph.read.tables.disk import DiskCache
 from omnigraph.read.topology.csr import Room
 
@@ -20,6 +23,9 @@ __all__ = ["RuntimeCache", "size_of"]
 
 # Versions of one thing: the head of a branch or two, and what they are compared with.
 MAX_VERSIONS = 4
+
+# Entries that were begun and not ended: some queries at a time, and those that gave up last.
+MAX_UNFINISHED = 4
 
 # Table versions whose look-ups are counted.
 MAX_TABLES_ASKED = 1_024
@@ -61,6 +67,7 @@ class RuntimeCache:
         """How many entries share each of the things that versions share: its bytes count once."""
         self._bytes = 0
         self._asked: Recent[Hashable, float] = Recent(MAX_TABLES_ASKED)
+        self._unfinished: Recent[Hashable, dict[Hashable, Any]] = Recent(MAX_UNFINISHED)
 
     @property
     def nbytes(self) -> int:
@@ -94,6 +101,17 @@ class RuntimeCache:
         with self._lock:
             last = next(reversed(self._families.get(family, {})), None)
             return None if last is None else (last, self._entries[last].value)
+
+    @contextmanager
+    def in_pieces(self, key: Hashable, pace: Pace) -> Iterator[Pieces]:
+        """For making an entry: if time is over before it ends, the next goes on from there."""
+        pieces = Pieces(pace, self._unfinished.get(key))
+        try:
+            yield pieces
+        except LimitError:
+            self._unfinished.put(key, pieces.made)
+            raise
+        self._unfinished.forget(key)
 
     def used(self, key: Hashable) -> Weighed | None:
         """The entry of this key if there is one, used once more."""

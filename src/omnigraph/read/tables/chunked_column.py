@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.read.limits import ReadLimits
-from omnigraph.read.topology.csr import Ordinals, Room, Stored
+from omnigraph.read.topology.csr import Ordinals, Room, Stored, ascending_runs
 
 __all__ = ["ChunkedColumn"]
 
@@ -110,13 +110,16 @@ class ChunkedColumn:
         return ChunkedColumn([*parts, _Part(fresh, None)], self._limits)
 
     def only(self, kept: Ordinals) -> "ChunkedColumn":
-        """The rows of these numbers, which ascend."""
-        parts, start = [], 0
-        for part in self._lean():
-            low, high = np.searchsorted(kept, (start, start + part.count))
-            parts.append(part.only(kept[low:high] - start))
-            start += part.count
-        return ChunkedColumn(parts, self._limits)
+        """The rows of these numbers, which ascend but for a few places."""
+        lean, parts = self._lean(), []
+        for run in ascending_runs(kept):
+            start = 0
+            for part in lean:
+                low, high = np.searchsorted(run, (start, start + part.count))
+                if low < high:
+                    parts.append(part.only(run[low:high] - start))
+                start += part.count
+        return ChunkedColumn(parts or [lean[0].only(kept)], self._limits)
 
     def take(self, rows: Ordinals) -> pa.Array:
         """The values of these rows; a negative row gives null."""

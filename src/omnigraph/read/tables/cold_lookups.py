@@ -22,20 +22,27 @@ from omnigraph.read.space import Part, Space
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.topology.csr import Adjacency, Ordinals
 from omnigraph.store.datasets import ROW_ADDRESS, Dataset, fragments_of, offsets_of
+from omnigraph.store.indexes import IndexKind, WantedIndex
+from omnigraph.store.row_filters import HasWords, RowFilter
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["ColdLookups", "TraversalMode", "ways_of"]
+__all__ = ["ColdLookups", "TraversalMode", "positions_in_scan", "ways_of"]
 
 # A look-up costs as much as reading so many rows and making arrays of them, and taking rows whose
 # position is known as much as reading a third of that.
 ROWS_PER_LOOKUP = 75_000
 ROWS_PER_TAKE = 25_000
+# To take texts apart costs more than to read them.
+ROWS_PER_WORDS_LOOKED_UP = 15_000
 # A table of fewer rows is read before anybody would notice.
 MIN_ROWS = 50_000
 # Without an index it costs a pass over the column, and that is less than half of the work.
 LOOKUPS_WITHOUT_INDEX = 3
 # A list of more ids than this is no look-up any more.
 MAX_IDS = 1_000
+# An index that gives more than one row in so many has not saved much: the column is read.
+ROWS_PER_ROW_SERVED = 100
+MIN_ROWS_SERVED = 1_000
 
 
 class TraversalMode(StrEnum):
@@ -79,6 +86,64 @@ class ColdLookups:
             lambda: _Flag(self._snapshot.dataset(entity).indexed_rows.get(column, 0) > 0),
             family=("index", ref.path, column),
         ).value
+
+    def is_served(self, entity: EntityType, index: WantedIndex) -> bool:
+        """Whether to ask an index for rows of a table that would have to be read otherwise."""
+        if self._mode is TraversalMode.CSR:
+            return False
+        entry = self._snapshot.tables[entity.table_key]
+        known = self._known_index(entity, index)
+        if not known.rows or (index.kind is IndexKind.INVERTED and known.rows < entry.row_count):
+            return False  # of texts without an index Lance knows other words than we do
+        if self._mode is TraversalMode.INDEXED:
+            return True
+        is_of_words = index.kind is IndexKind.INVERTED
+        rows = ROWS_PER_WORDS_LOOKED_UP if is_of_words else ROWS_PER_LOOKUP
+        rows += entry.row_count - known.rows  # which are scanned each time
+        if entry.row_count < MIN_ROWS or rows > entry.row_count:
+            return False
+        if index.kind is IndexKind.NGRAM or known.is_beyond_cache:
+            return True
+        asked = (entry.ref.path, index.name)
+        if self._cache.asked(asked) + rows > entry.row_count:
+            return False
+        self._cache.note_asked(asked, rows)
+        return True
+
+    def _known_index(self, entity: EntityType, index: WantedIndex) -> "_KnownIndex":
+        ref = self._snapshot.tables[entity.table_key].ref
+
+        def look() -> _KnownIndex:
+            dataset = self._snapshot.dataset(entity)
+            stored = dataset.indexes.get(index.name)
+            size = dataset.row_bytes * dataset.row_count
+            is_beyond = size > self._cache.limits.max_cache_bytes
+            return _KnownIndex(0 if stored is None else stored.rows, is_beyond)
+
+        family = ("index", ref.path, index.name)
+        return self._cache.get(("index", ref, index.name), look, family=family)
+
+    def matching(
+        self,
+        entity: EntityType,
+        tested: RowFilter,
+        columns: Sequence[str],
+        holds: Callable[[pa.Table], pa.Table],
+    ) -> Ordinals | None:
+        """The rows that the filter lets through and that `holds` leaves; None: too many come."""
+        dataset = self._snapshot.dataset(entity)
+        most = max(MIN_ROWS_SERVED, dataset.row_count // ROWS_PER_ROW_SERVED)
+        found = dataset.scan(columns, predicate=tested, with_row_address=True, rows=range(most + 1))
+        if found.num_rows > most and self._mode is TraversalMode.AUTO:
+            return None
+        # An index of words keeps those of rows that a compaction has left behind, and Lance counts
+        # these rows among the first. So if few rows come there may be more.
+        if found.num_rows > most or isinstance(tested, HasWords):
+            found = dataset.scan(columns, predicate=tested, with_row_address=True)
+        if found.num_rows > most and self._mode is TraversalMode.AUTO:
+            return None
+        rows = positions_in_scan(dataset, holds(found)[ROW_ADDRESS].to_numpy())
+        return np.sort(rows)
 
     def find(self, entity: EntityType, ids: pa.Array) -> Ordinals:
         """The row of each id, or -1."""
@@ -146,6 +211,18 @@ def positions_in_scan(dataset: Dataset, addresses: NDArray[np.uint64]) -> Ordina
             found[own] = start + offsets_of(addresses[own])
         start += fragment.rows
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownIndex:
+    rows: int
+    """How many it answers for."""
+    is_beyond_cache: bool
+    """Whether its table is so large that a column of it, once read, may not stay."""
+
+    @property
+    def nbytes(self) -> int:
+        return 16
 
 
 @dataclass(frozen=True, slots=True)

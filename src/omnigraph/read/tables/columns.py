@@ -5,7 +5,7 @@ their values, and only new fragments are read. A few rows of a table that nobody
 looked up instead.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 
@@ -18,19 +18,33 @@ from omnigraph.read.tables.chunked_column import ChunkedColumn
 from omnigraph.read.tables.cold_lookups import ColdLookups
 from omnigraph.read.tables.disk_copies import DiskCopies
 from omnigraph.read.tables.renumbering import Renumbering
+from omnigraph.read.tables.stored_texts import TEXT
 from omnigraph.read.tables.versions import Versions
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.read.topology.ids import MAX_SHORT_OFFSETS_BYTES, IdIndex
 from omnigraph.read.values.encoded import Encoded
 from omnigraph.read.values.ordering import Codes
+from omnigraph.read.where.served import Served
+from omnigraph.store.indexes import IndexKind, WantedIndex
 
-__all__ = ["StoredColumns"]
+__all__ = ["Holds", "StoredColumns"]
+
+
+Holds = Callable[[pa.Table], pa.Table]
+"""Leaves the rows for which a predicate holds; they have its columns."""
 
 
 class StoredColumns:
     def __init__(
-        self, versions: Versions, cache: RuntimeCache, copies: DiskCopies, lookups: ColdLookups
+        self,
+        versions: Versions,
+        cache: RuntimeCache,
+        copies: DiskCopies,
+        lookups: ColdLookups,
+        lacking: frozenset[TypeName],
     ) -> None:
+        """`lacking` are types that have properties which the caller does not see."""
+        self._lacking = lacking
         self._versions = versions
         self._cache = cache
         self._copies = copies
@@ -100,6 +114,32 @@ class StoredColumns:
     def _read_column(self, entity: EntityType, column: str) -> ChunkedColumn:
         (values,) = self._versions.scan(entity, [column])
         return ChunkedColumn.of(values, self._cache.limits)
+
+    def served(self, entity: EntityType, question: Served, holds: Holds) -> Ordinals | None:
+        """The rows that an index finds and that `holds` leaves, where nobody has read the column.
+
+        To look for a piece of a text takes longer than to ask its n-grams even if the column is
+        there. None: the column is there, or reading it is cheaper.
+        """
+        column = question.index.column
+        if self._is_there(entity, question.index) or not self._lookups.is_served(
+            entity, question.index
+        ):
+            return None
+        return self._lookups.matching(entity, question.filter, [column], holds)
+
+    def _is_there(self, entity: EntityType, index: WantedIndex) -> bool:
+        """Whether what would answer without the index is in memory, or on disk beside it."""
+        ref, column = self._versions.ref(entity), index.column
+        if index.kind is IndexKind.INVERTED:
+            words = VersionKey(TEXT, ref, column)
+            return self._cache.has(words, words.family) or self._copies.has(words.disk_family)
+        kinds = ("codes",) if index.kind is IndexKind.NGRAM else ("codes", "column")
+        keys = [VersionKey(kind, ref, column) for kind in kinds]
+        return any(self._cache.has(key, key.family) for key in keys)
+
+    def shows_all(self, entity: EntityType) -> bool:
+        return entity.name not in self._lacking
 
     # Ids -----------------------------------------------------------------------------------------
 

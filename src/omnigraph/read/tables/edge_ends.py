@@ -27,7 +27,7 @@ class EdgeEnds:
         self._versions = versions
         self._cache = cache
         self._columns = columns
-        self._new: dict[tuple[TableKey, tuple[int, ...]], Ends] = {}
+        self._new: dict[tuple[TableKey, tuple[int, ...], int], Ends] = {}
         """Each direction of a walk asks for new edges, and so do the ends of all edges."""
 
     def types(self, edge: EdgeType) -> tuple[NodeType, NodeType]:
@@ -64,7 +64,7 @@ class EdgeEnds:
 
     def new(self, edge: EdgeType, since: Renumbering) -> Ends:
         """The ends of the edges that are new since an earlier version."""
-        key = (edge.table_key, since.new_fragments)
+        key = (edge.table_key, since.new_fragments, since.skipped)
         if key not in self._new:
             self._new[key] = self._numbered(edge, since)
         return self._new[key]

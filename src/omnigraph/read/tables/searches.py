@@ -1,6 +1,7 @@
 """The columns of a snapshot that can be searched, through the cache."""
 
 from omnigraph.lang.schema.catalog import EdgeType, EntityType
+from omnigraph.read.pace import Pace
 from omnigraph.read.search.ivf import ListedVectors
 from omnigraph.read.search.ranked import TextIndex, VectorIndex
 from omnigraph.read.search.text import WordIndex
@@ -20,9 +21,11 @@ __all__ = ["StoredSearches", "VisibleSearches"]
 class StoredSearches:
     """Over all rows of a snapshot."""
 
-    def __init__(self, versions: Versions, cache: RuntimeCache, copies: DiskCopies) -> None:
-        self._texts = StoredTexts(versions, cache, copies)
-        self._vectors = StoredVectors(versions, cache, copies)
+    def __init__(
+        self, versions: Versions, cache: RuntimeCache, copies: DiskCopies, pace: Pace
+    ) -> None:
+        self._texts = StoredTexts(versions, cache, copies, pace)
+        self._vectors = StoredVectors(versions, cache, copies, pace)
 
     def text(self, entity: EntityType, column: str) -> WordIndex:
         return self._texts.of(entity, column)

@@ -1,6 +1,7 @@
 """The words of a text column, through the cache: followed from version to version, or read anew."""
 
 from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.read.pace import Pace
 from omnigraph.read.search.analysis import ANALYSIS_VERSION
 from omnigraph.read.search.text import WordIndex
 from omnigraph.read.tables.cache import RuntimeCache
@@ -8,16 +9,19 @@ from omnigraph.read.tables.cache_keys import VersionKey
 from omnigraph.read.tables.disk_copies import DiskCopies
 from omnigraph.read.tables.versions import Versions
 
-__all__ = ["StoredTexts"]
+__all__ = ["TEXT", "StoredTexts"]
 
 TEXT = f"text {ANALYSIS_VERSION}"
 
 
 class StoredTexts:
-    def __init__(self, versions: Versions, cache: RuntimeCache, copies: DiskCopies) -> None:
+    def __init__(
+        self, versions: Versions, cache: RuntimeCache, copies: DiskCopies, pace: Pace
+    ) -> None:
         self._versions = versions
         self._cache = cache
         self._copies = copies
+        self._pace = pace
 
     def of(self, entity: EntityType, column: str) -> WordIndex:
         key = VersionKey(TEXT, self._versions.ref(entity), column)
@@ -33,8 +37,10 @@ class StoredTexts:
                 return earlier[1]
         made = None if earlier is None else self._followed(entity, key, *earlier)
         if made is None:
-            (texts,) = self._versions.scan(entity, [key.column])
-            made = WordIndex.of(texts)
+            with self._cache.in_pieces(key, self._pace) as pieces:
+                texts = self._versions.whole(entity, key.column, pieces)
+                block_bytes = self._cache.limits.max_text_block_bytes
+                made = WordIndex.of(texts, pieces, max_block_bytes=block_bytes)
         # Kept once all rows lie together: what came since is quickly read again until then.
         if made.is_whole and (earlier is None or made.shared != earlier[1].shared):
             self._copies.keep(key.disk_family, (key.ref,), made)
@@ -50,4 +56,5 @@ class StoredTexts:
         fresh = None
         if since.new_fragments:
             (fresh,) = self._versions.scan(entity, [key.column], since)
-        return earlier.followed(since.kept, fresh)
+        with self._cache.in_pieces((key, was), self._pace) as pieces:
+            return earlier.followed(since.kept, fresh, pieces)

@@ -5,28 +5,37 @@ the table alone, so that a handle that has followed the table for years and one 
 now give the same answers. The sample that decides is taken from the oldest fragments, at least a
 quarter of all rows, as they were written: rows that are changed or deleted later still count there.
 So the lists stay as they are until the table has twice as many rows, or its files are rewritten.
-Vectors that take more than their share of the cache are read from the files for each question.
+Vectors that take more than their share of the cache stay in the files: an index of them is asked,
+where the schema declares one, or all are read for each question.
 """
 
 import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from omnigraph.base.types import VectorOf
 from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.read.pace import Pace
 from omnigraph.read.search.ivf import ListedVectors
 from omnigraph.read.search.ivf_codebook import Codebook, sample_rows, trained
 from omnigraph.read.search.vectors import Vectors, matrix_of
-from omnigraph.read.search.vectors_streamed import StreamedVectors
+from omnigraph.read.search.vectors_near import Matrix
+from omnigraph.read.search.vectors_streamed import StreamedVectors, lists_of_nearest
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.cache_keys import VersionKey
+from omnigraph.read.tables.cold_lookups import positions_in_scan
 from omnigraph.read.tables.disk_copies import DiskCopies, DiskCopy
 from omnigraph.read.tables.versions import Versions, one_array
 from omnigraph.read.topology.csr import Ordinals
-from omnigraph.store.datasets import Dataset, Fragment
+from omnigraph.read.topology.reach import Mask
+from omnigraph.store.datasets import ROW_ID, Dataset, Fragment, row_set
+from omnigraph.store.indexes import IndexKind, WantedIndex
 
 __all__ = ["StoredVectors"]
 
@@ -36,15 +45,28 @@ FLOAT_BYTES = 4
 ROW_BYTES = 32
 SHARES_OF_THE_CACHE = 2
 
+# Of the lists of an index of the files, one in so many is looked at, and never fewer than these.
+LISTS_PER_LIST_SEEN = 8
+MIN_LISTS = 20
+
+# Of the rows that a filter leaves, about so many are compared with the query, and the lists of the
+# nearest of these are looked at. In a simulation with clusters and filters of several shapes these
+# lists held 97 of 100 of the ten nearest, or more; one list in eight held as few as 63.
+SAMPLED_ROWS = 512
+NEAREST_SAMPLED = 16
+
 AnyVectors = Vectors | ListedVectors
 Earlier = tuple[VersionKey, AnyVectors]
 
 
 class StoredVectors:
-    def __init__(self, versions: Versions, cache: RuntimeCache, copies: DiskCopies) -> None:
+    def __init__(
+        self, versions: Versions, cache: RuntimeCache, copies: DiskCopies, pace: Pace
+    ) -> None:
         self._versions = versions
         self._cache = cache
         self._copies = copies
+        self._pace = pace
 
     def of(self, entity: EntityType, column: str) -> AnyVectors | StreamedVectors:
         if self._is_too_large(entity, column):
@@ -69,7 +91,7 @@ class StoredVectors:
             earlier = key._replace(ref=ref), self._mapped(copy)
             if ref == key.ref:
                 return earlier[1]
-        found = self._in_lists(entity, key.column, self._current(entity, key.column, earlier))
+        found = self._in_lists(entity, key.column, self._current(entity, key, earlier))
         if earlier is None or found.room is not earlier[1].room:
             self._copies.keep(key.disk_family, (key.ref,), found)
         return found
@@ -79,12 +101,12 @@ class StoredVectors:
             return Vectors.of_arrays(copy.arrays)
         return ListedVectors.of_arrays(copy.arrays, self._cache.limits.max_exact_floats)
 
-    def _current(self, entity: EntityType, column: str, earlier: Earlier | None) -> AnyVectors:
+    def _current(self, entity: EntityType, key: VersionKey, earlier: Earlier | None) -> AnyVectors:
         since = None if earlier is None else self._versions.since(entity, earlier[0].ref)
         if earlier is None or since is None:
-            (values,) = self._versions.scan(entity, [column])
-            return Vectors.of_column(values)
-        scanned = self._versions.scan(entity, [column], since) if since.new_fragments else []
+            with self._cache.in_pieces(key, self._pace) as pieces:
+                return Vectors.of_column(self._versions.whole(entity, key.column, pieces))
+        scanned = self._versions.scan(entity, [key.column], since) if since.new_fragments else []
         return earlier[1].followed(since.kept, next(iter(scanned), None))
 
     # Lists ---------------------------------------------------------------------------------------
@@ -101,9 +123,10 @@ class StoredVectors:
             found = found.vectors
         key = ("codebook", self._versions.ref(entity).path, column, origin)
         codebook = self._cache.get(
-            key, lambda: self._trained(entity, column, fragments), family=key[:-1]
+            key, lambda: self._codebook(entity, column, fragments, key), family=key[:-1]
         )
-        return ListedVectors.of(found, codebook, limit)
+        with self._cache.in_pieces((self._versions.ref(entity), *key), self._pace) as pieces:
+            return ListedVectors.of(found, codebook, limit, pieces)
 
     def _sampled(self, entity: EntityType) -> list[Fragment]:
         """The first fragments that hold half the greatest power of two of all rows written."""
@@ -118,21 +141,29 @@ class StoredVectors:
             rows += fragment.written_rows
         return first
 
-    def _trained(self, entity: EntityType, column: str, fragments: Sequence[Fragment]) -> Codebook:
+    def _codebook(
+        self, entity: EntityType, column: str, fragments: Sequence[Fragment], key: Hashable
+    ) -> Codebook:
         rows = sum(fragment.written_rows for fragment in fragments)
         # As many lists as a list has vectors, once the table has four times as many rows.
         lists = 2 * math.isqrt(rows)
-        sample = self._versions.dataset(entity).sample_written(
-            column,
-            [fragment.id for fragment in fragments],
-            step_rows=max(1, rows // sample_rows(lists)),
-        )
-        return trained(
-            matrix_of(sample), lists=lists, stands_for_rows=rows, origin=_digest(fragments)
-        )
+
+        def sample() -> Matrix:
+            step, ids = max(1, rows // sample_rows(lists)), [each.id for each in fragments]
+            dataset = self._versions.dataset(entity)
+            return matrix_of(dataset.sample_written(column, ids, step_rows=step))
+
+        with self._cache.in_pieces(key, self._pace) as pieces:
+            return trained(
+                pieces.piece("sample", sample),
+                lists=lists,
+                stands_for_rows=rows,
+                origin=_digest(fragments),
+                pieces=pieces,
+            )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Column:
     """The vectors of a table as its files have them."""
 
@@ -148,6 +179,41 @@ class _Column:
 
     def take(self, rows: Ordinals) -> pa.Array:
         return one_array(self.dataset.take(rows, [self.column])[self.column])
+
+    @cached_property
+    def has_index(self) -> bool:
+        """Whether there is one that covers most rows: the others are all looked at."""
+        index = self.dataset.indexes.get(_index_of(self.column).name)
+        return index is not None and 2 * index.rows > self.dataset.row_count
+
+    def near(self, query: NDArray[np.float32], count: int, among: Mask | None) -> Ordinals:
+        lists = max(MIN_LISTS, math.isqrt(self.dataset.row_count) // LISTS_PER_LIST_SEEN)
+        allowed = None
+        if among is not None:
+            lists = max(lists, self._lists_among(query, count, among))
+        if among is not None:
+            row_ids = self.dataset.scan([], with_row_id=True)[ROW_ID].to_numpy()
+            allowed = row_set(row_ids[among])
+        found = self.dataset.nearest(
+            self.column, query, limit_rows=count, lists=lists, among=allowed
+        )
+        return positions_in_scan(self.dataset, found)
+
+    def _lists_among(self, query: NDArray[np.float32], count: int, among: Mask) -> int:
+        """How many lists to look at for the nearest of some rows, going by a sample of these.
+
+        Rows that a filter leaves may lie together and far away: the nearest lists may have none.
+        """
+        rows = np.flatnonzero(among)
+        sample = self.take(rows[:: max(1, len(rows) // SAMPLED_ROWS)])
+        # Where few rows are left, many of the sample are among those that are asked for.
+        nearest = max(NEAREST_SAMPLED, math.ceil(count * len(sample) / len(rows)))
+        centres = self.dataset.list_centres(_index_of(self.column).name)
+        return lists_of_nearest(nearest, matrix_of(sample), matrix_of(centres), query)
+
+
+def _index_of(column: str) -> WantedIndex:
+    return WantedIndex(column, IndexKind.VECTOR)
 
 
 def _width(entity: EntityType, column: str) -> int:

@@ -4,13 +4,14 @@ Rows are numbers: a row's number is its position among the rows that the view sh
 a full scan. All answers for one view agree on the numbers.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
 from omnigraph.base.ids import TypeName
 from omnigraph.lang.schema.catalog import EdgeType, EntityType
+from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.search.ranked import TextIndex, VectorIndex
 from omnigraph.read.space import Space
 from omnigraph.read.tables.adjacencies import Route, StoredAdjacencies
@@ -28,6 +29,7 @@ from omnigraph.read.topology.pairs import PairIndex
 from omnigraph.read.values.encoded import Encoded
 from omnigraph.read.values.ordering import Codes
 from omnigraph.read.view import View
+from omnigraph.read.where.served import Served
 
 __all__ = ["Adjacencies", "Columns", "Searches", "Tables", "tables_of"]
 
@@ -43,11 +45,19 @@ class Columns(Protocol):
 
     def row_count(self, entity: EntityType) -> int: ...
 
+    def shows_all(self, entity: EntityType) -> bool:
+        """False: rows or properties may be hidden, and nothing is told of how rows are stored."""
+
     def find(self, entity: EntityType, ids: pa.Array) -> Ordinals:
         """The row of each id, or -1."""
 
     def values(self, entity: EntityType, column: str, rows: Ordinals | None) -> pa.Array:
         """A column, by its physical name, at these rows or all; NULL gives null."""
+
+    def served(
+        self, entity: EntityType, question: Served, holds: Callable[[pa.Table], pa.Table]
+    ) -> Ordinals | None:
+        """The rows that an index finds and that `holds` leaves, in order; None: it is not asked."""
 
     def sample(self, entity: EntityType, column: str, limit_rows: int) -> pa.Array:
         """The first values of a column."""
@@ -87,16 +97,22 @@ class Tables(NamedTuple):
     searches: Searches
 
 
-def tables_of(view: View, cache: RuntimeCache, mode: TraversalMode = TraversalMode.AUTO) -> Tables:
+def tables_of(
+    view: View,
+    cache: RuntimeCache,
+    mode: TraversalMode = TraversalMode.AUTO,
+    pace: Pace = UNHURRIED,
+) -> Tables:
     versions = Versions(view.snapshot, cache)
     copies, lookups = DiskCopies(versions, cache.disk), ColdLookups(view.snapshot, cache, mode)
-    columns = StoredColumns(versions, cache, copies, lookups)
+    lacking = frozenset[TypeName]() if view.scope is None else view.scope.lacking
+    columns = StoredColumns(versions, cache, copies, lookups, lacking)
     adjacencies = StoredAdjacencies(versions, cache, copies, lookups, columns)
-    searches = StoredSearches(versions, cache, copies)
-    if not view.visible:
+    searches = StoredSearches(versions, cache, copies, pace)
+    if not view.hides_rows:
         return Tables(columns, adjacencies, searches)
     visibility = Visibility(view, cache, columns, adjacencies)
-    shown = VisibleColumns(columns, visibility)
+    shown = VisibleColumns(columns, visibility, cache)
     return Tables(
         shown,
         VisibleAdjacencies(adjacencies, shown, visibility, cache),

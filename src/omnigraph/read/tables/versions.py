@@ -10,6 +10,7 @@ nothing can be made from it, and what was asked for is read anew.
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from omnigraph.base.errors import GraphMoved, StorageError
 from omnigraph.lang.schema.catalog import Catalog, EntityType
+from omnigraph.read.pace import Pieces
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.renumbering import Renumbering, renumbering_between
 from omnigraph.read.topology.csr import Ordinals
@@ -25,6 +27,10 @@ from omnigraph.store.datasets import Dataset, DatasetRef, Fragment
 from omnigraph.store.snapshot import Snapshot
 
 __all__ = ["UNREADABLE", "Versions", "one_array"]
+
+# Rows that are read between two looks at the clock: less would be slower.
+STRETCH_BYTES = 16 << 20
+MIN_STRETCH_ROWS = 1_024
 
 # What an earlier version may answer, whose files are another branch's.
 UNREADABLE = (StorageError, GraphMoved)
@@ -52,11 +58,28 @@ class Versions:
         self, entity: EntityType, columns: Sequence[str], since: Renumbering | None = None
     ) -> list[pa.Array]:
         """Whole columns, or their values in rows that are new since an earlier version."""
-        fragments = None if since is None else since.new_fragments
-        count = self.row_count(entity) if since is None else since.new_count
-        table = self._snapshot.dataset(entity).scan(columns, fragment_ids=fragments)
+        fragments = rows = None
+        count = self.row_count(entity)
+        if since is not None:
+            fragments, count = since.new_fragments, since.new_count
+            rows = range(since.skipped, since.skipped + count) if since.skipped else None
+        table = self._snapshot.dataset(entity).scan(columns, fragment_ids=fragments, rows=rows)
         assert table.num_rows == count
         return [one_array(table[name]) for name in columns]
+
+    def whole(self, entity: EntityType, column: str, pieces: Pieces) -> pa.Array:
+        """A column that may be very long, read stretch by stretch."""
+        dataset, count = self._snapshot.dataset(entity), self.row_count(entity)
+        stride = max(MIN_STRETCH_ROWS, STRETCH_BYTES // dataset.row_bytes)
+
+        def stretch(start: int) -> pa.ChunkedArray:
+            return dataset.scan([column], rows=range(start, min(start + stride, count)))[column]
+
+        starts = range(0, max(count, 1), stride)
+        parts = [pieces.piece(("rows", start), partial(stretch, start)) for start in starts]
+        found = pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
+        assert len(found) == count
+        return one_array(found)
 
     def since(self, entity: EntityType, ref: DatasetRef) -> Renumbering | None:
         """The numbers that rows of an earlier version have now; None: rows can't be followed."""
@@ -74,6 +97,7 @@ class Versions:
                 old,
                 new,
                 addresses=self._addresses,
+                since=self._snapshot.parting(entity, ref),
                 max_rows_per_kept_row=self._cache.limits.max_rows_per_kept_row,
             )
         except UNREADABLE:

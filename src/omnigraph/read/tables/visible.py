@@ -6,6 +6,7 @@ left, and kept by the conditions it was made with (`visible_rows.py`).
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -16,21 +17,34 @@ from omnigraph.lang.schema.catalog import EdgeType, EntityType
 from omnigraph.read.space import Space
 from omnigraph.read.tables.adjacencies import Route, StoredAdjacencies, legs_of, ways_of_step
 from omnigraph.read.tables.cache import RuntimeCache
-from omnigraph.read.tables.columns import StoredColumns
-from omnigraph.read.tables.visible_rows import Visibility, VisibleKey
+from omnigraph.read.tables.columns import Holds, StoredColumns
+from omnigraph.read.tables.visible_rows import Visibility, VisibleKey, VisibleRows
 from omnigraph.read.topology.build import Ends, adjacency
 from omnigraph.read.topology.csr import Adjacency, Ordinals
 from omnigraph.read.topology.pairs import PairIndex
 from omnigraph.read.values.encoded import Encoded
 from omnigraph.read.values.ordering import Codes
+from omnigraph.read.where.served import Served
 
 __all__ = ["VisibleAdjacencies", "VisibleColumns"]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _ShownCodes:
+    of: Ordinals
+    """The codes of all rows that these were taken from."""
+    numbers: Ordinals
+
+    @property
+    def nbytes(self) -> int:
+        return self.numbers.nbytes
+
+
 class VisibleColumns:
-    def __init__(self, stored: StoredColumns, visibility: Visibility) -> None:
+    def __init__(self, stored: StoredColumns, visibility: Visibility, cache: RuntimeCache) -> None:
         self._stored = stored
         self._visibility = visibility
+        self._cache = cache
 
     def nodes(self, types: Iterable[TypeName]) -> Space:
         return self._of_visible(self._stored.nodes(types))
@@ -45,14 +59,30 @@ class VisibleColumns:
         rows = self._visibility.rows(entity)
         return self._stored.row_count(entity) if rows is None else rows.count
 
+    def shows_all(self, entity: EntityType) -> bool:
+        return self._visibility.shows_all(entity)
+
     def find(self, entity: EntityType, ids: pa.Array) -> Ordinals:
         found, visible = self._stored.find(entity, ids), self._visibility.rows(entity)
         return found if visible is None else visible.numbers[found]
 
     def values(self, entity: EntityType, column: str, rows: Ordinals | None) -> pa.Array:
         visible = self._visibility.rows(entity)
-        stored = rows if visible is None else visible.stored_at(rows)
-        return self._stored.values(entity, column, stored)
+        if visible is None:
+            return self._stored.values(entity, column, rows)
+        if rows is not None:
+            return self._stored.values(entity, column, visible.padded[rows])
+        key = self._key("visible column", entity, column)
+        return self._cache.get(
+            key, lambda: self._stored.values(entity, column, visible.stored), family=key.family
+        )
+
+    def served(self, entity: EntityType, question: Served, holds: Holds) -> Ordinals | None:
+        found, visible = self._stored.served(entity, question, holds), self._visibility.rows(entity)
+        if found is None or visible is None:
+            return found
+        numbers = visible.numbers[found]
+        return numbers[numbers >= 0]
 
     def sample(self, entity: EntityType, column: str, limit_rows: int) -> pa.Array:
         if self._visibility.rows(entity) is None:
@@ -61,13 +91,29 @@ class VisibleColumns:
 
     def codes(self, entity: EntityType, name: str) -> Codes:
         codes, visible = self._stored.codes(entity, name), self._visibility.rows(entity)
-        return codes if visible is None else Codes(codes.numbers[visible.stored], codes.size)
+        return codes if visible is None else self._shown(entity, name, codes, visible)
 
     def known_values(self, entity: EntityType, name: str) -> Encoded | None:
         known, visible = self._stored.known_values(entity, name), self._visibility.rows(entity)
         if known is None or visible is None:
             return known
-        return Encoded(Codes(known.codes.numbers[visible.stored], known.codes.size), known.values)
+        return Encoded(self._shown(entity, name, known.codes, visible), known.values)
+
+    def _shown(self, entity: EntityType, name: str, codes: Codes, visible: VisibleRows) -> Codes:
+        """The codes of visible rows. Of an entry that was made anew the numbers may be others."""
+        key = self._key("visible codes", entity, name)
+        found = self._cache.get(
+            key,
+            lambda: _ShownCodes(codes.numbers, codes.numbers[visible.stored]),
+            family=key.family,
+        )
+        if found.of is not codes.numbers:
+            return Codes(codes.numbers[visible.stored], codes.size)
+        return Codes(found.numbers, codes.size)
+
+    def _key(self, kind: str, entity: EntityType, column: str) -> VisibleKey:
+        ends = self._visibility.end_types(entity) if isinstance(entity, EdgeType) else ()
+        return self._visibility.key(kind, [entity, *ends], column)
 
     def _of_visible(self, space: Space) -> Space:
         entities = [part.entity for part in space.parts]

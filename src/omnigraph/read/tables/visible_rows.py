@@ -11,15 +11,17 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.lang.plan.conditions import ALWAYS, NEVER
 from omnigraph.lang.schema.catalog import EdgeType, EntityType, NodeType
+from omnigraph.read.scope import Restriction
 from omnigraph.read.space import NULL
 from omnigraph.read.tables.adjacencies import StoredAdjacencies
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.columns import StoredColumns
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.read.values.compare import Mask
-from omnigraph.read.values.rows import columns_in, mask_of
-from omnigraph.read.view import Restriction, View
+from omnigraph.read.values.conditions import columns_judged, meets
+from omnigraph.read.view import View
 from omnigraph.store.datasets import DatasetRef
 
 __all__ = ["Visibility", "VisibleKey", "VisibleRows"]
@@ -29,8 +31,8 @@ __all__ = ["Visibility", "VisibleKey", "VisibleRows"]
 class VisibleRows:
     """The rows of a table that a view shows."""
 
-    stored: Ordinals
-    """The stored row of each visible one, ascending."""
+    padded: Ordinals
+    """The stored row of each visible one, ascending; and NULL, which as an index is the last."""
     numbers: Ordinals
     """The visible row of each stored one, NULL where it is hidden; one more, of no row."""
 
@@ -40,23 +42,23 @@ class VisibleRows:
         # NULL as an index is the last position: no row stays no row.
         numbers = np.full(len(is_visible) + 1, NULL, dtype=np.int64)
         numbers[stored] = np.arange(len(stored))
-        return cls(stored, numbers)
+        return cls(np.append(stored, NULL), numbers)
+
+    @property
+    def stored(self) -> Ordinals:
+        return self.padded[:-1]
 
     @property
     def count(self) -> int:
-        return len(self.stored)
+        return len(self.padded) - 1
 
     @property
     def hides_none(self) -> bool:
-        return len(self.stored) + 1 == len(self.numbers)
+        return len(self.padded) == len(self.numbers)
 
     @property
     def nbytes(self) -> int:
-        return self.stored.nbytes + self.numbers.nbytes
-
-    def stored_at(self, rows: Ordinals | None) -> Ordinals:
-        """The stored rows of visible ones, or of all; NULL stays NULL."""
-        return self.stored if rows is None else np.append(self.stored, NULL)[rows]
+        return self.padded.nbytes + self.numbers.nbytes
 
 
 class VisibleKey(NamedTuple):
@@ -98,25 +100,37 @@ class Visibility:
     def hides_some(self, entities: Iterable[EntityType]) -> bool:
         return any(self.rows(entity) is not None for entity in entities)
 
+    def shows_all(self, entity: EntityType) -> bool:
+        """True if no condition is on the rows of a type, whether it hides some of them or none, and
+        no property of it is hidden."""
+        return not self._view.is_partial(entity)
+
     def rows(self, entity: EntityType) -> VisibleRows | None:
         """The visible rows of a type; None: all of them, under the numbers they have stored."""
         restriction = self._view.restriction(entity)
         if restriction is None:
             return None
+        known = self._view.known.get(entity.name)
+        if isinstance(known, VisibleRows):
+            return None if known.hides_none else known
         ends = self.end_types(entity) if isinstance(entity, EdgeType) else ()
         key = self.key("visible rows", [entity, *ends])
         rows = self._cache.get(
             key, lambda: VisibleRows.of(self._judged(entity, restriction)), family=key.family
         )
+        self._view.known[entity.name] = rows
         return None if rows.hides_none else rows
 
     def _judged(self, entity: EntityType, restriction: Restriction) -> Mask:
-        is_visible = np.ones(self._columns.row_count(entity), dtype=np.bool_)
-        if restriction.own:
-            columns = columns_in(restriction.own, entity)
+        count = self._columns.row_count(entity)
+        if NEVER in restriction.parts:
+            return np.zeros(count, dtype=np.bool_)
+        is_visible = np.ones(count, dtype=np.bool_)
+        if restriction.own != ALWAYS:
+            columns = columns_judged(restriction.own)
             rows = pa.table({name: self._columns.values(entity, name, None) for name in columns})
-            is_visible &= mask_of(rows, restriction.own, entity, parameters={}, now_ms=0)
-        if isinstance(entity, EdgeType) and (restriction.source or restriction.target):
+            is_visible &= meets(restriction.own, rows)
+        if isinstance(entity, EdgeType) and restriction.parts[1:] != (ALWAYS, ALWAYS):
             ends, nodes = self._adjacencies.ends(entity.name), self.end_types(entity)
             for rows_at_end, node in zip((ends.sources, ends.targets), nodes, strict=True):
                 if (seen := self.rows(node)) is not None:

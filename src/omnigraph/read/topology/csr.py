@@ -16,7 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Adjacency", "Ordinals", "Ranges", "Room", "Stored", "narrow", "sums_of_runs"]
+__all__ = [
+    "Adjacency",
+    "Ordinals",
+    "Ranges",
+    "Room",
+    "Stored",
+    "ascending_runs",
+    "narrow",
+    "sums_of_runs",
+]
 
 Ordinals = NDArray[np.int64]
 Stored = NDArray[np.int32] | NDArray[np.int64]
@@ -253,6 +262,11 @@ def sums_of_runs(values: NDArray[np.bool_] | Ordinals, counts: Ordinals) -> Ordi
     ends = np.cumsum(counts)
     sums: Ordinals = until[ends] - until[ends - counts]
     return sums
+
+
+def ascending_runs(values: Ordinals) -> list[Ordinals]:
+    """The values cut where one is not greater than the one before it."""
+    return np.split(values, np.flatnonzero(values[1:] <= values[:-1]) + 1)
 
 
 def narrow(values: NDArray[np.integer], limit: int) -> Stored:

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.topology.csr import Ordinals
-from omnigraph.read.values.pace import UNHURRIED, Pace
 
 __all__ = [
     "Codes",

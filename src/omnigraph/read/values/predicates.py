@@ -23,6 +23,7 @@ from omnigraph.lang.plan.ir import (
     TextMatch,
     TextMatchKind,
 )
+from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.search.ranked import TextIndex
 from omnigraph.read.values.compare import Mask, Values, compare, is_member
 from omnigraph.store.arrow import arrow_type
@@ -58,15 +59,15 @@ def _words_of(texts: pa.Array) -> TextIndex:
     return WordIndex.of(texts)
 
 
-def words_match(predicate: TextMatch, query: str, words: TextIndex) -> Mask:
+def words_match(predicate: TextMatch, query: str, words: TextIndex, pace: Pace = UNHURRIED) -> Mask:
     """Which texts match the query."""
     match predicate.kind:
         case TextMatchKind.SEARCH:
-            return words.search(query)
+            return words.search(query, pace)
         case TextMatchKind.FUZZY:
-            return words.fuzzy(query, predicate.max_edits)
+            return words.fuzzy(query, predicate.max_edits, pace)
         case TextMatchKind.PHRASE:
-            return words.phrase(query)
+            return words.phrase(query, pace)
 
 
 def constant_of(

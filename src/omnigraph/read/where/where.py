@@ -17,6 +17,8 @@ from omnigraph.read.values.rows import columns_in, matching
 from omnigraph.read.view import View
 from omnigraph.read.where.key_lookup import ids_to_look_up
 from omnigraph.read.where.pushdown import pushed
+from omnigraph.read.where.served import served_by
+from omnigraph.store.row_filters import HasWords, RowFilter
 
 __all__ = ["Where"]
 
@@ -40,10 +42,21 @@ class Where:
         ids = ids_to_look_up(self.entity, self.predicates, self.parameters)
         if ids is not None:
             return view.rows_of(self.entity, ids, columns[1:])
-        tested = pushed(
-            self.predicates, self.entity, parameters=self.parameters, now_ms=self.now_ms
-        )
-        return view.scan(self.entity, columns[1:], tested)
+        return view.scan(self.entity, columns[1:], self._tested())
+
+    def _tested(self) -> RowFilter | None:
+        """What Lance tests: all that it compares as we do, or else one part of a text or a list."""
+        given, now_ms = self.parameters, self.now_ms
+        if (
+            tested := pushed(self.predicates, self.entity, parameters=given, now_ms=now_ms)
+        ) is not None:
+            return tested
+        for predicate in self.predicates:
+            part = served_by(predicate, self.entity, parameters=given, now_ms=now_ms)
+            # Without an index Lance knows other words than we do.
+            if part is not None and not isinstance(part.filter, HasWords):
+                return part.filter
+        return None
 
     def matching(self, rows: pa.Table) -> pa.Table:
         """The rows for which every predicate holds."""

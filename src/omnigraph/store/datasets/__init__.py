@@ -28,8 +28,14 @@ from omnigraph.store.datasets.files import (
     write_fragments,
     write_scratch,
 )
-from omnigraph.store.datasets.fragment_edits import MAX_INDEX_SEGMENTS, EditCounts
+from omnigraph.store.datasets.fragment_edits import EditCounts
 from omnigraph.store.datasets.fragments import Files, Fragment, StoredFile, fragments_beside
+from omnigraph.store.datasets.indexing import (
+    SegmentJob,
+    SegmentTask,
+    index_steps,
+    write_segment,
+)
 from omnigraph.store.datasets.lance_values import LandingRefused, VersionOrigin, with_row_ids
 from omnigraph.store.datasets.reading import (
     MAX_PREDICATE_VALUES,
@@ -47,7 +53,6 @@ from omnigraph.store.datasets.words import words_of
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
-    "MAX_INDEX_SEGMENTS",
     "MAX_PREDICATE_VALUES",
     "ROW_ADDRESS",
     "ROW_ID",
@@ -64,6 +69,8 @@ __all__ = [
     "Fragment",
     "LandingRefused",
     "RowSet",
+    "SegmentJob",
+    "SegmentTask",
     "StoredFile",
     "VersionOrigin",
     "discard_fragments",
@@ -72,6 +79,7 @@ __all__ = [
     "fragments_beside",
     "fragments_of",
     "has_fragments",
+    "index_steps",
     "offsets_of",
     "open_at",
     "read_fragment_columns",
@@ -82,4 +90,5 @@ __all__ = [
     "words_of",
     "write_fragments",
     "write_scratch",
+    "write_segment",
 ]

@@ -5,10 +5,10 @@ Staging writes files that nobody sees. Landing moves one dataset by one version,
 
 import logging
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 
 import lance
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from omnigraph.base.errors import StorageFailed
 from omnigraph.base.recent import Recent
 from omnigraph.store.datasets.bases import Bases
+from omnigraph.store.datasets.compaction import compact, groups_of
 from omnigraph.store.datasets.files import (
     data_files,
     files_of,
@@ -29,13 +30,8 @@ from omnigraph.store.datasets.files import (
     version_file,
     write_files,
 )
-from omnigraph.store.datasets.fragment_edits import (
-    EditCounts,
-    compact,
-    delete_rows,
-    edit_rows,
-    index_columns,
-)
+from omnigraph.store.datasets.fragment_edits import EditCounts, delete_rows, edit_rows
+from omnigraph.store.datasets.indexing import SegmentJob, stage_steps
 from omnigraph.store.datasets.lance_values import (
     STORAGE_VERSION,
     LandingRefused,
@@ -55,8 +51,11 @@ from omnigraph.store.datasets.versions import (
     is_version_torn,
     look_at,
     newest_but_torn,
+    replaced_before,
+    written_at_ms,
 )
 from omnigraph.store.durability import Durability
+from omnigraph.store.indexes import IndexStep
 from omnigraph.store.layout import ADDRESS
 from omnigraph.store.limits import DEFAULT_LIMITS, StoreLimits
 from omnigraph.store.location import Location, name_below
@@ -90,6 +89,7 @@ class Datasets:
         limits: StoreLimits = DEFAULT_LIMITS,
     ) -> None:
         self.root = root
+        self.limits = limits
         self.is_durable = durability is Durability.FSYNC
         self._objects = root.objects(durability)
         self._bases = Bases(self._objects, str(root))
@@ -294,28 +294,90 @@ class Datasets:
             self._objects.copy(name, home + name.removeprefix(source))
 
     def stage_compaction(
-        self, ref: DatasetRef, *, fewer_than_rows: int, drops_deleted: bool
+        self,
+        ref: DatasetRef,
+        *,
+        fewer_than_rows: int,
+        drops_deleted: bool,
+        without: Collection[str] = (),
     ) -> Rewrite | None:
         """Write neighbouring fragments that are small as larger ones; None: there are none.
 
         With `drops_deleted`, also those of which a tenth is deleted. Rows keep their row ids and
-        the versions that wrote them, so no diff sees a compaction.
+        the versions that wrote them, so no diff sees a compaction. `without` are index segments
+        that are removed before the rewrite lands, by uuid: any other that follows its rows keeps
+        the files that it covers apart from the others.
         """
-        rewrite = compact(
-            Dataset(ref, self._own_handle(ref)),
+        dataset = Dataset(ref, self._own_handle(ref))
+        covering = dataset.segments_covering()
+        groups = groups_of(
+            dataset.fragments,
+            {fragment: uuids.difference(without) for fragment, uuids in covering.items()},
             fewer_than_rows=fewer_than_rows,
             drops_deleted=drops_deleted,
         )
+        rewrite = compact(dataset, groups, fewer_than_rows=fewer_than_rows)
         if rewrite is not None:
             self._sync_files_of(ref, rewrite)
         return rewrite
 
-    def stage_indexes(self, ref: DatasetRef, columns: Sequence[str]) -> CreateIndex | None:
-        """Write what makes the BTREE of each column answer for every row; None: all do."""
-        index = index_columns(Dataset(ref, self._own_handle(ref)), columns)
-        if index is not None:
-            self._sync_files_of(ref, index)
+    def stage_indexes(
+        self,
+        dataset: Dataset,
+        steps: Sequence[IndexStep],
+        *,
+        ref: DatasetRef,
+        job: SegmentJob | None = None,
+    ) -> CreateIndex | None:
+        """Write what the steps ask for; None: there is nothing to be written or removed.
+
+        `dataset` is the version `ref` of a line, or a draft of it.
+        """
+        location = self.location(ref.path, ref.branch)
+        staged = stage_steps(dataset, steps, version=ref.version, location=location, job=job)
+        for part in staged.parts:
+            folder = f"{home_of(ref.path, ref.branch)}/_indices/{part}"
+            for name in list(self._objects.walk(folder)):
+                self._objects.delete(name)
+        index = staged.operation
+        if not index.new and not index.removed:
+            return None
+        self._sync_files_of(ref, index)
         return index
+
+    def own(self, ref: DatasetRef) -> Dataset:
+        """A version by a handle that nobody else has, for whatever changes it."""
+        return Dataset(ref, self._own_handle(ref))
+
+    @contextmanager
+    def draft(self, ref: DatasetRef, operations: Sequence[Operation]) -> Iterator[Dataset]:
+        """What a dataset would be after these operations: a version that no line has.
+
+        Index segments are built on it before anything lands. Its files are removed behind it; those
+        of a process that died are found by a cleanup.
+        """
+        handle, made = self._own_handle(ref), list[str]()
+        home = home_of(ref.path, ref.branch)
+        try:
+            for operation in operations:
+                identity = str(uuid.uuid4())
+                made.append(f"{home}/_transactions/{handle.version}-{identity}.txn")
+                with failures("draft", ref.path):
+                    handle = LanceDataset.commit(
+                        handle,
+                        Transaction(
+                            read_version=handle.version,
+                            operation=lance_operation(operation, handle),
+                            uuid=identity,
+                        ),
+                        detached=True,
+                        max_retries=1,
+                    )
+                made.append(f"{home}/_versions/d{handle.version}.manifest")
+            yield Dataset(DatasetRef(ref.path, ref.branch, handle.version), handle)
+        finally:
+            for name in made:
+                self._objects.delete(name)
 
     def stage_reshape(
         self, ref: DatasetRef, schema: pa.Schema, fills: Sequence[ColumnFill]
@@ -414,7 +476,10 @@ class Datasets:
         return True
 
     def forget_old_versions(self, path: str, branch: str | None, *, older_than_s: float) -> None:
-        """Remove versions that are neither recent nor the start of a fork."""
+        """Remove versions that a later one replaced so long ago, but for those that forks start at.
+
+        How old a version is says nothing: the newest may be old, and a reader has just opened it.
+        """
         if (base := self._bases.elsewhere(path, self.fork_names(path))) is not None:
             # Lance would not see that the fork needs files of this dataset, and delete them. The
             # record that all forks are at home is wrong: the next open looks at each of them.
@@ -426,7 +491,10 @@ class Datasets:
         self._references.drop_torn(path)
         newest = self.open_newest(path, branch)
         with failures("clean up", path):
-            newest._handle.cleanup_old_versions(timedelta(seconds=older_than_s))
+            written_at = written_at_ms(self._objects, path, branch)
+            moment_ms = max(written_at.values()) - round(1000 * older_than_s)
+            if replaced := replaced_before(written_at, moment_ms):
+                newest._handle.cleanup_old_versions(versions=replaced)
 
     def _handle(self, path: str, branch: str | None, version: int | None = None) -> LanceDataset:
         if version is not None:

@@ -1,41 +1,26 @@
-"""Files that change a version: rows put and taken away, fragments joined, columns indexed.
+"""Files that change a version: rows put and taken away.
 
 They are written at once and seen by nobody until a transaction names them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from lance.dataset import Index
-from lance.optimize import Compaction, CompactionOptions
 from numpy.typing import NDArray
 
 from omnigraph.store.datasets.addresses import ROW_ADDRESS, fragments_of, offsets_of
 from omnigraph.store.datasets.lance_values import (
     failures,
-    group_of,
-    segment_of,
-    segment_text,
     text_without_row_ids,
     with_row_ids,
 )
 from omnigraph.store.datasets.reading import ROW_ID, Dataset
-from omnigraph.store.transactions import CreateIndex, Rewrite, Update
+from omnigraph.store.transactions import Update
 
-__all__ = [
-    "MAX_INDEX_SEGMENTS",
-    "EditCounts",
-    "compact",
-    "delete_rows",
-    "edit_rows",
-    "index_columns",
-]
-
-# Every look-up asks every segment of an index; past this many they are written anew as one.
-MAX_INDEX_SEGMENTS = 4
+__all__ = ["EditCounts", "delete_rows", "edit_rows"]
 
 
 def delete_rows(
@@ -91,51 +76,3 @@ def edit_rows(
     new = with_row_ids(written, updated[ROW_ID].to_numpy())
     update = Update(removed=removed, updated=kept, new=new)
     return update, counts
-
-
-def compact(dataset: Dataset, *, fewer_than_rows: int, drops_deleted: bool) -> Rewrite | None:
-    """Write neighbouring fragments that are small as larger ones; None: there are none."""
-    options: CompactionOptions = {
-        "target_rows_per_fragment": fewer_than_rows,
-        "materialize_deletions": drops_deleted,
-    }
-    with failures("compact", dataset.ref.path):
-        # `Compaction.commit` would move the dataset by two versions, neither with our uuid.
-        done = [
-            task.execute(dataset._handle)
-            for task in Compaction.plan(dataset._handle, options).tasks
-        ]
-    return Rewrite(tuple(map(group_of, done))) if done else None
-
-
-def index_columns(dataset: Dataset, columns: Sequence[str]) -> CreateIndex | None:
-    """Write what makes the BTREE of each column answer for every row; None: all do."""
-    new, removed = [], []
-    for column in columns:
-        name = f"{column}_btree"
-        if (segment := _segment(dataset, name, column)) is not None:
-            fresh, outdated = segment
-            new.append(segment_text(fresh))
-            removed += [segment_text(old) for old in outdated]
-    return CreateIndex(tuple(new), tuple(removed)) if new else None
-
-
-def _segment(dataset: Dataset, name: str, column: str) -> tuple[Index, list[Index]] | None:
-    """A segment for the fragments that the index does not cover yet, and those that it replaces.
-
-    None if the index covers all.
-    """
-    known = dataset._indexes().get(name)
-    segments = [segment_of(known, s) for s in known.segments] if known is not None else []
-    covered = {fragment for segment in segments for fragment in segment.fragment_ids}
-    missing = [i for i in dataset.fragment_ids if i not in covered]
-    if not missing:
-        return None
-    replaced = [segment for segment in segments if not segment.fragment_ids]
-    if len(segments) - len(replaced) >= MAX_INDEX_SEGMENTS:
-        missing, replaced = list(dataset.fragment_ids), segments
-    with failures("index", f"{dataset.ref.path} by {column}"):
-        fresh = dataset._handle.create_index_uncommitted(
-            column, "BTREE", name=name, replace=bool(segments), fragment_ids=missing
-        )
-    return fresh, replaced

@@ -14,16 +14,18 @@ from typing import Any, Literal
 import lance
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from lance.commit import CommitConflictError
 from lance.dataset import Index, IndexFile, LanceDataset, LanceOperation
 from lance.fragment import FragmentMetadata, RowIdMeta, RowIdSequence
-from lance.optimize import RewriteResult
+from lance.query import MatchQuery, PhraseQuery
 from lance.schema import LanceSchema
 from numpy.typing import NDArray
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.base.process import claim_process
 from omnigraph.store.location import Location
+from omnigraph.store.row_filters import HasMember, HasText, HasWords, StartsWith
 from omnigraph.store.transactions import (
     Append,
     CreateIndex,
@@ -194,11 +196,6 @@ def _with_file(fragment: FragmentMetadata, file: str) -> FragmentMetadata:
     return FragmentMetadata.from_json(json.dumps({**value, "files": files}))
 
 
-def group_of(result: RewriteResult) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    old = result.original_fragments  # type: ignore[attr-defined]  # Lance's stubs misname it
-    return tuple(text_of(f) for f in old), tuple(text_of(f) for f in result.new_fragments)
-
-
 def text_of(fragment: FragmentMetadata) -> str:
     value = fragment.to_json()
     row_ids = value["row_id_meta"]
@@ -217,6 +214,34 @@ def text_without_row_ids(fragment: FragmentMetadata) -> str:
 def sql_text(value: str) -> str:
     """A literal of Lance's SQL, in which only the quote means something else than itself."""
     return "'" + value.replace("'", "''") + "'"
+
+
+def lance_words(tested: HasWords) -> MatchQuery | PhraseQuery:
+    """A test for words, which Lance takes beside filters."""
+    kind = PhraseQuery if tested.is_phrase else MatchQuery
+    return kind(tested.text, tested.column)
+
+
+def lance_filter(
+    tested: pc.Expression | StartsWith | HasText | HasMember,
+) -> pc.Expression | str:
+    """A test as Lance takes it. Functions of its SQL have no name in Arrow's expressions."""
+    match tested:
+        case StartsWith(column=column, text=text):
+            return f"starts_with(`{column}`, {sql_text(text)})"
+        case HasText(column=column, text=text):
+            return f"contains(`{column}`, {sql_text(text)})"
+        case HasMember(column=column, value=value):
+            return f"array_has(`{column}`, {_literal(value)})"
+        case _:
+            return tested
+
+
+def _literal(value: pa.Scalar) -> str:
+    given = value.as_py()
+    if pa.types.is_date32(value.type):
+        return f"date '{given.isoformat()}'"
+    return sql_text(given) if pa.types.is_string(value.type) else str(given).lower()
 
 
 def segment_of(description: Any, segment: Any) -> Index:

@@ -1,5 +1,6 @@
 """One version of a dataset, open for reading."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,11 +18,15 @@ from omnigraph.store.datasets.fragments import Files, Fragment, stored_fragment
 from omnigraph.store.datasets.lance_values import (
     failures,
     is_blob,
+    lance_filter,
+    lance_words,
     open_handle,
     sql_text,
 )
+from omnigraph.store.indexes import IndexKind, Segment, StoredIndex
 from omnigraph.store.layout import BLOB_MARK
 from omnigraph.store.location import Location
+from omnigraph.store.row_filters import HasWords, RowFilter
 from omnigraph.store.transactions import DatasetRef
 
 __all__ = [
@@ -54,6 +59,11 @@ MAX_BATCH_ROWS = 16_384
 # More would only wait in memory: the code that takes batches is slower than the disk.
 BATCHES_AHEAD = 2
 
+# So many times the rows that are asked for are judged by their own vectors.
+REFINED = 4
+
+SCORE = "_score"
+
 ROW_ID = "_rowid"
 
 # Which row it is, for good, and where it lies in one version of the table.
@@ -61,6 +71,16 @@ ROW_LOCATOR = ("id", ROW_ID, ROW_ADDRESS)
 
 WRITTEN_AT = "_row_last_updated_at_version"
 """The version of the row's own line that wrote it. On another line the number means nothing."""
+
+INDEX_KINDS = {
+    "BTree": IndexKind.BTREE,
+    "Inverted": IndexKind.INVERTED,
+    "NGram": IndexKind.NGRAM,
+    "LabelList": IndexKind.LABEL_LIST,
+    "IVF_FLAT": IndexKind.VECTOR,
+    "IVF_SQ": IndexKind.VECTOR,
+}
+"""By what Lance calls them."""
 
 RowSet = bytes
 """Some rows of a dataset, by row id: a compressed bitmap that tasks may take along."""
@@ -128,11 +148,39 @@ class Dataset:
     @property
     def indexed_rows(self) -> Mapping[str, int]:
         """For each column with a BTREE, how many rows it answers for; the others are scanned."""
+        return {i.column: i.rows for i in self.indexes.values() if i.kind is IndexKind.BTREE}
+
+    @property
+    def indexes(self) -> Mapping[str, StoredIndex]:
+        """The indexes of the kinds that we build, by name."""
         return {
-            description.field_names[0]: description.num_rows_indexed
-            for description in self._indexes().values()
-            if description.index_type == "BTree"
+            name: StoredIndex(
+                column=description.field_names[0],
+                kind=INDEX_KINDS[description.index_type],
+                name=name,
+                segments=tuple(
+                    Segment(
+                        str(segment.uuid),
+                        frozenset(segment.fragment_ids),
+                        segment.dataset_version_at_last_update,
+                    )
+                    for segment in description.segments
+                ),
+                rows=description.num_rows_indexed,
+            )
+            for name, description in self._indexes().items()
+            if description.index_type in INDEX_KINDS
         }
+
+    def segments_covering(self) -> Mapping[int, frozenset[str]]:
+        """For each fragment, the segments that cover it and that follow rows to other files."""
+        covering = defaultdict[int, set[str]](set)
+        for description in self._indexes().values():
+            if INDEX_KINDS.get(description.index_type) is not IndexKind.BTREE:
+                for segment in description.segments:
+                    for fragment in segment.fragment_ids:
+                        covering[fragment].add(str(segment.uuid))
+        return {fragment: frozenset(uuids) for fragment, uuids in covering.items()}
 
     @property
     def fragments(self) -> tuple[Fragment, ...]:
@@ -198,7 +246,7 @@ class Dataset:
         self,
         columns: Sequence[str],
         *,
-        predicate: pc.Expression | None = None,
+        predicate: RowFilter | None = None,
         with_row_id: bool = False,
         with_row_address: bool = False,
         fragment_ids: Sequence[int] | None = None,
@@ -212,9 +260,15 @@ class Dataset:
         fragments = None
         if fragment_ids is not None:
             fragments = [self._fragment(i) for i in fragment_ids]
-        return self._read(
+        if isinstance(predicate, HasWords):
+            # Lance warns on the screen unless its score is asked for.
+            tested: dict[str, Any] = {"full_text_query": lance_words(predicate)}
+            columns = [*columns, SCORE]
+        else:
+            tested = {"filter": None if predicate is None else lance_filter(predicate)}
+        found = self._read(
             columns,
-            filter=predicate,
+            **tested,
             with_row_id=with_row_id,
             with_row_address=with_row_address,
             fragments=fragments,
@@ -222,6 +276,7 @@ class Dataset:
             offset=rows.start if rows is not None else None,
             limit=len(rows) if rows is not None else None,
         )
+        return found.drop_columns([SCORE]) if isinstance(predicate, HasWords) else found
 
     def bounded_batches(
         self, columns: Sequence[str], *, limit_bytes: int
@@ -306,6 +361,15 @@ class Dataset:
         )
         return rows.cast(pa.schema(marked))
 
+    def is_normal(self, column: str, fragment_ids: Sequence[int]) -> bool:
+        """Whether the texts of these fragments are all in Unicode's normal form NFC."""
+        for batch in self.batches([column], fragment_ids=fragment_ids, batch_rows=MAX_BATCH_ROWS):
+            texts = batch.column(column)
+            odd = texts.filter(pc.invert(pc.string_is_ascii(texts)))
+            if not pc.all(pc.equal(odd, pc.utf8_normalize(odd, form="NFC"))).as_py() and len(odd):
+                return False
+        return True
+
     def ids_without(self, column: str, *, limit_rows: int) -> list[str]:
         """The ids of the first rows in which the column, which may be of blobs, is null."""
         ids: list[str] = self._read(["id"], filter=f"`{column}` IS NULL", limit=limit_rows)[
@@ -364,6 +428,38 @@ class Dataset:
         """How many ids are looked up by a list of them."""
         of_size = min(self.row_count // ROWS_PER_LISTED_ID, MAX_PREDICATE_VALUES)
         return max(LOOKUP_BY_LIST, of_size)
+
+    def nearest(
+        self,
+        column: str,
+        query: NDArray[np.float32],
+        *,
+        limit_rows: int,
+        lists: int,
+        among: RowSet | None = None,
+    ) -> NDArray[np.uint64]:
+        """The addresses of about the nearest rows, by the vectors in the nearest lists of an index.
+
+        Rows that it does not cover are all looked at. Distances are those of the rows themselves:
+        what an index keeps of a vector may be less.
+        """
+        asked = {
+            "column": column,
+            "q": query,
+            "k": limit_rows,
+            "metric": "cosine",
+            "nprobes": lists,
+            "refine_factor": REFINED,
+        }
+        found = self._read(
+            ["_distance"], nearest=asked, with_row_address=True, row_addr_allowlist=among
+        )
+        return np.asarray(found[ROW_ADDRESS].to_numpy())
+
+    def list_centres(self, index: str) -> pa.Array:
+        """The centres of the lists that an index keeps vectors in: those of their directions."""
+        with failures("read", self.ref.path):
+            return self._handle.get_ivf_model(index).centroids
 
     def rows_at(
         self, rows: RowSet, columns: Sequence[str], *, with_row_address: bool = False

@@ -21,8 +21,10 @@ __all__ = [
     "MalformedVersionFile",
     "VersionFile",
     "fields_of",
+    "greatest_fragment",
     "index_folders",
     "is_torn",
+    "oldest_version",
     "parse_version_file",
     "varint_bytes",
     "with_bases_at",
@@ -33,9 +35,11 @@ FOOTER = struct.Struct("<qHH4s")
 LENGTH = struct.Struct("<I")
 
 # Of the manifest. The text of the format calls the transaction's offset 21; the bytes say 23.
-VERSION, INDEXES_OFFSET, BASES, TRANSACTION_OFFSET = 3, 6, 18, 23
+VERSION, INDEXES_OFFSET, GREATEST_FRAGMENT, BASES, TRANSACTION_OFFSET = 3, 6, 11, 18, 23
 # Of the section of indexes, of an index, and of its uuid.
 INDEX, INDEX_UUID, UUID_BYTES = 1, 1, 1
+# Of the versions that wrote a fragment's rows, and of a run of rows with one of them.
+RUN, RUN_VERSION = 1, 2
 # Of a base.
 BASE_ID, BASE_NAME, BASE_PATH = 1, 2, 4
 
@@ -123,6 +127,18 @@ def with_bases_at(raw: bytes, address_of: Callable[[str | None], str]) -> bytes:
     if body == manifest:
         return raw
     return raw[:start] + LENGTH.pack(len(body)) + body + raw[-FOOTER.size :]
+
+
+def greatest_fragment(manifest: bytes) -> int:
+    """The greatest number that a fragment of the dataset has ever had; -1: it never had one."""
+    numbers = [f.number_value for f in fields_of(manifest) if f.number == GREATEST_FRAGMENT]
+    return numbers[-1] if numbers else -1
+
+
+def oldest_version(sequence: bytes) -> int:
+    """The least of the versions that rows have been written by."""
+    runs = [field.bytes_value for field in fields_of(sequence) if field.number == RUN]
+    return min(f.number_value for run in runs for f in fields_of(run) if f.number == RUN_VERSION)
 
 
 # Sections ----------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 import logging
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 from omnigraph.store.datasets.files import home_of, version_file
@@ -10,7 +12,14 @@ from omnigraph.store.datasets.lance_values import storage_failed
 from omnigraph.store.datasets.version_file import is_torn
 from omnigraph.store.objects import Objects
 
-__all__ = ["FolderState", "is_version_torn", "look_at", "newest_but_torn"]
+__all__ = [
+    "FolderState",
+    "is_version_torn",
+    "look_at",
+    "newest_but_torn",
+    "replaced_before",
+    "written_at_ms",
+]
 
 log = logging.getLogger(__name__)
 
@@ -46,9 +55,8 @@ def newest_but_torn(objects: Objects, path: str, branch: str | None) -> int | No
 
     No more than one can be: a version is on the disk before the next one begins.
     """
-    names = objects.list(home_of(path, branch) + "/_versions")
-    files = [PurePosixPath(n).stem for n in names if n.endswith(".manifest")]
-    versions = [2**64 - 1 - int(file) for file in files[:2]]
+    numbers = map(_version, objects.list(home_of(path, branch) + "/_versions"))
+    versions = [number for number in numbers if number is not None][:2]
     if len(versions) < 2 or not is_version_torn(objects, path, branch, versions[0]):
         return None
     log.warning(
@@ -57,3 +65,22 @@ def newest_but_torn(objects: Objects, path: str, branch: str | None) -> int | No
         path,
     )
     return versions[1]
+
+
+def written_at_ms(objects: Objects, path: str, branch: str | None) -> dict[int, int]:
+    """When the file of each version was written."""
+    files = objects.survey(home_of(path, branch) + "/_versions")
+    found = ((_version(file.name), file.changed_at_ms) for file in files)
+    return {version: at_ms for version, at_ms in found if version is not None}
+
+
+def replaced_before(written_at: Mapping[int, int], moment_ms: float) -> list[int]:
+    """The versions that had a successor by then."""
+    return [old for old, new in pairwise(sorted(written_at)) if written_at[new] <= moment_ms]
+
+
+def _version(name: str) -> int | None:
+    """The version whose file has this name; those of drafts are called otherwise."""
+    file = PurePosixPath(name)
+    is_version = file.suffix == ".manifest" and file.stem.isdigit()
+    return 2**64 - 1 - int(file.stem) if is_version else None

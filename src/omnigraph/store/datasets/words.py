@@ -5,7 +5,7 @@ from typing import Any
 
 import lance
 
-__all__ = ["words_of"]
+__all__ = ["ANALYSIS", "words_of"]
 
 # Words are runs of letters and digits, in lower case, without accents, and of English ones the
 # stem. No word is left out, however frequent or long: phrases stay exact, and a run of Chinese or a

@@ -16,15 +16,29 @@ from omnigraph.surfaces.cli import (
     language,
     log,
     maintain,
+    older_names,
+    person,
+    policy,
     schema,
+    serve,
+    show,
+    snapshot,
 )
+from omnigraph.surfaces.cli.addressing import offer_addresses, their_config
 from omnigraph.surfaces.cli.output import print_json
 
 __all__ = ["app"]
 
 
 class Commands(TyperGroup):
-    """The commands, with errors of usage in plain words."""
+    """The commands, with errors of usage in plain words, and aliases of the configuration."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if self.get_command(ctx, args[0]) is None:
+            # A word that an alias stands for is a command: there are no aliases of aliases.
+            words = their_config(tells=False).aliases.get(args[0])
+            args = [*words, *args[1:]] if words is not None else args
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -53,12 +67,20 @@ history.register(app)
 language.register(app)
 log.register(app)
 maintain.register(app)
+policy.register(app)
 schema.register(app)
+serve.register(app)
+show.register(app)
+snapshot.register(app)
+older_names.register(app)
+person.register(app)
+offer_addresses(app)
 
 
 @app.callback(invoke_without_command=True)
 def before_a_command(
-    *, is_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+    *,
+    is_version: Annotated[bool, typer.Option("--version", "-v", help="Print the version.")] = False,
 ) -> None:
     if is_version:
         version()

@@ -51,8 +51,15 @@ def get(
             metavar="A-B",
         ),
     ] = None,
+    offset: Annotated[
+        int | None, typer.Option("--offset", help="From this byte on, counted from 0.", min=0)
+    ] = None,
+    length: Annotated[
+        int | None, typer.Option("--length", help="At most so many bytes.", min=0)
+    ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A file, instead of standard output.")
+        Path | None,
+        typer.Option("--output", "--out", "-o", help="A file, instead of standard output."),
     ] = None,
     branch: ReadBranchOption = None,
     snapshot: SnapshotOption = None,
@@ -61,12 +68,16 @@ def get(
 
     Example: omnigraph blob get node Person ada@example.org photo -o ada.jpg --store g.omni
     """
+    if span is not None and (offset is not None or length is not None):
+        raise typer.BadParameter(
+            "say which bytes once: with --range, or with --offset and --length"
+        )
     on = branch_to_read(branch, snapshot)
     graph = open_graph(store, read_only=True)
     blob = graph.blob(kind, type_name, id_, name, branch=on, snapshot=snapshot)
     from omnigraph.engine.outfile import new_file
 
-    start, end = _span(span, blob)
+    start, end = _span(span, blob) if span is not None else _part(offset, length, blob)
     chunks = blob.chunks(start, end)
     if output is None:
         sys.stdout.buffer.writelines(chunks)
@@ -101,9 +112,12 @@ def stat(
         sys.stdout.write(f"size: {blob.size}\netag: {blob.etag}\n")
 
 
-def _span(text: str | None, blob: "Blob") -> tuple[int, int]:
-    if text is None:
-        return 0, blob.size
+def _part(offset: int | None, length: int | None, blob: "Blob") -> tuple[int, int]:
+    start = offset or 0
+    return start, blob.size if length is None else min(start + length, blob.size)
+
+
+def _span(text: str, blob: "Blob") -> tuple[int, int]:
     parts = re.fullmatch(r"(\d*)-(\d*)", text)
     if parts is None or text == "-":
         raise typer.BadParameter(f"{text!r} is no range: write 0-99, 100- or -100")

@@ -56,9 +56,7 @@ def register(app: typer.Typer) -> None:
     app.command()(init)
     app.command()(load)
     app.command()(query)
-    app.command("read", hidden=True)(query)
     app.command()(mutate)
-    app.command("change", hidden=True)(mutate)
 
 
 def init(
@@ -168,7 +166,9 @@ def query(
     params_file: ParamsFileOption = None,
     branch: ReadBranchOption = None,
     snapshot: SnapshotOption = None,
-    style: Annotated[Format, typer.Option("--format", help="How to print rows.")] = Format.TABLE,
+    style: Annotated[
+        Format | None, typer.Option("--format", help="How to print rows; a table if left out.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ask a question.
@@ -187,7 +187,7 @@ def query(
     if as_json or style is Format.JSON:
         print_json(query_json(result, branch=None if snapshot else on or MAIN))
     else:
-        print_rows(result, style)
+        print_rows(result, style or Format.TABLE)
 
 
 def mutate(

@@ -4,6 +4,7 @@ Everything here is what a person could type; the demo holds no logic of its own.
 """
 
 import json
+import secrets
 import sys
 import tempfile
 import time
@@ -16,15 +17,17 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.base.errors import ArgumentInvalid, DependencyMissing
 from omnigraph.base.words import amount
 from omnigraph.embed.provider import EmbedConfig, ProviderName
+from omnigraph.surfaces.cli.demo_server import SERVE, TOKENS, demo_server
 from omnigraph.surfaces.cli.load_report import print_rejected
 from omnigraph.surfaces.cli.merge import print_conflicts
 from omnigraph.surfaces.cli.output import print_table
 from omnigraph.surfaces.cli.progress import load_progress
+from omnigraph.surfaces.cli.serve import require_server
 
 if TYPE_CHECKING:
     from omnigraph.engine.handles.graph import Graph
 
-__all__ = ["run_demo"]
+__all__ = ["Tour", "run_demo"]
 
 ADVISORY = "DEMO-2026-0001"
 BRANCH = "triage/setuptools"
@@ -32,28 +35,28 @@ SECOND_OPINION = "second-opinion"
 PACKAGE = "python3-pkg-resources"
 TOPIC = "talking to other computers"
 LOCAL: ProviderName = "local"
-FILES = ("schema.pg", "queries.gq", "packages.jsonl.gz", "late.jsonl")
+FILES = ("schema.pg", "queries.gq", "packages.jsonl.gz", "late.jsonl", "policy.yaml")
 
 
 def run_demo(directory: str | None) -> None:
     """Run the tour in `directory`, or in a temporary one that is removed at the end."""
     if directory is None:
         with tempfile.TemporaryDirectory(prefix="omnigraph-demo-") as scratch:
-            _Tour(Path(scratch)).run()
+            Tour(Path(scratch)).run()
         _tell("\nThat was the whole tour. Next: omnigraph demo FOLDER, which keeps its graph")
         return
     folder = Path(directory)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         rule = "the folder must be new or empty"
         raise ArgumentInvalid(argument="directory", value=directory, rule=rule)
-    _Tour(folder).run()
+    Tour(folder).run()
     _tell(
         f"\nThat was the whole tour. The graph and its files are in {directory}: the queries above"
     )
     _tell("work there as they stand, and queries.gq has more.")
 
 
-class _Tour:
+class Tour:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._step = 0
@@ -81,6 +84,8 @@ class _Tour:
             self._merge(graph)
             self._conflict(graph)
             self._travel(graph, loaded)
+            self._two_actors(graph)
+        self.two_tokens()
 
     def _load(self, graph: "Graph") -> None:
         self._say(
@@ -243,6 +248,46 @@ class _Tour:
             _command("query", "advisories", {}, f"--snapshot {commit}"),
         )
         self._show(graph, "advisories", snapshot=commit)
+
+    def _two_actors(self, graph: "Graph") -> None:
+        """The same question, asked by two: what a policy hides from one of them is not there."""
+        guarded = graph.under_policy(self._folder / "policy.yaml")
+        opened = "g = Graph.open('packages.omni', policy='policy.yaml')"
+        for actor, what in (
+            ("ada", "A policy says who sees what. One of the security team asks"),
+            ("bo", "Somebody else asks the same: for them there is no such advisory"),
+        ):
+            asked = f"g.as_actor('{actor}').query('queries.gq', 'advisories')"
+            self._step += 1
+            _tell(f"\n{self._step}. {what}\n   >>> {opened}\n   >>> {asked}")
+            self._show(guarded.as_actor(actor), "advisories")
+
+    def two_tokens(self) -> None:
+        """The same again over HTTP, where who asks is known from a token."""
+        tokens = {actor: secrets.token_urlsafe(9) for actor in ("ada", "bo")}
+        given = f"export {TOKENS}='{json.dumps(tokens)}'"
+        self._say("A server minds the policy too. Each actor has a token", SERVE, before=given)
+        try:
+            require_server()
+        except DependencyMissing as missing:
+            _note(f"left out, since {missing.message}: {missing.hint}")
+            return
+        path = "/graphs/packages/queries/advisories"
+        with demo_server(self._folder, tokens) as server:
+            _note(f"it listens on {server.address}")
+            for actor, what in (
+                ("ada", "The question over HTTP, with the token of one of the security team"),
+                ("bo", "And with the token of somebody else"),
+            ):
+                self._step += 1
+                header = f"-H 'Authorization: Bearer {tokens[actor]}'"
+                _tell(f"\n{self._step}. {what}")
+                _tell(f"   $ curl -X POST http://{server.address}{path} {header}")
+                rows = server.ask(path, tokens[actor])
+                if rows:
+                    print_table(list(rows[0]), (row.values() for row in rows))
+                _note(f"{amount(len(rows), 'row')} for {actor}")
+        _note("the server has stopped")
 
     def _show(
         self,

@@ -28,8 +28,11 @@ def register(app: typer.Typer) -> None:
 
 def export(
     path: Annotated[
-        str, typer.Argument(help="A file, for parquet a directory; - is standard output.")
-    ],
+        str,
+        typer.Argument(
+            help="A file, for parquet a directory; standard output if it is - or left out."
+        ),
+    ] = STANDARD_OUTPUT,
     *,
     store: StoreOption,
     types: Annotated[
@@ -48,7 +51,9 @@ def export(
     """
     is_stream = path == STANDARD_OUTPUT
     if is_stream and as_json:
-        raise typer.BadParameter("--json and - both want standard output: choose one")
+        raise typer.BadParameter(
+            "--json wants standard output, and so do the rows: name a file for them"
+        )
     on = branch_to_read(branch, snapshot)
     result = open_graph(store, read_only=True).export(
         sys.stdout.buffer if is_stream else path,

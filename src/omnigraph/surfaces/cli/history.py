@@ -68,7 +68,7 @@ def create(
     graph = open_graph(one_uri(uri, store))
     graph.branch_create(name, from_=from_, actor=actor, message=message)
     if as_json:
-        print_json({"branch": name, "from": from_})
+        print_json({"uri": graph.uri, "name": name, "from": from_, "actor_id": actor})
     elif not quiet:
         say(f"made branch {name} from {from_} in {graph.uri}")
 
@@ -104,7 +104,7 @@ def delete(
     graph = open_graph(one_uri(uri, store))
     graph.branch_delete(name, actor=actor, message=message)
     if as_json:
-        print_json({"branch": name, "deleted": True})
+        print_json({"uri": graph.uri, "name": name, "deleted": True, "actor_id": actor})
     elif not quiet:
         say(f"deleted branch {name} of {graph.uri}")
 

@@ -52,8 +52,14 @@ def register(app: typer.Typer) -> None:
 
 
 def lint(
-    files: Annotated[list[Path], typer.Argument(help="Query files.", metavar="FILE...")],
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Query files.", metavar="FILE...")
+    ] = None,
     *,
+    named: Annotated[
+        list[Path] | None,
+        typer.Option("--query", "-q", help="A query file; repeatable.", metavar="FILE"),
+    ] = None,
     schema: SchemaFileOption = None,
     store: OptionalStoreOption = None,
     as_json: JsonOption = False,
@@ -62,8 +68,11 @@ def lint(
 
     Example: omnigraph lint --schema people.pg people.gq
     """
+    queries = [*(files or ()), *(named or ())]
+    if not queries:
+        raise typer.BadParameter("name query files: as arguments, or with --query")
     catalog = _catalog(schema, store)
-    reports = language.lint([read_source(file, QUERY) for file in files], catalog)
+    reports = language.lint([read_source(file, QUERY) for file in queries], catalog)
     if schema is not None:
         reports.insert(0, language.lint_schema(read_source(schema, SCHEMA)))
     errors = sum(not d.is_warning for report in reports for d in report.all_findings)

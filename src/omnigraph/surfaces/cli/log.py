@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.cells import cell_len, set_cell_size
 
+from omnigraph.base.words import visible
 from omnigraph.surfaces.cli.lanes import lanes
 from omnigraph.surfaces.cli.options import (
     JsonOption,
@@ -18,7 +19,6 @@ from omnigraph.surfaces.cli.options import (
     open_graph,
 )
 from omnigraph.surfaces.cli.output import print_json, print_text, say
-from omnigraph.surfaces.cli.tables import visible
 from omnigraph.surfaces.wire import log_json
 
 if TYPE_CHECKING:

@@ -22,14 +22,14 @@ def main() -> None:
     from omnigraph.surfaces.cli.app import app
     from omnigraph.surfaces.cli.output import print_json, say
     from omnigraph.surfaces.cli.words import error_as_typed
-    from omnigraph.surfaces.wire import EXIT_ERROR, exit_code
+    from omnigraph.surfaces.wire import EXIT_ERROR, error_json, exit_code
 
     signal.signal(signal.SIGINT, usual)
     try:
         app()
     except OmnigraphError as error:
         if "--json" in sys.argv:
-            print_json(error.to_json())
+            print_json(error_json(error))
         else:
             say(error_as_typed(error))
         sys.exit(exit_code(error))
@@ -45,6 +45,12 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - the outermost surface: a bug of ours ends here
         _report_bug(error)
         sys.exit(EXIT_ERROR)
+
+
+def serve_main() -> None:
+    """`omnigraph-server`: the same as `omnigraph serve`."""
+    sys.argv.insert(1, "serve")
+    main()
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

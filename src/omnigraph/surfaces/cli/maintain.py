@@ -61,7 +61,7 @@ def optimize(
     if as_json:
         print_json(optimize_json(result))
     elif not quiet:
-        if not result.commits:
+        if result.commit is None:
             say(f"nothing to do on {graph.uri}, branch {branch}")
         for doing, tables in (("compacted", result.compacted), ("indexed", result.indexed)):
             if tables:
@@ -230,7 +230,19 @@ def indexes(
         print_json(indexes_json(found))
         return
     print_table(
-        ["table", "column", "kind", "rows", "rows indexed", "pending"],
-        ([i.table, i.column, i.kind, i.rows, i.rows_indexed, i.pending] for i in found),
+        ["table", "column", "kind", "declared", "built", "rows", "rows indexed", "pending"],
+        (
+            [
+                index.table,
+                index.column,
+                index.kind,
+                "yes" if index.declared else "no",
+                "yes" if index.built else "no",
+                index.rows,
+                index.rows_indexed,
+                index.pending,
+            ]
+            for index in found
+        ),
         may_shorten=False,
     )

@@ -13,6 +13,7 @@ from omnigraph.base.conflicts import Conflict, ConflictSide
 from omnigraph.base.errors import ArgumentInvalid, MergeConflicts
 from omnigraph.base.ids import MAIN
 from omnigraph.base.words import amount
+from omnigraph.base.yaml_text import YamlRefused, plain_value, read_yaml
 from omnigraph.engine.text import read_bytes
 from omnigraph.surfaces.cli.options import (
     ActorOption,
@@ -184,6 +185,9 @@ def _print_conflicts(conflicts: Sequence[Conflict], more: int, again: str, *, qu
         return
     if more:
         say(f"there are {amount(more, 'more conflict')}: they are told once these are settled")
+    if not more and all(c.kind == "value_constraint_violation" for c in conflicts):
+        say(f"\nonly ours can be taken:\n  {again} --resolve ours\n")
+        return
     say(
         "\nto take one side of all of them:\n"
         f"  {again} --resolve ours\n"
@@ -266,34 +270,15 @@ def _members(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _read_yaml(path: Path) -> Any:
-    import yaml
-
-    text = read_bytes(path)
     try:
-        _refuse_repeats(yaml.compose(text, Loader=yaml.SafeLoader), path)
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        said = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-        mark = getattr(error, "problem_mark", None)
-        line = "" if mark is None else f", line {mark.line + 1}"
-        raise _not_choices(path, f"the file is not valid YAML{line}: {said}") from error
+        return plain_value(read_yaml(read_bytes(path).decode("utf-8")))
+    except UnicodeDecodeError as error:
+        raise _not_choices(path, f"the file is not UTF-8: {error.reason}") from error
+    except YamlRefused as refused:
+        rule = f"line {refused.span.line}: {refused.message}"
+        raise _not_choices(path, rule, refused.hint) from refused
 
 
-def _not_choices(path: Path, rule: str) -> ArgumentInvalid:
-    advice = "--preview --json writes such a file, to be filled in"
-    return ArgumentInvalid(argument="resolve", value=str(path), rule=rule, advice=advice)
-
-
-def _refuse_repeats(node: Any, path: Path) -> None:
-    """A member that comes twice: its author meant one of them, and YAML would take the last."""
-    for pair_or_item in getattr(node, "value", None) or () if node is not None else ():
-        if isinstance(pair_or_item, str):
-            return
-        for part in pair_or_item if isinstance(pair_or_item, tuple) else (pair_or_item,):
-            _refuse_repeats(part, path)
-    pairs = [e for e in getattr(node, "value", None) or () if isinstance(e, tuple)]
-    names = [key.value for key, _ in pairs]
-    for (key, _), name in zip(pairs, names, strict=True):
-        if names.count(name) > 1:
-            rule = f"{name} comes twice, on line {key.start_mark.line + 1} too"
-            raise ArgumentInvalid(argument="resolve", value=str(path), rule=rule)
+def _not_choices(path: Path, rule: str, advice: str | None = None) -> ArgumentInvalid:
+    usual = "--preview --json writes such a file, to be filled in"
+    return ArgumentInvalid(argument="resolve", value=str(path), rule=rule, advice=advice or usual)

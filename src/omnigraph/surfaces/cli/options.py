@@ -34,7 +34,9 @@ MessageOption = Annotated[str | None, typer.Option("--message", "-m", help="Why.
 QueryFileOption = Annotated[
     Path | None, typer.Option("--query", "-q", help="A .gq file.", metavar="FILE")
 ]
-ExpressionOption = Annotated[str | None, typer.Option("-e", help="Query text.", metavar="SOURCE")]
+ExpressionOption = Annotated[
+    str | None, typer.Option("-e", "--query-string", help="Query text.", metavar="SOURCE")
+]
 ParamsOption = Annotated[
     str | None, typer.Option("--params", help='Parameters as JSON: \'{"name": "Ada"}\'.')
 ]
@@ -43,9 +45,19 @@ ParamsFileOption = Annotated[
 ]
 
 
+OTHER_WAYS = "with --store, with --server and --graph, or with a profile of your configuration"
+
+
 def open_graph(uri: str, *, read_only: bool = False, settings: "Settings | None" = None) -> "Graph":
+    """The graph at an address: a path, a bucket, or a URL of a server."""
     from omnigraph.engine.handles.graph import Graph
 
+    if uri.startswith(("http://", "https://")):
+        from omnigraph.engine.settings import Settings
+        from omnigraph.surfaces.cli.configuration.credentials import token_for
+        from omnigraph.surfaces.client.connection import connect
+
+        return Graph(connect(uri, token=token_for(settings or Settings.from_environment(), uri)))
     return Graph.open(uri, read_only=read_only, settings=settings)
 
 
@@ -63,10 +75,11 @@ def spark_settings(master: str | None, remote: str | None) -> "Settings":
 
 def one_uri(argument: str | None, option: str | None) -> str:
     """The graph's address, given once: as the argument or with `--store`."""
-    if (argument is None) == (option is None):
+    if argument is not None and option is not None:
         raise typer.BadParameter("name the graph once: as the argument or with --store")
     uri = option if argument is None else argument
-    assert uri is not None
+    if uri is None:
+        raise typer.BadParameter(f"name the graph: as the argument, {OTHER_WAYS}")
     return uri
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.base.words import amount
-from omnigraph.surfaces.cli.tables import lay_out, plain, value_text, visible
+from omnigraph.base.words import amount, visible
+from omnigraph.surfaces.cli.tables import lay_out, plain, value_text
 
 if TYPE_CHECKING:
     from omnigraph.engine.results import QueryResult

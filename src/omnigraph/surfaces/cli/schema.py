@@ -165,3 +165,5 @@ def _print_steps(planned: "SchemaChange") -> None:
     if planned.branches_in_the_way:
         names = ", ".join(planned.branches_in_the_way)
         say(f"error: these branches stand in the way: {names}\n  hint: merge or delete them first")
+    for rule in planned.rules_in_the_way:
+        say(f"error: the policy would not fit: {rule}\n  hint: take the rule out of it first")

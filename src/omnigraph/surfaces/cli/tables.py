@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import accumulate, takewhile
 from typing import Any
-from unicodedata import category
 
 from rich.cells import cell_len
 
-__all__ = ["Shown", "lay_out", "plain", "value_text", "visible"]
+from omnigraph.base.words import JOINERS, visible
+
+__all__ = ["Shown", "lay_out", "plain", "value_text"]
 
 GAP = "   "
 INDENT = "  "
@@ -28,9 +29,6 @@ LEAST_TEXT = 12
 
 LONGEST_WORD = 40
 """A word of ASCII up to this length may be an id (a ULID has 26 characters, a UUID 36): whole."""
-
-# Joiners hold one emoji, or the letters of some scripts, together.
-JOINERS = "\u200c\u200d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +79,6 @@ def value_text(value: Any) -> str:
             return _json_text(value)
         case _:
             return str(plain(value))
-
-
-def visible(text: str, *, keep: str = "", escape: Callable[[str], str] | None = None) -> str:
-    """Text that a terminal shows and does not obey: `\\x1b[31m` for the order to turn red.
-
-    The characters of `keep` stay as they are.
-    """
-    if text.isprintable():
-        return text
-    escape = escape or _escaped
-    return "".join(c if c in keep or not _steers(c) else escape(c) for c in text)
 
 
 def plain(value: Any) -> Any:
@@ -264,18 +251,3 @@ def _records(names: Sequence[str], cells: Sequence[Sequence[_Cell]], width: int 
             is_shortened |= text != cell.text
             lines += [f"{name}:", INDENT + text]
     return Shown(tuple(lines), is_shortened)
-
-
-# Characters ---------------------------------------------------------------------------------------
-
-
-def _steers(character: str) -> bool:
-    """Whether a terminal may take it for an order, or show nothing for it."""
-    if character.isprintable() or character in JOINERS:
-        return False
-    # Blanks of other widths are blanks; private letters are letters that a font may know.
-    return category(character) not in ("Zs", "Co")
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")

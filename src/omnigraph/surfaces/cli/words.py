@@ -6,13 +6,15 @@ wherever they stand. Others are changed only where an error says which argument 
 
 import re
 
-from omnigraph.base.errors import ArgumentInvalid, OmnigraphError
+from omnigraph.base.errors import ArgumentInvalid, OmnigraphError, Unauthorized
 
 __all__ = ["as_typed", "error_as_typed"]
 
 ARGUMENTS = re.compile(
     r"\b(?:dry_run|if_commit|if_source_commit|load_id|max_errors|on_error|allow_data_loss)\b"
 )
+
+LOG_IN = "omnigraph login URL keeps a token for you, and OMNIGRAPH_TOKEN is one for now"
 
 # Arguments of Python that are options of the same name, in every command that has them.
 OPTIONS = frozenset(
@@ -27,6 +29,8 @@ def as_typed(text: str) -> str:
 
 def error_as_typed(error: OmnigraphError) -> str:
     """The error as a person reads it who typed options."""
+    if isinstance(error, Unauthorized):
+        return f"error: {error}\n  hint: {LOG_IN}"
     text = error.render()
     if isinstance(error, ArgumentInvalid) and error.argument in OPTIONS:
         text = text.replace(f"error: {error.argument}", f"error: --{error.argument}", 1)

@@ -1,0 +1,117 @@
+"""What an actor may do: one of three states, chosen when the server starts.
+
+| state | started with | lets |
+|---|---|---|
+| `Open` | `--unauthenticated` | anyone do anything; there are no actors |
+| `DefaultDeny` | tokens | actors with a token read, and do nothing else |
+| `UnderPolicy` | tokens and `--policy` | actors with a token do what the policy allows |
+
+The engine asks the policy at every door. What it has no door for is asked here: the list of graphs,
+and stored queries. So is whether a write would be allowed, before an actor is told to wait.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from omnigraph.base.errors import PolicyDenied
+from omnigraph.engine.gate import Action
+from omnigraph.surfaces.server.tokens import Tokens
+
+if TYPE_CHECKING:
+    from omnigraph.engine.handles.graph import Graph
+    from omnigraph.policy.policy import FittedPolicy
+
+__all__ = [
+    "GRAPH_LIST",
+    "INVOKE_QUERY",
+    "Access",
+    "DefaultDeny",
+    "Open",
+    "UnderPolicy",
+    "Where",
+    "may",
+]
+
+GRAPH_LIST, INVOKE_QUERY = "graph_list", "invoke_query"
+"""Actions that only a server has: to list graphs, and to run a stored query."""
+
+NO_POLICY = "the server was started without a policy, so actors may read and do nothing else"
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What is known of a request's aim: the rest the engine asks about."""
+
+    branch: str | None = None
+    target: str | None = None
+    """Of a merge: the branch that takes the changes."""
+    query: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    def actor(self, header: str | None) -> str | None:
+        """Nobody: a token that is sent all the same proves nothing here."""
+        return None
+
+    def allow(self, actor: str | None, action: str, where: Where) -> None:
+        return
+
+    def handle(self, graph: "Graph", actor: str | None) -> "Graph":
+        return graph
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultDeny:
+    tokens: Tokens
+
+    def actor(self, header: str | None) -> str | None:
+        return self.tokens.actor_of(header)
+
+    def allow(self, actor: str | None, action: str, where: Where) -> None:
+        if action != Action.READ:
+            raise PolicyDenied(action=action, actor=actor, branch=where.branch, reason=NO_POLICY)
+
+    def handle(self, graph: "Graph", actor: str | None) -> "Graph":
+        assert actor is not None, "a token is of somebody"
+        return graph.as_actor(actor)
+
+
+@dataclass(frozen=True, slots=True)
+class UnderPolicy:
+    tokens: Tokens
+    policy: "FittedPolicy"
+
+    def actor(self, header: str | None) -> str | None:
+        return self.tokens.actor_of(header)
+
+    def allow(self, actor: str | None, action: str, where: Where) -> None:
+        """Raise if the answer is no. Of a branch that is not known yet, the engine asks."""
+        if where.branch is None and action not in (GRAPH_LIST, INVOKE_QUERY):
+            return
+        decision = self.policy.decide(
+            actor=actor,
+            action=action,
+            branch=where.branch,
+            target_branch=where.target,
+            query=where.query,
+        )
+        if not decision.allowed:
+            raise PolicyDenied(
+                action=action, actor=actor, branch=where.branch, target_branch=where.target
+            )
+
+    def handle(self, graph: "Graph", actor: str | None) -> "Graph":
+        assert actor is not None, "a token is of somebody"
+        return graph.as_actor(actor)
+
+
+Access = Open | DefaultDeny | UnderPolicy
+
+
+def may(access: Access, actor: str | None, action: str, where: Where) -> bool:
+    try:
+        access.allow(actor, action, where)
+    except PolicyDenied:
+        return False
+    return True

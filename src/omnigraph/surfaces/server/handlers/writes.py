@@ -1,0 +1,149 @@
+"""Writes: mutations, loads, another schema. Each is one commit or nothing."""
+
+from omnigraph.base.errors import RequestMalformed
+from omnigraph.base.ids import MAIN
+from omnigraph.base.span import SourceText
+from omnigraph.engine.results import LoadResult
+from omnigraph.surfaces.server.access import Where
+from omnigraph.surfaces.server.calls import Call, Reply, json_reply
+from omnigraph.surfaces.server.handlers.moments import or_main
+from omnigraph.surfaces.server.models.answers import (
+    ChangeOutput,
+    CommitOutput,
+    GraphBatchLoadOutput,
+    IngestOutput,
+    SchemaApplyOutput,
+)
+from omnigraph.surfaces.server.models.numbers import LoadMode
+from omnigraph.surfaces.server.models.requests import (
+    ChangeRequest,
+    IngestRequest,
+    SchemaApplyRequest,
+)
+
+__all__ = [
+    "IF_COMMIT",
+    "USUAL_MODE",
+    "apply_schema",
+    "expected_commit",
+    "load",
+    "load_lines",
+    "mutate",
+    "mutate_if_commit",
+    "no_expected_commit",
+    "of_lines",
+    "of_load",
+    "of_mutation",
+    "of_schema",
+]
+
+IF_COMMIT = "Omnigraph-If-Graph-Commit"
+
+USUAL_MODE = LoadMode.MERGE
+"""A load that says nothing can be sent twice and comes to the same."""
+
+
+def mutate(call: Call) -> Reply:
+    no_expected_commit(call)
+    return _mutate(call, if_commit=None)
+
+
+def mutate_if_commit(call: Call) -> Reply:
+    return _mutate(call, if_commit=expected_commit(call))
+
+
+def _mutate(call: Call, *, if_commit: str | None) -> Reply:
+    asked = call.request(ChangeRequest)
+    result = call.graph.mutate(
+        SourceText(asked.query, "<query>"),
+        asked.name,
+        asked.params,
+        branch=or_main(asked.branch),
+        if_commit=if_commit,
+    )
+    call.notes["query"] = result.query_name
+    return json_reply(ChangeOutput.of(result))
+
+
+def of_mutation(call: Call) -> Where:
+    return Where(branch=or_main(call.request(ChangeRequest).branch))
+
+
+def of_load(call: Call) -> Where:
+    return Where(branch=or_main(call.request(IngestRequest).branch))
+
+
+def of_lines(call: Call) -> Where:
+    return Where(branch=or_main(call.params.branch))
+
+
+def of_schema(call: Call) -> Where:
+    return Where(branch=MAIN)
+
+
+def expected_commit(call: Call) -> str:
+    """The commit that the branch must be at."""
+    commit = call.headers.get(IF_COMMIT)
+    if not commit:
+        rule = "the header is missing: it names the commit that the branch must be at"
+        raise RequestMalformed(IF_COMMIT, rule)
+    return commit
+
+
+def no_expected_commit(call: Call) -> None:
+    """Refuse a condition where it would not be minded."""
+    if call.headers.get(IF_COMMIT) is not None:
+        rule = "this route writes whatever commit the branch is at"
+        raise RequestMalformed(IF_COMMIT, rule, "add /if-graph-commit to the path")
+
+
+def load(call: Call) -> Reply:
+    asked = call.request(IngestRequest)
+    data = asked.data.encode("utf-8")
+    result = _load(call, data, branch=asked.branch, from_=asked.from_, mode=asked.mode)
+    return json_reply(IngestOutput.of(result, call.actor, call.graph.uri))
+
+
+def load_lines(call: Call) -> Reply:
+    asked = call.params
+    result = _load(call, call.body, branch=asked.branch, from_=asked.from_, mode=asked.mode)
+    return json_reply(GraphBatchLoadOutput.of(result, call.actor))
+
+
+def _load(
+    call: Call, data: bytes, *, branch: str | None, from_: str | None, mode: LoadMode | None
+) -> LoadResult:
+    # As bytes and in this process, always: text could be a path, and a request starts no Spark.
+    result = call.graph.load(
+        data,
+        mode=(mode or USUAL_MODE).value,
+        branch=or_main(branch),
+        from_=from_,
+        engine="local",
+    )
+    call.notes["rows"] = result.total_entities
+    return result
+
+
+def apply_schema(call: Call) -> Reply:
+    asked = call.request(SchemaApplyRequest)
+    change = call.graph.schema_apply(
+        SourceText(asked.schema_source, "<schema>"), allow_data_loss=asked.allow_data_loss
+    )
+    call.of.queries.tell_misfits(call.of.graph)
+    version = (
+        change.commit.graph_manifest_version
+        if change.commit is not None
+        else call.graph.tables().graph_manifest_version
+    )
+    return json_reply(
+        SchemaApplyOutput(
+            uri=call.graph.uri,
+            supported=change.supported,
+            applied=change.applied,
+            step_count=len(change.steps),
+            graph_manifest_version=version,
+            steps=[step.to_json() for step in change.steps],
+            commit=CommitOutput.of_any(change.commit),
+        )
+    )

@@ -1,0 +1,48 @@
+"""The graphs that a server offers, by id, and all else that a reload replaces, as one value.
+
+Requests hold the value that there was when they came. So a reload is seen whole or not at all.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from omnigraph.base.errors import PathMissing
+from omnigraph.engine.handles.graph import Graph
+from omnigraph.surfaces.server.access import Access
+from omnigraph.surfaces.server.models.numbers import EntityKindOutput
+from omnigraph.surfaces.server.stored_queries import StoredQueries
+
+__all__ = ["Registry", "ServedGraph", "Serving"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedGraph:
+    id: str
+    graph: Graph
+    """For the server's own use: it sees all, and no answer is made of it."""
+    guarded: Graph
+    """The same under the policy, if there is one: handles of actors are made of it."""
+    queries: StoredQueries = field(default_factory=StoredQueries)
+
+    def kind_of(self, type_name: str) -> EntityKindOutput:
+        """Whether a type is one of nodes or of edges."""
+        is_node = type_name in self.graph.schema().catalog.node_by_name
+        return EntityKindOutput.NODE if is_node else EntityKindOutput.EDGE
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    graphs: Mapping[str, ServedGraph]
+
+    def get(self, id_: str) -> ServedGraph:
+        if (served := self.graphs.get(id_)) is None:
+            raise PathMissing(f"/graphs/{id_}")
+        return served
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """All that answers depend on, and that a reload replaces."""
+
+    registry: Registry
+    access: Access

@@ -1,0 +1,226 @@
+"""Rules of branches: what is hidden on one is not brought into sight by way of another."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from omnigraph import Graph
+from omnigraph.errors import (
+    BranchMissing,
+    ConflictError,
+    NameMissing,
+    OmnigraphError,
+    PolicyDenied,
+)
+from tests.policy.firm import NO_PAY, NO_PEOPLE, RED, make, opened
+from tests.reference.table_policy import EVERYTHING, Role
+
+OPEN = "open"
+ROLES = {
+    "red": Role(EVERYTHING, reads_on={"main": RED}),
+    "clerk": Role(EVERYTHING, reads_on={"main": NO_PAY}),
+    "guest": Role(EVERYTHING, reads_on={"main": NO_PEOPLE}),
+    "stranger": Role(denied_on=frozenset({("read", "main"), ("export", "main")})),
+    "careful": Role(RED, reads_on={"main": EVERYTHING}),
+    "blind": Role(denied=frozenset({"read", "export"})),
+}
+"""Whoever looks away from main sees everything, but for the last two."""
+CURIOUS = ("red", "clerk", "guest", "stranger")
+ROW = {"type": "Person", "data": {"email": "zed", "name": "Zed", "team": "red"}}
+MORE = "it would show rows that are hidden where they come from"
+
+
+@pytest.fixture(scope="module")
+def boss(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    """main has two commits that `open` has not: a raise, and a blue one who is gone again."""
+    boss = opened(make(tmp_path_factory.mktemp("firm")), ROLES, "boss")
+    boss.branch_create(OPEN)
+    boss.mutate('query a() { update Person set { salary: 99 } where email = "cy" }', message="pay")
+    return boss
+
+
+def head(boss: Graph, branch: str = "main") -> str:
+    return boss.commits(branch=branch)[0].graph_commit_id
+
+
+WAYS: dict[str, Callable[[Graph, str], object]] = {
+    "a new branch": lambda g, _: g.branch_create("mine"),
+    "a branch of a commit": lambda g, commit: g.branch_create("mine", from_=commit),
+    "a load into a new branch": lambda g, _: g.load(
+        [ROW], mode="append", branch="mine", from_="main"
+    ),
+    "a merge": lambda g, _: g.branch_merge("main", into=OPEN),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("actor", CURIOUS)
+def test_no_way_leads_from_where_rows_are_hidden_to_where_they_are_seen(
+    boss: Graph, actor: str, way: str
+) -> None:
+    before = boss.branches(), head(boss, OPEN)
+    with pytest.raises(PolicyDenied) as denied:
+        WAYS[way](boss.as_actor(actor), head(boss))
+    assert (denied.value.reason, denied.value.branch) == (MORE, "main")
+    assert (boss.branches(), head(boss, OPEN)) == before
+
+
+def test_where_no_more_is_seen_the_way_is_free(tmp_path: Path) -> None:
+    boss = opened(make(tmp_path), ROLES, "boss")
+    for actor in ("careful", "blind", "boss"):
+        boss.as_actor(actor).branch_create(f"of-{actor}")
+    boss.as_actor("red").branch_create("deeper", from_="of-boss")
+    boss.mutate('query a() { update Person set { salary: 99 } where email = "cy" }')
+    assert boss.as_actor("careful").branch_merge("main", into="of-careful").commit is not None
+
+
+def test_a_revert_brings_back_no_rows_of_a_branch_that_is_hidden(tmp_path: Path) -> None:
+    roles = {
+        "red": Role(reads_on={"side": RED}),
+        "stranger": Role(denied_on=frozenset({("read", "side")})),
+    }
+    boss = opened(make(tmp_path), roles, "boss")
+    boss.branch_create("side")
+    for pay in (77, 99):
+        boss.mutate(
+            f'query a() {{ update Person set {{ salary: {pay} }} where email = "cy" }}',
+            branch="side",
+        )
+    made, _ = head(boss, "side"), boss.branch_merge("side")
+    # 77 was never on main.
+    for actor in roles:
+        with pytest.raises(PolicyDenied):
+            boss.as_actor(actor).revert(made)
+    with pytest.raises(PolicyDenied):
+        boss.as_actor("stranger").revert(made, preview=True)
+    told = boss.as_actor("red").revert(made, preview=True)
+    assert told.changes is not None and (len(told.changes), told.counts) == (0, {})
+
+
+@pytest.mark.parametrize("actor", ["red", "clerk", "guest"])
+def test_a_preview_shows_what_a_diff_shows(boss: Graph, actor: str) -> None:
+    """Both go by the rules of both branches."""
+    graph = boss.as_actor(actor)
+    told = graph.branch_merge("main", into=OPEN, preview=True)
+    assert told.changes is not None
+    assert [*told.changes] == [*graph.diff(OPEN, "main")] == []
+    assert told.counts == {}
+    assert len([*boss.diff(OPEN, "main")]) == 1
+
+
+def test_conflicts_are_told_by_the_rules_of_both_branches(tmp_path: Path) -> None:
+    boss = opened(make(tmp_path), {"clerk": Role(reads_on={"side": NO_PAY})}, "boss")
+    boss.branch_create("side")
+    for branch, pay in (("main", 1), ("side", 2)):
+        boss.mutate(
+            f'query a() {{ update Person set {{ salary: {pay} }} where email = "cy" }}',
+            branch=branch,
+        )
+    with pytest.raises(PolicyDenied) as denied:
+        boss.as_actor("clerk").branch_merge("side", preview=True)
+    assert denied.value.reason == "not all of its rows may be written"
+
+
+@pytest.mark.parametrize("actor", ["red", "guest"])
+def test_a_feed_shows_what_was_done_elsewhere_by_the_rules_of_there(
+    boss: Graph, actor: str
+) -> None:
+    page = boss.as_actor(actor).changes(branch=OPEN, start="beginning")
+    found = [c["id"] for block in page.blocks for c in block.changes if "Person" in str(c["type"])]
+    assert found == (["ada", "bo"] if actor == "red" else [])
+    with pytest.raises(PolicyDenied):
+        boss.as_actor("stranger").changes(branch=OPEN, start="beginning")
+
+
+def test_commits_of_branches_that_may_not_be_read_are_not_told(tmp_path: Path) -> None:
+    roles = {"stranger": Role(denied_on=frozenset({("read", "side")}))}
+    boss = opened(make(tmp_path), roles, "boss")
+    boss.branch_create("side")
+    add = 'query a() { insert Person { email: "zed", name: "Zed", team: "red" } }'
+    boss.mutate(add, branch="side", message="we hire zed")
+    made = head(boss, "side")
+    boss.branch_merge("side", message="news")
+    boss.branch_create("later", from_="side")
+    graph = boss.as_actor("stranger")
+    assert {c.message for c in graph.log().commits} == {"news", None}
+    assert made not in {c.graph_commit_id for c in graph.commits(branch="later")}
+    assert made in {c.graph_commit_id for c in boss.log().commits}
+
+
+def test_an_error_names_no_branch_that_may_not_be_read(boss: Graph) -> None:
+    stranger = boss.as_actor("stranger")
+    asked = "query n() { match { $p: Person } return { count($p) as n } }"
+    calls: list[Callable[[], object]] = [
+        lambda: stranger.query(asked, branch="nowhere"),
+        lambda: stranger.branch("nowhere"),
+        lambda: stranger.branch_delete("nowhere"),
+        lambda: stranger.branch_create("mine", from_="nowhere"),
+        lambda: stranger.diff("nowhere", OPEN),
+        lambda: stranger.branch_merge("nowhere", into=OPEN),
+        lambda: stranger.load([ROW], mode="append", branch="mine", from_="nowhere"),
+    ]
+    for call in calls:
+        with pytest.raises(OmnigraphError) as told:
+            call()
+        if isinstance(told.value, BranchMissing):
+            assert told.value.known == () and told.value.hint is None
+        else:
+            assert isinstance(told.value, PolicyDenied)
+
+
+def test_an_error_names_no_branch_that_stands_in_the_way_unseen(tmp_path: Path) -> None:
+    secret = frozenset({("read", "side/secret")})
+    boss = opened(make(tmp_path), {"stranger": Role(denied_on=secret)}, "boss")
+    boss.branch_create("side/one")
+    boss.branch_create("side/secret", from_="side/one")
+    stranger = boss.as_actor("stranger")
+    calls: list[Callable[[Graph], object]] = [
+        lambda g: g.branch_delete("side/one"),
+        lambda g: g.branch_create("side/secret/more"),
+        lambda g: g.load([ROW], mode="append", branch="side/secret/more", from_="main"),
+    ]
+    for call in calls:
+        with pytest.raises(ConflictError) as told:
+            call(boss)
+        assert "secret" in str(told.value)
+        with pytest.raises(ConflictError) as told:
+            call(stranger)
+        assert "secret" not in str(told.value).replace("side/secret/more", "")
+        assert "secret" not in repr(told.value).replace("side/secret/more", "")
+    merged = stranger.branch_merge("side/one", delete=True)
+    assert merged.branch_delete_error is not None and "secret" not in merged.branch_delete_error
+
+
+def test_what_changed_since_two_branches_parted_is_shown_by_the_rules_of_where_they_did(
+    boss: Graph,
+) -> None:
+    """Both came from main, and are seen whole. What one of them deleted was on main."""
+    for name in ("left", "right"):
+        boss.branch_create(name)
+    boss.mutate('query d() { delete Person where email = "cy" }', branch="right")
+    boss.mutate('query d() { delete Person where email = "ada" }', branch="right")
+
+    def gone(actor: str) -> list[str]:
+        changes = boss.as_actor(actor).diff("left", "right", since_base=True, types=["Person"])
+        return sorted(change["id"] for change in changes)
+
+    assert gone("boss") == ["ada", "cy"]
+    assert gone("red") == gone("careful") == ["ada"]
+    with pytest.raises(PolicyDenied):
+        gone("stranger")
+    with pytest.raises(NameMissing):
+        gone("guest")
+
+
+def test_a_table_that_is_seen_in_part_does_not_tell_where_it_was_written(tmp_path: Path) -> None:
+    boss = opened(make(tmp_path), {"red": Role(RED)}, "boss")
+    boss.branch_create("side")
+
+    def told(actor: str) -> object:
+        tables = boss.as_actor(actor).tables("side").datasets
+        return [t for t in tables if t.type_name in ("Person", "Knows", "In")]
+
+    before = told("red"), told("boss")
+    boss.mutate('query a() { update Person set { salary: 99 } where email = "cy" }', branch="side")
+    assert told("red") == before[0] and told("boss") != before[1]
