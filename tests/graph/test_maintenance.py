@@ -154,3 +154,16 @@ def test_branches_that_are_gone_leave_nothing_in_memory(graph: Graph, is_elsewhe
         writer.branch_delete(name)
         sizes.append(held())
     assert sizes[-1] == sizes[11]
+
+
+def test_commits_leave_no_more_in_memory_than_the_limit(graph: Graph) -> None:
+    """Lance keeps a note of every version and file it has read, until its cache is full."""
+    limit = 2**19
+    few = StoreLimits(max_file_notes_bytes=limit)
+    writer = Graph.open(graph.uri, settings=Settings(store_limits=few))
+    session = writer.engine.store.datasets._session
+    empty = session.size_bytes()
+    for number in range(32):
+        hire(writer, f"new{number}")
+    # A cache lets go of old notes a moment after it takes in new ones.
+    assert empty < session.size_bytes() < 1.5 * limit

@@ -27,6 +27,12 @@ class StoreLimits:
     """Branches whose newest state is kept: for the others it is read again."""
     max_landed_handles: int = 128
     """Lines that are written in turn; one that was let go is opened again."""
+    max_file_notes_bytes: int = 64 * 2**20
+    """What Lance keeps of versions and files it has read. Each commit adds some 60 KiB that nobody
+    asks for again; Lance itself would stop at a gibibyte."""
+    max_index_pages_bytes: int = 512 * 2**20
+    """Pages of indexes that Lance keeps: they are for a cold process and for what memory can't
+    hold, so they must not fill it. Lance itself would stop at six gibibytes."""
 
     @property
     def trusted_ns(self) -> int:

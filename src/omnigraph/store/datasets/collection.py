@@ -95,7 +95,7 @@ class Datasets:
         self._bases = Bases(self._objects, str(root))
         self._occupant = Occupant(self._objects, str(root))
         self._references = References(self._objects, may_be_torn=root.is_on_disk)
-        self._session = new_session()
+        self._session = new_session(self.limits)
         self._landed: Recent[tuple[str, str | None], LanceDataset] = Recent(
             limits.max_landed_handles
         )
@@ -249,7 +249,7 @@ class Datasets:
     def bring_forks_here(self) -> int:
         """Make every fork read the files that lie here; gives how many version files that took."""
         rewritten = self._bases.bring_here()
-        self._session = new_session()
+        self._session = new_session(self.limits)
         self._landed.clear()
         return rewritten
 
@@ -471,7 +471,7 @@ class Datasets:
         )
         self._objects.delete(file)
         # The next commit makes this version again with other contents.
-        self._session = new_session()
+        self._session = new_session(self.limits)
         self._landed.forget((path, branch))
         return True
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.base.process import claim_process
+from omnigraph.store.limits import StoreLimits
 from omnigraph.store.location import Location
 from omnigraph.store.row_filters import HasMember, HasText, HasWords, StartsWith
 from omnigraph.store.transactions import (
@@ -93,9 +94,13 @@ def is_blob(field: pa.Field) -> bool:
 # Opening and looking back -------------------------------------------------------------------------
 
 
-def new_session() -> Any:
+def new_session(limits: StoreLimits) -> Any:
+    """Lance's own caches: of versions and files, and of pages of indexes."""
     claim_process()
-    return lance.Session()  # type: ignore[attr-defined]  # there, and left out of Lance's stubs
+    return lance.Session(  # type: ignore[attr-defined]  # there, and left out of Lance's stubs
+        metadata_cache_size_bytes=limits.max_file_notes_bytes,
+        index_cache_size_bytes=limits.max_index_pages_bytes,
+    )
 
 
 def open_handle(
