@@ -8,7 +8,11 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.base.ids import MAIN
-from omnigraph.check.sets.in_memory import check_changes
+from omnigraph.check.sets.in_memory import (
+    CONNECTIONS_A_DATABASE,
+    SqlSession,
+    check_changes,
+)
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.changes import Edits, RowEdits
@@ -151,3 +155,14 @@ def test_all_breaches_are_counted_and_the_first_of_each_rule_shown(held: Held) -
 def test_an_empty_change_breaks_nothing(held: Held) -> None:
     assert not check_changes(Edits({}), held.snapshot)
     assert not check_changes(held.changes(Person=[]), held.snapshot)
+
+
+def test_a_session_goes_on_with_another_database_before_the_first_has_grown() -> None:
+    session = SqlSession()
+    early = session.connect()
+    early.execute("create table kept as select 1 as one")
+    for _ in range(CONNECTIONS_A_DATABASE - 1):
+        session.connect().close()
+    late = session.connect()
+    assert early.sql("from duckdb_tables() select table_name").fetchall() == [("kept",)]
+    assert late.sql("from duckdb_tables() select table_name").fetchall() == []

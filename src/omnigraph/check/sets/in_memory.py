@@ -59,6 +59,10 @@ __all__ = [
 NO_IDS = pa.array([], pa.string())
 
 
+CONNECTIONS_A_DATABASE = 500
+"""DuckDB keeps some kibibytes of every closed connection, as long as its database lives."""
+
+
 class SqlSession:
     """A DuckDB in memory, made when it is first needed; keep one where checks come often.
 
@@ -68,14 +72,18 @@ class SqlSession:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._database: duckdb.DuckDBPyConnection | None = None
+        self._connections_left = 0
 
     def connect(self) -> "duckdb.DuckDBPyConnection":
         """A connection that sees nothing of any other; threads may use theirs side by side."""
         with self._lock:
-            if self._database is None:
+            if self._database is None or not self._connections_left:
                 import duckdb  # half as long to import as all of ours, and readers never ask
 
+                # A database that is replaced lives until the last of its connections is closed.
                 self._database = duckdb.connect()
+                self._connections_left = CONNECTIONS_A_DATABASE
+            self._connections_left -= 1
             return self._database.cursor()
 
 
