@@ -5,6 +5,7 @@ looks at many more random examples, and at new ones each time; without it they a
 the same. `--soak` does so for hours. `--quick` runs the tests that show most for a second.
 """
 
+import signal
 import sys
 from collections.abc import Generator, Iterator
 
@@ -33,6 +34,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # So a shell begins what it runs in the background. Tests send themselves a Ctrl-C.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--soak"):
         config.option.deep = True
     chosen = [name for name in ("soak", "deep", "quick") if config.getoption(f"--{name}")]

@@ -23,6 +23,7 @@ from omnigraph.base.errors import ArgumentInvalid, OmnigraphError
 from omnigraph.engine.handles.graph import Graph
 from omnigraph.surfaces.server.app import App
 from omnigraph.surfaces.server.guard import guarded
+from omnigraph.surfaces.server.heaps import share_heaps
 from omnigraph.surfaces.server.jobs.places import Places
 from omnigraph.surfaces.server.limits import ServerLimits
 from omnigraph.surfaces.server.logs import log_to_stderr
@@ -43,6 +44,7 @@ def serve(config: ServerConfig) -> None:
     """Serve until a signal says to stop. Nothing is listened to before everything is there."""
     log_to_stderr()
     sys.setswitchinterval(SWITCH_S)
+    share_heaps()
     places = Places.named(config.load_from)
     graphs = open_graphs(config)
     app: App | None = None
