@@ -44,6 +44,7 @@ from omnigraph.engine.requests import Moment, Target
 from omnigraph.engine.results import (
     ChangeCounts,
     CommitInfo,
+    CommitList,
     EmbedResult,
     ExportedFile,
     ExportResult,
@@ -62,6 +63,7 @@ from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.store.statistics import Statistics, TableStatistics
 
 if TYPE_CHECKING:
+    from omnigraph.engine.notebook.drawing import Drawing, DrawnEdge, DrawnNode
     from omnigraph.pipeline.streaming import Stream
 
 __all__ = [
@@ -79,9 +81,13 @@ __all__ = [
     "CommitChangePage",
     "CommitId",
     "CommitInfo",
+    "CommitList",
     "Conflict",
     "DiagramFormat",
     "Diff",
+    "Drawing",
+    "DrawnEdge",
+    "DrawnNode",
     "DurabilityName",
     "EdgeTally",
     "EmbedConfig",
@@ -131,9 +137,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # What a stream takes to import, only streams need.
+    # What streams and pictures take to import, only they need.
     if name == "Stream":
         from omnigraph.pipeline.streaming import Stream
 
         return Stream
+    if name in ("Drawing", "DrawnEdge", "DrawnNode"):
+        from omnigraph.engine.notebook import drawing
+
+        return getattr(drawing, name)
     raise AttributeError(f"module 'omnigraph.results' has no attribute {name!r}")

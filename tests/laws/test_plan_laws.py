@@ -66,7 +66,7 @@ def agree(
     theirs = [canonical(row) for row in Naive(graph, query.parameters, NOW_MS).answer(query.plan)]
     table = run(
         read, View(snapshot), query.parameters, cache=RuntimeCache(), now_ms=NOW_MS, mode=mode
-    )
+    ).table
     ours = [canonical(row) for row in table.to_pylist()]
     if query.is_ordered:
         assert ours == theirs, mode

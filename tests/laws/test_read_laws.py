@@ -39,7 +39,7 @@ def agree(query: RandomQuery, graph: PlainGraph, root: Path) -> None:
     read = ir.ReadQuery("random", (), query.plan, (), ())
     table = run(
         read, View(stored(graph, root)), query.parameters, cache=RuntimeCache(), now_ms=NOW_MS
-    )
+    ).table
     ours = [canonical(row) for row in table.to_pylist()]
     theirs = [canonical(row) for row in Naive(graph, query.parameters, NOW_MS).answer(query.plan)]
     if query.is_ordered:
@@ -78,7 +78,7 @@ def test_counting_paths_gives_as_many_as_listing_them(
                 query.parameters,
                 cache=cache,
                 now_ms=NOW_MS,
-            )
+            ).table
             for plan in (counted, listed)
         ]
     assert answers[0].to_pylist() == [{"n": answers[1].num_rows}]

@@ -67,7 +67,7 @@ def agree(
     mode: TraversalMode,
 ) -> None:
     read = ir.ReadQuery("random", (), plan, (), ())
-    table = run(read, view, query.parameters, cache=cache, now_ms=NOW_MS, mode=mode)
+    table = run(read, view, query.parameters, cache=cache, now_ms=NOW_MS, mode=mode).table
     ours = [canonical(row) for row in table.to_pylist()]
     theirs = [canonical(row) for row in Naive(plain, query.parameters, NOW_MS).answer(query.plan)]
     if query.is_ordered:

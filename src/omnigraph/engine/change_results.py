@@ -24,7 +24,6 @@ from omnigraph.engine.change_values import (
     property_changes,
     value_text,
 )
-from omnigraph.engine.html import html_table
 from omnigraph.engine.results import ChangeCounts, ExportResult
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.read.changes.compare import Comparison
@@ -50,6 +49,8 @@ __all__ = [
 
 CHANGES_SHOWN = 20
 """A table to look at shows so many; `to_pylist` and its kin give all."""
+BLOCKS_SHOWN = 10
+"""A page of a notebook shows the changes of so many commits."""
 SHOWN_COLUMNS = ("type", "id", "op", "property", "before", "after")
 NO_ROW = "–"
 
@@ -136,6 +137,8 @@ class EntityChanges(ABC):
 
     def _repr_html_(self) -> str:
         """The same table, for a notebook."""
+        from omnigraph.engine.notebook.page import html_table
+
         shown = self.property_changes(CHANGES_SHOWN)
         rows = [dict(zip(SHOWN_COLUMNS, shown_cells(row), strict=True)) for row in shown]
         return html_table(SHOWN_COLUMNS, rows, below=self.summary)
@@ -234,6 +237,13 @@ class ChangeCause:
             message=commit.message,
         )
 
+    def _sentence(self) -> str:
+        """The commit in one line, for a page."""
+        why = ": ".join(said for said in (self.actor_id, self.message) if said)
+        at = f"{self.authored_at:%Y-%m-%d %H:%M:%S}"
+        line = f"commit {self.graph_commit_id} on {self.authored_branch}, {at}"
+        return f"{line}, {why}" if why else line
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChangeBlock:
@@ -241,6 +251,9 @@ class ChangeBlock:
 
     cause: ChangeCause
     changes: EntityChanges
+
+    def _repr_html_(self) -> str:
+        return _block_html(self.cause, self.changes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,6 +264,9 @@ class CommitChangePage:
     changes: EntityChanges
     next_page_token: str | None
     """For the changes after these; None: there are no more."""
+
+    def _repr_html_(self) -> str:
+        return _block_html(self.cause, self.changes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -272,6 +288,13 @@ class ChangePage:
         rest = "caught up" if self.caught_up else "more to come"
         return f"<ChangePage: {amount(len(self), 'change')} of {commits}, {rest}>"
 
+    def _repr_html_(self) -> str:
+        """The changes of the first commits, for a notebook."""
+        from omnigraph.engine.notebook.page import paragraph
+
+        shown = "".join(block._repr_html_() for block in self.blocks[:BLOCKS_SHOWN])
+        return shown + paragraph(repr(self).removeprefix("<ChangePage: ").removesuffix(">"))
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeBaseline:
@@ -280,6 +303,12 @@ class ChangeBaseline:
     snapshot_commit_id: CommitId
     resume_cursor: str
     export: ExportResult
+
+
+def _block_html(cause: ChangeCause, changes: EntityChanges) -> str:
+    from omnigraph.engine.notebook.page import paragraph
+
+    return paragraph(cause._sentence()) + changes._repr_html_()
 
 
 def _counted(op: pa.Array | pa.ChunkedArray) -> ChangeCounts:

@@ -54,6 +54,24 @@ class Explanation:
     def __repr__(self) -> str:
         return f"<Explanation of {self.query_name}: {amount(len(self.steps), 'step')}>"
 
+    def _repr_html_(self) -> str:
+        """A table for a notebook; where the query was run, with a bar for the time of each step."""
+        from omnigraph.engine.notebook.plan import ShownStep, plan_html
+
+        total = sum(step.ms or 0.0 for step in self.steps)
+        of = f"the plan of {self.query_name}"
+        if not self.is_analyzed:
+            steps = [ShownStep(s.depth, s.text, [_rows_expected(s)]) for s in self.steps]
+            return plan_html(["rows expected"], steps, of)
+        columns = ["rows expected", "rows", "bytes", "ms", "notes"]
+        ran = [
+            ShownStep(
+                s.depth, s.text, _measured(s), None if s.ms is None else s.ms / (total or 1.0)
+            )
+            for s in self.steps
+        ]
+        return plan_html(columns, ran, f"{of}: {total:.3f} ms in all")
+
     def _note(self, step: PlanStep) -> str:
         if step.rows is None:
             has_guess = step.rows_expected is not None and not self.is_analyzed
@@ -64,6 +82,20 @@ class Explanation:
         found = f"{step.ms:9.3f} ms  {size}  {step.rows:,} rows{paths}"
         notes = "".join(f"  ({note})" for note in step.notes)
         return f"~{_short(step.rows_expected or 0.0):>6} rows  {found}{notes}"
+
+
+def _rows_expected(step: PlanStep) -> str:
+    return "" if step.rows_expected is None else f"~{_short(step.rows_expected)}"
+
+
+def _measured(step: PlanStep) -> list[str]:
+    """What stands beside a step that was run."""
+    if step.rows is None:
+        return [_rows_expected(step), "", "", "", ""]
+    paths = f" for {step.rows_of_pattern:,}" if step.rows_of_pattern != step.rows else ""
+    size = f"{_short(step.bytes) if step.bytes else '0'}B"
+    took = f"{step.ms:.3f}" if step.ms is not None else ""
+    return [_rows_expected(step), f"{step.rows:,}{paths}", size, took, "; ".join(step.notes)]
 
 
 def explanation_of(

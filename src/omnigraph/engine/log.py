@@ -7,7 +7,7 @@ from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.history import at_most, known, readable
 from omnigraph.engine.requests import LogRead
-from omnigraph.engine.results import CommitInfo
+from omnigraph.engine.results import CommitInfo, shown_commit
 from omnigraph.engine.travel import told
 
 __all__ = ["Log", "log"]
@@ -21,6 +21,20 @@ class Log:
     """Newest first: each stands before its parents, whatever clocks say."""
     heads: Mapping[BranchName, CommitId]
     """The head of each branch, main first."""
+
+    def _repr_html_(self) -> str:
+        """A picture of how the commits descend from each other, for a notebook."""
+        from omnigraph.engine.notebook.history import COMMITS_SHOWN, history_html
+
+        shown = [
+            shown_commit(
+                commit,
+                parents=(commit.parent_commit_id, commit.merged_parent_commit_id),
+                names=tuple(n for n, head in self.heads.items() if head == commit.graph_commit_id),
+            )
+            for commit in self.commits[:COMMITS_SHOWN]
+        ]
+        return history_html(shown, len(self.commits))
 
 
 def log(engine: Engine, request: LogRead) -> Log:

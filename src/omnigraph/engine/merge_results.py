@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from omnigraph.base.conflicts import Conflict
 from omnigraph.base.ids import BranchName, CommitId
@@ -11,6 +11,10 @@ from omnigraph.engine.change_results import ReadChanges
 from omnigraph.engine.results import ChangeCounts, CommitInfo
 
 __all__ = ["MergeResult", "RevertResult"]
+
+CONFLICTS_SHOWN = 20
+"""A page of a notebook shows so many; `conflicts` has those that are told."""
+COUNTED = ("type", "inserted", "updated", "deleted")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +45,25 @@ class _Brought:
     def conflict_count(self) -> int:
         """How many conflicts are left, listed or not."""
         return len(self.conflicts) + self.more_conflicts
+
+    def _repr_html_(self) -> str:
+        """The sentence, the conflicts, and what changes, for a notebook."""
+        from omnigraph.engine.notebook.page import html_table, paragraph
+
+        parts = [paragraph(str(self))]
+        if self.conflicts:
+            rows = [_told(conflict) for conflict in self.conflicts[:CONFLICTS_SHOWN]]
+            parts.append(
+                html_table([*rows[0]], rows, below=amount(self.conflict_count, "conflict"))
+            )
+        if self.changes is not None:
+            parts.append(self.changes._repr_html_() if len(self.changes) else "")
+        elif self.counts:
+            parts.append(html_table(COUNTED, [*map(_counted, self.counts.items())]))
+        if self.left_out:
+            left = [{"left out": name, "rows": rows} for name, rows in self.left_out.items()]
+            parts.append(html_table(["left out", "rows"], left[:CONFLICTS_SHOWN]))
+        return "".join(parts)
 
     def _would_be(self, what: str, outcome: str) -> str:
         would_be = f"{what} would be: {outcome}"
@@ -89,3 +112,20 @@ class RevertResult(_Brought):
         if self.is_preview:
             return self._would_be(f"a revert of {what}", self.outcome)
         return f"{what}: {self.outcome}"
+
+
+def _told(conflict: Conflict) -> dict[str, Any]:
+    """A conflict as a line of a table."""
+    sides = {"base": conflict.base, "ours": conflict.ours, "theirs": conflict.theirs}
+    return {
+        "type": conflict.type_name,
+        "id": conflict.entity_id,
+        "property": conflict.property or "",
+        **{side: "–" if side in conflict.absent else value for side, value in sides.items()},
+        "conflict": conflict.kind,
+    }
+
+
+def _counted(of_type: tuple[str, ChangeCounts]) -> dict[str, Any]:
+    name, counts = of_type
+    return {name_: getattr(counts, name_) for name_ in COUNTED[1:]} | {"type": name}

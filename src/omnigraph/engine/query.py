@@ -3,6 +3,7 @@ plan by itself.
 """
 
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.engine.drawable import drawable_of
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.explanation import Explanation, explanation_of
 from omnigraph.engine.requests import Ask, Explain
@@ -27,7 +28,7 @@ def ask(engine: Engine, request: Ask) -> QueryResult:
     engine.gate.allow(request)
     with view_for(engine, request) as view:
         query = _read_query(_plan(engine, request, view))
-        rows = run(
+        answer = run(
             query,
             view,
             bind_parameters(query, request.params),
@@ -38,7 +39,8 @@ def ask(engine: Engine, request: Ask) -> QueryResult:
             mode=engine.settings.traversal_mode,
             embedder=engine.query_texts,
         )
-    return QueryResult(query.name, view.commit.id, rows)
+    drawable = drawable_of(query, answer, view.catalog)
+    return QueryResult(query.name, view.commit.id, answer.table, drawable)
 
 
 def explain(engine: Engine, request: Explain) -> Explanation:

@@ -1,7 +1,7 @@
 """What the engine hands back: values that know their commit, and Arrow under the rows."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,19 +11,22 @@ from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.base.row_counts import RowCounts
 from omnigraph.base.violations import Violations
 from omnigraph.base.words import amount
-from omnigraph.engine.html import html_table
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow as pa
 
+    from omnigraph.engine.drawable import Drawable
+    from omnigraph.engine.notebook.drawing import Drawing
+    from omnigraph.engine.notebook.history import ShownCommit
     from omnigraph.store.commits import Commit
     from omnigraph.store.snapshot import Snapshot
 
 __all__ = [
     "ChangeCounts",
     "CommitInfo",
+    "CommitList",
     "EmbedResult",
     "ExportResult",
     "ExportedFile",
@@ -32,11 +35,14 @@ __all__ = [
     "MutationResult",
     "OptimizeResult",
     "QueryResult",
+    "shown_commit",
 ]
 
 
 # A notebook page is for looking; `to_pandas` and its kin give all rows.
 ROWS_SHOWN = 20
+# More nodes than this are hard to tell apart on a page.
+NODES_DRAWN = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,59 @@ class CommitInfo:
             drops=commit.drops,
         )
 
+    def _repr_html_(self) -> str:
+        """All that is known of it, for a notebook."""
+        from omnigraph.engine.notebook.page import html_table
+
+        known = [
+            {"commit": f.name, self.graph_commit_id: getattr(self, f.name)}
+            for f in fields(self)
+            if f.name != "graph_commit_id"
+        ]
+        return html_table(("commit", self.graph_commit_id), known)
+
+
+class CommitList(list[CommitInfo]):
+    """Commits of one branch, newest first: a list that a notebook shows as a picture."""
+
+    def _repr_html_(self) -> str:
+        from omnigraph.engine.notebook.history import COMMITS_SHOWN, history_html
+
+        shown = self[:COMMITS_SHOWN]
+        drawn = [
+            shown_commit(
+                commit,
+                # A line of commits, of which some may be left out: the next is the parent, or one
+                # further back.
+                parents=(older.graph_commit_id if older else commit.parent_commit_id,),
+                has_gap=older is not None and older.graph_commit_id != commit.parent_commit_id,
+            )
+            for commit, older in zip(shown, [*shown[1:], None], strict=False)
+        ]
+        return history_html(drawn, len(self))
+
+
+def shown_commit(
+    commit: CommitInfo,
+    *,
+    parents: Iterable[str | None],
+    names: tuple[str, ...] = (),
+    has_gap: bool = False,
+) -> "ShownCommit":
+    """A commit as a picture shows it; for this package's own use."""
+    from omnigraph.engine.notebook.history import ShownCommit
+
+    why = ": ".join(said for said in (commit.actor_id, commit.message or commit.kind) if said)
+    return ShownCommit(
+        id=commit.graph_commit_id,
+        parents=tuple(parent for parent in parents if parent is not None),
+        names=names,
+        time=f"{commit.created_at:%Y-%m-%d %H:%M:%S}",
+        said=why,
+        is_merge=commit.merged_parent_commit_id is not None,
+        has_gap=has_gap,
+    )
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class QueryResult:
@@ -80,6 +139,8 @@ class QueryResult:
     query_name: str
     graph_commit_id: CommitId
     table: "pa.Table"
+    drawable: "Drawable | None" = None
+    """What `graph` needs beside the rows; for this package's own use."""
 
     @property
     def columns(self) -> list[str]:
@@ -146,8 +207,22 @@ class QueryResult:
         for batch in self.batches():
             yield from batch.to_pylist()
 
+    def graph(self, *, label: str | None = None, limit: int = NODES_DRAWN) -> "Drawing":
+        """A picture of the nodes and edges of the answer, for a notebook.
+
+        Nodes are those of variables that `return` names alone: `return { $p, $f }`. Edges are those
+        that the pattern walks between two of them, such as `$p knows $f`; a way of several hops is
+        dashed. `label` is the property that nodes are called by: if left out, `name`, `title` or
+        `label`, else the id. The first `limit` nodes are drawn, at most 500.
+        """
+        from omnigraph.engine.notebook.answer import drawing_of
+
+        return drawing_of(self.table, self.drawable, label=label, limit=limit)
+
     def _repr_html_(self) -> str:
         """A table of the first rows, for a notebook."""
+        from omnigraph.engine.notebook.page import html_table
+
         shown = replace(self, table=self.table.slice(0, ROWS_SHOWN)).readable()
         return html_table(self.columns, shown.to_pylist(), len(self))
 

@@ -13,6 +13,10 @@ from omnigraph.read.view import View
 
 __all__ = ["Schema", "schema", "schema_text"]
 
+MEMBERS_DRAWN = 600
+"""A page of a notebook draws so many types and properties."""
+TYPES_LISTED = 50
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Schema:
@@ -31,10 +35,21 @@ class Schema:
         edges = amount(len(self.catalog.edges), "edge type")
         return f"<Schema at {self.graph_commit_id}: {nodes}, {edges}>"
 
-    def _repr_svg_(self) -> str:
+    def _repr_html_(self) -> str:
+        """The diagram, for a notebook; of a schema too large for a picture, its types."""
+        from omnigraph.engine.notebook.page import html_table
         from omnigraph.lang.schema.picture.drawing import schema_svg
 
-        return schema_svg(self.catalog)
+        catalog = self.catalog
+        members = sum(len(entity.properties) + 1 for entity in catalog.entities)
+        if members <= MEMBERS_DRAWN:
+            return f'<div style="overflow:auto">{schema_svg(catalog, is_inline=True)}</div>'
+        types = [
+            {"type": entity.name, "properties": len(entity.properties)}
+            for entity in catalog.entities[:TYPES_LISTED]
+        ]
+        below = f"{amount(len(catalog.entities), 'type')}; print the schema to see its text"
+        return html_table(("type", "properties"), types, below=below)
 
 
 def schema(engine: Engine, request: SchemaRead) -> Schema:

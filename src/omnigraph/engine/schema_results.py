@@ -5,10 +5,14 @@ from typing import Any
 
 from omnigraph.base.ids import BranchName
 from omnigraph.base.violations import Violations
+from omnigraph.base.words import amount
 from omnigraph.engine.results import CommitInfo
 from omnigraph.lang.schema.migrate.steps import Refusal, Step
 
 __all__ = ["SchemaChange"]
+
+LINES_SHOWN = 50
+"""A page of a notebook shows so many; `steps` has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,16 @@ class SchemaChange:
             "branches_in_the_way": list(self.branches_in_the_way),
             "rules_in_the_way": list(self.rules_in_the_way),
         }
+
+    def _repr_html_(self) -> str:
+        """The same as a table, for a notebook."""
+        from omnigraph.engine.notebook.page import html_table
+
+        lines = str(self).splitlines()
+        told = [line.partition(": ") for line in lines[:LINES_SHOWN]]
+        rows = [{"step": tier, "what": what} for tier, _, what in told]
+        said = f"applied in commit {self.commit.graph_commit_id}" if self.commit else "a plan"
+        return html_table(("step", "what"), rows, below=f"{said}, {amount(len(lines), 'line')}")
 
     def __str__(self) -> str:
         lines = [f"{s.tier}: {s.message}{f' [{s.code}]' if s.code else ''}" for s in self.steps]

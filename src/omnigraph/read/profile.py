@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from omnigraph.base.trace import NO_STEP, NO_TRACE, Step, Trace
 from omnigraph.lang.plan.ir import NodeScan, Op
+from omnigraph.read.answer import Answer
 from omnigraph.read.frame import Frame
 
 __all__ = ["Measured", "Profile"]
@@ -57,17 +58,17 @@ class Profile:
         )
         return frame
 
-    def measure_answer(self, op: Op, work: Callable[[], pa.Table]) -> pa.Table:
+    def measure_answer(self, op: Op, work: Callable[[], Answer]) -> Answer:
         began = time.perf_counter()
         self._inside.append(0.0)
         self._notes.append({})
         with self._traced(op) as step:
-            table = work()
-            count = table.num_rows
+            answer = work()
+            count = answer.table.num_rows
             step.note_rows(count)
         self._at_work.pop()
-        self._note(op, began, rows=count, stands_for=count, nbytes=table.nbytes)
-        return table
+        self._note(op, began, rows=count, stands_for=count, nbytes=answer.table.nbytes)
+        return answer
 
     def _traced(self, op: Op) -> Step:
         # The foremost operator of a pattern is measured twice, as a part of the answer too.

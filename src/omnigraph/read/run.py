@@ -8,7 +8,6 @@ work and knows nothing of the tree.
 from collections.abc import Callable, Mapping
 
 import numpy as np
-import pyarrow as pa
 
 from omnigraph.base.errors import EmbedTimeout
 from omnigraph.base.types import Value
@@ -37,6 +36,7 @@ from omnigraph.lang.plan.ir import (
     ValueJoin,
 )
 from omnigraph.lang.plan.rankings import fusions_shown
+from omnigraph.read.answer import Answer
 from omnigraph.read.context import Budget, Context
 from omnigraph.read.demand import (
     Demand,
@@ -82,7 +82,7 @@ def run(
     profile: Profile | None = None,
     mode: TraversalMode = TraversalMode.AUTO,
     embedder: TextEmbedder | None = None,
-) -> pa.Table:
+) -> Answer:
     """The answer of the query, its columns named as `query.result`.
 
     `profile` is told what every operator did, `embedder` asked for the vectors of texts.

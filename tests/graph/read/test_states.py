@@ -101,7 +101,7 @@ def plainly(
     mode = TraversalMode.CSR
     rows: list[dict[str, Any]] = run(
         query, View(snapshot), {}, cache=cache or RuntimeCache(), now_ms=0, mode=mode
-    ).to_pylist()
+    ).table.to_pylist()
     return rows
 
 

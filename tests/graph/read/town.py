@@ -133,7 +133,9 @@ class Town:
             query = optimise(query, self.snapshot.catalog, PlannerStatistics(rows))
         assert isinstance(query, ReadQuery)
         parameters = bind_parameters(query, given)
-        table = run(query, self.view, parameters, cache=self.cache, now_ms=NOW_MS, budget=budget)
+        table = run(
+            query, self.view, parameters, cache=self.cache, now_ms=NOW_MS, budget=budget
+        ).table
         assert table.column_names == [field.name for field in query.result]
         answer = [tuple(row.values()) for row in table.to_pylist()]
         return [row[0] for row in answer] if table.num_columns == 1 else answer

@@ -104,7 +104,7 @@ OF_A_PLACE: dict[str, Door] = {
         lines(lambda out: g.export(out)),
         lines(lambda out: g.export(out, types=["Company"])),
     ],
-    "schema": lambda g: [g.schema(), g.schema().catalog, g.schema()._repr_svg_()],
+    "schema": lambda g: [g.schema(), g.schema().catalog, g.schema()._repr_html_()],
     "stats": lambda g: g.stats(),
     "tables": lambda g: g.tables(),
     # As JSON: equal times may have zones of two classes.

@@ -39,7 +39,7 @@ from omnigraph.engine.requests import (
     StreamLoad,
 )
 from omnigraph.engine.results import (
-    CommitInfo,
+    CommitList,
     EmbedResult,
     LoadResult,
     MutationResult,
@@ -193,9 +193,10 @@ class Branch(Reads):
         """Compact the tables and bring their indexes up to date. No answer changes."""
         return self.backend.run(optimize, Optimize(**self._why(actor, message)))
 
-    def commits(self, *, limit: int | None = None, actor: str | None = None) -> list[CommitInfo]:
+    def commits(self, *, limit: int | None = None, actor: str | None = None) -> CommitList:
         """The commits of the branch, newest first; with `actor`, only that actor's."""
-        return self.backend.run(commits, CommitsRead(limit=limit, by=actor, **self._where()))
+        request = CommitsRead(limit=limit, by=actor, **self._where())
+        return CommitList(self.backend.run(commits, request))
 
     def snapshot(self) -> At:
         """The head of the branch, held still."""

@@ -23,7 +23,7 @@ from omnigraph.engine.requests import (
     Resolve,
     Revert,
 )
-from omnigraph.engine.results import CommitInfo
+from omnigraph.engine.results import CommitInfo, CommitList
 
 __all__ = ["History"]
 
@@ -145,7 +145,7 @@ class History(Followed):
 
     def commits(
         self, branch: str = MAIN, *, limit: int | None = None, actor: str | None = None
-    ) -> list[CommitInfo]:
+    ) -> CommitList:
         """The commits of a branch, newest first; with `actor`, only that actor's."""
         return Branch(self.backend, branch).commits(limit=limit, actor=actor)
 

@@ -1,15 +1,14 @@
-"""Lanes: a picture in text of how commits descend from each other.
+"""Lanes in text: a picture of how commits descend from each other.
 
-Each commit stands in a lane that leads down to its parent. A line between two commits shows where a
-lane begins, because a commit was merged, or ends, because a branch was made there.
+A line between two commits shows where a lane begins, because a commit was merged, or ends, because
+a branch was made there.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["lanes"]
+from omnigraph.engine.lanes import lane_steps
 
-Lanes = list[str | None]
-"""For each lane the commit that it leads to; None: the lane is free."""
+__all__ = ["lanes"]
 
 
 def lanes(commits: Iterable[tuple[str, Sequence[str]]]) -> Iterator[tuple[str, str | None]]:
@@ -17,40 +16,21 @@ def lanes(commits: Iterable[tuple[str, Sequence[str]]]) -> Iterator[tuple[str, s
 
     Commits come with their parents, and each before its parents.
     """
-    open_lanes: Lanes = []
-    for commit, parents in commits:
-        at, *ending = [n for n, leads_to in enumerate(open_lanes) if leads_to == commit] or [
-            _free(open_lanes)
-        ]
-        open_lanes[at] = commit
-        if ending:
-            corners = {n: "╯" if n == ending[-1] else "┴" for n in ending}
-            yield _between(open_lanes, at, corners), None
-            for n in ending:
-                open_lanes[n] = None
-        yield (
-            _line("*" if n == at else "│" if lane else " " for n, lane in enumerate(open_lanes)),
-            commit,
-        )
-        open_lanes[at] = next(iter(parents), None)
-        for parent in parents[1:]:
-            is_new = parent not in open_lanes
-            to = _free(open_lanes) if is_new else open_lanes.index(parent)
-            corner = ("╮" if to > at else "╭") if is_new else ("┤" if to > at else "├")
-            open_lanes[to] = parent
-            yield _between(open_lanes, at, {to: corner}), None
-        while open_lanes and open_lanes[-1] is None:
-            open_lanes.pop()
+    for step in lane_steps(commits):
+        at, before = step.at, list(step.before)
+        if step.ending:
+            corners = {n: "╯" if n == step.ending[-1] else "┴" for n in step.ending}
+            yield _between(before, at, corners), None
+            for n in step.ending:
+                before[n] = None
+        marks = ("*" if n == at else "│" if lane else " " for n, lane in enumerate(before))
+        yield _line(marks), step.commit
+        for to in step.parents[1:]:
+            corner = ("╮" if to.lane > at else "╭") if to.is_new else ("┤" if to.lane > at else "├")
+            yield _between(to.lanes, at, {to.lane: corner}), None
 
 
-def _free(open_lanes: Lanes) -> int:
-    """A lane that leads nowhere."""
-    if None not in open_lanes:
-        open_lanes.append(None)
-    return open_lanes.index(None)
-
-
-def _between(open_lanes: Lanes, at: int, corners: Mapping[int, str]) -> str:
+def _between(open_lanes: Sequence[str | None], at: int, corners: Mapping[int, str]) -> str:
     """A line that leads from one lane to others, across those between them."""
     first, last = min(at, *corners), max(at, *corners)
     drawn = []

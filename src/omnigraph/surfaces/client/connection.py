@@ -40,6 +40,7 @@ from omnigraph.surfaces.crossing.calls import (
     LoadLines,
     RemoteCall,
 )
+from omnigraph.surfaces.crossing.rows import rows_from_wire
 from omnigraph.surfaces.crossing.values import Unreadable, decoded, encoded
 
 __all__ = ["DEFAULT_TIMEOUT_S", "Connection", "connect"]
@@ -129,12 +130,13 @@ class Connection:
         message = Message(path=_path(QUERY), body=_sent(request), is_write=False)
         answer = self._exchange.ask(message, request.cancel)
         try:
-            table = pa.ipc.open_stream(answer.body).read_all()
+            received = pa.ipc.open_stream(answer.body).read_all()
+            table, drawable = rows_from_wire(received)
             name, commit = answer.headers[QUERY_NAME.lower()], answer.headers[SNAPSHOT_ID]
         # Arrow tells of bytes that are cut off, or are no message of its own, as an OSError.
-        except (pa.ArrowException, OSError, KeyError) as error:
+        except (pa.ArrowException, OSError, KeyError, Unreadable) as error:
             raise answer.unreadable(f"it holds no rows ({error})") from error
-        return QueryResult(unquote(name), CommitId(commit), table)
+        return QueryResult(unquote(name), CommitId(commit), table, drawable)
 
     def _load(self, request: Load, progress: Progress | None = None) -> LoadResult:
         """In one request where that can be, and else as a job of the server."""

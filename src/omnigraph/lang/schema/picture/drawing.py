@@ -55,8 +55,35 @@ STYLE = """
 """
 
 
-def schema_svg(catalog: Catalog) -> str:
-    """Raises LimitExceeded where there are too many types to make out."""
+# On a page of somebody else's, light or dark: nothing is painted behind, and no rule reaches
+# further than the picture.
+INLINE_CLASS = ' class="og-schema"'
+INLINE_STYLE = """
+  .og-schema text { font-family: system-ui, -apple-system, "Segoe UI", sans-serif; }
+  .og-schema .mono { font-family: ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
+  .og-schema .box { fill: none; stroke: currentColor; stroke-opacity: 0.4; }
+  .og-schema .head { fill: #486581; }
+  .og-schema .title { fill: #ffffff; font-size: 14px; font-weight: 600; }
+  .og-schema .interfaces { fill: #d9e2ec; font-size: 11px; }
+  .og-schema .row { stroke: currentColor; stroke-opacity: 0.15; }
+  .og-schema .name { fill: currentColor; font-size: 12px; }
+  .og-schema .key { font-weight: 700; }
+  .og-schema .type { fill: currentColor; fill-opacity: 0.65; font-size: 12px; }
+  .og-schema .line { fill: none; stroke: #829ab1; stroke-width: 1.5; }
+  .og-schema .tip { fill: #829ab1; }
+  .og-schema .pill { fill: #486581; stroke: none; }
+  .og-schema .edge { fill: #ffffff; font-size: 12px; font-weight: 600; }
+  .og-schema .card { fill: #d9e2ec; font-weight: 400; }
+  .og-schema .note { fill: #d9e2ec; font-size: 10.5px; }
+  .og-schema .mark { fill: none; stroke: #de911d; stroke-width: 1.8; }
+"""
+
+
+def schema_svg(catalog: Catalog, *, is_inline: bool = False) -> str:
+    """A picture as a file, or to stand inside of a page.
+
+    Raises LimitExceeded where there are too many types to make out.
+    """
     count = len(catalog.entities)
     if count > MAX_DRAWN_TYPES:
         raise LimitExceeded(what="types in one drawing", limit=MAX_DRAWN_TYPES, found=count)
@@ -65,16 +92,19 @@ def schema_svg(catalog: Catalog) -> str:
         [_line(edge) for edge in catalog.edges],
     )
     width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
+    page = f'<rect class="page" width="{width:.0f}" height="{height:.0f}" rx="8"/>'
+    tip = "og-schema-tip" if is_inline else "tip"
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="Graph schema">',
-        f"<style>{STYLE}</style>",
-        '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="Graph schema"'
+        f"{INLINE_CLASS * is_inline}>",
+        f"<style>{INLINE_STYLE if is_inline else STYLE}</style>",
+        f'<defs><marker id="{tip}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" '
         'markerHeight="8" orient="auto-start-reverse">'
         '<path class="tip" d="M0 0 L10 5 L0 10 z"/></marker></defs>',
-        f'<rect class="page" width="{width:.0f}" height="{height:.0f}" rx="8"/>',
+        *([] if is_inline else [page]),
         f'<g transform="translate({MARGIN:.0f} {MARGIN:.0f})">',
-        *(_path(layout.routes[edge.name]) for edge in catalog.edges),
+        *(_path(layout.routes[edge.name], tip) for edge in catalog.edges),
         *(part for node in catalog.nodes for part in _box(node, layout.boxes[node.name])),
         *(part for e in catalog.edges for part in _label(e, layout.routes[e.name].label)),
         "</g>",
@@ -167,7 +197,7 @@ def _notes(edge: EdgeType) -> list[str]:
     return [*notes[: MAX_NOTES - 1], f"and {len(notes) - MAX_NOTES + 1} more"]
 
 
-def _path(route: Route) -> str:
+def _path(route: Route, tip: str) -> str:
     (x, y), *rest = route.points
     path = [f"M{x:.1f} {y:.1f}"]
     for to_x, to_y in rest:
@@ -177,7 +207,7 @@ def _path(route: Route) -> str:
             middle = (x + to_x) / 2
             path.append(f"C{middle:.1f} {y:.1f} {middle:.1f} {to_y:.1f} {to_x:.1f} {to_y:.1f}")
         x, y = to_x, to_y
-    return f'<path class="line" marker-end="url(#tip)" d="{" ".join(path)}"/>'
+    return f'<path class="line" marker-end="url(#{tip})" d="{" ".join(path)}"/>'
 
 
 def _label(edge: EdgeType, place: Place) -> Iterator[str]:

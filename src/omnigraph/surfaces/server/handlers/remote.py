@@ -22,6 +22,7 @@ from omnigraph.surfaces.crossing.calls import (
     LoadLines,
     RemoteCall,
 )
+from omnigraph.surfaces.crossing.rows import rows_to_wire
 from omnigraph.surfaces.crossing.values import Unreadable, decoded, encoded
 from omnigraph.surfaces.server.calls import ARROW, NDJSON, Call, Pulled, Pushed, Reply, Sink, Whole
 from omnigraph.surfaces.server.decode import decode_json
@@ -47,7 +48,7 @@ def query(call: Call) -> Reply:
     result = call.graph.backend.run(ask, _request(call, Ask))
     call.notes.update({"query": result.query_name, "rows": len(result)})
     headers = {SNAPSHOT_ID: result.graph_commit_id, QUERY_NAME: quote(result.query_name)}
-    return Pulled(arrow_pieces(result.to_arrow()), ARROW, headers=headers)
+    return Pulled(arrow_pieces(rows_to_wire(result)), ARROW, headers=headers)
 
 
 def load(call: Call) -> Reply:
