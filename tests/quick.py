@@ -38,6 +38,7 @@ SLOW = (
     "graph/test_many_writers.py",
     "graph/test_racing_histories.py",
     "house/test_processes.py",
+    "notebook/test_documents.py",
     "maintenance/test_crashes.py",
     "maintenance/test_soak.py",
     "store_contract/test_many_processes.py",

@@ -53,8 +53,16 @@ ON_SPARK = ["clusters.md", "streaming.md"]
 IN_A_BUCKET = ["object-stores.md"]
 LANGUAGES = ["query-language.md", "schema-language.md", "text-search.md", "vector-search.md"]
 # `tests/surfaces/test_bad_rows.py`, `tests/graph/test_mutations_page.py`,
-# `tests/surfaces/test_configuration.py` and `tests/surfaces/server/test_page.py` look closer.
-ELSEWHERE = ["client.md", "configuration.md", "data-quality.md", "mutations.md", "server.md"]
+# `tests/notebook/test_documents.py`, `tests/surfaces/test_configuration.py` and
+# `tests/surfaces/server/test_page.py` look closer.
+ELSEWHERE = [
+    "client.md",
+    "configuration.md",
+    "data-quality.md",
+    "mutations.md",
+    "notebooks.md",
+    "server.md",
+]
 
 
 @dataclass

@@ -22,9 +22,20 @@ class Log:
     heads: Mapping[BranchName, CommitId]
     """The head of each branch, main first."""
 
+    def to_svg(self) -> str:
+        """A picture of how the newest commits descend from each other, for a file."""
+        from omnigraph.engine.notebook.page import ALONE
+
+        return self._svg(ALONE)
+
     def _repr_html_(self) -> str:
-        """A picture of how the commits descend from each other, for a notebook."""
-        from omnigraph.engine.notebook.history import COMMITS_SHOWN, history_html
+        """The same picture, for a notebook."""
+        from omnigraph.engine.notebook.page import in_page
+
+        return in_page(self._svg(""))
+
+    def _svg(self, style: str) -> str:
+        from omnigraph.engine.notebook.history import COMMITS_SHOWN, history_svg
 
         shown = [
             shown_commit(
@@ -34,7 +45,7 @@ class Log:
             )
             for commit in self.commits[:COMMITS_SHOWN]
         ]
-        return history_html(shown, len(self.commits))
+        return history_svg(shown, len(self.commits), style)
 
 
 def log(engine: Engine, request: LogRead) -> Log:

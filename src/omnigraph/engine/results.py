@@ -94,7 +94,8 @@ class CommitList(list[CommitInfo]):
     """Commits of one branch, newest first: a list that a notebook shows as a picture."""
 
     def _repr_html_(self) -> str:
-        from omnigraph.engine.notebook.history import COMMITS_SHOWN, history_html
+        from omnigraph.engine.notebook.history import COMMITS_SHOWN, history_svg
+        from omnigraph.engine.notebook.page import in_page
 
         shown = self[:COMMITS_SHOWN]
         drawn = [
@@ -107,7 +108,7 @@ class CommitList(list[CommitInfo]):
             )
             for commit, older in zip(shown, [*shown[1:], None], strict=False)
         ]
-        return history_html(drawn, len(self))
+        return in_page(history_svg(drawn, len(self)))
 
 
 def shown_commit(
@@ -213,7 +214,7 @@ class QueryResult:
         Nodes are those of variables that `return` names alone: `return { $p, $f }`. Edges are those
         that the pattern walks between two of them, such as `$p knows $f`; a way of several hops is
         dashed. `label` is the property that nodes are called by: if left out, `name`, `title` or
-        `label`, else the id. The first `limit` nodes are drawn, at most 500.
+        `label`, else the id. The first `limit` nodes are drawn, at most 300.
         """
         from omnigraph.engine.notebook.answer import drawing_of
 

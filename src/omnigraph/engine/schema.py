@@ -37,13 +37,13 @@ class Schema:
 
     def _repr_html_(self) -> str:
         """The diagram, for a notebook; of a schema too large for a picture, its types."""
-        from omnigraph.engine.notebook.page import html_table
+        from omnigraph.engine.notebook.page import html_table, in_page
         from omnigraph.lang.schema.picture.drawing import schema_svg
 
         catalog = self.catalog
         members = sum(len(entity.properties) + 1 for entity in catalog.entities)
         if members <= MEMBERS_DRAWN:
-            return f'<div style="overflow:auto">{schema_svg(catalog, is_inline=True)}</div>'
+            return in_page(schema_svg(catalog, is_inline=True))
         types = [
             {"type": entity.name, "properties": len(entity.properties)}
             for entity in catalog.entities[:TYPES_LISTED]

@@ -62,6 +62,10 @@ query born_on($day: Date, $born: DateTime?, $near: Vector(2)?) {
   match { $p: Person { day: $day } }
   return { $p.name, $day as day, $born as born }
 }
+query whole() {
+  match { $p: Person $p $k:knows $q optional { $q worksAt $c } }
+  return { $p, $q, $c, $k.since }
+}
 query friends($name: String) {
   match { $p: Person { name: $name } $p knows $q }
   return { $q.name }
@@ -91,6 +95,9 @@ OF_A_PLACE: dict[str, Door] = {
         g.query(QUERIES, "nobody"),
         g.query(QUERIES, "born_on", {"day": date(1815, 12, 10), "born": BORN}),
         g.query(QUERIES, "friends", {"name": "ada"}, timeout_s=60, memory_bytes=1 << 30),
+        g.query(QUERIES, "whole"),
+        g.query(QUERIES, "whole").graph(),
+        g.query(QUERIES, "whole").graph()._repr_html_(),
     ],
     "explain": lambda g: str(g.explain(QUERIES, "friends")),
     "blob": lambda g: [

@@ -24,7 +24,7 @@ from omnigraph.store.arrays import with_short_floats
 __all__ = ["MOST_NODES", "drawing_of"]
 
 # A picture of more can't be read, and takes seconds to lay out.
-MOST_NODES = 500
+MOST_NODES = 300
 MOST_EDGES = 1_000
 # Edges that tell properties are looked at one by one.
 MOST_EDGE_ROWS = 10_000

@@ -13,7 +13,7 @@ import numpy as np
 
 from omnigraph.base.words import amount, clipped
 from omnigraph.engine.notebook.force import Points, arrange
-from omnigraph.engine.notebook.page import clipped_text, safe
+from omnigraph.engine.notebook.page import ALONE, clipped_text, in_page, safe
 
 __all__ = ["Drawing", "DrawnEdge", "DrawnNode"]
 
@@ -41,8 +41,6 @@ COLOURS = (
     "#e377a2",
     "#8a8f98",
 )
-# Of a file, which has no page around it to take a colour from.
-ALONE = "<style>svg{color:#24292f}@media(prefers-color-scheme:dark){svg{color:#e6edf3}}</style>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,7 @@ class Drawing:
         return self._svg(ALONE)
 
     def _repr_html_(self) -> str:
-        return f'<div style="overflow:auto">{self._svg("")}</div>'
+        return in_page(self._svg(""))
 
     def _svg(self, style: str) -> str:
         sizes = np.array([_size(node) for node in self.nodes]).reshape(-1, 2)
@@ -161,9 +159,13 @@ class Drawing:
                 f'stroke-width="1.3"{dashes}{marker}/>'
             )
             if is_labelled:
+                # Beside an edge that is steep, above another: nodes have their labels below.
+                across, down = np.abs(end - start)
+                at = (6, 3, "start") if down > across else (0, -3, "middle")
                 yield (
-                    f'<text x="{middle[0]:.1f}" y="{middle[1] - 3:.1f}" text-anchor="middle" '
-                    f'font-size="10" fill-opacity="0.75">{safe(edge.label, LABEL_LETTERS)}</text>'
+                    f'<text x="{middle[0] + at[0]:.1f}" y="{middle[1] + at[1]:.1f}" '
+                    f'text-anchor="{at[2]}" font-size="10" fill-opacity="0.75">'
+                    f"{safe(edge.label, LABEL_LETTERS)}</text>"
                 )
             yield "</g>"
 

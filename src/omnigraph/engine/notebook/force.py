@@ -25,6 +25,8 @@ GAP = 14.0
 PUSHES = 80
 SHELF_RATIO = 1.9
 """A picture is so much wider than high, where its parts allow it."""
+NEAREST = 0.01
+"""Nodes in one place push each other as if they were so far apart."""
 GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 
 
@@ -71,9 +73,7 @@ def _sprung(count: int, edges: NDArray[np.int64]) -> Points:
     if count < 2:
         return at * 0
     for step in range(STEPS):
-        between = at[:, None] - at[None]
-        squared = np.maximum((between**2).sum(axis=2), 1e-6)
-        moves = (between / squared[..., None]).sum(axis=1) - GRAVITY * at
+        moves = _pushes(at) - GRAVITY * at
         along = at[edges[:, 1]] - at[edges[:, 0]]
         pull = along * np.sqrt((along**2).sum(axis=1))[:, None]
         np.add.at(moves, edges[:, 0], pull)
@@ -84,6 +84,15 @@ def _sprung(count: int, edges: NDArray[np.int64]) -> Points:
     lengths = np.sqrt(((at[edges[:, 1]] - at[edges[:, 0]]) ** 2).sum(axis=1))
     short = max(float(np.percentile(lengths, SHORT_EDGE)), 1e-6)
     return _turned(at - at.mean(axis=0)) * (EDGE_LENGTH / short)
+
+
+def _pushes(at: Points) -> Points:
+    """Of each node by all others, as 1/d. By products of matrices: there are many pairs."""
+    squares = (at**2).sum(axis=1)
+    weights = 1 / np.maximum(squares[:, None] + squares[None] - 2 * (at @ at.T), NEAREST**2)
+    np.fill_diagonal(weights, 0.0)
+    pushes: Points = at * weights.sum(axis=1)[:, None] - weights @ at
+    return pushes
 
 
 def _turned(at: Points) -> Points:
@@ -97,24 +106,26 @@ def _turned(at: Points) -> Points:
 
 def _apart(at: Points, sizes: Points) -> Points:
     """No label on another: nodes that overlap are pushed apart, the shorter way."""
-    room = (sizes[:, None] + sizes[None]) / 2 + GAP / 2
-    first = np.arange(len(at))
+    number = np.arange(len(at))
     # Of two nodes in one place the first goes one way and the second the other.
-    default = np.sign(first[:, None] - first[None])
+    way = np.sign(number[:, None] - number[None]).astype(np.float64)
+    room_x, room_y = ((side[:, None] + side[None]) / 2 + GAP / 2 for side in sizes.T)
     for _ in range(PUSHES):
-        between = at[:, None] - at[None]
-        overlap = room - np.abs(between)
-        is_over: NDArray[np.bool_] = np.minimum(overlap[..., 0], overlap[..., 1]) > 0
+        between_x, between_y = (side[:, None] - side[None] for side in at.T)
+        over_x, over_y = room_x - np.abs(between_x), room_y - np.abs(between_y)
+        is_over: NDArray[np.bool_] = np.minimum(over_x, over_y) > 0
         np.fill_diagonal(is_over, val=False)
         if not is_over.any():
             break
-        sign = np.where(between == 0, default[..., None], np.sign(between))
-        is_shorter = np.zeros_like(overlap, dtype=np.bool_)
-        across = overlap[..., 0] <= overlap[..., 1]
-        is_shorter[..., 0], is_shorter[..., 1] = across, ~across
-        push = np.where(is_over[..., None] & is_shorter, overlap * sign / 2, 0.0)
-        at = at + push.sum(axis=1) * 0.6
+        is_across = over_x <= over_y
+        push_x = np.where(is_over & is_across, over_x * _sign(between_x, way), 0.0).sum(axis=1)
+        push_y = np.where(is_over & ~is_across, over_y * _sign(between_y, way), 0.0).sum(axis=1)
+        at = at + np.c_[push_x, push_y] * 0.3
     return at
+
+
+def _sign(between: Points, way: Points) -> Points:
+    return np.where(between == 0, way, np.sign(between))
 
 
 def _shelve(

@@ -7,7 +7,7 @@ from omnigraph.base.words import amount, clipped
 from omnigraph.engine.lanes import LaneStep, lane_steps
 from omnigraph.engine.notebook.page import safe
 
-__all__ = ["COMMITS_SHOWN", "ShownCommit", "history_html"]
+__all__ = ["COMMITS_SHOWN", "ShownCommit", "history_svg"]
 
 COMMITS_SHOWN = 50
 """A picture shows so many; the list itself has all of them."""
@@ -36,7 +36,7 @@ class ShownCommit:
     """True if commits that are not shown lie between it and its parent."""
 
 
-def history_html(commits: Sequence[ShownCommit], count: int) -> str:
+def history_svg(commits: Sequence[ShownCommit], count: int, style: str = "") -> str:
     """The newest commits of so many; each stands before its parents."""
     steps = [*lane_steps((commit.id, commit.parents) for commit in commits)]
     lanes = max((len(step.before) for step in steps), default=0)
@@ -58,12 +58,12 @@ def history_html(commits: Sequence[ShownCommit], count: int) -> str:
     drawn += [_mark(s, n, c) for n, (s, c) in enumerate(zip(steps, commits, strict=True))]
     drawn += [line.svg(left, _y(number)) for number, line in enumerate(lines)]
     return (
-        f'<div style="overflow:auto"><svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
         f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
         f'aria-label="{safe(caption)}" font-family="system-ui, sans-serif" font-size="12" '
-        f'fill="currentColor">{"".join(drawn)}'
+        f'fill="currentColor">{style}{"".join(drawn)}'
         f'<text x="{left:.0f}" y="{height - 9:.0f}" fill-opacity="0.75">{safe(caption)}</text>'
-        "</svg></div>"
+        "</svg>"
     )
 
 

@@ -8,12 +8,14 @@ from typing import Any
 from omnigraph.base.words import amount, clipped
 from omnigraph.engine.change_values import json_text
 
-__all__ = ["clipped_text", "html_table", "paragraph", "safe"]
+__all__ = ["ALONE", "clipped_text", "html_table", "in_page", "paragraph", "safe"]
 
 # A cell is for recognising a value; a long one is cut.
 LETTERS_SHOWN = 200
 # A table wider than this can't be looked at; the columns behind are counted.
 COLUMNS_SHOWN = 40
+# The style of a picture in a file, which has no page around it to take a colour from.
+ALONE = "<style>svg{color:#24292f}@media(prefers-color-scheme:dark){svg{color:#e6edf3}}</style>"
 
 
 def safe(text: str, letters: int = LETTERS_SHOWN) -> str:
@@ -23,6 +25,11 @@ def safe(text: str, letters: int = LETTERS_SHOWN) -> str:
 
 def paragraph(text: str) -> str:
     return f"<p>{safe(text, 10 * LETTERS_SHOWN)}</p>" if text else ""
+
+
+def in_page(svg: str) -> str:
+    """A picture on a page, which scrolls where it is too wide."""
+    return f'<div style="overflow:auto">{svg}</div>'
 
 
 def html_table(

@@ -44,5 +44,16 @@ def rows_from_wire(table: pa.Table) -> tuple[pa.Table, Drawable | None]:
     if not 0 <= own <= table.num_columns:
         raise Unreadable("columns are missing")
     table = table.replace_schema_metadata(None)
-    beside = table.select(range(own, table.num_columns))
-    return table.select(range(own)), Drawable(sent.links, beside)
+    drawable = Drawable(sent.links, table.select(range(own, table.num_columns)))
+    table = table.select(range(own))
+    if not _named(drawable) <= set(table.column_names):
+        raise Unreadable("columns are missing")
+    return table, drawable
+
+
+def _named(drawable: Drawable) -> set[str]:
+    """The columns of the answer that are spoken of."""
+    named = set(drawable.entities.column_names)
+    for link in drawable.links:
+        named |= {link.origin, link.target, *(column for _, column in link.properties)}
+    return named
