@@ -368,8 +368,8 @@ def test_ctrl_c_while_commands_are_imported_ends_quietly() -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")
 
 
-def test_a_point_query_loads_neither_spark_nor_a_server(store: str) -> None:
-    heavy = {"pyspark", *WEB}
+def test_a_point_query_loads_neither_spark_nor_a_server_nor_pages(store: str) -> None:
+    heavy = {"pyspark", "omnigraph.engine.notebook", *WEB}
     script = (
         "import sys; from omnigraph import Graph\n"
         "Graph.open(sys.argv[1]).query(sys.argv[2], 'everyone')\n"

@@ -5,18 +5,24 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.base.errors import OmnigraphError
+from omnigraph.base.ids import CommitId
 from omnigraph.base.span import SourceText
+from omnigraph.engine.drawable import Drawable
 from omnigraph.engine.requests import BranchCreate, ChangesRead, DiffRead, Merge, Read
-from omnigraph.engine.results import CommitInfo, LoadResult
+from omnigraph.engine.results import CommitInfo, LoadResult, QueryResult
+from omnigraph.lang.plan.ir import Direction
+from omnigraph.lang.plan.links import Link, Way
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.surfaces.crossing.calls import CALLS, LOAD
 from omnigraph.surfaces.crossing.errors import error_from_wire, error_to_wire
+from omnigraph.surfaces.crossing.rows import rows_from_wire, rows_to_wire
 from omnigraph.surfaces.crossing.values import Unreadable, decoded, encoded, read_value
 from tests.base.test_errors import LEAVES, a
 from tests.surfaces.client.doors import SCHEMA
@@ -48,6 +54,37 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_a_value_comes_back_as_it_went(value: Any) -> None:
     assert decoded(object, encoded(value)) == value
+
+
+def drawable_answer() -> QueryResult:
+    ids = pa.StructArray.from_arrays([pa.array(["a"])], ["id"])
+    types = pa.StructArray.from_arrays([pa.array(["T"]).dictionary_encode()], ["type"])
+    link = Link("p", "p", (Way("E", Direction.OUT),), is_path=False, properties=(("n", "n"),))
+    drawable = Drawable((link,), pa.table({"p": types}))
+    return QueryResult("q", CommitId("1"), pa.table({"p": ids, "n": [1]}), drawable)
+
+
+def test_what_a_picture_needs_comes_along_with_the_rows() -> None:
+    answer = drawable_answer()
+    table, drawable = rows_from_wire(rows_to_wire(answer))
+    assert table.equals(answer.table, check_metadata=True)
+    assert drawable == answer.drawable
+    assert rows_from_wire(answer.table) == (answer.table, None)
+
+
+@pytest.mark.parametrize("keep", [["p"], ["n", "p"], []])
+def test_rows_without_the_columns_that_a_picture_needs_are_refused(keep: list[str]) -> None:
+    sent = rows_to_wire(drawable_answer())
+    torn = pa.table([pa.array([1])] * len(keep), names=keep)
+    with pytest.raises(Unreadable, match="columns are missing"):
+        rows_from_wire(torn.replace_schema_metadata(sent.schema.metadata))
+
+
+def test_rows_whose_nodes_are_no_nodes_are_refused() -> None:
+    sent = rows_to_wire(drawable_answer())
+    torn = sent.set_column(0, "p", pa.array(["a"]))
+    with pytest.raises(Unreadable, match="holds no nodes"):
+        rows_from_wire(torn)
 
 
 @pytest.mark.parametrize("leaf", LEAVES)

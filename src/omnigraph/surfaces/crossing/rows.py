@@ -48,7 +48,13 @@ def rows_from_wire(table: pa.Table) -> tuple[pa.Table, Drawable | None]:
     table = table.select(range(own))
     if not _named(drawable) <= set(table.column_names):
         raise Unreadable("columns are missing")
+    if not all(_is_node(table.field(f.name)) and _is_node(f) for f in drawable.entities.schema):
+        raise Unreadable("a column holds no nodes")
     return table, drawable
+
+
+def _is_node(field: pa.Field) -> bool:
+    return pa.types.is_struct(field.type) and any(f.name in ("id", "type") for f in field.type)
 
 
 def _named(drawable: Drawable) -> set[str]:
