@@ -1,18 +1,17 @@
 """Every page for users is true: its files, commands and Python run as they stand.
 
-A page is run from top to bottom in an empty folder. Blocks of `sh` and `python` are run, blocks
-after a file's name are that file, and `console` marks what can't be run here: a server, say. Small
-files are loaded in process, where Spark is not what the page is about.
+A page is run from top to bottom in an empty folder (`tests/house/reading.py`), and what it shows of
+their output is compared; `--bless` writes it anew. `console` marks what can't be run here: a
+cluster, say. Small files are loaded in process, where Spark is not what the page is about.
 """
 
 import gzip
+import json
 import re
-import shlex
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +23,13 @@ from omnigraph.base.span import SourceText
 from omnigraph.lang.query.text.parser import parse
 from omnigraph.lang.schema.check.check import compile_schema
 from tests.buckets import bucket_variables
+from tests.house.reading import FENCE, Reader, blocks
 from tests.lang.query.cases import FOLDER
-from tests.surfaces.cli import CommandLine
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs/user"
-FIVE_MINUTES = (ROOT / "README.md").read_text().split("## In five minutes")[1].split("\n## ")[0]
-FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-FILE = re.compile(
-    r"`([\w.-]+)`[^\n`]*\n\n```(?!sh|python|text)\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE
-)
+QUICKSTART = PAGES / "quickstart.md"
+FIVE_MINUTES = QUICKSTART.read_text()
 
 # What the page runs on: nothing, the files of the five minutes, or the graph that they make too.
 ALONE = [
@@ -47,6 +43,9 @@ ALONE = [
     "policy.md",
     "search.md",
 ]
+# They hold tables and pictures.
+NOTHING_TO_RUN: list[str] = []
+WITH_CONSOLE = {"clusters.md", "quickstart.md"}
 WITH_FILES = ["loading.md"]
 WITH_GRAPH = ["changes.md", "lint.md", "maintenance.md", "querying.md"]
 ON_SPARK = ["clusters.md", "streaming.md"]
@@ -65,82 +64,23 @@ ELSEWHERE = [
 ]
 
 
-@dataclass
-class Reader:
-    """Does what a page says, in a folder of its own."""
-
-    folder: Path
-    omnigraph: CommandLine
-    monkeypatch: pytest.MonkeyPatch
-
-    def write_files(self, text: str) -> None:
-        for name, contents in FILE.findall(text):
-            (self.folder / name).write_text(contents)
-
-    def run(self, text: str) -> None:
-        story: dict[str, Any] = {}
-        for language, block in FENCE.findall(text):
-            if language == "python":
-                exec(self._filled_in(block), story)
-            elif language == "sh":
-                for command in commands(self._filled_in(block)):
-                    self.do(*command)
-
-    def do(self, program: str, *arguments: str) -> None:
-        if program == "export":
-            for setting in arguments:
-                self.monkeypatch.setenv(*setting.split("=", 1))
-            return
-        if program in ("cp", "mkdir", "mv", "rm"):
-            subprocess.run([program, *arguments], check=True)
-            return
-        assert program == "omnigraph"
-        answer = self.omnigraph(*arguments)
-        assert answer.exit_code == 0, f"{arguments}: {answer.err}"
-
-    def read(self, page: str) -> None:
-        text = (PAGES / page).read_text()
-        self.write_files(text)
-        self.run(text)
-
-    def _filled_in(self, block: str) -> str:
-        """The block, with a commit of the graph for the one that the page only hints at."""
-        if "01JZ…" not in block:
-            return block
-        return block.replace("01JZ…", Graph.open("people.omni").commits()[0].graph_commit_id)
-
-
 @pytest.fixture
-def reader(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Reader:
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_blessing: bool) -> Reader:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OMNIGRAPH_LOAD_ENGINE", "local")
-    return Reader(tmp_path, CommandLine(monkeypatch, capsys), monkeypatch)
+    return Reader(tmp_path, monkeypatch, is_blessing)
 
 
-def commands(block: str) -> Iterator[list[str]]:
-    """The commands of a shell block, one a line; a line may end within a quoted text."""
-    lexer = shlex.shlex(block.replace("\\\n", " "), posix=True, punctuation_chars="\n")
-    lexer.whitespace, lexer.whitespace_split = " \t", True
-    command: list[str] = []
-    for word in [*lexer, "\n"]:
-        if word.strip("\n"):
-            command.append(word)
-        elif command:
-            yield command
-            command = []
-
-
-def test_the_five_minutes_of_the_readme_run_as_they_stand(
-    reader: Reader, capsys: pytest.CaptureFixture[str]
-) -> None:
-    reader.monkeypatch.delenv("OMNIGRAPH_LOAD_ENGINE")
+def read_five_minutes(reader: Reader) -> None:
+    """Make the graph of the quickstart: its first commands, up to the merge."""
     reader.write_files(FIVE_MINUTES)
-    reader.run(FIVE_MINUTES)
-    rows, count = capsys.readouterr().out.strip().splitlines()
-    assert "{'p.name': 'Ada', 'p.age': 37}" in rows
-    assert count == "[{'people': 3}]"
+    before_python = FIVE_MINUTES.split("## From Python")[0]
+    reader.run(before_python)
+
+
+def test_the_quickstart_runs_as_it_stands(reader: Reader) -> None:
+    reader.monkeypatch.delenv("OMNIGRAPH_LOAD_ENGINE")
+    reader.read(QUICKSTART)
 
 
 def test_the_program_is_where_the_readme_says() -> None:
@@ -151,21 +91,19 @@ def test_the_program_is_where_the_readme_says() -> None:
 
 @pytest.mark.parametrize("page", ALONE)
 def test_a_page_runs_as_it_stands(page: str, reader: Reader) -> None:
-    reader.read(page)
+    reader.read(PAGES / page)
 
 
 @pytest.mark.parametrize("page", WITH_FILES)
 def test_a_page_runs_with_the_files_of_the_five_minutes(page: str, reader: Reader) -> None:
     reader.write_files(FIVE_MINUTES)
-    reader.read(page)
+    reader.read(PAGES / page)
 
 
 @pytest.mark.parametrize("page", WITH_GRAPH)
 def test_a_page_runs_with_the_graph_of_the_five_minutes(page: str, reader: Reader) -> None:
-    reader.write_files(FIVE_MINUTES)
-    (make_it, *_) = [block for language, block in FENCE.findall(FIVE_MINUTES) if language == "sh"]
-    reader.run(f"```sh\n{make_it}```")
-    reader.read(page)
+    read_five_minutes(reader)
+    reader.read(PAGES / page)
 
 
 @pytest.mark.spark
@@ -179,7 +117,7 @@ def test_a_page_about_spark_runs_on_the_session_there_is(page: str, reader: Read
         (reader.folder / "people").mkdir()
         (reader.folder / "people.jsonl").rename(reader.folder / "people/1.jsonl")
         reader.do("omnigraph", "init", "--schema", "people.pg", "people.omni")
-    reader.read(page)
+    reader.read(PAGES / page)
 
 
 @pytest.mark.parametrize("page", IN_A_BUCKET)
@@ -196,7 +134,7 @@ def test_a_page_about_buckets_runs_in_one(page: str, reader: Reader, s3: str) ->
         put = urllib.request.Request(f"{s3}/my-bucket{name}", data or None, method="PUT")
         put.add_header("Content-Type", "application/octet-stream")
         urllib.request.urlopen(put).close()
-    reader.read(page)
+    reader.read(PAGES / page)
 
 
 @pytest.mark.parametrize("page", LANGUAGES)
@@ -215,18 +153,29 @@ def test_the_examples_of_a_language_are_taken_by_a_graph(page: str, reader: Read
 
 def test_no_page_is_left_out_and_no_command_is_hidden_from_this_test() -> None:
     run = [*ALONE, *WITH_FILES, *WITH_GRAPH, *ON_SPARK, *IN_A_BUCKET, *LANGUAGES, *ELSEWHERE]
+    run += [QUICKSTART.name, *NOTHING_TO_RUN]
     assert sorted(run) == sorted(page.name for page in PAGES.glob("*.md"))
     for page in PAGES.glob("*.md"):
         text = FENCE.sub("", page.read_text())
         assert not re.search(r"^    \S", text, re.MULTILINE), f"{page.name}: fence what is code"
-        assert "```console" not in page.read_text() or page.name == "clusters.md"
+        assert "```console" not in page.read_text() or page.name in WITH_CONSOLE
+        assert page.name not in NOTHING_TO_RUN or not list(blocks(page.read_text()))
+
+
+def test_no_page_shows_an_output_that_is_not_compared() -> None:
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        text = page.read_text()
+        compared = {block.output.start() for block in blocks(text) if block.output is not None}
+        shown = {fence.start() for fence in FENCE.finditer(text) if fence[1] == "text"}
+        assert shown == compared, f"{page.name}: put output right behind what prints it"
+        assert all(language for language, _ in FENCE.findall(text)), f"{page.name}: name the block"
 
 
 def test_the_page_about_lint_names_every_member_of_the_report(reader: Reader) -> None:
     page = (PAGES / "lint.md").read_text()
     reader.write_files(FIVE_MINUTES)
     Path("wrong.gq").write_text("query q($n: I32) { match { $p: Person } return { $p.agee } }")
-    report = reader.omnigraph("lint", "--schema", "people.pg", "people.gq", "wrong.gq", "--json")
+    report = reader.terminal("lint", "--schema", "people.pg", "people.gq", "wrong.gq", "--json")
 
     def members(value: Any) -> Iterator[str]:
         for name, inside in value.items() if isinstance(value, dict) else ():
@@ -236,4 +185,4 @@ def test_the_page_about_lint_names_every_member_of_the_report(reader: Reader) ->
             yield from members(inside)
 
     told = set(re.findall(r"`(?:\{\")?(\w+)", page)) | {"type_name"}
-    assert set(members(report.json)) <= told
+    assert set(members(json.loads(report.text))) <= told

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from tests.house.test_pages import FENCE, FILE, commands
+from tests.house.reading import FENCE, FILE, commands
 from tests.processes import wait_until
 from tests.surfaces.cli import CommandLine
 from tests.surfaces.server.process import server_process
