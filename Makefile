@@ -1,6 +1,6 @@
 # `make` alone lists the targets. A target installs what it needs: nothing has to be run first.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint format bench deep soak fresh lock clean
+.PHONY: help setup demo test check lint format pictures bench deep soak fresh lock clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -23,7 +23,7 @@ PYTHON_IS_NEW_ENOUGH = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3
 	echo 'Name another interpreter: make PYTHON=python3.12 ...' >&2; exit 1; }
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## install the project and its tools into .venv, from the lock
 
@@ -37,15 +37,19 @@ test: lint ## lint, then every test, Spark included
 check: lint ## lint, then the tests that show most for a second: within three minutes
 	$(PYTEST) --quick
 
-lint: $(READY) ## formatting, ruff, mypy, and who may import whom
+lint: $(READY) ## formatting, ruff, mypy, who may import whom, and the site of the documentation, in site/
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 format: $(READY) ## rewrite the code in the house style
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
+
+pictures: $(READY) ## draw the terminal pictures of the documentation anew, from runs of today
+	$(BIN)/pytest -q -n 0 --bless tests/house/test_pictures.py
 
 bench: $(BENCH_READY) ## measure ourselves beside other systems, in .bench (ONLY=run ARGS="--size M")
 	for each in $(ONLY); do .bench/bin/python -m bench.$$each $(ARGS) || exit 1; done
@@ -66,7 +70,7 @@ lock: $(BIN)/uv ## resolve pyproject.toml again, keeping pins that still fit (UP
 		--output-file bench/requirements.lock
 
 clean: ## remove everything that was installed or built
-	rm -rf .venv .bench .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build demo dist
+	rm -rf .venv .bench .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build demo dist site
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One version of each package for every Python we support, so that all of them test the same thing.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.surfaces.cli import Answer, CommandLine
+from tests.surfaces.cli import CommandLine
 
 PAGE = (Path(__file__).parents[2] / "docs/user/data-quality.md").read_text()
 BLOCKS = re.findall(r"```sh\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
@@ -23,25 +23,14 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Path(name).write_text(text)
 
 
-def words(text: str) -> list[str]:
-    return [" ".join(line.split()) for line in text.splitlines()]
-
-
 @pytest.mark.usefixtures("files")
-def test_the_page_about_bad_rows_does_what_it_says(omnigraph: CommandLine) -> None:
-    codes = []
-    for commands, printed in BLOCKS:
-        for command in commands.splitlines():
-            answer: Answer = omnigraph(*shlex.split(command)[1:])
-        codes.append(answer.exit_code)
-        found = "\n".join(words(answer.out + answer.err))
-        for line in words(printed):
-            assert line in found
-    assert codes == [1, 0]
+def test_a_rejected_row_of_the_page_is_the_one_that_is_written(omnigraph: CommandLine) -> None:
+    commands = [line for block, _ in BLOCKS for line in block.splitlines()]
+    codes = [omnigraph(*shlex.split(command)[1:]).exit_code for command in commands]
+    assert codes == [0, 1, 0]
     rejected = "".join(part.read_text() for part in Path("bad").glob("*.jsonl"))
     (shown,) = re.findall(r'```json\n(\{"file".*?\n)```', PAGE)
     assert shown in rejected
-    exec(PROGRAM, {})
 
 
 @pytest.mark.usefixtures("files")

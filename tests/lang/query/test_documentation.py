@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "user" / "query-language.md"
 # The second may be laid out in another way than the formatter's.
 EXAMPLES, LOOSE = (
     re.findall(rf"^```{fence}\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    for fence in ("gq", "gq as you like")
+    for fence in ("gq", 'gq title="as you like"')
 )
 CATALOG = compile_schema(SourceText((FOLDER / "schema.pg").read_text("utf-8")))
 
