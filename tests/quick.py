@@ -53,9 +53,11 @@ SLOW = (
     "pipeline/staging/test_endings.py",
     "pipeline/staging/test_quarantine_resume.py",
     "pipeline/staging/test_resume.py",
-    # Whole graphs that are moved, and pages whose programs are run.
+    # Whole graphs that are moved, pages whose programs are run, and what they show.
     "graph/test_moving.py",
     "house/test_pages.py",
+    "house/test_pictures.py",
+    "surfaces/test_new_user.py",
 )
 
 

@@ -246,6 +246,7 @@ class AsyncGraph(_Handle[Graph]):
 
     @property
     def uri(self) -> str:
+        """Where the graph is."""
         return self.handle.uri
 
     close = in_thread(Graph.close)

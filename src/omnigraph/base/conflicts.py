@@ -48,6 +48,7 @@ class Conflict:
         return is_edge, self.type_name, self.entity_id, self.kind, self.property or ""
 
     def to_json(self) -> dict[str, Any]:
+        """The conflict as values that JSON can carry."""
         return {
             "kind": self.kind,
             "entity_kind": self.entity_kind,

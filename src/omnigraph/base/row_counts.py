@@ -7,6 +7,8 @@ __all__ = ["RowCounts"]
 
 @dataclass(frozen=True, slots=True)
 class RowCounts:
+    """What became of the rows of one type in a load."""
+
     inserted: int = 0
     """Rows whose id was not in the graph; in an overwrite, all of them."""
     updated: int = 0
@@ -20,4 +22,5 @@ class RowCounts:
 
     @property
     def loaded(self) -> int:
+        """How many rows of the type were loaded."""
         return self.inserted + self.updated + self.unchanged

@@ -37,6 +37,7 @@ class Violation:
 
     @property
     def place(self) -> str:
+        """The file and line of the row, if it came from a file."""
         parts = [self.file, self.line, self.column]
         return ":".join(str(p) for p in parts if p is not None)
 
@@ -50,6 +51,7 @@ class Violation:
         return f"row {clipped(self.entity_id)}: {self.message}"
 
     def to_json(self) -> dict[str, Any]:
+        """The violation as values that JSON can carry."""
         return {
             "kind": self.kind,
             "message": self.message,
@@ -78,6 +80,7 @@ class Violations:
 
     @property
     def total(self) -> int:
+        """How many violations there are."""
         return sum(self.counts.values())
 
     def add(self, violation: Violation, *, count: int = 1) -> None:
@@ -121,6 +124,7 @@ class Violations:
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
+        """Counts and examples as values that JSON can carry."""
         first = self.examples[0]
         return {
             "kind": first.kind,

@@ -77,6 +77,7 @@ class EntityChanges(ABC):
             yield from change_dicts(entity, changes)
 
     def to_pylist(self) -> list[dict[str, Any]]:
+        """The changes as a list of dicts."""
         return list(self)
 
     def to_arrow(self, type: str | None = None) -> pa.Table:
@@ -202,6 +203,7 @@ class Diff(EntityChanges):
 
     @property
     def counts(self) -> Mapping[str, ChangeCounts]:
+        """How many rows of each type were inserted, updated and deleted."""
         return {str(entity.name): _counted(part.op) for entity, part in self.parts}
 
     def tables(self) -> Iterator[tuple[EntityType, RowChanges]]:

@@ -48,6 +48,8 @@ class EdgeTally:
 
 @dataclass(frozen=True, slots=True)
 class NeighborNode:
+    """A node around an entity, and how many hops it is away."""
+
     type_name: TypeName
     id: str
     distance: int
@@ -57,6 +59,8 @@ class NeighborNode:
 
 @dataclass(frozen=True, slots=True)
 class NeighborEdge:
+    """An edge between two nodes of a neighborhood."""
+
     type_name: TypeName
     id: str
     from_: str
@@ -66,6 +70,8 @@ class NeighborEdge:
 
 @dataclass(frozen=True, slots=True)
 class Neighborhood:
+    """An entity and what is around it: one page of it, at one commit."""
+
     graph_commit_id: CommitId
     entity: NeighborNode
     counts: tuple[EdgeTally, ...]

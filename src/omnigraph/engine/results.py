@@ -145,12 +145,15 @@ class QueryResult:
 
     @property
     def columns(self) -> list[str]:
+        """The names of the columns, in order."""
         return list(self.table.column_names)
 
     def to_arrow(self) -> "pa.Table":
+        """The rows as an Arrow table, without a copy."""
         return self.table
 
     def to_pylist(self) -> list[dict[str, Any]]:
+        """The rows as a list of dicts."""
         rows: list[dict[str, Any]] = self.table.to_pylist()
         return rows
 
@@ -188,6 +191,7 @@ class QueryResult:
         return self.table.to_pandas(types_mapper=nullable.get, date_as_object=False)
 
     def to_polars(self) -> "polars.DataFrame":
+        """The rows as a Polars frame. Polars must be installed."""
         try:
             import polars
         except ImportError:
@@ -287,6 +291,7 @@ class LoadResult:
 
     @property
     def total_entities(self) -> int:
+        """How many rows were loaded, of all types."""
         return sum(self.nodes.values()) + sum(self.edges.values())
 
     def __repr__(self) -> str:
@@ -299,18 +304,22 @@ class LoadResult:
 
     @property
     def inserted(self) -> int:
+        """How many rows are new."""
         return sum(counts.inserted for counts in self.rows.values())
 
     @property
     def updated(self) -> int:
+        """How many rows replaced another."""
         return sum(counts.updated for counts in self.rows.values())
 
     @property
     def unchanged(self) -> int:
+        """How many rows were there already, just like that."""
         return sum(counts.unchanged for counts in self.rows.values())
 
     @property
     def removed(self) -> int:
+        """How many rows an overwrite took away."""
         return sum(counts.removed for counts in self.rows.values())
 
     @property
@@ -361,10 +370,12 @@ class ExportResult:
 
     @property
     def total_entities(self) -> int:
+        """How many rows were written."""
         return sum(self.nodes.values()) + sum(self.edges.values())
 
     @property
     def bytes(self) -> int:
+        """How many bytes were written."""
         return sum(file.bytes for file in self.files)
 
 
@@ -378,6 +389,7 @@ class ChangeCounts:
 
     @property
     def total(self) -> int:
+        """How many rows differ, each once."""
         return self.inserted + self.updated + self.deleted
 
 
@@ -407,6 +419,7 @@ class EmbedResult:
 
     @property
     def total_embedded(self) -> int:
+        """How many vectors were made."""
         return sum(count for of_type in self.embedded.values() for count in of_type.values())
 
 

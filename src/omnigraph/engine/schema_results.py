@@ -44,9 +44,11 @@ class SchemaChange:
 
     @property
     def applied(self) -> bool:
+        """Whether the graph has the new schema now."""
         return self.commit is not None
 
     def to_json(self) -> dict[str, Any]:
+        """The change as values that JSON can carry."""
         return {
             "supported": self.supported,
             "applied": self.applied,

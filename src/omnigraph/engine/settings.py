@@ -72,6 +72,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
+        """What the variables of the environment say. A wrong value raises `ArgumentInvalid`."""
         return cls(
             spark_master=environment.get("OMNIGRAPH_SPARK_MASTER") or "local[*]",
             spark_remote=environment.get("OMNIGRAPH_SPARK_REMOTE") or None,

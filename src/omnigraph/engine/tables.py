@@ -31,6 +31,8 @@ class TableInfo:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotTables:
+    """The tables of one commit."""
+
     graph_commit_id: CommitId
     graph_branch: BranchName
     graph_manifest_version: int

@@ -43,18 +43,22 @@ class CleanupResult:
 
     @property
     def versions(self) -> int:
+        """How many versions of tables go."""
         return sum(table.versions for table in self.tables.values())
 
     @property
     def files(self) -> int:
+        """How many files go."""
         return sum(table.files for table in self.tables.values())
 
     @property
     def bytes(self) -> int:
+        """How many bytes that frees."""
         return sum(table.bytes for table in self.tables.values())
 
     @property
     def waiting_files(self) -> int:
+        """Files that nobody needs and that are too young to go."""
         return sum(table.waiting_files for table in self.tables.values())
 
     def __repr__(self) -> str:

@@ -38,6 +38,7 @@ class Stream:
 
     @property
     def is_active(self) -> bool:
+        """Whether the stream still runs."""
         return bool(self._query.isActive)
 
     def wait(self, timeout_s: float | None = None) -> bool:

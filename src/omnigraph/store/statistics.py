@@ -17,6 +17,8 @@ __all__ = ["IndexState", "Statistics", "TableStatistics", "gather", "index_state
 
 @dataclass(frozen=True, slots=True)
 class TableStatistics:
+    """The size of one table, and how much of it indexes cover."""
+
     row_count: int
     fragments: int
     """A scan opens them all; a write adds one."""
@@ -33,6 +35,8 @@ class TableStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
+    """The size of every table of a commit."""
+
     commit: CommitId
     tables: Mapping[TableKey, TableStatistics]
 

@@ -29,10 +29,12 @@ class At(Reads):
 
     @property
     def commit(self) -> CommitInfo:
+        """The commit that is held."""
         return self.held.commit
 
     @property
     def graph_commit_id(self) -> str:
+        """The id of the commit that is held."""
         return self.held.commit.graph_commit_id
 
     @property

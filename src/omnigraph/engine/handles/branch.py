@@ -63,6 +63,7 @@ class Branch(Reads):
 
     @property
     def name(self) -> str:
+        """The name of the branch."""
         return self._branch
 
     def __repr__(self) -> str:

@@ -159,6 +159,7 @@ class Graph(History):
 
     @property
     def uri(self) -> str:
+        """Where the graph is."""
         return self.backend.uri
 
     # Data ----------------------------------------------------------------------------------------

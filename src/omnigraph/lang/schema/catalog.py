@@ -222,6 +222,7 @@ class Catalog:
         return (*self.nodes, *self.edges)
 
     def implementers(self, interface: str) -> tuple[NodeType, ...]:
+        """The node types that implement an interface."""
         return tuple(n for n in self.nodes if interface in n.interfaces)
 
 
