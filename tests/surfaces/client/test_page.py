@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph import Graph
-from tests.house.test_pages import FENCE, commands
+from tests.house.reading import FENCE, commands
 from tests.surfaces.cli import CommandLine
 from tests.surfaces.client.served import served
 from tests.surfaces.server.world import make_graph, serve_here
