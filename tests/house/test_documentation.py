@@ -1,13 +1,23 @@
 """What must be documented is documented."""
 
 import re
+import shlex
 from pathlib import Path
+from typing import Any
+
+import typer
+import typer.main
 
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.lang.schema.picture.drawing import schema_svg
+from omnigraph.surfaces.cli.app import app
+from tests.house.reading import FENCE
 
 ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# The page about the configuration makes this alias.
+ALIASES = {"recent"}
 
 
 def test_the_picture_of_the_sample_schema_is_the_one_that_is_drawn_today() -> None:
@@ -17,7 +27,30 @@ def test_the_picture_of_the_sample_schema_is_the_one_that_is_drawn_today() -> No
 
 
 def test_every_link_between_pages_leads_somewhere() -> None:
-    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+    for page in PAGES:
         for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
             if "://" not in link:
                 assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_every_command_that_a_page_mentions_is_one_of_the_program() -> None:
+    """What stands in a block is run. In a sentence a command may be a part of one."""
+    root: Any = typer.main.get_command(app)
+    mentions = [
+        (page, mention.replace("\\|", "|"))
+        for page in PAGES
+        for mention in re.findall(r"`omnigraph (\w[^`…]*)`", FENCE.sub("", page.read_text()))
+    ]
+    assert len(mentions) > 50
+    for page, mention in mentions:
+        words, command = shlex.split(mention), root
+        if words[0] in ALIASES:
+            continue
+        while words and hasattr(command, "commands"):
+            assert words[0] in command.commands, f"{page.name}: omnigraph {mention}"
+            command = command.commands[words.pop(0)]
+        try:
+            command.make_context("omnigraph", words)
+        except typer.BadParameter as error:
+            is_a_part = type(error).__name__ == "MissingParameter"
+            assert is_a_part and page.name != "cli.md", f"{page.name}: omnigraph {mention}"
