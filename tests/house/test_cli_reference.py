@@ -9,7 +9,7 @@ from typing import Any
 
 import typer.main
 
-from omnigraph.surfaces.cli.app import app
+from omnigraph.surfaces.cli.app import command_tree
 
 PAGE = Path(__file__).parents[2] / "docs/reference/cli.md"
 
@@ -41,14 +41,14 @@ SAID_ABOVE = {
 
 
 def test_the_page_lists_every_command_as_it_is(is_blessing: bool) -> None:
-    page = "\n".join([HEAD, *_commands(typer.main.get_command(app), "omnigraph")])
+    page = "\n".join([HEAD, *_commands(typer.main.get_command(command_tree()), "omnigraph")])
     if is_blessing:
         PAGE.write_text(page)
     assert PAGE.read_text() == page
 
 
 def test_every_command_has_an_example_and_every_option_a_word() -> None:
-    for name, command in _walk(typer.main.get_command(app), "omnigraph"):
+    for name, command in _walk(typer.main.get_command(command_tree()), "omnigraph"):
         assert "Example: " in (command.help or ""), name
         for parameter in command.params:
             assert getattr(parameter, "help", None), f"{name} {parameter.name}"

@@ -67,9 +67,9 @@ def test_lint_takes_query_files_by_option(omnigraph: CommandLine, store: str) ->
 def test_an_export_without_a_path_goes_to_standard_output(
     store: str, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from omnigraph.surfaces.cli.app import app
+    from omnigraph.surfaces.cli.app import command_tree
 
-    app(["export", "--type", "Person", "--store", store], standalone_mode=False)
+    command_tree()(["export", "--type", "Person", "--store", store], standalone_mode=False)
     lines = capfdbinary.readouterr().out.splitlines()
     assert [json.loads(line)["data"]["name"] for line in lines] == ["Ada"]
 

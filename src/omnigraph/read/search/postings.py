@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.search.analysis import analyse
@@ -55,6 +54,9 @@ class Postings:
     @classmethod
     def of(cls, column: pa.Array) -> "Postings":
         lengths, terms, vocabulary = analyse(column)
+        # Few processes index texts, and it takes a tenth of a second to import.
+        from scipy.sparse import csr_array
+
         ends = np.cumsum(lengths)
         positions = np.arange(len(terms), dtype=np.int32)
         positions -= np.repeat(ends - lengths, lengths)

@@ -1,33 +1,43 @@
-"""The command tree of `omnigraph`."""
+"""The command tree of `omnigraph`.
+
+A process runs one command, so only the module of the word that was typed is imported. Where no
+command is known by that word (help, completion, an alias, a misspelling), the tree is whole.
+"""
 
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 import omnigraph
-from omnigraph.surfaces.cli import (
-    blob,
-    data,
-    embed,
-    export,
-    history,
-    language,
-    log,
-    maintain,
-    older_names,
-    person,
-    policy,
-    schema,
-    serve,
-    show,
-    snapshot,
-)
 from omnigraph.surfaces.cli.addressing import offer_addresses, their_config
 from omnigraph.surfaces.cli.output import print_json
+from omnigraph.surfaces.cli.plain_values import Command, take_plain_values
 
-__all__ = ["app"]
+__all__ = ["COMMANDS", "command_tree"]
+
+# In the order of the help. Each module adds its commands to the tree with `register`.
+COMMANDS = {
+    "blob": ("blob",),
+    "data": ("init", "load", "query", "mutate"),
+    "embed": ("embed",),
+    "export": ("export",),
+    "history": ("branch", "revert", "commit", "changes"),
+    "language": ("lint", "check", "fmt", "explain"),
+    "log": ("log",),
+    "maintain": ("optimize", "cleanup", "repair", "stats", "indexes"),
+    "policy": ("policy",),
+    "schema": ("schema",),
+    "serve": ("serve",),
+    "show": ("show",),
+    "snapshot": ("snapshot",),
+    "older_names": ("read", "change", "ingest"),
+    "person": ("login", "logout", "profile", "alias"),
+}
+"""The modules of this folder, and the commands each of them adds."""
 
 
 class Commands(TyperGroup):
@@ -40,6 +50,10 @@ class Commands(TyperGroup):
             args = [*words, *args[1:]] if words is not None else args
         return super().resolve_command(ctx, args)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        take_plain_values(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
@@ -49,35 +63,37 @@ class Commands(TyperGroup):
             raise
 
 
-app = typer.Typer(
-    name="omnigraph",
-    cls=Commands,
-    help="A typed property graph with branches, commits and Spark-sized loads.",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-blob.register(app)
-data.register(app)
-embed.register(app)
-export.register(app)
-history.register(app)
-language.register(app)
-log.register(app)
-maintain.register(app)
-policy.register(app)
-schema.register(app)
-serve.register(app)
-show.register(app)
-snapshot.register(app)
-older_names.register(app)
-person.register(app)
-offer_addresses(app)
+def command_tree(words: Sequence[str] = ()) -> typer.Typer:
+    """All commands; or, of a command line's words, at least the commands these need."""
+    app = typer.Typer(
+        name="omnigraph",
+        cls=Commands,
+        help="A typed property graph with branches, commits and Spark-sized loads.",
+        no_args_is_help=True,
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    named = [module for module, commands in COMMANDS.items() if words and words[0] in commands]
+    for module in named or COMMANDS:
+        import_module(f"omnigraph.surfaces.cli.{module}").register(app)
+    offer_addresses(app)
+    app.callback(invoke_without_command=True)(before_a_command)
+    app.command()(version)
+    app.command()(demo)
+    _set_class(app)
+    return app
 
 
-@app.callback(invoke_without_command=True)
+def _set_class(app: typer.Typer) -> None:
+    for command in app.registered_commands:
+        command.cls = Command
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            _set_class(group.typer_instance)
+
+
 def before_a_command(
     *,
     is_version: Annotated[bool, typer.Option("--version", "-v", help="Print the version.")] = False,
@@ -87,7 +103,6 @@ def before_a_command(
         raise typer.Exit
 
 
-@app.command()
 def version(
     *, as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False
 ) -> None:
@@ -101,7 +116,6 @@ def version(
         sys.stdout.write(f"omnigraph {omnigraph.__version__}\n")
 
 
-@app.command()
 def demo(
     directory: Annotated[
         str | None,

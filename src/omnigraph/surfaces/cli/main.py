@@ -19,14 +19,14 @@ def main() -> None:
     """Run a command; every error leaves as text or JSON, never as a traceback."""
     _show_any_character()
     usual = signal.signal(signal.SIGINT, _leave)
-    from omnigraph.surfaces.cli.app import app
+    from omnigraph.surfaces.cli.app import command_tree
     from omnigraph.surfaces.cli.output import print_json, say
     from omnigraph.surfaces.cli.words import error_as_typed
     from omnigraph.surfaces.wire import EXIT_ERROR, error_json, exit_code
 
     signal.signal(signal.SIGINT, usual)
     try:
-        app()
+        command_tree(sys.argv[1:])()
     except OmnigraphError as error:
         if "--json" in sys.argv:
             print_json(error_json(error))

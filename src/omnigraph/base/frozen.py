@@ -1,0 +1,160 @@
+"""`@frozen`: a dataclass that never changes, has slots, and costs nothing before it is used.
+
+It is what `@dataclass(frozen=True, slots=True)` makes, fields, `replace` and `match` included. That
+writes six methods as source text and compiles them, for each class, when the class is made: half a
+millisecond, and a process that asks one query makes hundreds of classes of which it uses a few. Here
+no text is compiled but `__init__`, by the first call of it.
+"""
+
+from collections.abc import Callable
+from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, make_dataclass
+from operator import attrgetter
+from reprlib import recursive_repr
+from typing import Any, TypeVar, dataclass_transform, overload
+
+__all__ = ["frozen"]
+
+T = TypeVar("T")
+
+
+@overload
+def frozen(cls: type[T]) -> type[T]: ...
+@overload
+def frozen(
+    *,
+    slots: bool = True,
+    kw_only: bool = False,
+    eq: bool = True,
+    repr: bool = True,
+    order: bool = False,
+) -> Callable[[type[T]], type[T]]: ...
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def frozen(
+    cls: type[Any] | None = None,
+    *,
+    slots: bool = True,
+    kw_only: bool = False,
+    eq: bool = True,
+    repr: bool = True,
+    order: bool = False,
+) -> Any:
+    def make(cls: type[Any]) -> type[Any]:
+        # A class without a docstring would get its signature as one, which takes long to find out.
+        has_doc = cls.__doc__ is not None
+        cls.__doc__ = cls.__doc__ or ""
+        own = {name for name in vars(cls) if name != "__hash__" or vars(cls)[name] is not None}
+        made = dataclass(
+            init=False, repr=False, eq=False, order=order, slots=slots, kw_only=kw_only
+        )(cls)
+        if not has_doc:
+            made.__doc__ = None
+        methods = {**_kept(made, slots=slots), "__init__": _first_init(made)}
+        if repr:
+            methods["__repr__"] = _repr
+        if eq:
+            methods |= _compared(made)
+        for name, method in methods.items():
+            if name not in own:
+                setattr(made, name, method)
+        return made
+
+    return make if cls is None else make(cls)
+
+
+def _first_init(cls: type[Any]) -> Callable[..., None]:
+    def __init__(self: Any, *args: Any, **named: Any) -> None:  # noqa: N807
+        cls.__init__ = written = _written_init(cls)  # type: ignore[misc]
+        written(self, *args, **named)
+
+    return __init__
+
+
+def _written_init(cls: type[Any]) -> Callable[..., None]:
+    """The `__init__` of a dataclass with the same fields."""
+    same = [
+        (
+            each.name,
+            each.type,
+            field(default=each.default, init=each.init, kw_only=each.kw_only)
+            if each.default_factory is MISSING
+            else field(default_factory=each.default_factory, init=each.init, kw_only=each.kw_only),
+        )
+        for each in fields(cls)
+    ]
+    # It calls `__post_init__` of the instance if its own class has such a method.
+    after = {"__post_init__": None} if hasattr(cls, "__post_init__") else {}
+    names = {"__module__": cls.__module__, "__doc__": "", **after}
+    double: Any = make_dataclass(
+        cls.__name__, same, namespace=names, frozen=True, repr=False, eq=False
+    )
+    written: Callable[..., None] = double.__init__
+    written.__qualname__ = f"{cls.__qualname__}.__init__"
+    return written
+
+
+def _kept(cls: type[Any], *, slots: bool) -> dict[str, Any]:
+    """What keeps a value as it was made, also where it is sent to another process."""
+    names = frozenset(each.name for each in fields(cls))
+
+    def __setattr__(self: Any, name: str, value: object) -> None:  # noqa: N807
+        if type(self) is cls or name in names:
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        super(cls, self).__setattr__(name, value)
+
+    def __delattr__(self: Any, name: str) -> None:  # noqa: N807
+        if type(self) is cls or name in names:
+            raise FrozenInstanceError(f"cannot delete field {name!r}")
+        super(cls, self).__delattr__(name)
+
+    state = {"__getstate__": _state, "__setstate__": _set_state} if slots else {}
+    return {"__setattr__": __setattr__, "__delattr__": __delattr__, **state}
+
+
+def _state(self: Any) -> list[Any]:
+    return [getattr(self, each.name) for each in fields(self)]
+
+
+def _set_state(self: Any, state: list[Any]) -> None:
+    for each, value in zip(fields(self), state, strict=True):
+        object.__setattr__(self, each.name, value)
+
+
+@recursive_repr()
+def _repr(self: Any) -> str:
+    shown = ", ".join(
+        f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr
+    )
+    return f"{type(self).__qualname__}({shown})"
+
+
+def _compared(cls: type[Any]) -> dict[str, Any]:
+    """Equality by the fields, for two values of the same class, and the hash that goes with it."""
+    compared = _values_of([each.name for each in fields(cls) if each.compare])
+    hashed = _values_of(
+        [
+            each.name
+            for each in fields(cls)
+            if (each.compare if each.hash is None else each.hash)
+        ]
+    )
+
+    def __eq__(self: Any, other: object) -> bool:  # noqa: N807
+        if other.__class__ is self.__class__:
+            return bool(compared(self) == compared(other))
+        return NotImplemented
+
+    def __hash__(self: Any) -> int:  # noqa: N807
+        return hash(hashed(self))
+
+    return {"__eq__": __eq__, "__hash__": __hash__}
+
+
+def _values_of(names: list[str]) -> Callable[[Any], Any]:
+    """What reads these fields as one tuple."""
+    match names:
+        case []:
+            return lambda value: ()
+        case [name]:
+            return lambda value: (getattr(value, name),)
+        case _:
+            return attrgetter(*names)
