@@ -1,5 +1,5 @@
 """`python -m omnigraph` is the command line."""
 
-from omnigraph.surfaces.cli.main import main
+from omnigraph.surfaces.cli.process import program
 
-main()
+program()

@@ -1,5 +1,6 @@
 """The log: a picture of who descends from whom, which can be traced back to the commits."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -125,13 +126,7 @@ def test_no_line_is_wider_than_the_terminal_nor_steers_it(
 ) -> None:
     made = [CommitInfo.of(commit) for commit in reversed(commits)]
     age = timedelta(seconds=age_s % 10**9)
-    said = tuple(
-        CommitInfo(
-            **{f: getattr(c, f) for f in c.__slots__}
-            | {"message": message, "created_at": NOW - age}
-        )
-        for c in made
-    )
+    said = tuple(replace(c, message=message, created_at=NOW - age) for c in made)
     log = Log(said, {BranchName("日本/x"): said[0].graph_commit_id})
     lines = [*picture(log, now=NOW, width=width, has_lanes=has_lanes)]
     assert all(

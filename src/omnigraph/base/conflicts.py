@@ -1,7 +1,8 @@
 """One thing that two sides of a merge can't both have, as errors, results and surfaces tell it."""
 
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from omnigraph.base.frozen import frozen
 
 __all__ = ["Conflict", "ConflictKind", "ConflictSide", "Take"]
 
@@ -22,7 +23,7 @@ Take = Literal["ours", "theirs"]
 ConflictSide = Literal["base", "ours", "theirs"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conflict:
     """`base`, `ours` and `theirs` are the row, or the value of its property, on each side.
 

@@ -2,7 +2,7 @@
 
 It is what `@dataclass(frozen=True, slots=True)` makes, fields, `replace` and `match` included. That
 writes six methods as source text and compiles them, for each class, when the class is made: half a
-millisecond, and a process that asks one query makes hundreds of classes of which it uses a few. Here
+millisecond, and a process that asks one query makes hundreds of classes and uses few of them. Here
 no text is compiled but `__init__`, by the first call of it.
 """
 
@@ -26,7 +26,6 @@ def frozen(
     kw_only: bool = False,
     eq: bool = True,
     repr: bool = True,
-    order: bool = False,
 ) -> Callable[[type[T]], type[T]]: ...
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(
@@ -36,16 +35,13 @@ def frozen(
     kw_only: bool = False,
     eq: bool = True,
     repr: bool = True,
-    order: bool = False,
 ) -> Any:
     def make(cls: type[Any]) -> type[Any]:
         # A class without a docstring would get its signature as one, which takes long to find out.
         has_doc = cls.__doc__ is not None
         cls.__doc__ = cls.__doc__ or ""
         own = {name for name in vars(cls) if name != "__hash__" or vars(cls)[name] is not None}
-        made = dataclass(
-            init=False, repr=False, eq=False, order=order, slots=slots, kw_only=kw_only
-        )(cls)
+        made = dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
         if not has_doc:
             made.__doc__ = None
         methods = {**_kept(made, slots=slots), "__init__": _first_init(made)}
@@ -63,7 +59,7 @@ def frozen(
 
 def _first_init(cls: type[Any]) -> Callable[..., None]:
     def __init__(self: Any, *args: Any, **named: Any) -> None:  # noqa: N807
-        cls.__init__ = written = _written_init(cls)  # type: ignore[misc]
+        cls.__init__ = written = _written_init(cls)
         written(self, *args, **named)
 
     return __init__
@@ -131,11 +127,7 @@ def _compared(cls: type[Any]) -> dict[str, Any]:
     """Equality by the fields, for two values of the same class, and the hash that goes with it."""
     compared = _values_of([each.name for each in fields(cls) if each.compare])
     hashed = _values_of(
-        [
-            each.name
-            for each in fields(cls)
-            if (each.compare if each.hash is None else each.hash)
-        ]
+        [each.name for each in fields(cls) if (each.compare if each.hash is None else each.hash)]
     )
 
     def __eq__(self: Any, other: object) -> bool:  # noqa: N807

@@ -1,11 +1,11 @@
 """What became of the incoming rows of one type in a load."""
 
-from dataclasses import dataclass
+from omnigraph.base.frozen import frozen
 
 __all__ = ["RowCounts"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowCounts:
     """What became of the rows of one type in a load."""
 

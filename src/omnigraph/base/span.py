@@ -7,6 +7,8 @@ with tabs keeps the tabs so that both lines expand alike.
 import unicodedata
 from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
+
 __all__ = ["SourceText", "Span"]
 
 # A caret is useful only beside what it points at: of a megabyte-long line, show this much.
@@ -20,7 +22,7 @@ class Span:
     length: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceText:
     """A text and the name a person knows it by (a path, or `<query>`)."""
 

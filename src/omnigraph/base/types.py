@@ -14,8 +14,9 @@
 """
 
 import datetime
-from dataclasses import dataclass
 from enum import Enum
+
+from omnigraph.base.frozen import frozen
 
 __all__ = ["INTEGER_RANGES", "EnumOf", "ListOf", "Scalar", "Value", "ValueType", "VectorOf"]
 
@@ -57,7 +58,7 @@ INTEGER_RANGES: dict[Scalar, tuple[int, int]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VectorOf:
     """A fixed number of 32-bit floats."""
 
@@ -67,7 +68,7 @@ class VectorOf:
         return f"Vector({self.width})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EnumOf:
     """One of a set of words, kept sorted and unique so that equal sets are equal types."""
 
@@ -82,7 +83,7 @@ class EnumOf:
         return f"enum({', '.join(self.values)})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListOf:
     item: Scalar
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.words import amount, clipped, quoted
 
 __all__ = ["MAX_EXAMPLES_PER_KIND", "UNREADABLE", "Violation", "Violations"]
@@ -17,7 +18,7 @@ MAX_EXAMPLES_PER_KIND = 20
 UNREADABLE = ("json", "envelope", "csv")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Violation:
     """One row and the rule it breaks.
 

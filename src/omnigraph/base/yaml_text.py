@@ -7,9 +7,9 @@ million values. Each of them is refused here, with its line. Plain dates are tex
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.span import Span
 from omnigraph.base.words import clipped
 
@@ -44,19 +44,19 @@ CONSTANTS: dict[str, bool | None] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class YamlScalar:
     value: bool | int | float | str | None
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class YamlList:
     items: "tuple[YamlNode, ...]"
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class YamlMap:
     entries: "tuple[tuple[YamlScalar, YamlNode], ...]"
     """Each key, which is text, with its value, in the order of writing."""

@@ -5,12 +5,13 @@ the cost follows those tables, and memory does not.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import PropertyId
 from omnigraph.base.violations import Violations
 from omnigraph.check.rows.validate import Rows, check_rows
@@ -89,7 +90,7 @@ def broken_rules(
     return violations
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _RowsAsDesired:
     """The rows of a snapshot, as the tables of another schema would have them."""
 

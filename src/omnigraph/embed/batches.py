@@ -1,8 +1,9 @@
 """Texts in batches that a provider takes: not too many, not too long together."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from sys import maxsize
+
+from omnigraph.base.frozen import frozen
 
 __all__ = ["NO_LIMITS", "BatchLimits", "batches", "estimated_tokens"]
 
@@ -11,7 +12,7 @@ __all__ = ["NO_LIMITS", "BatchLimits", "batches", "estimated_tokens"]
 BYTES_PER_TOKEN = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BatchLimits:
     """What one request may hold."""
 

@@ -5,13 +5,13 @@ Texts of one number of tokens go through together: no padding, and so no mask.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf
 
+from omnigraph.base.frozen import frozen
 from omnigraph.embed.wordpiece import WordPiece
 
 __all__ = ["WIDTH", "MiniLm"]
@@ -27,7 +27,7 @@ MAX_BATCH_TOKENS = 4096
 Floats = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Dense:
     weight: Floats
     bias: Floats
@@ -36,7 +36,7 @@ class _Dense:
         return np.asarray(x @ self.weight + self.bias, dtype=np.float32)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Norm:
     gain: Floats
     bias: Floats
@@ -48,7 +48,7 @@ class _Norm:
         return np.asarray(scaled, dtype=np.float32)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Layer:
     query_key_value: _Dense
     attention: _Dense

@@ -10,12 +10,12 @@ the model in use. Ours and not fresh is stale. One that is not ours was given by
 """
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.errors import StorageFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.embed.digests import DIGEST
 from omnigraph.store.layout import EMBEDDINGS
 from omnigraph.store.objects import Objects
@@ -32,7 +32,7 @@ MAX_OBJECTS = 32
 MAX_TRIES = 5
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Origins:
     """What is known of vectors, for one model."""
 

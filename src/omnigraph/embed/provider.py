@@ -1,12 +1,13 @@
 """What a provider is, and how it is configured."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.embed.batches import BatchLimits
 
 __all__ = ["EmbedConfig", "Provider", "ProviderName", "Purpose", "Vectors"]
@@ -20,7 +21,7 @@ Purpose = Literal["row", "query"]
 ProviderName = Literal["openai-compatible", "gemini", "local", "mock"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EmbedConfig:
     """A plain value: tasks on other machines open the provider from it."""
 

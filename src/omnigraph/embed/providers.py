@@ -1,11 +1,11 @@
 """The provider that a configuration names."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from omnigraph.base.choices import words_of
 from omnigraph.base.errors import EmbedModelWrong, EmbedProviderMissing
+from omnigraph.base.frozen import frozen
 from omnigraph.embed.batches import BatchLimits
 from omnigraph.embed.provider import EmbedConfig, Provider, ProviderName, Purpose, Vectors
 
@@ -51,7 +51,7 @@ def require_model(provider: Provider, declared: str | None) -> None:
         raise EmbedModelWrong(declared=declared, configured=provider.model)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Beginnings:
     """A provider that is given no more than the beginning of a text."""
 

@@ -10,7 +10,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from email.utils import parsedate_to_datetime
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any
@@ -26,6 +26,7 @@ from omnigraph.base.errors import (
     EmbedUnreachable,
     OmnigraphError,
 )
+from omnigraph.base.frozen import frozen
 from omnigraph.base.words import clipped
 from omnigraph.embed.provider import Purpose
 
@@ -48,7 +49,7 @@ TRIED_AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 TOO_LONG = re.compile(r"too (long|large)|context (length|size)|number of tokens", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timing:
     """Time as a service sees it, passed in so that tests need not wait."""
 
@@ -57,7 +58,7 @@ class Timing:
     chance: Callable[[], float] = random.random
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Complaint:
     """What an error's document says, in the words of all providers."""
 
@@ -66,7 +67,7 @@ class Complaint:
     retry_after_s: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Service:
     name: str
     """The provider's."""
@@ -205,7 +206,7 @@ class Service:
         return clipped(reason, MAX_REASON_CHARACTERS)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Failure:
     """One try that gave nothing."""
 

@@ -1,9 +1,9 @@
 """What `@embed` asks for: the vectors of a table, and the texts that they are made of."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 from omnigraph.base.errors import ArgumentInvalid, NameMissing
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import VectorOf
 from omnigraph.embed.provider import Provider
 from omnigraph.embed.providers import require_model
@@ -12,7 +12,7 @@ from omnigraph.lang.schema.catalog import Catalog, EntityType
 __all__ = ["TableTarget", "VectorTarget", "require_models", "targets_of", "vectors_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VectorTarget:
     """A column of vectors, and the column of their texts."""
 
@@ -27,7 +27,7 @@ class VectorTarget:
     """What the schema asks for; None: any."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableTarget:
     entity: EntityType
     vectors: tuple[VectorTarget, ...]

@@ -7,11 +7,11 @@ so a harmless text goes first: if that is refused as well, the refusal is about 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from omnigraph.base.errors import EmbedRefused
+from omnigraph.base.frozen import frozen
 from omnigraph.base.violations import Violation
 from omnigraph.base.words import amount, clipped
 from omnigraph.embed.batches import batches
@@ -22,7 +22,7 @@ __all__ = ["Embedded", "Refused", "embed_texts"]
 HARMLESS = "text"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refused:
     """A text that the provider won't embed."""
 
@@ -39,7 +39,7 @@ class Refused:
         return Violation("embed", message, type_name, property_name, id_)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Embedded:
     vectors: Vectors
     """For each text; of those that are refused, zeros."""

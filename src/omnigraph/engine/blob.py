@@ -7,7 +7,7 @@ are a blob of size 0.
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from omnigraph.base.choices import EntityKind
 from omnigraph.base.errors import (
@@ -17,6 +17,7 @@ from omnigraph.base.errors import (
     NameMissing,
     RangeOutside,
 )
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import CommitId
 from omnigraph.base.types import Scalar
 from omnigraph.base.words import is_whole
@@ -32,7 +33,7 @@ __all__ = ["Blob", "StoredBytes", "find_blob"]
 CHUNK_BYTES = 4 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Blob:
     """The bytes of a property. `etag` is a strong validator: equal tags, equal bytes.
 
@@ -73,7 +74,7 @@ class Blob:
         return start, end
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredBytes:
     """The bytes of a blob in its dataset."""
 

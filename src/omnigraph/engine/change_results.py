@@ -6,7 +6,6 @@ as a frame, and as a table to look at, which shows only what is different.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.errors import DependencyMissing, NameMissing
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.base.words import amount
 from omnigraph.engine.change_values import (
@@ -158,7 +158,7 @@ class EntityChanges(ABC):
         return pa.concat_tables(parts)
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
+@frozen(repr=False, eq=False)
 class ReadChanges(EntityChanges):
     """Changes that are in memory: those of a page."""
 
@@ -175,7 +175,7 @@ class ReadChanges(EntityChanges):
         return iter(self.parts)
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
+@frozen(repr=False, eq=False)
 class Diff(EntityChanges):
     """What differs from one commit to another.
 
@@ -215,7 +215,7 @@ class Diff(EntityChanges):
                 yield from ((entity, rows) for rows in self.comparison.changes_at(entity, part))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangeCause:
     """The commit that made changes; clients rely on these names."""
 
@@ -247,7 +247,7 @@ class ChangeCause:
         return f"{line}, {why}" if why else line
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class ChangeBlock:
     """What one commit changed, or a part of it where a page ended within."""
 
@@ -258,7 +258,7 @@ class ChangeBlock:
         return _block_html(self.cause, self.changes)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class CommitChangePage:
     """Changes of one commit against its first parent."""
 
@@ -271,7 +271,7 @@ class CommitChangePage:
         return _block_html(self.cause, self.changes)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class ChangePage:
     """What was published since a cursor, oldest commit first. Ask again with `cursor`."""
 
@@ -298,7 +298,7 @@ class ChangePage:
         return shown + paragraph(repr(self).removeprefix("<ChangePage: ").removesuffix(">"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangeBaseline:
     """Rows to start from, and the cursor that goes on where they end."""
 

@@ -8,11 +8,11 @@ come to name them.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from omnigraph.base.errors import BranchBusy, RecoveryRequired
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.staged_work import StagedWork, staged_work
@@ -60,7 +60,7 @@ def cleanup(engine: Engine, request: Cleanup) -> CleanupResult:
     return plan.result
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Plan:
     sweeps: tuple[DatasetSweep, ...]
     others: tuple[StoredObject, ...]

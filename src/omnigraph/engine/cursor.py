@@ -7,12 +7,12 @@ was made with, so that it can't be used for another, and a digest, so that a tor
 import hashlib
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from omnigraph.base.errors import ChangeCursorRejected
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.read.changes.compare import Place
 from omnigraph.read.changes.filter import ChangeFilter
@@ -29,7 +29,7 @@ PageForm = tuple[str, str, FilterForm, PlaceForm]
 """Members of the texts, with their types."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cursor:
     """All up to the commit `after` was delivered, and of the next commit all up to `within`."""
 
@@ -70,7 +70,7 @@ class Cursor:
         _check_filter(self.filter, filter_)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PageToken:
     """The page of one commit's changes that begins after `last`."""
 

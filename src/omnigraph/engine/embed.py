@@ -4,10 +4,10 @@ Where another writer was quicker, rows are looked for again at the new head; vec
 are kept, so only the texts that came meanwhile are embedded then.
 """
 
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.base.progress import Progress, silent
 from omnigraph.embed.origins import note_origins, tidy_origins
@@ -67,7 +67,7 @@ def embed(engine: Engine, request: Embed, progress: Progress | None = None) -> E
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class EmbedWork(Work):
     """The work of an embedding, and how many rows get another vector."""
 

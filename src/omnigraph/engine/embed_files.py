@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from omnigraph.base.errors import EmbedTextRefused, SourceInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import suggestion
 from omnigraph.base.words import clipped
 from omnigraph.embed.provider import Provider
@@ -25,7 +26,7 @@ __all__ = ["EmbeddedLines", "embed_lines"]
 BATCH_LINES = 2_048
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EmbeddedLines:
     lines: int
     vectors: int

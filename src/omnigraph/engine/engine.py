@@ -8,13 +8,14 @@ clock still or let a write die: `Graph(Engine.open(uri, clock=…, faults=…))`
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Concatenate, ParamSpec, TypeVar
 
 from omnigraph.base.choices import DurabilityName, check_choice
 from omnigraph.base.clock import Clock, SystemClock
 from omnigraph.base.errors import BranchMissing
 from omnigraph.base.failpoints import NEVER, Faults
+from omnigraph.base.frozen import frozen
 from omnigraph.base.span import SourceText
 from omnigraph.base.trace import NO_TRACE, Trace
 from omnigraph.check.sets.in_memory import SqlSession
@@ -40,7 +41,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Engine:
     store: GraphStore
     settings: Settings

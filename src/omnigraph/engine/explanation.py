@@ -1,8 +1,8 @@
 """`Explanation`: the plan of a query as a value, step by step. Printed, it is a table of lines."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import CommitId
 from omnigraph.base.words import amount
 from omnigraph.lang.plan.explain import PlanLine, plan_lines
@@ -12,7 +12,7 @@ from omnigraph.read.profile import Measured
 __all__ = ["Explanation", "PlanStep", "explanation_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanStep:
     """One line of a plan: an operator, or a statement of a mutation."""
 
@@ -34,7 +34,7 @@ class PlanStep:
     """What a search or a ranking looked at, if the query was run."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class Explanation:
     """A plan. `graph_commit_id` is None where it was made for a schema, without a graph."""
 

@@ -5,11 +5,11 @@ opened with one: may this actor do this on this branch, and what may they see of
 decides who may do a thing, or see a row. With a policy and no actor the answer is no.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
 from omnigraph.base.errors import PolicyDenied, ReadOnly
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.guard import Guard, Writable
 from omnigraph.lang.schema.catalog import Catalog
@@ -62,7 +62,7 @@ class Asked(Protocol):
         """None: it is known when a commit is found, and `allow_on` is asked then."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gate:
     uri: str
     is_read_only: bool = False

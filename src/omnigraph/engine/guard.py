@@ -6,10 +6,11 @@ nobody see a commit of it. Equal sights of one schema share one scope, and so th
 
 import os
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, NamedTuple, Protocol
 
 from omnigraph.base.errors import PolicyDenied, PolicyInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName
 from omnigraph.base.recent import Recent
 from omnigraph.lang.plan.conditions import ALWAYS, NEVER, AllOf, Condition, simplify
@@ -93,7 +94,7 @@ def as_policy(given: PolicyArgument) -> Policy:
     return policy.Policy.read(*paths)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Writable:
     """The rows and properties that an actor may write. An edge is judged by itself."""
 
@@ -107,7 +108,7 @@ class Writable:
         return entity.name not in self.conditions and entity.name not in self.fixed
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Guard:
     policy: Policy
     first: Fitted

@@ -1,8 +1,8 @@
 """The log of a graph: the commits of all its branches, and how they descend from each other."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.history import at_most, known, readable
@@ -13,7 +13,7 @@ from omnigraph.engine.travel import told
 __all__ = ["Log", "log"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Log:
     """Commits of several lines, and the branches at whose heads they stand."""
 

@@ -8,7 +8,7 @@ of all rows of their types, so it is told to those who see these types whole.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base.conflicts import Conflict
 from omnigraph.base.errors import CommitReclaimed, MergeConflicts
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, TableKey
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.permit import Permit
@@ -38,7 +39,7 @@ __all__ = ["PermittedMerge"]
 OF_ONE_ROW = ("divergent_insert", "divergent_update", "delete_vs_update")
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class PermittedMerge(Writer[MergeWork]):
     """Prepares the work of another writer, judges it, and tells of it what may be told."""
 

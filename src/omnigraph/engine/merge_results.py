@@ -1,10 +1,11 @@
 """What a merge or a revert came to, or would come to."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from omnigraph.base.conflicts import Conflict
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.base.words import amount
 from omnigraph.engine.change_results import ReadChanges
@@ -17,7 +18,7 @@ CONFLICTS_SHOWN = 20
 COUNTED = ("type", "inserted", "updated", "deleted")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _Brought:
     """What merges and reverts have in common: changes of another side come to a branch."""
 
@@ -73,7 +74,7 @@ class _Brought:
         return f"{amount(count, 'conflict')} {are} left to settle. Then {would_be}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class MergeResult(_Brought):
     """What a merge came to, or, of a preview, would come to."""
 
@@ -97,7 +98,7 @@ class MergeResult(_Brought):
         return f"merged {self.source} into {self.target}: {self.outcome}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RevertResult(_Brought):
     """What a revert came to, or, of a preview, would come to."""
 

@@ -5,13 +5,13 @@ at the end, after rows that equal what is already there are dropped, is the edit
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.errors import ArgumentInvalid, ConstraintViolated
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.base.types import Value
 from omnigraph.base.violations import Violations
@@ -76,7 +76,7 @@ def mutate(engine: Engine, request: Mutation) -> MutationResult:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class MutationWork(Work):
     """The work of a mutation, and how many distinct nodes and edges it changes."""
 
@@ -85,7 +85,7 @@ class MutationWork(Work):
     affected_edges: int
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class MutationWriter(Writer[MutationWork]):
     """The query of a request with its parameters, run at any snapshot."""
 

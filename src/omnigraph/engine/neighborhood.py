@@ -3,13 +3,14 @@ has. It comes in pages, all of one commit.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
 
 from omnigraph.base.errors import ArgumentInvalid, EntityMissing, NameMissing
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import CommitId, TypeName
 from omnigraph.base.words import is_whole
 from omnigraph.engine.cursor import packed, unpacked
@@ -37,7 +38,7 @@ MAX_EDGES_PER_NODE = 10
 """A page shows so many edges for each node that it may hold: parallel edges could be millions."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EdgeTally:
     """Edges of one type at the entity. `out`: it is their source."""
 
@@ -46,7 +47,7 @@ class EdgeTally:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NeighborNode:
     """A node around an entity, and how many hops it is away."""
 
@@ -57,7 +58,7 @@ class NeighborNode:
     properties: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NeighborEdge:
     """An edge between two nodes of a neighborhood."""
 
@@ -68,7 +69,7 @@ class NeighborEdge:
     properties: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Neighborhood:
     """An entity and what is around it: one page of it, at one commit."""
 

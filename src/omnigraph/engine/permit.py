@@ -7,12 +7,12 @@ holds and why it may not be written can't be told from them.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.errors import ConstraintViolated, PolicyDenied
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, TableKey
 from omnigraph.check.sets.in_memory import SqlSession, check_changes
 from omnigraph.engine.gate import Asked, Gate
@@ -32,7 +32,7 @@ __all__ = ["Permit"]
 NOT_ALL_ROWS = "not all of its rows may be written"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Permit:
     snapshot: Snapshot
     """With all rows, types and properties."""

@@ -1,9 +1,9 @@
 """Policies by themselves: check them, and explain what they say. No graph is needed or changed."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName
 from omnigraph.base.nearest import did_you_mean, name_hint
 from omnigraph.base.words import clipped
@@ -26,7 +26,7 @@ __all__ = [
 EFFECTS = {"permit": "allow", "forbid": "deny"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PolicySummary:
     digest: str
     rules: tuple[str, ...]
@@ -45,7 +45,7 @@ class PolicySummary:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowsSeen:
     """What is left of one type for an actor."""
 
@@ -76,7 +76,7 @@ class RowsSeen:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PolicyExplanation:
     actor: str
     action: str

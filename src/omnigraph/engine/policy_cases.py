@@ -5,11 +5,11 @@ over columns.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import name_hint
 from omnigraph.base.span import SourceText
 from omnigraph.base.types import ListOf, Scalar, ValueType
@@ -37,7 +37,7 @@ TYPES: dict[FieldKind, ValueType] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseResult:
     id: str
     is_expected: bool
@@ -69,7 +69,7 @@ def try_cases(policy: Policy, catalog: Catalog | None, source: SourceText) -> li
     return results
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Judge:
     fitted: FittedPolicy
     catalog: Catalog

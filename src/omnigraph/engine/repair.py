@@ -7,9 +7,10 @@ the rows are the same as those of the commit, only files have moved, and it is s
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from omnigraph.base.errors import OmnigraphError
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.results import CommitInfo
@@ -53,7 +54,7 @@ def repair(engine: Engine, request: Repair) -> RepairResult:
     return RepairResult(tuple(found), tuple(commits))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Drift:
     """A table that has moved past the version that the manifest names."""
 

@@ -8,7 +8,7 @@ words are among those that there are.
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -24,6 +24,7 @@ from omnigraph.base.choices import (
     check_choice,
 )
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.base.span import SourceText
 from omnigraph.engine.gate import Action, Where
@@ -93,7 +94,7 @@ MAX_PAGE_NEIGHBORS = 10_000
 # Reads -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Read:
     """What every read says: of which branch, at which moment, and for whom."""
 
@@ -112,7 +113,7 @@ class Read:
         return Where(self.branch) if is_known else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _OfCommits(Read):
     """A read of commits wherever they were made, or of many branches."""
 
@@ -122,7 +123,7 @@ class _OfCommits(Read):
 
 
 # Without slots: a class can take the slots of one base only.
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class _OneQuery:
     """One query of a text, with its parameters."""
 
@@ -144,7 +145,7 @@ class _OneQuery:
         return cls(source=as_source(source, QUERY), name=name, params=params, **more)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Ask(_OneQuery, Read):
     timeout_s: float | None = None
     memory_bytes: int | None = None
@@ -159,7 +160,7 @@ class Ask(_OneQuery, Read):
             raise ArgumentInvalid(argument="cancel", value=str(self.cancel), rule=rule)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Explain(_OneQuery, Read):
     analyze: bool = False
     timeout_s: float | None = None
@@ -172,7 +173,7 @@ class Explain(_OneQuery, Read):
         _check_limit("memory_bytes", self.memory_bytes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BlobRead(Read):
     kind: EntityKind
     type_name: str
@@ -183,7 +184,7 @@ class BlobRead(Read):
         check_choice("kind", self.kind, EntityKind)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class NeighborhoodRead(Read):
     """What is around a node."""
 
@@ -207,7 +208,7 @@ class NeighborhoodRead(Read):
                 raise ArgumentInvalid(argument=argument, value=str(value), rule=rule)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Export(Read):
     action: ClassVar[Action] = Action.EXPORT
 
@@ -227,12 +228,12 @@ class Export(Read):
         check_choice("format", self.format, ExportFormat)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SchemaRead(Read):
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SchemaPlan(Read):
     """The steps to another schema."""
 
@@ -240,22 +241,22 @@ class SchemaPlan(Read):
     allow_data_loss: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class StatsRead(Read):
     """Sizes of tables, and what their indexes cover."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BranchesRead(_OfCommits):
     """The names of all branches."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BranchRead(Read):
     """Whether a branch is there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CommitsRead(Read):
     limit: int | None = None
     by: str | None = None
@@ -265,7 +266,7 @@ class CommitsRead(Read):
         _check_limit("limit", self.limit)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LogRead(Read):
     is_whole: bool = True
     """Of all branches, not only of the one that is named."""
@@ -279,12 +280,12 @@ class LogRead(Read):
         _check_limit("limit", self.limit)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CommitRead(_OfCommits):
     id: CommitId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class DiffRead(_OfCommits):
     """What differs from one moment to another. Text may also be the name of a branch."""
 
@@ -295,7 +296,7 @@ class DiffRead(_OfCommits):
     filter: ChangeFilter = EVERYTHING
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CommitChanges(_OfCommits):
     """What a commit changed, against its first parent."""
 
@@ -308,7 +309,7 @@ class CommitChanges(_OfCommits):
         _check_page(self.limit)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ChangesRead(Read):
     """What was published to a branch since a cursor, or since a start."""
 
@@ -331,7 +332,7 @@ class ChangesRead(Read):
             raise ArgumentInvalid(argument="start", value=self.start, rule=rule)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Baseline(Read):
     """The rows of a branch's head, and the cursor that goes on from there."""
 
@@ -345,7 +346,7 @@ class Baseline(Read):
 # Writes ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Write:
     """What every write says: to which branch, by whom, and why."""
 
@@ -360,13 +361,13 @@ class Write:
         return Where(self.branch)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Mutation(_OneQuery, Write):
     if_commit: CommitId | None = None
     """Only if the branch is at this commit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Load(Write):
     """What `Graph.load` says of each of these."""
 
@@ -397,7 +398,7 @@ class Load(Write):
             raise ArgumentInvalid(argument="resume", value=None, rule=rule)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class StreamLoad(Write):
     """What `Graph.stream` says of each of these."""
 
@@ -418,7 +419,7 @@ class StreamLoad(Write):
         check_choice("output_mode", self.output_mode, OutputMode)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Merge(Write):
     """`branch` takes the changes of `source`."""
 
@@ -443,7 +444,7 @@ class Merge(Write):
         return Where(self.source, self.branch)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Revert(Write):
     """`branch` undoes what `commit` changed."""
 
@@ -456,7 +457,7 @@ class Revert(Write):
         choices_of(self.resolve)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SchemaApply(Write):
     """Another schema for main."""
 
@@ -468,7 +469,7 @@ class SchemaApply(Write):
     """Only if the branch is at this commit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BranchCreate(Write):
     action: ClassVar[Action] = Action.BRANCH_CREATE
 
@@ -480,7 +481,7 @@ class BranchCreate(Write):
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BranchDelete(Write):
     action: ClassVar[Action] = Action.BRANCH_DELETE
 
@@ -497,7 +498,7 @@ class BranchDelete(Write):
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Embed(Write):
     """What `Graph.embed` says of each of these."""
 
@@ -517,7 +518,7 @@ class Embed(Write):
         _check_engine(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Optimize(Write):
     action: ClassVar[Action] = Action.ADMIN
 

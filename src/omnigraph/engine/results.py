@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.base.choices import LoadModeName
 from omnigraph.base.errors import DependencyMissing
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.base.row_counts import RowCounts
 from omnigraph.base.violations import Violations
@@ -45,7 +46,7 @@ ROWS_SHOWN = 20
 NODES_DRAWN = 150
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommitInfo:
     """A commit as callers see it; clients rely on these names."""
 
@@ -133,7 +134,7 @@ def shown_commit(
     )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class QueryResult:
     """Rows of one query at one commit. Iterating gives dicts; `to_arrow` gives the columns."""
 
@@ -232,7 +233,7 @@ class QueryResult:
         return html_table(self.columns, shown.to_pylist(), len(self))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MutationResult:
     """`commit` is None where nothing matched or nothing changed."""
 
@@ -244,7 +245,7 @@ class MutationResult:
     commit: CommitInfo | None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class LoadResult:
     """What a load came to. `commit` is None where nothing changed.
 
@@ -328,7 +329,7 @@ class LoadResult:
         return sum(counts.superseded for counts in self.rows.values())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExportedFile:
     """`path` is None for a stream; in a Parquet export it is relative to the directory."""
 
@@ -338,7 +339,7 @@ class ExportedFile:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExportResult:
     """Entities written per type, and the commit that they are of."""
 
@@ -379,7 +380,7 @@ class ExportResult:
         return sum(file.bytes for file in self.files)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangeCounts:
     """How many rows of one type a merge or a revert changes, or differ between two moments."""
 
@@ -393,7 +394,7 @@ class ChangeCounts:
         return self.inserted + self.updated + self.deleted
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OptimizeResult:
     """The tables that were tidied (`node:Person`). Without a commit there was nothing to do."""
 
@@ -405,7 +406,7 @@ class OptimizeResult:
     """Files of the branch's history that were written together as one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EmbedResult:
     """The vectors that were made. Without a commit there was nothing to do."""
 
@@ -423,7 +424,7 @@ class EmbedResult:
         return sum(count for of_type in self.embedded.values() for count in of_type.values())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IndexInfo:
     """An index that is built or declared, and how many of the table's rows it answers for."""
 

@@ -1,7 +1,8 @@
 """The schema of a commit: its text as it was accepted, and the catalog that was made of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import CommitId
 from omnigraph.base.span import SourceText
 from omnigraph.base.words import amount
@@ -18,7 +19,7 @@ MEMBERS_DRAWN = 600
 TYPES_LISTED = 50
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class Schema:
     """A schema as callers see it. `str` gives the text; a notebook shows the diagram."""
 

@@ -12,7 +12,7 @@ is made only if no row and no schema has changed since it was planned.
 """
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from omnigraph.base.errors import (
     BranchesInTheWay,
@@ -20,6 +20,7 @@ from omnigraph.base.errors import (
     MigrationRefused,
     PolicyInTheWay,
 )
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN, BranchName, TableKey
 from omnigraph.check.migration import broken_rules, facts_of
 from omnigraph.engine.engine import Engine
@@ -90,12 +91,12 @@ def schema_apply(engine: Engine, request: SchemaApply) -> SchemaChange:
     return SchemaChange(plan.steps, commit=CommitInfo.of(commit) if commit else None)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class SchemaWork(Work):
     plan: MigrationPlan
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class SchemaWriter(Writer[SchemaWork]):
     store: GraphStore
     gate: Gate

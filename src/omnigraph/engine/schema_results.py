@@ -1,8 +1,8 @@
 """What a plan of another schema holds, and what came of applying it."""
 
-from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName
 from omnigraph.base.violations import Violations
 from omnigraph.base.words import amount
@@ -15,7 +15,7 @@ LINES_SHOWN = 50
 """A page of a notebook shows so many; `steps` has all."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SchemaChange:
     """The steps from one schema to another, in the order in which they are taken."""
 

@@ -4,12 +4,13 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import cast
 
 from omnigraph.base.choices import LoadEngine, check_choice
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.base.machine import cache_directory, home_directory, memory_bytes
 from omnigraph.embed.provider import EmbedConfig, ProviderName
 from omnigraph.pipeline.limits import LoadLimits
@@ -23,7 +24,7 @@ __all__ = ["Settings", "TokenSources"]
 YES = ("1", "true", "yes", "on")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenSources:
     """Where the bearer tokens of a server come from."""
 
@@ -33,7 +34,7 @@ class TokenSources:
     single: str | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """`OMNIGRAPH_SPARK_MASTER` (default `local[*]`), `OMNIGRAPH_SPARK_REMOTE` (`sc://…`, wins),
     `OMNIGRAPH_SPARK_LOG` (a file for Spark's own log), `OMNIGRAPH_SPARK_OPTIONS` (Spark's own

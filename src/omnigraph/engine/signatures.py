@@ -4,8 +4,7 @@ Stored queries and tools are offered by them. A signature is of one schema: type
 those that the query was checked against.
 """
 
-from dataclasses import dataclass
-
+from omnigraph.base.frozen import frozen
 from omnigraph.base.span import SourceText
 from omnigraph.base.types import ValueType
 from omnigraph.lang.plan.compile import compile_query
@@ -17,14 +16,14 @@ from omnigraph.lang.schema.catalog import Catalog
 __all__ = ["QueryParameter", "QuerySignature", "query_kinds", "signature_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryParameter:
     name: str
     type: ValueType
     is_nullable: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuerySignature:
     name: str
     is_mutation: bool

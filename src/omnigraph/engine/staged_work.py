@@ -6,10 +6,10 @@ files of a task at work are named nowhere, but they are younger than the record 
 
 import json
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from omnigraph.base.errors import LoadUnderWay
+from omnigraph.base.frozen import frozen
 from omnigraph.pipeline.staging.area import AreaRecord, Receipt
 from omnigraph.pipeline.staging.record import driving
 from omnigraph.store.graph_store import GraphStore
@@ -20,7 +20,7 @@ from omnigraph.store.survey import Survey
 __all__ = ["StagedWork", "staged_work"]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class StagedWork:
     loads: tuple[str, ...]
     """The names of loads that are under way or can be resumed."""
@@ -32,7 +32,7 @@ class StagedWork:
     """Records, receipts and scratch files of work that nobody can go on with."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Area:
     """A record with its receipts; or a folder of scratch files, which has no record."""
 

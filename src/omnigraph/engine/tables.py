@@ -1,8 +1,7 @@
 """The tables of one commit: which version of each it pins, and how many entities that shows."""
 
-from dataclasses import dataclass
-
 from omnigraph.base.choices import EntityKind
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId, TypeName
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import StatsRead
@@ -17,7 +16,7 @@ INTERNAL_SCHEMA_VERSION = UPGRADES.newest
 """The version of the layout on disk that this omnigraph writes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableInfo:
     """The rows of one type; clients rely on these names."""
 
@@ -29,7 +28,7 @@ class TableInfo:
     published_dataset_version: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SnapshotTables:
     """The tables of one commit."""
 

@@ -6,7 +6,7 @@ id or a time in ISO 8601; a time that names no zone is in UTC.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 from omnigraph.base.clock import is_ulid
@@ -18,6 +18,7 @@ from omnigraph.base.errors import (
     MomentMissing,
     StorageFailed,
 )
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import Read
@@ -32,7 +33,7 @@ __all__ = ["Held", "check_moment", "commit_at", "hold", "snapshot_for", "told", 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Held:
     """A commit that a handle holds still."""
 

@@ -1,9 +1,9 @@
 """What a caller wants done to a graph as a whole, as frozen values."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN
 from omnigraph.base.keeping import DEFAULT_KEEP, Duration, duration_s
 from omnigraph.engine.gate import Action, Where
@@ -16,7 +16,7 @@ READERS_GRACE_S = 3_600.0
 WRITERS_GRACE_S = 86_400.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Cleanup:
     action: ClassVar[Action] = Action.ADMIN
 
@@ -60,7 +60,7 @@ class Cleanup:
         return WRITERS_GRACE_S if self.grace is None else duration_s("grace", self.grace)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Repair:
     action: ClassVar[Action] = Action.ADMIN
 

@@ -1,9 +1,9 @@
 """What became of a graph as a whole: reports that a person reads and a program counts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import CommitId
 from omnigraph.base.words import amount
 from omnigraph.engine.results import CommitInfo
@@ -11,7 +11,7 @@ from omnigraph.engine.results import CommitInfo
 __all__ = ["CleanupResult", "Finding", "RepairResult", "TableCleanup"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableCleanup:
     """What went of a table's files, and what stays."""
 
@@ -27,7 +27,7 @@ class TableCleanup:
     waiting_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class CleanupResult:
     """What a cleanup removed; of a dry run, what it would have removed."""
 
@@ -69,7 +69,7 @@ class CleanupResult:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """Something that storage has and the manifest does not, or the other way round."""
 
@@ -81,7 +81,7 @@ class Finding:
     is_repaired: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RepairResult:
     """What is wrong with a graph's files, and the commits that repaired it."""
 

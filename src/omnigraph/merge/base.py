@@ -7,11 +7,12 @@ of it would be undone. Such commits are merged into one base first, row by row (
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import CommitId, TableKey
 from omnigraph.lang.schema.catalog import EdgeType, EntityType
 from omnigraph.merge.joining import Bases, joint_rows, latest_of
@@ -38,7 +39,7 @@ __all__ = [
 StoredBases = Bases[Snapshot]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Since:
     """What a side changed since the bases, as the schema of the other side has it."""
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from omnigraph.base.conflicts import Conflict, ConflictKind, Take
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import CommitId
 from omnigraph.base.words import amount, clipped
 
@@ -30,7 +31,7 @@ TOLD = ("entity_kind", "base", "ours", "theirs", "message", "absent")
 """Members that a template shows to its reader; they decide nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     type_name: str
     entity_id: str
@@ -48,7 +49,7 @@ class Choice:
         return f"{clipped(self.type_name)} {clipped(self.entity_id)}{property_}{kind}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MadeFor:
     """The commits that a preview looked at; None: the choices don't say."""
 
@@ -63,7 +64,7 @@ class Choices:
 
     of_all: Take | None = None
     single: Sequence[Choice] = ()
-    made_for: MadeFor = MadeFor()
+    made_for: MadeFor = field(default_factory=MadeFor)
     _meant: dict[Choice, set[ConflictKind]] = field(default_factory=dict)
     """Of the choices that were of use, the kinds of conflicts that they met first."""
 

@@ -5,7 +5,6 @@ can be made for each. A row that one side deleted is one conflict.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.conflicts import Conflict, ConflictKind, ConflictSide, Take
+from omnigraph.base.frozen import frozen
 from omnigraph.base.words import MAX_SHOWN_CHARACTERS, clipped, quoted
 from omnigraph.lang.schema.catalog import ID, EdgeType, EntityType
 from omnigraph.merge.table import Pin, TableMerge, property_of
@@ -35,7 +35,7 @@ Images = tuple[dict[str, Any] | None, dict[str, Any] | None, dict[str, Any] | No
 """A row on the base, on ours and on theirs; None where there is no such row."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SideNames:
     """How messages call the two sides."""
 
@@ -43,7 +43,7 @@ class SideNames:
     theirs: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """A conflict, and the rows that take a side where the choice is ours or theirs."""
 

@@ -11,13 +11,13 @@ bases, the first two become one, then that one and the third, and so on.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.schema.catalog import ID
 from omnigraph.merge.three_way import Side, differ
 
@@ -40,7 +40,7 @@ class Bases(Protocol[T_co]):
         ...
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class PlainBases(Generic[T]):
     """Bases as plain values, which travel to a task."""
 

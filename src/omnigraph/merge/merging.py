@@ -6,12 +6,13 @@ told again, so there is an end to it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.conflicts import Conflict
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.check.sets.in_memory import IncomingRows, RowsInMemory, SqlSession
 from omnigraph.lang.schema.catalog import ID, EntityType
@@ -32,7 +33,7 @@ from omnigraph.write.work import TableEdit, TableWork
 __all__ = ["Merged", "Merging", "counted", "told_once"]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Merged:
     """What a merge comes to."""
 

@@ -13,13 +13,13 @@ theirs.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.conflicts import Conflict, Take
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.base.words import clipped, listed
 from omnigraph.check.sets.in_memory import BrokenTerm
@@ -35,7 +35,7 @@ from omnigraph.store.snapshot import Snapshot
 __all__ = ["SetConflicts"]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class SetConflicts:
     """What breaks a rule, told as conflicts."""
 

@@ -5,13 +5,13 @@ until it is told to take a side, whole or column by column.
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.conflicts import Take
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.schema.catalog import DST, SRC, EntityType
 from omnigraph.merge.three_way import Compared, Side, Sides, three_way, with_ours_in
 from omnigraph.store.arrow import table_schema
@@ -20,7 +20,7 @@ from omnigraph.store.changes import RowEdits
 __all__ = ["Pin", "TableMerge", "property_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pin:
     """A row, or one column of it, is what it is on one side."""
 

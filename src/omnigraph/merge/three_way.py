@@ -18,13 +18,14 @@ those: where ours and theirs both have a row, all sides have in them what ours h
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.schema.catalog import ID
 from omnigraph.read.changes.diff import unequal
 from omnigraph.store.changes import RowChanges
@@ -32,7 +33,7 @@ from omnigraph.store.changes import RowChanges
 __all__ = ["Compared", "Side", "Sides", "differ", "sides_of", "three_way", "with_ours_in"]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Side:
     """Rows of one side in the order of the ids: all null where the side has no such row."""
 
@@ -49,7 +50,7 @@ class Side:
         return cls(found, place.is_valid().to_numpy(zero_copy_only=False))
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Sides:
     """Rows with the same ids on three sides."""
 
@@ -98,7 +99,7 @@ def _with_ours(side: Side, ours: Side, columns: Collection[str], kept: np.ndarra
     return Side(rows, side.has)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Compared:
     """What becomes of each row: masks over the ids, no two of which overlap."""
 

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, Protocol
 
 from omnigraph.base.conflicts import Conflict
 from omnigraph.base.errors import MergeConflicts, SchemasApart
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, TableKey
 from omnigraph.check.sets.in_memory import SqlSession
 from omnigraph.merge.base import StoredBases, bases_of, changes_since
@@ -44,7 +45,7 @@ MergeOutcome = Literal["already_up_to_date", "fast_forward", "merged"]
 RevertOutcome = Literal["reverted", "nothing_to_revert"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class MergeWork(Work):
     """The work of a merge or a revert, and what can be said of it before it is done."""
 
@@ -78,7 +79,7 @@ class MergeInFiles(Protocol):
         """What the changes from the bases to theirs do to ours; None if they fit in memory."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class _Bringing(Writer[MergeWork]):
     """What merges and reverts have in common."""
 
@@ -114,7 +115,7 @@ class _Bringing(Writer[MergeWork]):
         return merged
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class MergeWriter(_Bringing):
     """Brings what a branch changed since the merge base, with whatever head it finds."""
 
@@ -202,7 +203,7 @@ class MergeWriter(_Bringing):
         return replace(self.note, merged_parent=theirs, extra=extra)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(slots=False, kw_only=True)
 class RevertWriter(_Bringing):
     """Brings what lies between a commit and the one before it, backwards."""
 

@@ -3,12 +3,14 @@
 The defaults are measured. Other values are for tests, in which any load can be a large one.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from omnigraph.base.frozen import frozen
 
 __all__ = ["InputLimits", "LoadLimits"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InputLimits:
     """How much of the input a task takes into memory at once."""
 
@@ -35,7 +37,7 @@ class InputLimits:
     min_fast_lines: int = 64
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadLimits:
     # A task's input: large enough for files worth having, small enough to show progress and to
     # give every core something to do.

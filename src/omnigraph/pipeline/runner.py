@@ -7,11 +7,12 @@ pickles on Spark, so both are plain values, whatever runs them.
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
+
+from omnigraph.base.frozen import frozen
 
 __all__ = ["Engine", "Runner", "TaskResult", "runs"]
 
@@ -21,7 +22,7 @@ R = TypeVar("R")
 Engine = Literal["local", "spark"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskResult(Generic[R]):
     """What one task gave, and where it ran."""
 

@@ -5,9 +5,10 @@ Nothing here knows a schema. Files of YAML are read by `yaml_bundle`, those of C
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.span import SourceText
 from omnigraph.policy.actions import ScopeKind
 from omnigraph.policy.cedar import Json
@@ -35,7 +36,7 @@ Effect = Literal["permit", "forbid"]
 Attribute = str | int | bool | tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Named:
     """A name, and where it is written."""
 
@@ -43,7 +44,7 @@ class Named:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written:
     """A condition: what Cedar has read, and where it is written."""
 
@@ -51,7 +52,7 @@ class Written:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Members:
     """Some actors, and all actors of some groups."""
 
@@ -59,18 +60,18 @@ class Members:
     groups: tuple[Named, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Everyone:
     """Every actor that has a name, known or not."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     name: Named
     members: Members
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
     """Of a rule: only where the branch is protected, or only where it is not."""
 
@@ -78,7 +79,7 @@ class Scope:
     is_protected: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """A rule of YAML."""
 
@@ -101,7 +102,7 @@ class Rule:
         return written[0].place if len(written) == 1 else self.place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CedarRule:
     """A policy of a file of Cedar."""
 
@@ -121,7 +122,7 @@ class CedarRule:
 WrittenRule = Rule | CedarRule
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Bundle:
     sources: tuple[SourceText, ...]
     groups: Mapping[str, Group] = field(default_factory=dict)

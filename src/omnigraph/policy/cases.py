@@ -12,8 +12,9 @@ cases:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.span import SourceText
 from omnigraph.base.words import clipped
 from omnigraph.base.yaml_text import YamlList, YamlNode, YamlRefused, YamlScalar, read_yaml
@@ -42,7 +43,7 @@ EXPECTED = {"allow": True, "deny": False}
 Fact = Attribute | float | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Case:
     id: str
     place: Place
@@ -73,7 +74,7 @@ def read_cases(source: SourceText) -> tuple[Case, ...]:
     return cases
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Reader(Values):
     ids: set[str] = field(default_factory=set)
 

@@ -7,9 +7,9 @@ the parser must not be given what would end the process.
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.base.frozen import frozen
 from omnigraph.policy.cedar_text import excess
 
 __all__ = [
@@ -102,12 +102,12 @@ class CedarSchema:
             raise CedarRefused(_plainly(str(error))) from error
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Entities:
     handle: Any
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     is_allowed: bool
     policies: tuple[str, ...]
@@ -116,7 +116,7 @@ class Outcome:
     """Not empty: a policy failed, and nothing is allowed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asked:
     """Who asks for what; uids as (type, id)."""
 

@@ -7,8 +7,8 @@ is not read is not exported either: a rule about reading rows is one about expor
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import name_hint
 from omnigraph.base.words import clipped
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType
@@ -51,7 +51,7 @@ __all__ = ["Compiler"]
 SHORT_NAMES = {name.split("::")[1]: name for name in OUR_TYPES}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compiler:
     bundle: Bundle
     catalog: Catalog
@@ -159,7 +159,7 @@ class Compiler:
         return {f"{e.name}.{p.name}" for e in self.catalog.entities for p in e.properties}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Conditions:
     """The conditions of one rule, for its rows and for its door."""
 

@@ -8,8 +8,7 @@ could not work its part out, since it fails (`Fails`).
 Constants are folded while reading, as Cedar would evaluate: the left side decides first.
 """
 
-from dataclasses import dataclass
-
+from omnigraph.base.frozen import frozen
 from omnigraph.policy.cedar import Json
 from omnigraph.policy.cedar_schema import GRAPH, ROOT
 
@@ -44,7 +43,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Uid:
     type: str
     id: str
@@ -54,109 +53,109 @@ Value = bool | int | str | Uid | tuple["Value", ...]
 """A tuple is a set."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Constant:
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Later:
     """A value that does not depend on the row."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fails:
     """Working this out is an error."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TheRow:
     """The row itself, as an entity."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FieldOf:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HasField:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IsOfType:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Belongs:
     """`resource in …`: the row is one of these, or below one of them."""
 
     to: "Expression"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Both:
     left: "Expression"
     right: "Expression"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Either:
     left: "Expression"
     right: "Expression"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Negation:
     part: "Expression"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     test: "Expression"
     then: "Expression"
     otherwise: "Expression"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Equal:
     left: "Expression"
     right: "Expression"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Smaller:
     left: "Expression"
     right: "Expression"
     or_equal: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Contains:
     set: "Expression"
     item: "Expression"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ContainsAll:
     set: "Expression"
     items: "Expression"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ContainsAny:
     set: "Expression"
     items: "Expression"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IsEmptySet:
     set: "Expression"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Matches:
     """`text like "a*b"`: the parts between the stars."""
 
@@ -164,7 +163,7 @@ class Matches:
     parts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Other:
     """Something about the row that no condition can say; `word` is how Cedar calls it."""
 
@@ -222,7 +221,7 @@ def expression_of(node: Json, *, is_residual: bool) -> Expression:
     return _Reader(is_residual=is_residual).read(node)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Reader:
     is_residual: bool
 

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName
 from omnigraph.base.nearest import name_hint
 from omnigraph.lang.plan.conditions import NEVER
@@ -35,7 +36,7 @@ __all__ = ["Fit", "Part", "PropertyName", "fit_bundle"]
 PropertyName = tuple[TypeName, str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """One policy that a rule became."""
 
@@ -44,7 +45,7 @@ class Part:
     effect: Effect
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Fit:
     """A bundle that fits a schema, ready to be asked."""
 

@@ -9,9 +9,9 @@ Everything unclear is a no: no actor, a rule that fails, no decision.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName
 from omnigraph.base.recent import Recent
 from omnigraph.base.span import SourceText
@@ -52,7 +52,7 @@ MAX_DECISIONS = 10_000
 MAX_SIGHTS = 1000
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Sight:
     """What one actor may see, or write, of the rows of one schema."""
 
@@ -63,7 +63,7 @@ class Sight:
     hidden_properties: Mapping[TypeName, frozenset[str]]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Decision:
     allowed: bool
     rules: tuple[str, ...]
@@ -72,7 +72,7 @@ class Decision:
     """One sentence, for logs and for whoever may read the policy; never for the actor."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class RowRule:
     """What one rule says of rows of one type to one actor."""
 

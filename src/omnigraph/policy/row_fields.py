@@ -6,9 +6,9 @@ times), is no field: a rule that looks at it is refused.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.plan.ir import ROW, IdentityOf, PropertyOf
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType
@@ -25,7 +25,7 @@ class FieldKind(Enum):
     TEXTS = "Set"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowField:
     field: PropertyOf | IdentityOf
     kind: FieldKind

@@ -9,8 +9,8 @@ What can't be said is refused with a sentence, before a rule is used (`NotAPredi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import ListOf, Scalar
 from omnigraph.lang.plan.conditions import (
     ALWAYS,
@@ -93,7 +93,7 @@ class Failing(Exception):
     """For this actor the rule is an error: it allows nothing, and what it denies is all denied."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Subject:
     """What a rule is asked about: rows of a type, or one property, which has no fields."""
 
@@ -120,7 +120,7 @@ def condition_for(
     return _Translator(subject, as_written).test(expression)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Translator:
     subject: Subject
     as_written: bool

@@ -1,8 +1,8 @@
 """A bundle's file of YAML: version, groups, actors, protected branches and rules."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import name_hint
 from omnigraph.base.span import SourceText
 from omnigraph.base.words import clipped, listed
@@ -43,7 +43,7 @@ EVERYONE = "everyone"
 INTEGERS = range(-(2**63), 2**63)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class YamlPart:
     groups: Mapping[str, Group]
     attributes: Mapping[str, Mapping[str, Attribute]]

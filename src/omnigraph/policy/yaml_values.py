@@ -1,8 +1,8 @@
 """Values of a YAML file as a bundle needs them; what does not fit becomes a finding."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import name_hint
 from omnigraph.base.span import SourceText, Span
 from omnigraph.base.words import clipped, listed
@@ -13,7 +13,7 @@ from omnigraph.policy.findings import Findings, Place
 __all__ = ["Values"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Values:
     source: SourceText
     findings: Findings

@@ -6,12 +6,12 @@ megabytes; values are read for the nodes and edges that are asked for, and for n
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName
 from omnigraph.base.types import Scalar, VectorOf
 from omnigraph.lang.plan.ir import Direction, EdgeStep
@@ -30,14 +30,14 @@ Level = Mapping[TypeName, Ordinals]
 STEP = "walk around"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EdgeCount:
     edge: TypeName
     direction: Direction
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reached:
     """Edges of one type, and the rows at their two ends."""
 
@@ -50,7 +50,7 @@ class Reached:
         return Reached(self.edge, self.rows[:most], self.sources[:most], self.targets[:most])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Around:
     catalog: Catalog
     tables: Tables

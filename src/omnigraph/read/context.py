@@ -3,9 +3,10 @@
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.base.errors import LimitExceeded, QueryCancelled
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import Value
 from omnigraph.lang.plan.ir import Ranking, Rrf, ScoreOf
 from omnigraph.read.frame import Frame
@@ -26,7 +27,7 @@ BYTES_PER_NUMBER = 8
 SCRATCH_COLUMNS = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Budget:
     """The memory and time that one query may take.
 
@@ -76,7 +77,7 @@ class Budget:
                 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Context:
     columns: Columns
     adjacencies: Adjacencies

@@ -6,8 +6,8 @@ with a weight. That is what keeps a count of paths from listing them.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import VariableName
 from omnigraph.lang.plan.chain import chain, outer_of
 from omnigraph.lang.plan.ir import (
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Demand:
     live: frozenset[VariableName]
     """The variables looked at above."""

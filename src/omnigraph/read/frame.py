@@ -8,12 +8,13 @@ expression still to be read from the row that represents its group.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import VariableName
 from omnigraph.lang.plan.ir import Expression
 from omnigraph.read.space import NULL, Space
@@ -26,7 +27,7 @@ CODE_OF_FIRST_ROW = -NULL
 """Codes begin at 0, and that one is for NULL."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Binding:
     """The rows that one variable is bound to."""
 
@@ -69,7 +70,7 @@ class Binding:
         return self.rows != NULL if self.is_optional else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Frame:
     count: int
     bindings: Mapping[VariableName, Binding] = field(default_factory=dict)

@@ -4,12 +4,14 @@ No answer depends on them, but for `max_exact_floats`: `nearest` among more than
 nearly always right, not always.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from omnigraph.base.frozen import frozen
 
 __all__ = ["ReadLimits", "WalkLimits"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WalkLimits:
     """How the nodes within several hops of many origins are found."""
 
@@ -27,7 +29,7 @@ class WalkLimits:
     product."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadLimits:
     max_cache_bytes: int = 4 * 1024**3
     """Enough for the columns and adjacency of some tens of millions of edges."""

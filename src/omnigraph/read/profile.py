@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.trace import NO_STEP, NO_TRACE, Step, Trace
 from omnigraph.lang.plan.ir import NodeScan, Op
 from omnigraph.read.answer import Answer
@@ -19,7 +20,7 @@ from omnigraph.read.frame import Frame
 __all__ = ["Measured", "Profile"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measured:
     rows: int
     stands_for: int

@@ -7,11 +7,12 @@ that is made of a hidden text.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TypeVar
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName
 from omnigraph.lang.plan.conditions import (
     ALWAYS,
@@ -45,7 +46,7 @@ HiddenProperties = Mapping[TypeName, frozenset[str]]
 NO_PROPERTIES: HiddenProperties = MappingProxyType({})
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Restriction:
     """The conditions that decide which rows of one type are shown: part of a cache's key."""
 
@@ -73,7 +74,7 @@ class Restriction:
         return is_alike and self.parts == other.parts  # type: ignore[attr-defined]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Scope:
     catalog: Catalog
     """The types and properties that are there for the caller."""

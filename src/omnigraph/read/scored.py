@@ -1,9 +1,8 @@
 """Scores of entities, kept by row number so that every row that binds one of them finds its own."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from omnigraph.base.frozen import frozen
 from omnigraph.read.frame import Binding, Frame
 from omnigraph.read.search.ranked import Ranked, Scores
 from omnigraph.read.space import Space
@@ -12,7 +11,7 @@ from omnigraph.read.topology.csr import Ordinals
 __all__ = ["Scored"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scored:
     """The entities that a ranking ranked."""
 

@@ -6,10 +6,10 @@ and the row, and equal ids in different types stay different nodes.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey, TypeName
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.read.topology.csr import Ordinals
@@ -20,7 +20,7 @@ NULL = -1
 """The number of no row: what an optional pattern that did not match binds."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """One table's stretch of a space."""
 
@@ -33,7 +33,7 @@ class Part:
         return self.start + self.size
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Space:
     parts: tuple[Part, ...]
 

@@ -5,8 +5,9 @@ is as good as a new one, and plans made with it are kept.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.plan.stats import PlannerStatistics
@@ -75,7 +76,7 @@ def indexes_of(view: View, entity: EntityType) -> list[IndexState]:
     return [state for state in hidden if state.is_wanted]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Count:
     count: int
 

@@ -11,12 +11,13 @@ and check: a rule holds for all rows, visible or not.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName
 from omnigraph.lang.plan.conditions import ALWAYS, Condition
 from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType, NodeType
@@ -35,7 +36,7 @@ class FoundBlob(NamedTuple):
     cell: BlobCell
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class View:
     snapshot: Snapshot
     """With the catalog of the scope."""

@@ -6,12 +6,12 @@ sidecar is gone; the next one finds the row and adds no second.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.store.datasets import Datasets
 from omnigraph.store.layout import AUDIT
@@ -37,7 +37,7 @@ class RecoveryAction(Enum):
     ROLLED_BACK = "rolled_back"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class RecoveryRecord:
     operation_id: str
     action: RecoveryAction

@@ -19,7 +19,6 @@ therefore taken apart from their end, where the parts have a known shape, and co
 import logging
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from omnigraph.base.clock import CROCKFORD, ULID_LETTERS, Clock, is_ulid
 from omnigraph.base.errors import (
@@ -30,6 +29,7 @@ from omnigraph.base.errors import (
     GraphMissing,
     StorageFailed,
 )
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.store.datasets import Datasets
 from omnigraph.store.layout import MANIFEST
@@ -51,7 +51,7 @@ BYTES_PER_SLASH = len("%252F")
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Branch:
     name: BranchName
     lance_branch: str | None

@@ -8,7 +8,6 @@ to prove itself (`LeaseFences.require`) before anything is written.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import ObjectStore, S3Store
 
 from omnigraph.base.errors import StorageFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.base.process import claim_process
 from omnigraph.store.objects import StoredObject
 
@@ -32,7 +32,7 @@ ADVICE = "check the address, the AWS_… variables and that the bucket can be re
 METADATA_SERVICE = "169.254.169.254"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ObjectState:
     name: str
     size: int

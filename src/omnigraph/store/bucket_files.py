@@ -7,10 +7,11 @@ the bucket for the bytes that are read and no others, so a range of a large obje
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from omnigraph.base.errors import StorageFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.store.location import BucketLocation
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["BucketFile", "files_below", "look_at", "open_file"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BucketFile:
     location: BucketLocation
     size: int

@@ -9,11 +9,12 @@ edits hold only the last word on each row.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 
 __all__ = ["DELETE", "INSERT", "UPDATE", "Changes", "Edits", "RowChanges", "RowEdits"]
@@ -21,7 +22,7 @@ __all__ = ["DELETE", "INSERT", "UPDATE", "Changes", "Edits", "RowChanges", "RowE
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class RowEdits:
     upserts: pa.Table
     """Whole rows, in the order of `arrow.table_schema`."""
@@ -42,14 +43,14 @@ class RowEdits:
         return self.upserts.num_rows == 0 and len(self.deletes) == 0
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Edits:
     tables: Mapping[TableKey, RowEdits]
     reads: frozenset[TableKey] | None = None
     """The tables that the edits depend on beside those they change; None: on every table."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class RowChanges:
     """How the rows of one table differ between two moments: four columns, by id in order."""
 
@@ -78,7 +79,7 @@ class RowChanges:
         )
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Changes:
     """How the rows of all tables differ between two moments."""
 

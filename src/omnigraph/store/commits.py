@@ -7,11 +7,12 @@ the clock of the machine that made them.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import Any
 
 from omnigraph.base.errors import StorageFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.store.manifest import CommitRow, TableEntry
 from omnigraph.store.transactions import DatasetRef
@@ -60,7 +61,7 @@ class CommitKind(Enum):
         return self in (CommitKind.OPTIMIZE, CommitKind.INDEX, CommitKind.RECOVERY)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableChange:
     """What a commit did to one table: the version it pins now, and how many rows changed."""
 
@@ -72,7 +73,7 @@ class TableChange:
     deleted: int = 0
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Commit:
     id: CommitId
     parent: CommitId | None

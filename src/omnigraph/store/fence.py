@@ -13,7 +13,6 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 from typing import Protocol
@@ -21,6 +20,7 @@ from urllib.parse import quote
 
 from omnigraph.base.disk_failures import disk_failures, reason_of
 from omnigraph.base.errors import BranchBusy, GraphMissing, StoreUnfit
+from omnigraph.base.frozen import frozen
 from omnigraph.store.layout import LOCKS
 from omnigraph.store.waiting import this_process, tries
 
@@ -81,7 +81,7 @@ class Fences(Protocol):
 # On a disk ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelHold:
     """A fence that ends with its holder, and not before."""
 

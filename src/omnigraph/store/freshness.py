@@ -5,8 +5,8 @@ which they lie tells with one look whether anything came or went.
 """
 
 import time
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.store.datasets import Datasets, FolderState
 from omnigraph.store.layout import MANIFEST
 
@@ -17,7 +17,7 @@ __all__ = ["FreshnessStamp"]
 CLOCK_TICK_NS = 20_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FreshnessStamp:
     """How the folder of versions looked, if it can be seen, and when we looked."""
 

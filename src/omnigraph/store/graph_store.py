@@ -12,7 +12,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from omnigraph.base.clock import Clock, SystemClock, is_ulid
@@ -25,6 +25,7 @@ from omnigraph.base.errors import (
     GraphMissing,
     StorageFailed,
 )
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BRANCH_NAMES, MAIN, BranchName, CommitId, TableKey
 from omnigraph.base.process import claim_process
 from omnigraph.base.recent import Recent
@@ -57,7 +58,7 @@ FENCE_TIMEOUT_S = 60.0
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FencedBranch:
     """A branch that no one else can write for now; only `GraphStore.fence` gives one."""
 
@@ -383,7 +384,7 @@ class GraphStore:
             yield hold
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _StoredLines(Lines):
     """The lines of a graph's branches, as its manifests keep them."""
 
@@ -404,7 +405,7 @@ class _StoredLines(Lines):
         return known.branch if known is not None else None
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _StoredLine(Line):
     _store: GraphStore
     _branch: Branch

@@ -10,9 +10,9 @@ where it would be found again. They are built anew instead.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.base.words import amount
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, Index, Unique
@@ -67,7 +67,7 @@ FORGETFUL = frozenset({IndexKind.INVERTED, IndexKind.LABEL_LIST})
 FOLLOWING = frozenset({IndexKind.INVERTED, IndexKind.NGRAM, IndexKind.LABEL_LIST, IndexKind.VECTOR})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WantedIndex:
     column: str
     kind: IndexKind
@@ -89,7 +89,7 @@ class WantedIndex:
         return (self.name,)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Segment:
     uuid: str
     fragments: frozenset[int]
@@ -97,7 +97,7 @@ class Segment:
     """Of the dataset, when the segment was written."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredIndex:
     column: str
     kind: IndexKind
@@ -111,7 +111,7 @@ class StoredIndex:
         return frozenset[int]().union(*(segment.fragments for segment in self.segments))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IndexedFragment:
     """What has to be known of a fragment to index it."""
 
@@ -170,7 +170,7 @@ class IndexChange(StrEnum):
     """There is nothing to build it of yet."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IndexStep:
     change: IndexChange
     index: WantedIndex

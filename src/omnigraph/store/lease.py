@@ -17,11 +17,12 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from urllib.parse import quote
 
 from omnigraph.base.clock import Clock
 from omnigraph.base.errors import BranchBusy, FenceLost, StorageFailed, StoreUnfit
+from omnigraph.base.frozen import frozen
 from omnigraph.store.fence import Hold
 from omnigraph.store.layout import LOCKS
 from omnigraph.store.objects import SwappableObjects
@@ -46,7 +47,7 @@ ANOTHER_TAG = '"ffffffffffffffffffffffffffffffff"'
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaseRecord:
     """What the object says."""
 

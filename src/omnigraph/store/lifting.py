@@ -4,11 +4,10 @@ Columns are matched by the stable ids of properties, never by name: a renamed pr
 values, and one that was dropped and added again does not.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import PropertyId
 from omnigraph.base.types import Value
 from omnigraph.lang.schema.catalog import ID, EntityType, Property
@@ -70,7 +69,7 @@ def _fill(property_: Property) -> Value:
     return property_.fill
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Fill:
     fill: Value
     type: pa.DataType
@@ -79,7 +78,7 @@ class _Fill:
         return _filled(self.fill, self.type, len(beside))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Cast:
     type: pa.DataType
 

@@ -1,11 +1,11 @@
 """Thresholds of storage, as values that the settings pass down. No answer depends on them."""
 
-from dataclasses import dataclass
+from omnigraph.base.frozen import frozen
 
 __all__ = ["DEFAULT_LIMITS", "StoreLimits"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoreLimits:
     commits_per_cold_fragment: int = 64
     """Every publish writes the newest commits of a branch again: at most so many."""

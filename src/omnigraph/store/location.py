@@ -11,12 +11,13 @@ so a second spelling would cost data.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.store.durability import Durability
 from omnigraph.store.objects import DiskObjects, Objects, SwappableObjects
 
@@ -39,7 +40,7 @@ SEGMENT = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9!_.*'()-]+")
 DEFAULT_REGION = "us-east-1"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DiskLocation:
     path: Path
     """Absolute, as seen from where it was named."""
@@ -68,7 +69,7 @@ class DiskLocation:
         return DiskObjects(self.path, durability)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BucketLocation:
     bucket: str
     key: str
@@ -105,7 +106,7 @@ class BucketLocation:
 Location = DiskLocation | BucketLocation
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BucketAccess:
     """How to reach buckets. What is None is left to the store's own defaults."""
 

@@ -13,9 +13,10 @@ the first publish on a new branch replaces the row it inherited.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from omnigraph.base.errors import GraphReplaced, StorageFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, TableKey
 from omnigraph.base.recent import Recent
 from omnigraph.store.datasets import Dataset, Datasets, LandingRefused
@@ -279,7 +280,7 @@ class Manifest:
             raise StorageFailed(doing="read", path=MANIFEST, reason=reason) from error
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Warm:
     """What was last seen of a branch's manifest."""
 

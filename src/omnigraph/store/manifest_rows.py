@@ -5,12 +5,13 @@ Names of columns and kinds of rows are part of the format on disk.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.store.datasets import ROW_ADDRESS, Dataset, fragment_of
 from omnigraph.store.transactions import DatasetRef
@@ -55,7 +56,7 @@ COLUMNS = pa.schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableEntry:
     """The version of a table that a commit pins."""
 
@@ -66,7 +67,7 @@ class TableEntry:
     and a type that was dropped and added again both step out of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommitRow:
     """A commit as the manifest keeps it; `commits.Commit` is what it means."""
 
@@ -76,7 +77,7 @@ class CommitRow:
     metadata: str
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ManifestState:
     """One version of one branch's manifest, projected."""
 

@@ -8,11 +8,11 @@ An object is written whole or not at all, and once `put` returns it survives a p
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from omnigraph.base.disk_failures import disk_failures
+from omnigraph.base.frozen import frozen
 from omnigraph.store.durability import Disk, Durability
 
 __all__ = ["DiskObjects", "Objects", "StoredObject", "SwappableObjects"]
@@ -21,7 +21,7 @@ __all__ = ["DiskObjects", "Objects", "StoredObject", "SwappableObjects"]
 UNFINISHED = ".unfinished-"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredObject:
     name: str
     size: int

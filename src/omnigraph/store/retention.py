@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import GraphStore
@@ -33,7 +34,7 @@ class KeptFor(StrEnum):
     """A handle or a query of this process reads it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Retention:
     """How much of each branch's line stays."""
 

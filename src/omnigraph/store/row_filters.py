@@ -3,21 +3,21 @@
 They are values. Only `store/datasets` writes them as Lance's text, with every literal quoted there.
 """
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from omnigraph.base.frozen import frozen
 
 __all__ = ["HasMember", "HasText", "HasWords", "RowFilter", "StartsWith"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StartsWith:
     column: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HasText:
     """The text of a column has this one in it, letter for letter."""
 
@@ -25,7 +25,7 @@ class HasText:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HasMember:
     """The list of a column has this value, which is of the list's own type."""
 
@@ -33,7 +33,7 @@ class HasMember:
     value: pa.Scalar
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HasWords:
     """The text of a column has any of these words, or all of them side by side in this order.
 

@@ -6,9 +6,10 @@ snapshot never changes and never goes stale; it is only not the newest any more.
 
 import threading
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from weakref import WeakSet
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, TableKey
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.store.commits import Commit
@@ -19,7 +20,7 @@ from omnigraph.store.manifest import TableEntry
 __all__ = ["IN_USE", "Snapshot", "TableEntry", "tables_at"]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Snapshot:
     commit: Commit
     branch: BranchName

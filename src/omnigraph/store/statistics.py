@@ -4,8 +4,8 @@ A plain value: the planner takes it as it is and opens nothing.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import CommitId, TableKey
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.store.datasets import index_steps
@@ -15,7 +15,7 @@ from omnigraph.store.snapshot import Snapshot
 __all__ = ["IndexState", "Statistics", "TableStatistics", "gather", "index_states"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableStatistics:
     """The size of one table, and how much of it indexes cover."""
 
@@ -33,7 +33,7 @@ class TableStatistics:
         return self.indexed_rows.get(column, 0) / self.row_count if self.row_count else 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Statistics:
     """The size of every table of a commit."""
 
@@ -41,7 +41,7 @@ class Statistics:
     tables: Mapping[TableKey, TableStatistics]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IndexState:
     """An index that is stored or wanted."""
 

@@ -5,11 +5,11 @@ fail.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
 
 from omnigraph.base.clock import Clock
 from omnigraph.base.disk_failures import disk_failures
 from omnigraph.base.errors import AlreadyInitialized, StorageFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.store.datasets import Datasets
 from omnigraph.store.durability import Disk, Durability
 from omnigraph.store.fence import Fences, FileFences
@@ -34,7 +34,7 @@ __all__ = ["Storage"]
 MADE_FIRST = (MANIFEST, AUDIT, SCHEMAS, LOCKS, NODES, EDGES, ADDRESS)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Storage:
     root: Location
     objects: Objects

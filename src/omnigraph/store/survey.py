@@ -8,9 +8,10 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from omnigraph.base.frozen import frozen
 from omnigraph.store.layout import AUDIT, EDGES, MANIFEST, NODES
 from omnigraph.store.objects import Objects, StoredObject
 
@@ -30,7 +31,7 @@ class FileKind(Enum):
     """Not ours."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DatasetFile:
     stored: StoredObject
     kind: FileKind
@@ -47,7 +48,7 @@ class DatasetFile:
         return self.stored.name
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Survey:
     taken_at_ms: int
     """By the clock of the machine: files have the time of theirs, which no test holds still."""

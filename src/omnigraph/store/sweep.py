@@ -8,12 +8,12 @@ A file that no version names may be of a write that is under way. It goes once i
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from omnigraph.base.errors import StorageFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.store.datasets import Datasets
 from omnigraph.store.datasets.named_files import NamedFiles, files_named_by
 from omnigraph.store.objects import Objects, StoredObject
@@ -27,7 +27,7 @@ Lines = Mapping[str | None, frozenset[int]]
 PARALLEL_DELETES = 8
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class DatasetSweep:
     path: str
     forks: tuple[str, ...]

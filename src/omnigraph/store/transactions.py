@@ -4,9 +4,11 @@ A staged transaction is plain data that JSON can carry, never a pickle: recovery
 a file, and a pickle would run code.
 """
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from omnigraph.base.frozen import frozen
 
 __all__ = [
     "Append",
@@ -23,7 +25,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DatasetRef:
     """One dataset at one version: it never changes, so it is what caches are keyed by."""
 
@@ -37,17 +39,17 @@ class DatasetRef:
 # What a transaction does -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Append:
     fragments: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overwrite:
     fragments: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Update:
     """Fragments replaced: some go, some lose rows, some are new."""
 
@@ -57,19 +59,19 @@ class Update:
     new: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Restore:
     version: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rewrite:
     """The same rows in other files. Each group is the fragments that go and those that come."""
 
     groups: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CreateIndex:
     """Index segments that come and segments that go; the rows stay as they are."""
 
@@ -77,14 +79,14 @@ class CreateIndex:
     removed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SetMetadata:
     """Entries of the schema's metadata, set to these values."""
 
     entries: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reshape:
     """Other columns for the same rows, all of them where they were."""
 
@@ -98,7 +100,7 @@ Operation = Append | Overwrite | Update | Restore | Rewrite | CreateIndex | SetM
 """Fragments, files and index segments are the JSON text of Lance's metadata."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StagedTransaction:
     """A change of one dataset whose files are written and which nobody can see yet."""
 
@@ -109,7 +111,9 @@ class StagedTransaction:
     properties: Mapping[str, str]
 
     def to_json(self) -> dict[str, Any]:
-        operation = {f: getattr(self.operation, f) for f in self.operation.__slots__}
+        operation = {
+            f.name: getattr(self.operation, f.name) for f in dataclasses.fields(self.operation)
+        }
         return {
             "base": {
                 "path": self.base.path,

@@ -9,11 +9,11 @@ A step is run again if a process died in it, and must then come to the same end.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from omnigraph.base.errors import SchemaVersionUnsupported, StorageFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.store.datasets import Dataset, Datasets, LandingRefused
 from omnigraph.store.layout import MANIFEST
 from omnigraph.store.transactions import SetMetadata
@@ -27,7 +27,7 @@ Step = Callable[[Datasets, str | None], None]
 """Takes the manifest of one branch (by its Lance branch) to the next version, but for the stamp."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Upgrades:
     steps: tuple[Step, ...] = ()
     """The first leads from version 1 to version 2."""

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from omnigraph.base.errors import BranchBusy
+from omnigraph.base.frozen import frozen
 
 __all__ = ["Queues", "Turn", "this_process", "tries"]
 
@@ -47,7 +48,7 @@ def tries(timeout_s: float, *, pause_s: float) -> Iterator[None]:
         time.sleep(min(sleep_s, timeout_s - waited_s))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn:
     """The right to be the one of this handle that goes for a fence; only `Queues` gives one."""
 

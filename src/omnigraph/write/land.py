@@ -7,11 +7,11 @@ what is there and decides.
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from omnigraph.base.errors import StorageFailed
 from omnigraph.base.failpoints import Failpoint, Faults
+from omnigraph.base.frozen import frozen
 from omnigraph.store.graph_store import FencedBranch, GraphStore
 from omnigraph.store.transactions import StagedTransaction
 from omnigraph.write.sidecar import Sidecar, SidecarTable, put_sidecar, sidecar_name
@@ -22,7 +22,7 @@ __all__ = ["Armed", "Landed", "arm", "disarm", "land"]
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Armed:
     """The note is durable: datasets may move."""
 
@@ -30,7 +30,7 @@ class Armed:
     sidecar: Sidecar
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Landed:
     """Every dataset has moved: the commit may be published."""
 

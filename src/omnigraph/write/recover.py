@@ -28,11 +28,11 @@ Being killed here at any point and run again comes to the same end.
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum
 from itertools import takewhile
 
 from omnigraph.base.errors import BranchBusy, BranchMissing, FenceLost, HeadMoved, RecoveryRequired
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.store.audit import RecoveryAction, RecoveryRecord
 from omnigraph.store.commits import Commit, CommitKind, TableChange
@@ -143,7 +143,7 @@ def is_published(store: GraphStore, fenced: FencedBranch, commit: Commit) -> boo
 Outcomes = Mapping[TableKey, Outcome]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Finder:
     """Tells how tables are found, and whose doing it is."""
 

@@ -6,13 +6,13 @@ publish the very commit that was meant. It is JSON, never a pickle: reading a pi
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote, unquote
 
 from omnigraph.base.clock import is_ulid
 from omnigraph.base.errors import RecoveryRequired
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN, BranchName, CommitId, TableKey
 from omnigraph.store.branches import Branch
 from omnigraph.store.commits import Commit
@@ -37,7 +37,7 @@ FORMAT = 2
 FORMAT_OF_ONE = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SidecarTable:
     key: TableKey
     """As the manifest names it before the write: one that is undone leaves it so."""
@@ -56,7 +56,7 @@ class SidecarTable:
         return self.pinned.branch != self.base.branch
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sidecar:
     name: str
     operation_id: str

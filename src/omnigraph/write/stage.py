@@ -7,12 +7,13 @@ write must lie in the fork.
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import CommitId, TableKey
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.store.arrow import table_schema
@@ -50,7 +51,7 @@ B = TypeVar("B")
 MAX_PARALLEL_TABLES = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StagedTable:
     key: TableKey
     """As the manifest names it now; the change has the key that it gets."""
@@ -62,7 +63,7 @@ class StagedTable:
     change: TableChange
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Staged:
     """Everything is written and nothing has moved."""
 

@@ -6,7 +6,7 @@ and its earlier work is then forgotten.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Literal, Protocol, TypeVar
 
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId, TableKey
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.store.changes import Edits, RowEdits
@@ -53,7 +54,7 @@ class OnConflict(Enum):
 # What is done to one table ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class TableEdit:
     """Rows in memory that one table gains or loses, and the places of those that they replace."""
 
@@ -68,7 +69,7 @@ class TableEdit:
         return self.rows.is_empty
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StagedFiles:
     """Rows of one table that `datasets.write_fragments` has already written."""
 
@@ -88,7 +89,7 @@ class StagedFiles:
         return self.mode == "append" and not self.fragments
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Replacement:
     """Rows of one table in files already, some of them in the place of rows that are there, and
     the places of rows that go."""
@@ -110,7 +111,7 @@ class Replacement:
         return not self.fragments and not len(self.deleted)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Upkeep:
     """Other files for the same rows of one table: a compaction, indexes, or both."""
 
@@ -124,7 +125,7 @@ class Upkeep:
         return False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reshape:
     """Other columns for the rows of one table, which all stay."""
 
@@ -144,7 +145,7 @@ TableWork = TableEdit | StagedFiles | Replacement | Upkeep | Reshape
 # What one commit does -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Work:
     """What a commit is to do to each table, and what that depends on."""
 
@@ -206,7 +207,7 @@ class Writer(Protocol[W_co]):
         ...
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Replay(Writer[Work]):
     """Makes known edits to the rows that it finds."""
 
@@ -223,7 +224,7 @@ class Replay(Writer[Work]):
         return Work(tables, self.edits.reads, self.on_conflict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """The branch to write, and what the caller knows of it."""
 
@@ -235,7 +236,7 @@ class Target:
     that the writer finds first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommitNote:
     """What the commit will say of itself."""
 

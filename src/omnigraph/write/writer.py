@@ -7,7 +7,6 @@ that a crash would get, at once and under the same fence.
 
 import logging
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Generic, TypeVar
 
@@ -22,6 +21,7 @@ from omnigraph.base.errors import (
     StorageFailed,
 )
 from omnigraph.base.failpoints import NEVER, Failpoint, Faults
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import CommitId, TableKey
 from omnigraph.store.commits import Commit, CommitKind
 from omnigraph.store.datasets import LandingRefused
@@ -42,7 +42,7 @@ W = TypeVar("W", bound=Work)
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written(Generic[W]):
     """What a write came to."""
 

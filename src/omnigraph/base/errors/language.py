@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from omnigraph.base.errors.tree import InputError
+from omnigraph.base.frozen import frozen
 from omnigraph.base.span import SourceText, Span
 from omnigraph.base.words import amount
 
@@ -22,7 +23,7 @@ __all__ = [
 MOST_SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Diagnostic:
     """One finding in a source text. `code` is the language's own: T5, Q000, S012, L203, …"""
 

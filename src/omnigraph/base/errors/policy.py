@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from omnigraph.base.errors.language import MOST_SHOWN, Diagnostic
 from omnigraph.base.errors.tree import ConflictError, DeniedError, InputError
+from omnigraph.base.frozen import frozen
 from omnigraph.base.span import SourceText
 from omnigraph.base.words import amount, clipped
 
@@ -47,7 +48,7 @@ class PolicyDenied(DeniedError):
         return "ask the owner of the policy; omnigraph policy explain shows its rules to them"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PolicyFinding:
     """One thing that is wrong with a bundle, and the file it stands in."""
 

@@ -11,13 +11,13 @@ of the years that Python and ISO 8601 have.
 import datetime
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.blob_text import blob_from_text
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import INTEGER_RANGES, EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.check.rows.input_types import arriving_array, arriving_type, fits_json
 from omnigraph.store.arrow import arrow_type
@@ -45,7 +45,7 @@ END_SECOND = (datetime.datetime.max - EPOCH) // datetime.timedelta(seconds=1) + 
 MS_PER_DAY = 86_400_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Coerced:
     values: pa.Array
     """As stored; null where the value did not fit."""

@@ -7,12 +7,13 @@ in `rules`.
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import INTEGER_RANGES, EnumOf, Scalar, Value
 from omnigraph.base.violations import MAX_EXAMPLES_PER_KIND, Violation, Violations
 from omnigraph.base.words import clipped
@@ -43,7 +44,7 @@ __all__ = ["Checked", "RowViolations", "Rows", "check_rows", "endpoint_ids", "ke
 LOOKS_LIKE_A_DATE = r"^\d{4}-\d{2}"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Rows:
     """Rows of one type as they arrive, column by column."""
 
@@ -75,7 +76,7 @@ class Rows:
         )
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class RowViolations:
     """One rule and the rows of a batch that break it."""
 
@@ -86,7 +87,7 @@ class RowViolations:
     """The sentence about one of the rows."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Checked:
     entity: EntityType
     batch: pa.RecordBatch

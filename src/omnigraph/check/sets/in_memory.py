@@ -7,13 +7,14 @@ rows with a tuple, an end or an id that the write names. The cost follows the wr
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.check.sets.questions import (
@@ -87,7 +88,7 @@ class SqlSession:
             return self._database.cursor()
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class IncomingRows:
     """The rows that a write brings to one table, and the ids it deletes there."""
 
@@ -99,7 +100,7 @@ class IncomingRows:
     """The places of the rows that a violation names; None: they are counted from 0."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class BrokenTerm:
     """A term that breaks a rule, and all rows that have it: together they break the rule."""
 
@@ -121,7 +122,7 @@ class LookUp(Protocol):
     ) -> pa.Table: ...
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class RowsInMemory:
     """The set checks (`protocol.SetChecks`) of rows in memory."""
 

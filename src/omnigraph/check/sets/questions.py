@@ -20,9 +20,9 @@ that could be taken out would help: such a violation has no place.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import MAX_EXAMPLES_PER_KIND
 from omnigraph.check.sets.rules import CLAIMS, ENDS, Claim, Degree, End, Reading, SetRule
@@ -226,7 +226,7 @@ def _tallies(questions: Sequence[str], query: Query) -> dict[int, int]:
 # Which rows are at fault --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Step:
     """Rules of which rows at fault are taken out at once, and the statement that finds these."""
 

@@ -6,9 +6,9 @@ about a write; `relations` turns their rows into keys, `questions` asks SQL whic
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.lang.schema.catalog import (
     DST,
@@ -49,7 +49,7 @@ TypeNames = frozenset[str | None]
 NO_TYPES: TypeNames = frozenset()
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Claim:
     """No two rows of a type share the id (no properties) or the tuple of properties."""
 
@@ -58,7 +58,7 @@ class Claim:
     properties: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class End:
     """The node at one end of an edge exists."""
 
@@ -68,7 +68,7 @@ class End:
     node: NodeType
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Degree:
     """A source has at least `least` and at most `most` edges of a type."""
 
@@ -89,7 +89,7 @@ class Part(Enum):
     """Rows that the graph has and that stay as they are."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Reading:
     """A part of a table that a relation takes in, on behalf of a rule."""
 
@@ -119,7 +119,7 @@ class Reading:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableEffect:
     """How a write changes one table, as far as set checks care."""
 

@@ -1,9 +1,10 @@
 """Violations of set rules: the row at fault, the sentence about it, and the report of them all."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.violations import Violation, Violations
 from omnigraph.base.words import amount
 from omnigraph.check.sets.rules import Claim, Degree, End, SetRule
@@ -13,7 +14,7 @@ from omnigraph.store.identity import shown_id
 __all__ = ["SetViolation", "report", "violation_of"]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class SetViolation:
     """One term of one rule, the incoming row at fault, and the sentence about it."""
 

@@ -9,8 +9,9 @@ it), and `Not` of it is true.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import ListOf, Scalar
 from omnigraph.lang.plan.explain import show_expression, show_predicate
 from omnigraph.lang.plan.ir import (
@@ -50,7 +51,7 @@ Field = PropertyOf | IdentityOf
 # Tests that the query language has no word for ---------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Like:
     """The text is these parts, with anything between each two: `a*b*` is `("a", "b", "")`."""
 
@@ -61,7 +62,7 @@ class Like:
         assert self.parts, "an empty pattern is one empty part"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HoldsAll:
     """Every option is an item of the list; of no options always true."""
 
@@ -69,7 +70,7 @@ class HoldsAll:
     options: Literal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HoldsAny:
     """Some option is an item of the list; of no options never true."""
 
@@ -77,7 +78,7 @@ class HoldsAny:
     options: Literal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IsEmpty:
     """The list is there and has no items."""
 
@@ -90,21 +91,21 @@ Test = Compare | Membership | NullTest | Like | HoldsAll | HoldsAny | IsEmpty
 # Trees -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AllOf:
     """Every part holds; without parts it always does."""
 
     parts: "tuple[Condition, ...]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnyOf:
     """Some part holds; without parts it never does."""
 
     parts: "tuple[Condition, ...]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Not:
     part: "Condition"
 

@@ -6,8 +6,8 @@ Blocks are indented under the operator that asks them.
 import datetime
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import Scalar, Value
 from omnigraph.lang.plan.ir import (
     ROW,
@@ -78,7 +78,7 @@ INDENT = "    "
 MAX_SHOWN_ITEMS = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanLine:
     """One line of a plan. `op` is None where the line is no operator, as `or` between blocks."""
 

@@ -18,8 +18,7 @@ types of the catalog it was checked against and nothing else, so it can be cache
 schema hash).
 """
 
-from dataclasses import dataclass
-
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName, VariableName
 from omnigraph.lang.query.check.typed import (
     MIRRORED,
@@ -127,19 +126,19 @@ __all__ = [
 # Operators over binding rows ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unit:
     """One row that binds nothing: where every pattern begins."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outer:
     """The rows of the enclosing pattern: where a sub-pattern begins."""
 
     variables: tuple[VariableName, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeScan:
     """Every node of the types, for every incoming row."""
 
@@ -148,7 +147,7 @@ class NodeScan:
     types: tuple[TypeName, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nothing:
     """No row: tests above could never all hold.
 
@@ -161,7 +160,7 @@ class Nothing:
     """The tests that fail, alone or together; none where a block decided it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValueJoin:
     """Each row with each row of the pattern where `left`, of the row, equals `right`, of the other.
 
@@ -174,7 +173,7 @@ class ValueJoin:
     right: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expand:
     """From `origin` to `target` over the edges.
 
@@ -195,13 +194,13 @@ class Expand:
     is_target_bound: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filter:
     source: "Op"
     predicate: Predicate
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AntiJoin:
     """Rows for which the pattern (a tree that begins in `Outer`) has no row."""
 
@@ -209,7 +208,7 @@ class AntiJoin:
     pattern: "Op"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SemiJoin:
     """Rows for which the pattern has at least one row."""
 
@@ -217,7 +216,7 @@ class SemiJoin:
     pattern: "Op"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CountJoin:
     """Rows for which the number of rows of the pattern compares with `bound`."""
 
@@ -227,7 +226,7 @@ class CountJoin:
     bound: Literal | Parameter
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeftJoin:
     """Each row with each row of the pattern, or with nulls in `variables` where it has none."""
 
@@ -236,7 +235,7 @@ class LeftJoin:
     variables: tuple[VariableName, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Union:
     """Rows of any block, as a set over the outer variables and `variables`, bound in each block."""
 
@@ -245,7 +244,7 @@ class Union:
     variables: tuple[VariableName, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopK:
     """Rows whose `variable` is among the k best distinct ones; the score is kept for ScoreOf."""
 
@@ -258,7 +257,7 @@ class TopK:
 # Operators that shape the answer -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aggregate:
     """One row per distinct `keys`; without keys, one row always."""
 
@@ -267,7 +266,7 @@ class Aggregate:
     aggregates: tuple[Column, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Distinct:
     """One row per distinct combination of the columns; makes columns, as Aggregate does."""
 
@@ -275,7 +274,7 @@ class Distinct:
     columns: tuple[Column, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sort:
     """A total order: ties fall to the ids of `ties`, ascending, in binding order.
 
@@ -287,14 +286,14 @@ class Sort:
     ties: tuple[VariableName, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limit:
     source: "Op"
     count: int | Parameter | None
     offset: int | Parameter = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Project:
     source: "Op"
     columns: tuple[Column, ...]
@@ -320,7 +319,7 @@ Op = PatternOp | Aggregate | Distinct | Sort | Limit | Project
 # Compiled queries --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadQuery:
     name: str
     parameters: tuple[Parameter, ...]
@@ -331,7 +330,7 @@ class ReadQuery:
     instruction: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MutationQuery:
     name: str
     parameters: tuple[Parameter, ...]

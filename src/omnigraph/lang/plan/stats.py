@@ -5,8 +5,9 @@ Nothing here is ever part of an answer: a wrong figure makes a query slower and 
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName, VariableName
 from omnigraph.base.types import EnumOf, Scalar
 from omnigraph.lang.plan.ir import (
@@ -42,7 +43,7 @@ OPTIONS = 10
 BEST = 10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlannerStatistics:
     rows: Mapping[TypeName, int] = field(default_factory=dict)
     """Of node and edge types; a type that is missing counts as empty."""
@@ -56,7 +57,7 @@ class PlannerStatistics:
         return tuple(sorted(sizes + values))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Estimator:
     """How many rows to expect. Every answer is a guess and at least a little above zero."""
 

@@ -9,10 +9,11 @@ the order of a key's properties means a lot (ids are derived from it) and is kep
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Literal
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import PropertyId, TableKey, TypeId, TypeName
 from omnigraph.base.types import Value, ValueType
 
@@ -42,7 +43,7 @@ SRC = "src"
 DST = "dst"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Embed:
     """The vector is made from the text of `source` by `model`."""
 
@@ -50,7 +51,7 @@ class Embed:
     model: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Property:
     id: PropertyId
     name: str
@@ -70,19 +71,19 @@ class Property:
         return not self.is_nullable and self.default is None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unique:
     properties: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Index:
     properties: tuple[str, ...]
     kind: Literal["ngram"] | None = None
     """None: the property's type picks the kind."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Range:
     """Inclusive; None is an open end."""
 
@@ -91,7 +92,7 @@ class Range:
     high: int | float | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     """An RE2 pattern that must match somewhere in the value."""
 
@@ -107,7 +108,7 @@ def sorted_constraints(constraints: Iterable[Constraint]) -> tuple[Constraint, .
     return tuple(sorted(constraints, key=lambda c: (type(c).__name__, repr(c))))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cardinality:
     """How many edges of a type one source node may have; `most` None is unbounded."""
 
@@ -119,7 +120,7 @@ class Cardinality:
         return self.least == 0 and self.most is None
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class NodeType:
     id: TypeId
     name: TypeName
@@ -141,7 +142,7 @@ class NodeType:
         return {p.name: p for p in self.properties}
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class EdgeType:
     id: TypeId
     name: TypeName
@@ -173,7 +174,7 @@ class EdgeType:
 EntityType = NodeType | EdgeType
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class InterfaceType:
     """Properties that several node types share. It has no table, so its properties have id 0."""
 
@@ -186,7 +187,7 @@ class InterfaceType:
         return {p.name: p for p in self.properties}
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Catalog:
     """Types sorted by name. `next_id` is one above every type and property id ever given."""
 

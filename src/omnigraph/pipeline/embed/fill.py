@@ -3,13 +3,14 @@
 A row keeps its row id. Rows whose vectors come out as they were are not written.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.embed.columns import matrix_of, vector_column
 from omnigraph.embed.digests import DIGEST, vector_digests
 from omnigraph.embed.targets import VectorTarget
@@ -32,7 +33,7 @@ from omnigraph.store.objects import Objects
 __all__ = ["Fill", "FillTask", "Filled", "fill_rows"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fill:
     """The vectors of one column."""
 
@@ -42,7 +43,7 @@ class Fill:
     """The objects that hold them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FillTask:
     root: Location
     ref: DatasetRef
@@ -52,7 +53,7 @@ class FillTask:
     fills: tuple[Fill, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Filled:
     fragments: tuple[str, ...]
     addresses: NDArray[np.uint64]

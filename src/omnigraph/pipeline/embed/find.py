@@ -1,13 +1,13 @@
 """Inside a task: the rows of a table whose vectors are to be made, or to go."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from omnigraph.base.choices import EmbedOnly
+from omnigraph.base.frozen import frozen
 from omnigraph.embed.columns import has_text, matrix_of
 from omnigraph.embed.digests import DIGEST, text_digests, vector_digests
 from omnigraph.embed.origins import Origins, read_origins
@@ -23,7 +23,7 @@ STRIDE_ROWS = 16_384
 RowIds = NDArray[np.uint64]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FindTask:
     rows: CommittedRows
     target: VectorTarget
@@ -31,7 +31,7 @@ class FindTask:
     model: str
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Found:
     """Rows of one table, for one of its vectors."""
 

@@ -1,7 +1,6 @@
 """The driver of an embedding: which rows, which texts, and the work of its commit."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from omnigraph.base.choices import EmbedOnly
 from omnigraph.base.errors import EmbedTextRefused
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.base.progress import Progress
 from omnigraph.base.violations import Violation
@@ -44,7 +44,7 @@ MIN_TASK_ROWS = 1_024
 MAX_NAMED_ROWS = 1_000
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class EmbeddedTables:
     """What an embedding does to each table, at one snapshot."""
 
@@ -55,7 +55,7 @@ class EmbeddedTables:
     emptied: int
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class _Wanted:
     """Rows of a table that get vectors in one column, or lose them."""
 
@@ -65,7 +65,7 @@ class _Wanted:
     found: Found
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class EmbedJob:
     runner: Runner
     area: StagingArea

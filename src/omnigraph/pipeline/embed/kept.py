@@ -6,7 +6,6 @@ driver has the folder at a time. A text's vector may lie there twice; either wil
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.base.clock import Clock
+from omnigraph.base.frozen import frozen
 from omnigraph.embed.digests import DIGEST
 from omnigraph.embed.provider import Vectors
 from omnigraph.store.layout import STAGING
@@ -22,7 +22,7 @@ from omnigraph.store.objects import Objects
 __all__ = ["KeptVectors", "Whereabouts", "keep", "kept_vectors"]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Whereabouts:
     """In which object the vector of each text lies."""
 

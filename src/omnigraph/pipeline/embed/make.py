@@ -1,11 +1,12 @@
 """Inside a task: the vectors of some texts, made by the provider and kept."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.embed.digests import text_digests
 from omnigraph.embed.provider import EmbedConfig
 from omnigraph.embed.providers import open_provider
@@ -17,7 +18,7 @@ from omnigraph.store.location import Location
 __all__ = ["MakeTask", "make_vectors"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MakeTask:
     root: Location
     ref: DatasetRef

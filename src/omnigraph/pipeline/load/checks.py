@@ -7,11 +7,11 @@ left stays as it is in the graph.
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.check.sets.in_memory import IncomingRows, LookUp, RowsInMemory, SqlSession
 from omnigraph.check.sets.protocol import SetChecks
@@ -115,7 +115,7 @@ def last_of_each(ids: pa.Array) -> np.ndarray:
     return np.sort(last)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class _Matches:
     """The rows that a merge of a table supersedes or replaces, without so many of its rows."""
 

@@ -4,7 +4,6 @@ import heapq
 import math
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import duckdb
@@ -13,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from omnigraph.base.errors import Unsupported
+from omnigraph.base.frozen import frozen
 from omnigraph.check.sets.relations import extract
 from omnigraph.check.sets.rules import Reading
 from omnigraph.pipeline.limits import LoadLimits
@@ -38,7 +38,7 @@ Wanted = tuple[Reading, KeySource]
 """What one reading wants of one source."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Clues:
     """Facts for tasks that read keys, so that they send only keys that matter."""
 

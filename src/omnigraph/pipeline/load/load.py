@@ -9,7 +9,7 @@ import contextlib
 import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from functools import partial
 
@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.choices import LoadModeName, check_choice
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.base.progress import Progress
 from omnigraph.base.violations import Violations
@@ -69,7 +70,7 @@ class LoadMode(Enum):
         return cls(name)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskNote:
     """Where a piece of the work was done."""
 
@@ -77,7 +78,7 @@ class TaskNote:
     pid: int
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class LoadedTable:
     """The incoming rows of one type: where they lie, and where they came from, in one order."""
 
@@ -109,7 +110,7 @@ class LoadedTable:
         return bool(self.entity.key) or self.gives_ids
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class StagedLoad:
     """A whole load, row by row in order, in files that nothing names yet or in memory."""
 
@@ -150,7 +151,7 @@ class StagedLoad:
         return self.mode is LoadMode.MERGE or not any(file.is_scratch for file in files)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AcceptedLoad:
     """A staged load, without the rows that break a rule at some snapshot."""
 

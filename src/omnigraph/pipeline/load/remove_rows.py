@@ -5,12 +5,13 @@ the places that are empty now. A table of which no row is left is no longer part
 """
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violations
 from omnigraph.check.sets.violations import SetViolation
@@ -97,7 +98,7 @@ def _held_without(held: pa.Table, excluded: np.ndarray) -> pa.Table:
 # Files --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class _Rewrite:
     """A file to be written again."""
 
@@ -106,7 +107,7 @@ class _Rewrite:
     """Rows that leave it, counted from its first."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _RewriteJob:
     entity: EntityType
     location: Location
@@ -151,7 +152,7 @@ def _rewrite(job: _RewriteJob, rewrite: _Rewrite) -> tuple[StagedFile, ...]:
 # The rows at fault --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _RowAtFault:
     """A row at fault, by its place among the good rows of its type in a split."""
 
@@ -170,7 +171,7 @@ class _RowAtFault:
         return None
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Written:
     violations: Violations
     parts: tuple[str, ...]

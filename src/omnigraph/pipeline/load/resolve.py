@@ -6,12 +6,13 @@ anew. A load that breaks a rule raises.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.errors import ConstraintViolated, KeyTaken, OmnigraphError
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.base.row_counts import RowCounts
 from omnigraph.check.sets.in_memory import IncomingRows, RowsInMemory
@@ -38,7 +39,7 @@ Place = Callable[[EntityType, int], int]
 """The place among all rows of a type, by the place among those that were checked."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ResolvedLoad:
     """What a load does to one snapshot: checked, and ready for the write protocol."""
 

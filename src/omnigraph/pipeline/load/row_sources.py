@@ -5,11 +5,12 @@ A source travels to a task by value, and is read there.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.schema.catalog import ID
 from omnigraph.store.datasets import (
     Dataset,
@@ -39,7 +40,7 @@ MAX_TASK_ROWS = 1_000_000
 CHECKS_PER_CORE = 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class StagedRows:
     """Rows in a file that nothing names yet."""
 
@@ -61,7 +62,7 @@ class StagedRows:
         return rows.filter(pa.array(counts)), places[counts]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommittedRows:
     """Rows in some fragments of a version that the snapshot pins."""
 

@@ -8,7 +8,7 @@ snapshot pins.
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.check.sets.in_memory import BrokenTerm
 from omnigraph.check.sets.questions import (
@@ -70,7 +71,7 @@ from omnigraph.store.snapshot import Snapshot
 __all__ = ["IncomingFiles", "RowsInFiles"]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class IncomingFiles:
     """The rows that a load brings to one table, and the rows of the graph that they replace."""
 
@@ -85,7 +86,7 @@ class IncomingFiles:
     """Some of those go, and no row comes in their place."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class RowsInFiles:
     """The set checks (`protocol.SetChecks`) of rows in files."""
 

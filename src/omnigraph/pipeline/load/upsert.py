@@ -8,7 +8,6 @@ A row that replaces another keeps its row id. The driver sees row ids and addres
 
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.row_counts import RowCounts
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.pipeline.load.id_join import show_incoming, show_present
@@ -55,7 +55,7 @@ LEFT JOIN {present} AS present ON present.term = newest.term
 """
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class UpsertJob:
     """What every task needs to know."""
 
@@ -67,7 +67,7 @@ class UpsertJob:
     """The scratch files, by number."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Written:
     """What a task made of the rows of one scratch file."""
 
@@ -80,7 +80,7 @@ class Written:
     unchanged: int
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Upserted:
     """The rows of one table that a merge changes at one version of it."""
 

@@ -8,7 +8,7 @@ answer out by stretch; where there is nothing to join, tasks begin at once.
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import NamedTuple, TypeVar
 
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.base.conflicts import Take
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import Scalar
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.merge.base import StoredBases
@@ -101,7 +102,7 @@ FROM changed LEFT JOIN there ON there.term = changed.term
 """
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class MergedTable:
     """What a merge does to one version of our table: rows in files, places of rows that go."""
 

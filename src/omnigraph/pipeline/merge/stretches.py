@@ -8,7 +8,7 @@ row ids, addresses and the ids of rows in conflict, never a row.
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.base.conflicts import Take
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.schema.catalog import ID, Catalog, EntityType
 from omnigraph.merge.joining import PlainBases, joint_rows, latest_of
 from omnigraph.merge.schemas import checked_rows, left_out_of_rows
@@ -68,7 +69,7 @@ NO_IDS = pa.array([], pa.string())
 NO_BASE: PlainBases[int] = PlainBases(OURS)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class MergeJob:
     """What every task needs to know of one table."""
 
@@ -109,7 +110,7 @@ class MergeJob:
         return new_columns(self.was, self.entity)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Part:
     """What ours takes of one stretch: rows in files, and the places of rows that go."""
 

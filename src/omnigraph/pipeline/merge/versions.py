@@ -6,8 +6,8 @@ matter.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import CommitId
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.merge.base import StoredBases
@@ -30,7 +30,7 @@ OURS = 0
 MAX_STRETCH_ROWS = 500_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Version:
     """A table at one commit."""
 
@@ -39,7 +39,7 @@ class Version:
     """The type as this commit has it."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class BaseVersions:
     """The bases of a merge for one table, by number."""
 

@@ -8,12 +8,13 @@ one.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.violations import Violation, Violations
 from omnigraph.check.rows.validate import Checked, check_rows
 from omnigraph.lang.schema.catalog import Catalog, EntityType
@@ -45,7 +46,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class TypedRows:
     """Rows of one type that passed the row checks, and where each came from."""
 
@@ -57,7 +58,7 @@ class TypedRows:
     """Whether ids came with the rows: only then can those of a type without a key clash."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RejectedRow:
     """A row of the input that is not loaded."""
 
@@ -71,7 +72,7 @@ class RejectedRow:
     entity_id: str | None
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Conformed:
     """One block of a split."""
 

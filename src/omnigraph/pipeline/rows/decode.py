@@ -6,9 +6,9 @@ only lines that could not be read that way. What the fast way accepts must come 
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import suggestion
 from omnigraph.base.types import INTEGER_RANGES, Scalar
 from omnigraph.base.violations import Violation
@@ -22,7 +22,7 @@ NODE_MEMBERS = ("type", "id", "data")
 EDGE_MEMBERS = ("edge", "id", "from", "to", "data")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """`properties` holds what the line gave, a null too; what it left out is not there."""
 

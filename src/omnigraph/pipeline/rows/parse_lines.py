@@ -8,12 +8,12 @@ read more freely than JSON's rules allow: they are told apart before it sees the
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.frozen import frozen
 from omnigraph.check.rows.input_types import arriving_array
 from omnigraph.check.rows.validate import Rows
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType
@@ -63,7 +63,7 @@ def parse_lines(data: bytes, *, catalog: Catalog, min_fast_lines: int) -> Parsed
 # Lines by type ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Lines:
     text: pa.Array
     """Every line of the block, its newline included."""

@@ -1,10 +1,10 @@
 """What a block of input holds before its rows are checked, whatever form it came in."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.violations import Violation
 from omnigraph.check.rows.validate import Rows
 from omnigraph.lang.schema.catalog import EntityType
@@ -15,7 +15,7 @@ ViolationsByRow = dict[int, tuple[Violation, ...]]
 """By number: the lines or records that hold no row, and why."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ParsedRows:
     """Rows of one type, and the number in the block of each."""
 
@@ -24,7 +24,7 @@ class ParsedRows:
     rows: Rows
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Parsed:
     """Everything in the block is in one of the groups or is rejected."""
 

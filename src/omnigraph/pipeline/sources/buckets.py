@@ -7,11 +7,12 @@ names in a directory (`files`) holds below a prefix, and `*` in a pattern stays 
 import glob
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from omnigraph.base.errors import FileMissing
+from omnigraph.base.frozen import frozen
 from omnigraph.pipeline.sources.files import (
     LANCE_VERSIONS,
     OTHER_DATA_SUFFIXES,
@@ -26,7 +27,7 @@ from omnigraph.store.location import BucketAccess, BucketLocation, source_locati
 __all__ = ["InputObject", "find_objects"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InputObject:
     """A file of a bucket, or a Lance dataset there."""
 

@@ -9,7 +9,7 @@ are lost. A blank line is no record, but has a number like one.
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from omnigraph.base.errors import LimitExceeded, SourceInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.pipeline.limits import InputLimits
 from omnigraph.pipeline.sources.feed import Feed
 from omnigraph.pipeline.sources.lines import BYTE_ORDER_MARK
@@ -36,7 +37,7 @@ __all__ = ["Records", "csv_splits", "read_header", "record_blocks"]
 NEWLINE, RETURN, QUOTE = 10, 13, 34
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Records:
     """Whole records, the last one's newline included."""
 

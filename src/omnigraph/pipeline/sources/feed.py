@@ -5,11 +5,11 @@ each split of the table.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from omnigraph.base.errors import SourceInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.base.types import Scalar, ValueType
 from omnigraph.check.rows.input_types import plain_type
@@ -18,7 +18,7 @@ from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType, NodeTyp
 __all__ = ["Feed", "check_types", "key_types"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Feed:
     table_key: TableKey
     properties: tuple[tuple[str, str], ...]

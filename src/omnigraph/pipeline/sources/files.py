@@ -9,13 +9,13 @@ that one file may have several names: which file it is decides, not how it was s
 import glob
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from omnigraph.base.choices import SourceFormat, check_choice
 from omnigraph.base.disk_failures import reading_file
 from omnigraph.base.errors import FileMissing, Unsupported
+from omnigraph.base.frozen import frozen
 from omnigraph.pipeline.sources.opening import PACKED_SUFFIXES, suffix_of
 from omnigraph.store.location import DiskLocation
 
@@ -73,7 +73,7 @@ READABLE = (
 LANCE_VERSIONS = "_versions"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InputFile:
     name: str
     """As the user named it, or below the directory that the user named."""
@@ -104,7 +104,7 @@ class InputFile:
         return os.path.realpath(self.location.path), stem
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedFiles:
     """A source that someone has looked up already: files of a disk, and addresses in buckets."""
 

@@ -10,12 +10,12 @@ import datetime
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 from typing import Any
 
 from omnigraph.base.errors import FileMissing, MappingInvalid, SourceInvalid, StorageFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import suggestion
 from omnigraph.base.words import amount
 from omnigraph.base.yaml_text import YamlMap, YamlRefused, plain_value, read_yaml
@@ -39,7 +39,7 @@ SOURCE_COLUMNS, TARGET_COLUMNS = ("from", SRC), ("to", DST)
 EVERY_OTHER = "*"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     position: str
     """Where it was written, for messages."""
@@ -91,7 +91,7 @@ def feed_for(
 # The text of a rule -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _RuleText:
     position: str
     content: Any
@@ -243,7 +243,7 @@ def _rule_position(position: str, pattern: str, lines: Mapping[str, int]) -> str
 # The columns of a table ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Columns:
     table: str
     columns: tuple[str, ...]

@@ -8,12 +8,13 @@ import itertools
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, cast
 
 import pyarrow as pa
 
 from omnigraph.base.errors import ArgumentInvalid, SourceInvalid, Unsupported
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.pipeline.limits import InputLimits, LoadLimits
 from omnigraph.pipeline.sources.buckets import InputObject, find_objects
@@ -55,7 +56,7 @@ __all__ = ["PlannedInput", "check_frame", "pack", "paths_in", "plan_splits"]
 STDIN = "-"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class PlannedInput:
     tasks: list[tuple[Split, ...]]
     size: int
@@ -158,7 +159,7 @@ def _joined(task: Sequence[Split], block_bytes: int) -> tuple[Split, ...]:
     return tuple(joined)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Tables:
     """Finds the feed of each table."""
 

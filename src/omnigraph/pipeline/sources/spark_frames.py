@@ -7,13 +7,13 @@ them.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.store.datasets import write_scratch
 from omnigraph.store.location import Location
 
@@ -29,14 +29,14 @@ FRAME = "frame"
 FILE_BYTES = 64 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FrameFile:
     fragment: str
     size: int
     rows: int
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class WrittenFrame:
     name: str
     schema: pa.Schema
@@ -44,7 +44,7 @@ class WrittenFrame:
     """In the order of the frame's partitions."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class WrittenFrames:
     location: Location
     frames: tuple[WrittenFrame, ...]

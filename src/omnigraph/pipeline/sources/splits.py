@@ -6,8 +6,9 @@ person can look up. Lines name their type themselves; a split of a table carries
 does.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from omnigraph.base.frozen import frozen
 from omnigraph.pipeline.sources.feed import Feed
 from omnigraph.store.location import Location
 
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LineRange:
     """The lines of a file that begin in [start, end)."""
 
@@ -44,7 +45,7 @@ class LineRange:
         return self.end - self.start
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinesFile:
     """All lines of a compressed file, which can only be read from its beginning."""
 
@@ -53,7 +54,7 @@ class LinesFile:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpilledData:
     """Bytes that came with the call, in an object that tasks read: see `stored`."""
 
@@ -65,7 +66,7 @@ class SpilledData:
         return self.size
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InlineLines:
     """Lines that came with the call. `first_row` counts those of the splits before it."""
 
@@ -78,7 +79,7 @@ class InlineLines:
         return len(self.data)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextTable:
     """How a file of separated values is read: its header, in order, and what parts the fields."""
 
@@ -86,7 +87,7 @@ class TextTable:
     delimiter: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CsvRange:
     """The records in [start, end), which begins and ends at a border between records."""
 
@@ -104,7 +105,7 @@ class CsvRange:
         return self.end - self.start
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CsvFile:
     """All records of a compressed file."""
 
@@ -115,7 +116,7 @@ class CsvFile:
     feed: Feed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowGroups:
     """Row groups of a Parquet file, one after the other."""
 
@@ -127,7 +128,7 @@ class RowGroups:
     feed: Feed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LanceRows:
     """Fragments of one version of a Lance dataset."""
 
@@ -140,7 +141,7 @@ class LanceRows:
     feed: Feed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InlineTable:
     """Rows of a frame that came with the call, as an Arrow stream."""
 
@@ -154,7 +155,7 @@ class InlineTable:
         return len(self.data)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScratchRows:
     """Rows of a Spark frame, in a file that one of its own tasks has written."""
 

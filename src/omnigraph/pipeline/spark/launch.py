@@ -14,12 +14,13 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
 from omnigraph.base.errors import DependencyMissing, SparkFailed, StorageFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.base.machine import memory_bytes
 from omnigraph.pipeline.spark.java import find_java_home
 
@@ -39,7 +40,7 @@ CONNECT_PORT, CONNECT_TIMEOUT_S = 15002, 30
 LOG_TAIL_BYTES = 2_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SparkSettings:
     """Where bulk work runs. `remote` (`sc://host:port`) wins over `master`.
 

@@ -15,13 +15,14 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from enum import Enum
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
 from omnigraph.base.errors import FenceLost, StorageFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.store.datasets import discard_fragments
 from omnigraph.store.fence import Hold
 from omnigraph.store.graph_store import GraphStore
@@ -60,7 +61,7 @@ class Ending(Enum):
     stay too where the area has a name, so that the work can be resumed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AreaRecord:
     """What `__staging/{name}.json` says of an area while its work is not over."""
 
@@ -141,7 +142,7 @@ class TaskFiles:
             self.discard()
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Receipt:
     """A task is done: the files that it wrote, and what else there is to say of it."""
 
@@ -159,7 +160,7 @@ class Receipt:
         return cls(files, document["result"])
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class TaskArea:
     """A staging area as its tasks see it, on any machine."""
 

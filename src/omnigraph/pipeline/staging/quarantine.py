@@ -24,12 +24,12 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from omnigraph.base.disk_failures import disk_failures
 from omnigraph.base.errors import ArgumentInvalid, Unsupported
+from omnigraph.base.frozen import frozen
 from omnigraph.base.violations import Violation
 from omnigraph.pipeline.rows.conform import RejectedRow
 
@@ -53,7 +53,7 @@ DRIVER = "driver"
 """Locked by the driver while it lives; holds the name of its load, if it has one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quarantine:
     """Where rejected rows go: to `partial` until the load is published, then it is `directory`."""
 

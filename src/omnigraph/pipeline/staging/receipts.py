@@ -12,8 +12,9 @@ driver takes over. If a file or a part is gone the task is done again.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.base.violations import Violation, Violations
 from omnigraph.pipeline.sources import Split
@@ -36,7 +37,7 @@ from omnigraph.store.location import Location
 __all__ = ["NamedTask", "name_tasks", "stage_task"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedTask:
     name: str
     splits: tuple[Split, ...]

@@ -10,7 +10,7 @@ import hashlib
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import takewhile
 from typing import Any
 
@@ -21,6 +21,7 @@ from omnigraph.base.errors import (
     LoadUnderWay,
     StagedLoadMissing,
 )
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName
 from omnigraph.pipeline.staging.area import (
     AreaRecord,
@@ -52,7 +53,7 @@ MAX_ID_CHARACTERS = 1_000
 SHOWN_CHARACTERS = 80
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadRecord:
     """What a load is: enough to resume it."""
 

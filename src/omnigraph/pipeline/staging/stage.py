@@ -10,13 +10,14 @@ import socket
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Flag, auto
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.errors import StorageFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.base.types import Scalar
 from omnigraph.base.violations import Violations
@@ -63,7 +64,7 @@ class StagedAs(Flag):
         return StagedAs.FILES if StagedAs.FILES in self else StagedAs.SCRATCH
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class StageJob:
     """What every task of a load needs to know."""
 
@@ -100,7 +101,7 @@ class StageJob:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """So many rows, one after the other, came from one split."""
 
@@ -110,7 +111,7 @@ class Origin:
     rows: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StagedFile:
     fragment: str
     rows: int
@@ -122,7 +123,7 @@ class StagedFile:
         return cls(fragment, json.loads(fragment)["physical_rows"], is_scratch)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class StagedTable:
     """Rows of one table, in files or held or both, in the order of `origins`.
 
@@ -136,7 +137,7 @@ class StagedTable:
     gives_ids: bool
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class TaskOutput:
     """What one task made of its splits."""
 

@@ -8,7 +8,7 @@ of sight a delete. An edge goes with its ends, though nothing of the edge itself
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.errors import ChangeCursorRejected
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.base.types import Scalar
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
@@ -63,7 +64,7 @@ class Page(NamedTuple):
         return sum(_bytes(changes) for _, changes in self.tables)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Comparison:
     before: View
     after: View

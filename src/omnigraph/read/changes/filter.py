@@ -1,17 +1,18 @@
 """Which changes a reader asks for: of some types, of nodes or edges, of some operations."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, get_args
 
 from omnigraph.base.choices import ChangeOp, EntityKind, check_choice
 from omnigraph.base.errors import ArgumentInvalid, NameMissing
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.schema.catalog import Catalog, EntityType, NodeType
 
 __all__ = ["EVERYTHING", "ChangeFilter", "kind_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangeFilter:
     types: frozenset[str] | None = None
     kinds: frozenset[str] | None = None

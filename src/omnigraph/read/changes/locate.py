@@ -6,11 +6,11 @@ any machine. A row that lies at one place of one file in both versions is in no 
 
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.store.datasets import (
     Dataset,
     DatasetRef,
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stretch:
     """Rows of one fragment that another version, or one of several, has elsewhere or not at all."""
 

@@ -6,13 +6,13 @@ wherever it lies. Only the other rows are looked at, and they are matched by id.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.schema.catalog import ID, EntityType
 from omnigraph.store.changes import DELETE, INSERT, UPDATE
 from omnigraph.store.datasets import ROW_ID, Dataset, row_ids_beside, row_set
@@ -21,7 +21,7 @@ from omnigraph.store.snapshot import Snapshot
 __all__ = ["Places", "places_between", "places_of"]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Places:
     """Rows by id, ascending, and the row id of each on both sides: null where it is not there.
 

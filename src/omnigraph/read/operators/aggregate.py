@@ -5,7 +5,7 @@ count is 0 and everything else is null. A row's weight is how many rows it stand
 that look at distinct values only, or at extremes, need not know it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.plan.ir import Aggregate, AggregateFunction, AggregateOf, EntityOf
 from omnigraph.read.context import Budget, Context
 from omnigraph.read.demand import counts_rows
@@ -83,7 +84,7 @@ def _aggregated(aggregate: AggregateOf, name: str, rows: "Grouped", context: Con
             return rows.collect(values, what, context.budget)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Grouped:
     """Rows and the group of each. The values passed to the functions lie beside the rows."""
 

@@ -7,10 +7,9 @@ Where every edge of a table is wanted an adjacency is of no help: the rows are t
 its order, and what its edges hold need not be gathered.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import VariableName
 from omnigraph.lang.plan.ir import Direction, Expand
 from omnigraph.read.context import Context
@@ -27,7 +26,7 @@ from omnigraph.read.values.ordering import distinct
 __all__ = ["expand"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Hop:
     graph: Adjacency
     heads: Ordinals | None
@@ -71,7 +70,7 @@ def _nowhere(frame: Frame, op: Expand, context: Context) -> Frame:
     return frame
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Table:
     """Edges that all begin where a row of the frame is."""
 
@@ -244,7 +243,7 @@ def _reach_counts(origin: Binding, op: Expand, context: Context) -> Ordinals:
     return counts[walk.heads]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Walk:
     """Where a walk of more than one hop may go, and where it begins."""
 

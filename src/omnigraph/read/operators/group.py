@@ -5,10 +5,10 @@ variable superfluous, and the values of a property are told apart once per table
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import VariableName
 from omnigraph.lang.plan.ir import (
     Column,
@@ -33,7 +33,7 @@ __all__ = ["Groups", "codes_of", "distinct_rows", "group_rows"]
 MAX_ROWS_PER_CODED_ROW = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Groups:
     """A number for each row, equal where all columns are; some numbers may not occur."""
 

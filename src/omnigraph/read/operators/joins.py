@@ -6,11 +6,11 @@ the enclosing pattern has.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import VariableName
 from omnigraph.lang.plan.ir import CompareOp
 from omnigraph.read.context import Context
@@ -24,7 +24,7 @@ from omnigraph.read.values.sums import count_by_group, multiplied
 __all__ = ["Begun", "begin", "begin_each", "count_join", "left_join", "match_counts", "union"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Begun:
     """Where a sub-pattern begins: its first frame, and the row of it that each outer row is."""
 

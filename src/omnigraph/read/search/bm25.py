@@ -5,11 +5,11 @@ last bit.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.read.search.ranked import Scores
 
 __all__ = ["Corpus"]
@@ -18,7 +18,7 @@ K1 = 1.2
 B = 0.75
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Corpus:
     """The texts that a view shows: those with at least one term."""
 

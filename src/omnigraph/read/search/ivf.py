@@ -7,7 +7,6 @@ few rows, for very many rows, or on request.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.read.pace import UNHURRIED, Pace, Pieces
 from omnigraph.read.search.ivf_codebook import Codebook, directions, lists_of
 from omnigraph.read.search.ranked import Ranked, Scores
@@ -31,7 +31,7 @@ Lists = NDArray[np.int32]
 CHUNK_ROWS = 65_536
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ListedVectors:
     vectors: Vectors
     """Those of the base in the order of their lists."""

@@ -10,13 +10,13 @@ that had no part in the training. The search states `STATED_RECALL`; the rest is
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.read.pace import UNHURRIED, Pace, Pieces
 from omnigraph.read.search.ranked import Scores
 from omnigraph.read.search.vectors_near import Matrix, Sought, distances, dots, slack, squares
@@ -55,7 +55,7 @@ BLOCK_ROWS = 4_096
 PROBES_AT_ONCE = 64
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Codebook:
     origin: str
     """A digest of what the sample was taken from."""

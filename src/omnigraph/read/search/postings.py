@@ -5,7 +5,6 @@ postings once they are made: later versions of the column add others beside them
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.search.analysis import analyse
 from omnigraph.read.search.bm25 import Corpus
@@ -33,7 +33,7 @@ MIN_TEXTS_PER_LOOKUP = 32
 MAX_POSTINGS_AT_ONCE = 1 << 20
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(slots=False, eq=False)
 class Postings:
     vocabulary: Vocabulary
     starts: Ordinals

@@ -1,13 +1,13 @@
 """Postings of several runs of texts, or of those of them that are left, laid into one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.search.postings import Postings, Texts, narrow_counts
 from omnigraph.read.search.vocabulary import Vocabulary
@@ -25,7 +25,7 @@ class Left(NamedTuple):
     """The number of each text among those that are left, -1 if it is gone; None: its own."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Own:
     """What one of the merged has to bring."""
 

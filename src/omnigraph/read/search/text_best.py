@@ -7,11 +7,11 @@ out. Each row's score is summed in the same order on every path.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
 
+from omnigraph.base.frozen import frozen
 from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.search.ranked import Ranked, Scores
 from omnigraph.read.search.text_part import Gains, TextPart, Weight
@@ -27,7 +27,7 @@ ROUNDING = 1.0 + 1e-9
 ROWS_PER_CONTENDER = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Run:
     """Where one part of a column has a term."""
 
@@ -37,7 +37,7 @@ class Run:
     place: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WeighedTerm:
     """A term of a query, where it is, and what it counts."""
 

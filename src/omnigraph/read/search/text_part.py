@@ -4,12 +4,12 @@ A part's rows are numbered from 0, in the order of the texts that are left.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from omnigraph.base.frozen import frozen
 from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.search.bm25 import Corpus
 from omnigraph.read.search.postings import MIN_TEXTS_PER_LOOKUP, Postings, Texts
@@ -35,7 +35,7 @@ class Gains(NamedTuple):
     scores: Scores
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class TextPart:
     postings: Postings
     texts: Texts | None = None

@@ -8,7 +8,6 @@ A null and a vector of zeros have no direction: such a row is in no ranking.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.search.ranked import Ranked, Scores
 from omnigraph.read.search.vectors_near import (
@@ -50,7 +50,7 @@ ROWS_PER_ROW_PICKED = 4
 PLACES_PER_LOOSE_PLACE = 8
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Vectors:
     base: Matrix
     room: Room

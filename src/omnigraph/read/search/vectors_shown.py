@@ -1,10 +1,9 @@
 """Vectors of the rows that a view shows, out of those of all rows."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.search.ivf import ListedVectors
 from omnigraph.read.search.ranked import Ranked, Scores
@@ -16,7 +15,7 @@ from omnigraph.read.topology.reach import Mask
 __all__ = ["ShownVectors"]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ShownVectors:
     """Always exact: which rows are near enough to look at must not depend on hidden ones."""
 

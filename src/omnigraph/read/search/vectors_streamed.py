@@ -6,13 +6,13 @@ looked at.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.read.pace import UNHURRIED, Pace
 from omnigraph.read.search.ivf_codebook import directions
 from omnigraph.read.search.ranked import Ranked, Scores
@@ -45,7 +45,7 @@ class VectorSource(Protocol):
         """About the nearest rows, by the index. The query is of length 1."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class StreamedVectors:
     source: VectorSource
     width: int

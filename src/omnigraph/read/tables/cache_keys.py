@@ -5,11 +5,11 @@ of one family are the same thing at different versions, and the next can be made
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.lang.plan.ir import Direction
 from omnigraph.read.space import Space
@@ -86,7 +86,7 @@ class AdjacencyKey(NamedTuple):
         return str(self.family)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Numbers:
     """Rows of an earlier version: how many, and the number each has now; None: its own."""
 

@@ -5,11 +5,11 @@ it, so the parts are laid end to end only for one that does, and once.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.read.limits import ReadLimits
 from omnigraph.read.topology.csr import Ordinals, Room, Stored, ascending_runs
 
@@ -22,7 +22,7 @@ MAX_PARTS = 8
 SPACE_SHARE = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Part:
     values: pa.Array
     rows: Ordinals | None

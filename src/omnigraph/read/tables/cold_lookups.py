@@ -7,7 +7,6 @@ Look-ups are counted. Past the point where reading the table would have been che
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.plan.ir import Direction, EdgeStep
 from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType
 from omnigraph.read.space import Part, Space
@@ -213,7 +213,7 @@ def positions_in_scan(dataset: Dataset, addresses: NDArray[np.uint64]) -> Ordina
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _KnownIndex:
     rows: int
     """How many it answers for."""
@@ -225,7 +225,7 @@ class _KnownIndex:
         return 16
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Flag:
     value: bool
 

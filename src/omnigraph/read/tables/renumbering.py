@@ -6,11 +6,11 @@ that a compaction wrote to other files are found by their row ids.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.store.datasets import (
     ROW_ID,
@@ -24,7 +24,7 @@ from omnigraph.store.datasets import (
 __all__ = ["Renumbering", "renumbering_between"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Renumbering:
     """From an old version to a new one: first the old rows that are left, then new ones."""
 

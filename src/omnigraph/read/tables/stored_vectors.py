@@ -12,13 +12,13 @@ where the schema declares one, or all are read for each question.
 import hashlib
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import VectorOf
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.read.pace import Pace
@@ -163,7 +163,7 @@ class StoredVectors:
             )
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Column:
     """The vectors of a table as its files have them."""
 

@@ -9,7 +9,6 @@ nothing can be made from it, and what was asked for is read anew.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -17,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from omnigraph.base.errors import GraphMoved, StorageError
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.read.pace import Pieces
 from omnigraph.read.tables.cache import RuntimeCache
@@ -127,7 +127,7 @@ class Versions:
         return hashlib.sha256(fragments.encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Found:
     """A renumbering, or that there is none: both are worth remembering."""
 

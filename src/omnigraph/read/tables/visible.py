@@ -6,12 +6,12 @@ left, and kept by the conditions it was made with (`visible_rows.py`).
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName
 from omnigraph.lang.schema.catalog import EdgeType, EntityType
 from omnigraph.read.space import Space
@@ -29,7 +29,7 @@ from omnigraph.read.where.served import Served
 __all__ = ["VisibleAdjacencies", "VisibleColumns"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class _ShownCodes:
     of: Ordinals
     """The codes of all rows that these were taken from."""

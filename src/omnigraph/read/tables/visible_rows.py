@@ -5,12 +5,12 @@ share an entry and no view sees another's. The columns that a condition looks at
 """
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.plan.conditions import ALWAYS, NEVER
 from omnigraph.lang.schema.catalog import EdgeType, EntityType, NodeType
 from omnigraph.read.scope import Restriction
@@ -27,7 +27,7 @@ from omnigraph.store.datasets import DatasetRef
 __all__ = ["Visibility", "VisibleKey", "VisibleRows"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VisibleRows:
     """The rows of a table that a view shows."""
 

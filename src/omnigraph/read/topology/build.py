@@ -5,13 +5,13 @@ that every direction and every combination of edge types is built from.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.read.topology.csr import Adjacency, Room
 from omnigraph.read.topology.ids import IdIndex
 
@@ -21,7 +21,7 @@ __all__ = ["Ends", "Entries", "Leg", "adjacency", "entries_of", "follow_ends", "
 SPACE_SHARE = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ends:
     """The two ends of each edge of a table, as rows of the node tables, in the table's order."""
 
@@ -48,7 +48,7 @@ class Ends:
         return Ends(sources, targets, room)  # type: ignore[arg-type]  # a room keeps its types
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Leg:
     """Edges of one table walked one way, and where their ends and numbers begin."""
 

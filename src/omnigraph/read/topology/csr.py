@@ -9,12 +9,13 @@ graph's from it.
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from omnigraph.base.frozen import frozen
 
 __all__ = [
     "Adjacency",
@@ -103,7 +104,7 @@ class Room:
         return start
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Adjacency:
     lows: Ordinals
     counts: Ordinals

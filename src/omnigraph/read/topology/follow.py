@@ -6,11 +6,12 @@ edges.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.read.topology import build
 from omnigraph.read.topology.csr import Adjacency, Ordinals
 from omnigraph.read.topology.patch import renumbered, resized, with_runs
@@ -18,7 +19,7 @@ from omnigraph.read.topology.patch import renumbered, resized, with_runs
 __all__ = ["Delta", "follow"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delta:
     """The changes between two versions of the same steps, in the spaces of the new one."""
 

@@ -8,12 +8,13 @@ few that found no slot in any are searched for. The answer is that of `Adjacency
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.read.topology.csr import Adjacency, Ordinals, Ranges, Stored, narrow
 
 __all__ = ["MAX_ENTRIES_PER_PAIR", "PairIndex"]
@@ -86,7 +87,7 @@ class _Table(NamedTuple):
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PairIndex:
     graph: Adjacency
     """Whose entries are meant."""

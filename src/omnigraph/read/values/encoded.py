@@ -4,12 +4,11 @@ To tell the values of a column apart takes longer than to group by them. A commi
 values and takes a few away: only those are looked up among the values that are known.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.frozen import frozen
 from omnigraph.read.topology.csr import Ordinals, Room
 from omnigraph.read.values.ordering import Codes, comparable, encode
 
@@ -19,7 +18,7 @@ __all__ = ["Encoded"]
 ROWS_PER_SPACE = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Encoded:
     codes: Codes
     values: pa.Array | None

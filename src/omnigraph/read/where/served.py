@@ -5,11 +5,11 @@ each row that comes. So Lance's idea of a comparison needs to be no narrower tha
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import Value
 from omnigraph.lang.plan.ir import (
     Compare,
@@ -44,7 +44,7 @@ MAX_WORDS = 64
 NAMED_MEMBERS = (pa.types.is_string, pa.types.is_boolean, pa.types.is_date32, pa.types.is_int64)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Served:
     """A question to an index."""
 

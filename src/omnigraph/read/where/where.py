@@ -6,10 +6,10 @@ of them and those staged meanwhile.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import Value
 from omnigraph.lang.plan.ir import Predicate
 from omnigraph.lang.schema.catalog import EntityType
@@ -23,7 +23,7 @@ from omnigraph.store.row_filters import HasWords, RowFilter
 __all__ = ["Where"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Where:
     entity: EntityType
     predicates: tuple[Predicate, ...]

@@ -1,16 +1,17 @@
 """Values of blob columns: where they lie, and how many of them fit into memory at once."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.frozen import frozen
+
 __all__ = ["BlobCell", "parts_within"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BlobCell:
     """Where one value of a blob column lies."""
 

@@ -4,13 +4,13 @@ They are written at once and seen by nobody until a transaction names them.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from omnigraph.base.frozen import frozen
 from omnigraph.store.datasets.addresses import ROW_ADDRESS, fragments_of, offsets_of
 from omnigraph.store.datasets.lance_values import (
     failures,
@@ -41,7 +41,7 @@ def delete_rows(
     return tuple(removed), tuple(kept)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EditCounts:
     inserted: int = 0
     updated: int = 0

@@ -1,14 +1,15 @@
 """How the rows of a version lie in files."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lance.fragment import FragmentMetadata
+
+from omnigraph.base.frozen import frozen
 
 __all__ = ["Files", "Fragment", "StoredFile", "fragments_beside", "stored_fragment"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Files:
     fragments: int
     deleted_rows: int
@@ -16,7 +17,7 @@ class Files:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredFile:
     """A file that is written once and never changed. Two versions that name it read its bytes."""
 
@@ -27,7 +28,7 @@ class StoredFile:
     """The columns that are read from it, by Lance's numbers."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fragment:
     """A fragment of a version. Pieces with the same files and deletions hold the same rows."""
 

@@ -8,7 +8,7 @@ run twice, or whose driver died, is named by nobody and goes with the next clean
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ import numpy as np
 from lance.dataset import Index, LanceDataset
 from lance.indices import IndicesBuilder
 
+from omnigraph.base.frozen import frozen
 from omnigraph.store.datasets.lance_values import (
     failures,
     open_handle,
@@ -58,7 +59,7 @@ FLOAT_BYTES = 4
 VECTORS_PER_LIST = 1_024
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SegmentTask:
     """A segment, or a part of one, to be written wherever the dataset can be read."""
 
@@ -70,7 +71,7 @@ class SegmentTask:
     options: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SegmentJob:
     """Who writes segments, and how much of a table one task takes."""
 

@@ -23,6 +23,7 @@ from lance.schema import LanceSchema
 from numpy.typing import NDArray
 
 from omnigraph.base.errors import StorageFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.base.process import claim_process
 from omnigraph.store.limits import StoreLimits
 from omnigraph.store.location import Location
@@ -111,7 +112,7 @@ def open_handle(
         return lance.dataset(uri, version=version, session=session, storage_options=options)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VersionOrigin:
     """Where a version came from: enough to tell our landing from another writer's."""
 

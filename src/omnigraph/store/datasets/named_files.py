@@ -7,12 +7,12 @@ lie: no two have one name.
 
 from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.errors import GraphMoved, StorageFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.store.datasets.collection import Datasets
 from omnigraph.store.datasets.files import version_file
 from omnigraph.store.datasets.lance_values import failures
@@ -25,7 +25,7 @@ __all__ = ["NamedFiles", "files_named_by"]
 PARALLEL_FILES = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedFiles:
     """Names of files relative to the graph's root, and folders of index segments."""
 

@@ -12,7 +12,6 @@ number is never used again, also not that of a column that only old files have.
 import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import lance
@@ -21,6 +20,7 @@ from lance.dataset import LanceDataset
 from lance.fragment import LanceFragment
 from lance.schema import LanceSchema
 
+from omnigraph.base.frozen import frozen
 from omnigraph.store.datasets.lance_values import STORAGE_VERSION, failures
 from omnigraph.store.datasets.version_file import fields_of, varint_bytes
 from omnigraph.store.transactions import Reshape
@@ -37,7 +37,7 @@ NO_PARENT = 2**64 - 1
 BATCH_ROWS = 65_536
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ColumnFill:
     """A new column that has values."""
 

@@ -13,8 +13,9 @@ There is no checksum: a file that passes here may still have wrong bytes inside 
 import struct
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from omnigraph.base.frozen import frozen
 
 __all__ = [
     "Base",
@@ -51,7 +52,7 @@ class MalformedVersionFile(ValueError):
     """These bytes are not a whole version file; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Base:
     """An address outside of a dataset where some of its files lie: for a fork, its origin."""
 
@@ -62,7 +63,7 @@ class Base:
     """Absolute, or an address in a bucket."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VersionFile:
     version: int
     bases: tuple[Base, ...]
@@ -157,7 +158,7 @@ def _manifest(raw: bytes) -> tuple[int, bytes]:
     return start, raw[start + LENGTH.size : end]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Section:
     start: int
     end: int

@@ -3,10 +3,10 @@
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePosixPath
 
+from omnigraph.base.frozen import frozen
 from omnigraph.store.datasets.files import home_of, version_file
 from omnigraph.store.datasets.lance_values import storage_failed
 from omnigraph.store.datasets.version_file import is_torn
@@ -24,7 +24,7 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FolderState:
     """While all of this is the same, nothing came to a folder or went from it."""
 

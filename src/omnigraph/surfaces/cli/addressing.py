@@ -7,7 +7,7 @@ address, as `--store`; `options.open_graph` sees by it that the graph is on a se
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +16,7 @@ from urllib.parse import quote
 import typer
 
 from omnigraph.base.errors import ArgumentInvalid, LocalOnly
+from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import name_hint
 from omnigraph.surfaces.cli.configuration.file import CONFIG_FILE, Config, Profile, read_config
 from omnigraph.surfaces.cli.options import OTHER_WAYS
@@ -117,7 +118,7 @@ def _with_address(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Said:
     """What a command line says of where the graph is."""
 

@@ -7,10 +7,11 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
+
+from omnigraph.base.frozen import frozen
 
 __all__ = ["SERVE", "TOKENS", "DemoServer", "demo_server"]
 
@@ -21,7 +22,7 @@ ADDRESS = "OMNIGRAPH_LISTEN_ADDR="
 MAX_WAIT_S = 120.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DemoServer:
     address: str
 

@@ -47,12 +47,6 @@ def main() -> None:
         sys.exit(EXIT_ERROR)
 
 
-def serve_main() -> None:
-    """`omnigraph-server`: the same as `omnigraph serve`."""
-    sys.argv.insert(1, "serve")
-    main()
-
-
 def _leave(number: int, frame: FrameType | None) -> None:
     """End a program that has done nothing yet. An exception might be caught by what is imported."""
     os._exit(EXIT_INTERRUPTED)

@@ -12,6 +12,7 @@ from omnigraph.base.clock import is_ulid
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.span import SourceText
 from omnigraph.engine.text import QUERY, read_bytes, read_source
+from omnigraph.surfaces.cli.process import settle
 
 if TYPE_CHECKING:
     from omnigraph.engine.handles.graph import Graph
@@ -52,6 +53,7 @@ def open_graph(uri: str, *, read_only: bool = False, settings: "Settings | None"
     """The graph at an address: a path, a bucket, or a URL of a server."""
     from omnigraph.engine.handles.graph import Graph
 
+    settle()
     if uri.startswith(("http://", "https://")):
         from omnigraph.engine.settings import Settings
         from omnigraph.surfaces.cli.configuration.credentials import token_for

@@ -25,8 +25,8 @@ class Command(TyperCommand):
 def take_plain_values(parameters: Any) -> None:
     """Have the values of a command's options and arguments converted only if they need to be."""
     for parameter in parameters:
-        # Typer makes a converter when it finds none here. A version of typer that keeps it elsewhere
-        # makes its own: that is slower, and nothing else.
+        # Typer makes a converter when it finds none here. A version of typer that keeps it
+        # elsewhere makes its own: that is slower, and nothing else.
         parameter._runtime_param = _AS_TYPED
 
 

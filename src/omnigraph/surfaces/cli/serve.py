@@ -8,6 +8,7 @@ import typer
 
 from omnigraph.base.errors import ArgumentInvalid, DependencyMissing
 from omnigraph.surfaces.cli.options import StoreOption
+from omnigraph.surfaces.cli.process import settle
 
 __all__ = ["register", "require_server"]
 
@@ -97,6 +98,7 @@ def serve(
     from omnigraph.surfaces.server.limits import ServerLimits
     from omnigraph.surfaces.server.starting import UPKEEP_S, ServerConfig
 
+    settle()
     given = {
         "max_body_bytes": max_body_bytes,
         "max_load_bytes": max_load_bytes,

@@ -9,13 +9,13 @@ A newcomer would count characters. A terminal counts cells: `日` and most emoji
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import accumulate, takewhile
 from typing import Any
 
 from rich.cells import cell_len
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.words import JOINERS, visible
 
 __all__ = ["Shown", "lay_out", "plain", "value_text"]
@@ -31,7 +31,7 @@ LONGEST_WORD = 40
 """A word of ASCII up to this length may be an id (a ULID has 26 characters, a UUID 36): whole."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shown:
     """Lines to print."""
 
@@ -93,7 +93,7 @@ def plain(value: Any) -> Any:
 # Cells --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Cell:
     text: str
     width: int
@@ -139,7 +139,7 @@ def _names_ids(column: str) -> bool:
     return column == "id" or column.endswith(".id")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Text:
     text: str
 
@@ -154,7 +154,7 @@ class _Text:
         return kept.rstrip(JOINERS).rstrip() + MORE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Members:
     opening: str
     closing: str
@@ -174,7 +174,7 @@ class _Members:
 # Tables -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Field:
     """A column, and how much room it takes."""
 

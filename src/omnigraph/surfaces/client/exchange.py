@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import omnigraph
@@ -25,6 +25,7 @@ from omnigraph.base.errors import (
     ServerFailed,
     ServerUnreachable,
 )
+from omnigraph.base.frozen import frozen
 from omnigraph.base.words import clipped
 from omnigraph.surfaces.client.pool import Address, NotConnected, Pool
 from omnigraph.surfaces.crossing.calls import OUR_CLIENT
@@ -44,7 +45,7 @@ WATCH_S = 0.05
 """How often a query looks whether it was cancelled."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Message:
     """A request, below the path of the graph."""
 
@@ -56,7 +57,7 @@ class Message:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     url: str
     status: int

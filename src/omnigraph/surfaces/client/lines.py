@@ -3,11 +3,11 @@
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from omnigraph.base.errors import LocalOnly
+from omnigraph.base.frozen import frozen
 from omnigraph.engine.requests import Load
 from omnigraph.pipeline.export.files import Sink
 from omnigraph.pipeline.sources.files import Form, InputFile, find_files
@@ -21,7 +21,7 @@ BY_STORAGE = ("quarantine", "spark")
 """Arguments of a load that only a process beside the storage can follow."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outgoing:
     """The rows of a load on their way, in pieces that are made as they are taken."""
 

@@ -5,10 +5,10 @@ import select
 import ssl
 import threading
 import weakref
-from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.frozen import frozen
 
 __all__ = ["Address", "NotConnected", "Pool"]
 
@@ -21,7 +21,7 @@ PATH_CHARACTERS = "/%:@!$&'()*+,;=~"
 """Beside letters and digits, all that a path may hold as it is; `%` has packed the rest already."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """Where a server is. It never holds a secret: a URL with a password is refused."""
 

@@ -5,10 +5,11 @@ bytes travel in forms of their own, with what else they need in the values at th
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, get_type_hints
 
 from omnigraph.base.choices import LoadModeName
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.diff import commit_changes, diff
 from omnigraph.engine.feed import changes
@@ -61,7 +62,7 @@ QUERY_NAME = "Omnigraph-Query-Name"
 """The header of an answer in Arrow that has the name of the query."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RemoteCall:
     name: str
     summary: str
@@ -104,7 +105,7 @@ CALLS = (
 # What travels in a form of its own ----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LoadLines:
     """The first line of a load; the rows are the lines after it."""
 
@@ -134,7 +135,7 @@ class LoadLines:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ExportLines:
     """What to export. The last line of the answer is the result."""
 
@@ -154,7 +155,7 @@ class ExportLines:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BaselineLines:
     """Which rows to start from. The last line of the answer is the result."""
 
@@ -162,7 +163,7 @@ class BaselineLines:
     filter: ChangeFilter = EVERYTHING
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BlobFound:
     """A blob without its bytes: those are read from the route `/blob`, at this commit."""
 

@@ -10,10 +10,10 @@ The engine asks the policy at every door. What it has no door for is asked here:
 and stored queries. So is whether a write would be allowed, before an actor is told to wait.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from omnigraph.base.errors import PolicyDenied
+from omnigraph.base.frozen import frozen
 from omnigraph.engine.gate import Action
 from omnigraph.surfaces.server.tokens import Tokens
 
@@ -38,7 +38,7 @@ GRAPH_LIST, INVOKE_QUERY = "graph_list", "invoke_query"
 NO_POLICY = "the server was started without a policy, so actors may read and do nothing else"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Where:
     """What is known of a request's aim: the rest the engine asks about."""
 
@@ -48,7 +48,7 @@ class Where:
     query: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Open:
     def actor(self, header: str | None) -> str | None:
         """Nobody: a token that is sent all the same proves nothing here."""
@@ -61,7 +61,7 @@ class Open:
         return graph
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DefaultDeny:
     tokens: Tokens
 
@@ -77,7 +77,7 @@ class DefaultDeny:
         return graph.as_actor(actor)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnderPolicy:
     tokens: Tokens
     policy: "FittedPolicy"

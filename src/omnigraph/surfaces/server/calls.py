@@ -6,11 +6,12 @@ event loop is left to those that wait.
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
+from omnigraph.base.frozen import frozen
 from omnigraph.surfaces.server.decode import decode_json
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ BYTES = "application/octet-stream"
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Call:
     """One request, read and allowed as far as that can be told without its body."""
 
@@ -94,7 +95,7 @@ class Sink(Protocol):
     def write(self, data: bytes | memoryview, /) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Whole:
     """An answer that is there at once."""
 
@@ -107,7 +108,7 @@ class Whole:
     may_be_packed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pulled:
     """An answer in pieces: the next is made when its client has taken the one before."""
 
@@ -119,7 +120,7 @@ class Pulled:
     may_be_packed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pushed:
     """An answer that something else writes, at the pace at which its client takes it."""
 

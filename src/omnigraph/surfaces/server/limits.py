@@ -1,7 +1,9 @@
 """Limits of a server, as one value. Each bounds what one client, or all together, can take."""
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from omnigraph.base.frozen import frozen
 
 __all__ = ["ServerLimits"]
 
@@ -12,7 +14,7 @@ def _read_threads() -> int:
     return max(MIN_READ_THREADS, os.cpu_count() or 1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServerLimits:
     max_body_bytes: int = 1 << 20
     """Of a request, unpacked. A load has a limit of its own."""

@@ -6,13 +6,14 @@ of, so that neither can say another thing than the other.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from omnigraph.base.errors import MethodUnknown, PathMissing
+from omnigraph.base.frozen import frozen
 from omnigraph.engine.gate import Action
 from omnigraph.surfaces.server.access import Where
 from omnigraph.surfaces.server.calls import JSON, Call, Reply
@@ -53,13 +54,13 @@ class Work(Enum):
     """A read whose answer is written while its client takes it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Header:
     name: str
     is_required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OneOf:
     """An answer that has one of several shapes, under a name of its own."""
 
@@ -67,7 +68,7 @@ class OneOf:
     shapes: tuple[type[msgspec.Struct], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Operation:
     id: str
     method: str

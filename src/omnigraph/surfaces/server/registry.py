@@ -4,9 +4,10 @@ Requests hold the value that there was when they came. So a reload is seen whole
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.base.errors import PathMissing
+from omnigraph.base.frozen import frozen
 from omnigraph.engine.handles.graph import Graph
 from omnigraph.surfaces.server.access import Access
 from omnigraph.surfaces.server.models.numbers import EntityKindOutput
@@ -15,7 +16,7 @@ from omnigraph.surfaces.server.stored_queries import StoredQueries
 __all__ = ["Registry", "ServedGraph", "Serving"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServedGraph:
     id: str
     graph: Graph
@@ -30,7 +31,7 @@ class ServedGraph:
         return EntityKindOutput.NODE if is_node else EntityKindOutput.EDGE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Registry:
     graphs: Mapping[str, ServedGraph]
 
@@ -40,7 +41,7 @@ class Registry:
         return served
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Serving:
     """All that answers depend on, and that a reload replaces."""
 

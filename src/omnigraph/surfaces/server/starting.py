@@ -9,10 +9,11 @@ import logging
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.handles.graph import Graph
 from omnigraph.engine.settings import Settings
@@ -35,7 +36,7 @@ UPKEEP_S = 60.0
 GRAPH_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ServerConfig:
     store: str
     graph_id: str | None = None

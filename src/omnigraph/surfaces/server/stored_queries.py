@@ -8,11 +8,12 @@ is left out of it; whoever runs it is told what is wrong with it.
 import logging
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from omnigraph.base.errors import ArgumentInvalid, LanguageError, QueryMissing
+from omnigraph.base.frozen import frozen
 from omnigraph.base.recent import Recent
 from omnigraph.base.span import SourceText
 from omnigraph.base.types import ListOf, Scalar, ValueType
@@ -32,7 +33,7 @@ BIGINTS = (Scalar.I64, Scalar.U64)
 Catalog = Mapping[str, QuerySignature]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredQueries:
     sources: Mapping[str, SourceText] = field(default_factory=dict)
     """The text of each query's file, by the query's name."""

@@ -4,11 +4,12 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from omnigraph.base.disk_failures import reading_file
 from omnigraph.base.errors import ArgumentInvalid, Unauthorized
+from omnigraph.base.frozen import frozen
 from omnigraph.engine.settings import TokenSources
 
 __all__ = ["Tokens", "read_tokens"]
@@ -24,7 +25,7 @@ FILE, JSON, SINGLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tokens:
     _actors: Mapping[bytes, str] = field(repr=False)
 

@@ -8,8 +8,9 @@ that does not look at it, since it can only add rows.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName, VariableName
 from omnigraph.lang.plan.chain import (
     binds,
@@ -75,7 +76,7 @@ def order_pattern(op: Op, live: Names, estimator: Estimator, types: Types) -> "O
     return _pattern(op, _Wanted(live, folds=True), estimator, types)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Wanted:
     """The demand on a pattern: these variables, and whether equal rows may come as one."""
 
@@ -116,7 +117,7 @@ def _counts_rows(column: Column) -> bool:
 # A pattern and its walks -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ordered:
     """A pattern in its new order; rows and work for one row of the enclosing pattern."""
 
@@ -171,7 +172,7 @@ def _is_free(clause: Op, variable: VariableName) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Step:
     """A clause that could come next: the rows after it and the work it takes."""
 
@@ -181,7 +182,7 @@ class _Step:
     work: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Tie:
     """An equality between what is there and a variable that is not there yet."""
 
@@ -191,7 +192,7 @@ class _Tie:
     variable: VariableName
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Walk:
     """An order in the making. Every step gives a new one."""
 

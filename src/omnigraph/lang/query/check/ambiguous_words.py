@@ -9,6 +9,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterator
 
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.query.check.mentions import bound_in
 from omnigraph.lang.query.text import ast
 from omnigraph.lang.schema.catalog import Catalog
@@ -27,7 +28,7 @@ def resolve_words(query: ast.Read, catalog: Catalog) -> ast.Read:
     return dataclasses.replace(query, match=resolver.block(query.match))
 
 
-@dataclasses.dataclass(frozen=True)
+@frozen(slots=False)
 class _Resolver:
     catalog: Catalog
     parameters: frozenset[str]

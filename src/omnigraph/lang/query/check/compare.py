@@ -6,9 +6,10 @@ integer stays a fraction, so that nothing is ever rounded to make a match.
 """
 
 import datetime
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.span import Span
 from omnigraph.base.types import EnumOf, ListOf, Scalar, Value, ValueType, VectorOf
 from omnigraph.lang.query.check.typed import (
@@ -59,7 +60,7 @@ ENDS = tuple(PropertyOf(ROW, end, Scalar.STRING, is_nullable=False) for end in (
 EQUALITY = frozenset({CompareOp.EQ, CompareOp.NE})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Operand:
     """A checked expression. `type` is None for the literal null and for a whole node or edge."""
 

@@ -5,9 +5,9 @@ never reported a second time.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import VariableName
 from omnigraph.base.nearest import name_hint
 from omnigraph.base.types import Scalar
@@ -68,7 +68,7 @@ FUNCTIONS = (*FORMS, *AGGREGATES, *RANKINGS, *TEXT_MATCHES)
 MOST_EDITS = 2
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Expressions:
     """`ranked`: variables that a `top` clause has ranked; `pattern`: the whole of the match.
 
@@ -337,7 +337,7 @@ def check_text_match(call: ast.Call, read: Read, findings: Findings) -> TextMatc
     return TextMatch(kind, field, query, edits) if field and query else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _TextArguments:
     """The property that a function looks into, and the text it looks for."""
 

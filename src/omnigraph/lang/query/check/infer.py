@@ -9,6 +9,7 @@ left at the end, the left side is the edge's From.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName
 from omnigraph.base.words import listed
 from omnigraph.lang.query.check.typed import Direction, EdgeStep
@@ -61,7 +62,7 @@ class Member:
 Step = tuple[Types, Types]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Within:
     """Inside a block, a variable has at most the types it has outside.
 
@@ -82,7 +83,7 @@ class Within:
         return True
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class OneOf:
     """A variable bound by every block of an `or` has the types that some block gives it.
 

@@ -6,9 +6,9 @@ literals, parameters and the time.
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import name_hint
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.base.words import listed
@@ -70,7 +70,7 @@ def check_mutation(
     return tuple(s for s in checked if s)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Mutations:
     catalog: Catalog
     parameters: Mapping[str, Parameter | None]

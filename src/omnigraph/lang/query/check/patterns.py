@@ -1,8 +1,8 @@
 """The clauses of a match, checked: regions in, a typed pattern out."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import VariableName
 from omnigraph.base.nearest import name_hint
 from omnigraph.base.types import ListOf
@@ -50,7 +50,7 @@ def ranked_by_top(block: ast.Block) -> frozenset[str]:
     return frozenset(c.variable.name for c in block.clauses if isinstance(c, ast.Top))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Patterns:
     expressions: Expressions
     findings: Findings

@@ -1,8 +1,9 @@
 """`return`, `order`, `limit` and `offset`: which columns the answer has and how it is sorted."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import name_hint
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.query.check.compare import Kind, Operand, kind_of
@@ -32,7 +33,7 @@ from omnigraph.lang.query.text import ast
 __all__ = ["Projection", "check_projection"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Projection:
     columns: tuple[Column, ...]
     result: tuple[ResultField, ...]
@@ -64,7 +65,7 @@ def check_projection(read: ast.Read, region: Region, expressions: Expressions) -
     return Projection(columns, result, order, limit, offset or 0)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Projections:
     read: ast.Read
     region: Region

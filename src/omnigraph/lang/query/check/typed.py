@@ -8,38 +8,38 @@ beside `Best`.
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName, VariableName
 from omnigraph.base.types import Scalar, Value, ValueType
 
 # Expressions ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Literal:
     value: Value
     type: ValueType | None
     """None only for the literal null."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parameter:
     name: str
     type: ValueType
     is_nullable: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Now:
     """The time the query began, one value for the whole query; as a Date, its day in UTC."""
 
     type: Scalar = Scalar.DATETIME
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PropertyOf:
     """A property of the node or edge bound to `variable`; on a mutation's row, variable is ROW."""
 
@@ -49,21 +49,21 @@ class PropertyOf:
     is_nullable: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IdentityOf:
     """The id that names the entity in its type."""
 
     variable: VariableName
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EntityOf:
     """The whole entity: id and properties, without Blob and Vector."""
 
     variable: VariableName
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nearest:
     """Rank by cosine distance; `query` is a vector, or text to be embedded."""
 
@@ -73,13 +73,13 @@ class Nearest:
     """Whether every candidate must be looked at, however long it takes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bm25:
     field: PropertyOf
     query: Literal | Parameter
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rrf:
     """Reciprocal rank fusion of two rankings of one variable."""
 
@@ -91,7 +91,7 @@ class Rrf:
 Ranking = Nearest | Bm25 | Rrf
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScoreOf:
     """The rank score that a TopK gave to the variable."""
 
@@ -107,7 +107,7 @@ class AggregateFunction(Enum):
     COLLECT = "collect"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AggregateOf:
     """`count` of an EntityOf counts the rows that bind it; of anything else, non-null values."""
 
@@ -116,7 +116,7 @@ class AggregateOf:
     is_distinct: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ColumnOf:
     """A column made by the operator below: how Sort and Project speak of what Aggregate made."""
 
@@ -173,7 +173,7 @@ MIRRORED = {
 """The comparison that means the same with its sides exchanged; the others have none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compare:
     """A null on either side matches nothing, `!=` included."""
 
@@ -182,7 +182,7 @@ class Compare:
     right: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Membership:
     """`left in options`; `options` is a list literal or a list parameter."""
 
@@ -190,7 +190,7 @@ class Membership:
     options: Literal | Parameter
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NullTest:
     operand: Expression
     is_negated: bool
@@ -202,7 +202,7 @@ class TextMatchKind(Enum):
     PHRASE = "match_text"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextMatch:
     kind: TextMatchKind
     field: PropertyOf
@@ -221,7 +221,7 @@ class Direction(Enum):
     BOTH = "both"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EdgeStep:
     """One way to take a hop: an edge type and the direction it is walked in."""
 
@@ -232,7 +232,7 @@ class EdgeStep:
 # Patterns ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Variable:
     """A variable of a pattern: a node or an edge of one of the types, sorted."""
 
@@ -242,14 +242,14 @@ class Variable:
     is_anonymous: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bind:
     """The variable ranges over the nodes of its types."""
 
     variable: VariableName
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Traverse:
     """Steps are walked from left to right; lowering may turn them round."""
 
@@ -261,34 +261,34 @@ class Traverse:
     edge_variable: VariableName | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Where:
     predicate: Predicate
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Without:
     pattern: "Pattern"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class With:
     pattern: "Pattern"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Counted:
     pattern: "Pattern"
     op: CompareOp
     bound: Literal | Parameter
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Maybe:
     pattern: "Pattern"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Either:
     """`variables` are bound by every block, and so by the clause."""
 
@@ -296,7 +296,7 @@ class Either:
     variables: tuple[VariableName, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Best:
     """Clauses written before it, and all that speak of its variable alone, come first."""
 
@@ -308,7 +308,7 @@ class Best:
 Clause = Bind | Traverse | Where | Without | With | Counted | Maybe | Either | Best
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pattern:
     """`outer`: variables of the enclosing pattern that it uses; `variables`: those it binds itself.
 
@@ -323,13 +323,13 @@ class Pattern:
 # Answers -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     name: str
     expression: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SortKey:
     """Nulls are smallest. A ranking sorts best first unless `is_descending` says otherwise."""
 
@@ -337,7 +337,7 @@ class SortKey:
     is_descending: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResultField:
     """One column of an answer. `kind` is a scalar's name, `enum`, `list`, `vector` or `node`."""
 
@@ -348,7 +348,7 @@ class ResultField:
     vector_dim: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Touch:
     """A type that a query reads or writes; `kind` is `node` or `edge`."""
 
@@ -362,19 +362,19 @@ ROW = VariableName("")
 """The variable of the row that an update or delete looks at."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assignment:
     property: str
     value: Literal | Parameter | Now
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InsertNode:
     type: TypeName
     values: tuple[Assignment, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InsertEdge:
     """Endpoints are node ids (a single key value is turned into its id)."""
 
@@ -384,7 +384,7 @@ class InsertEdge:
     values: tuple[Assignment, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Update:
     type: TypeName
     is_edge: bool
@@ -393,7 +393,7 @@ class Update:
     """All must hold."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delete:
     type: TypeName
     is_edge: bool
@@ -405,7 +405,7 @@ Statement = InsertNode | InsertEdge | Update | Delete
 # Checked queries ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypedRead:
     """`columns` and `result` go together. The parts of `order` speak of variables, not columns."""
 
@@ -423,7 +423,7 @@ class TypedRead:
     instruction: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypedMutation:
     name: str
     parameters: tuple[Parameter, ...]

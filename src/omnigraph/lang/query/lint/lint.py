@@ -6,10 +6,10 @@ does not parse, only that is said.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.base.errors import Diagnostic, ParseFailed, TypeCheckFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import VariableName
 from omnigraph.base.span import SourceText, Span
 from omnigraph.base.words import clipped
@@ -36,7 +36,7 @@ from omnigraph.lang.schema.catalog import Catalog
 __all__ = ["LintReport", "LintedQuery", "lint_source"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LintedQuery:
     """`operation` is None if the query has errors."""
 
@@ -55,7 +55,7 @@ class LintedQuery:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LintReport:
     """`findings` are those of the file and of what can't be read; a query's stand with it."""
 

@@ -6,16 +6,17 @@ out to be a parameter, and `$a contains $b` may turn out to be an edge; the chec
 
 import datetime
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.span import Span
 from omnigraph.base.types import ValueType
 
 # Words and expressions --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Word:
     """A name, keyword or operator, with its place."""
 
@@ -23,7 +24,7 @@ class Word:
     span: Span = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Literal:
     """A time (`datetime.datetime`, which is a `date` too) has the offset that was written."""
 
@@ -31,13 +32,13 @@ class Literal:
     span: Span = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListLiteral:
     items: tuple[Literal, ...]
     span: Span = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Variable:
     """`$name`. `$_` is anonymous; before checking, each gets a name of its own (`is_fresh`)."""
 
@@ -54,7 +55,7 @@ class Variable:
         return "$_" if self.is_fresh else f"${self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Property:
     variable: Variable
     name: Word
@@ -67,7 +68,7 @@ class Property:
         return Span(start.line, start.column, end.column + end.length - start.column)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reference:
     """A bare name: an alias in `return` or `order`, a property in `where`."""
 
@@ -78,7 +79,7 @@ class Reference:
         return self.name.span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     function: Word
     arguments: tuple["Expression", ...]
@@ -123,7 +124,7 @@ def text_of(expression: Expression, *, sigil: str = "$") -> str:
 # Clauses of a pattern ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assignment:
     """`name: value` in a binding, an insert or an update."""
 
@@ -131,7 +132,7 @@ class Assignment:
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Binding:
     variable: Variable
     type: Word
@@ -142,7 +143,7 @@ class Binding:
         return self.variable.span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hops:
     """`{least,most}`; `most` is None where it was left out."""
 
@@ -151,7 +152,7 @@ class Hops:
     span: Span = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Traversal:
     left: Variable
     edges: tuple[Word, ...]
@@ -165,7 +166,7 @@ class Traversal:
         return self.left.span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     left: Expression
     op: Word
@@ -176,7 +177,7 @@ class Comparison:
         return self.left.span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Membership:
     left: Expression
     op: Word
@@ -187,7 +188,7 @@ class Membership:
         return self.left.span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NullTest:
     operand: Expression
     is_negated: bool
@@ -201,7 +202,7 @@ Predicate = Comparison | Membership | NullTest | Call
 """A `Call` is a text search, or an error."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     clauses: tuple["Clause", ...]
     span: Span = field(compare=False)
@@ -214,7 +215,7 @@ class BlockKind(Enum):
     OPTIONAL = "optional"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SubPattern:
     """`not { … }`, `exists { … }` or `optional { … }`."""
 
@@ -223,7 +224,7 @@ class SubPattern:
     span: Span = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CountTest:
     """`count { … } >= 2`."""
 
@@ -233,7 +234,7 @@ class CountTest:
     span: Span = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alternatives:
     """`or { … } { … }`."""
 
@@ -241,7 +242,7 @@ class Alternatives:
     span: Span = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Top:
     """`top 10 $d by bm25(…)`."""
 
@@ -256,7 +257,7 @@ Clause = Binding | Traversal | Predicate | SubPattern | CountTest | Alternatives
 # Queries ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ParameterType:
     """`type` is None where the text names no type; `text` is what it says."""
 
@@ -266,19 +267,19 @@ class ParameterType:
     span: Span = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parameter:
     variable: Variable
     type: ParameterType
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Annotation:
     name: Word
     arguments: tuple[Literal, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Header:
     name: Word
     parameters: tuple[Parameter, ...]
@@ -286,7 +287,7 @@ class Header:
     span: Span = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """One entry of `return`."""
 
@@ -298,7 +299,7 @@ class Item:
         return self.expression.span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OrderItem:
     """`direction` is `asc`, `desc`, or None where neither was written."""
 
@@ -310,7 +311,7 @@ class OrderItem:
         return self.expression.span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Read:
     header: Header
     match: Block
@@ -322,14 +323,14 @@ class Read:
     closing: Span = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Insert:
     type: Word
     values: tuple[Assignment, ...]
     span: Span = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Update:
     type: Word
     values: tuple[Assignment, ...]
@@ -337,7 +338,7 @@ class Update:
     span: Span = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delete:
     type: Word
     where: tuple[Predicate, ...]
@@ -347,7 +348,7 @@ class Delete:
 Statement = Insert | Update | Delete
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mutation:
     header: Header
     statements: tuple[Statement, ...]
@@ -357,6 +358,6 @@ class Mutation:
 Query = Read | Mutation
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class File:
     queries: tuple[Query, ...]

@@ -5,12 +5,12 @@ name is looked up here. The builder keeps no state: one is shared by every parse
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from lark import Token, Transformer, v_args
 
 from omnigraph.base.errors import Diagnostic
+from omnigraph.base.frozen import frozen
 from omnigraph.base.span import Span
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
 from omnigraph.lang.query.text import ast
@@ -26,13 +26,13 @@ SCALARS = {s.value: s for s in Scalar}
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Returned:
     items: tuple[ast.Item, ...]
     is_distinct: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Tail:
     """`order`, `limit` or `offset`, before we know that each is there at most once."""
 
@@ -41,7 +41,7 @@ class _Tail:
     number: ast.Literal | ast.Variable | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Body:
     match: ast.Block
     returned: _Returned

@@ -7,8 +7,9 @@ Comments are no part of the syntax tree.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
+
+from omnigraph.base.frozen import frozen
 
 __all__ = [
     "COMMENT",
@@ -30,7 +31,7 @@ Place = tuple[int, int]
 """Line and column, from 1."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comment:
     text: str
     place: Place
@@ -39,7 +40,7 @@ class Comment:
     """A blank line follows it, so it is a heading of its own."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """A formatted line and the place of its first word in the original."""
 

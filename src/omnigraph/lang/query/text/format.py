@@ -5,8 +5,8 @@ line. Blank lines between clauses are kept, one at most.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.span import SourceText, Span
 from omnigraph.lang.query.text import ast
 from omnigraph.lang.query.text.comments import Comment, Line, comments_in, woven
@@ -43,7 +43,7 @@ def _format(file: ast.File, original: str) -> str:
     return f"{text}\n" if text else ""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Printer:
     comments: tuple[Comment, ...]
     original: Sequence[str]

@@ -10,12 +10,13 @@ it doubtful what is a comment.
 import functools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from omnigraph.base.errors import Diagnostic, ParseFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.base.span import SourceText, Span
 from omnigraph.base.words import clipped
 from omnigraph.lang.query.text import ast
@@ -49,7 +50,7 @@ LANDMARK = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Broken:
     """A query that can't be read. `name` is None where the text does not give it one."""
 
@@ -57,7 +58,7 @@ class Broken:
     finding: Diagnostic
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """The queries of a file, and those that can't be read. Both are in the order of the text."""
 
@@ -109,7 +110,7 @@ def grammar() -> Lark:
     return make_parser(Builder())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Piece:
     """Some lines of a file: a query, or what stands before the first one."""
 

@@ -5,8 +5,8 @@ and properties are old ones. A draft holds everything else.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import Value, ValueType
 from omnigraph.lang.schema.catalog import Cardinality, Constraint, Embed
 from omnigraph.lang.schema.text.ast import Extent, Name
@@ -14,7 +14,7 @@ from omnigraph.lang.schema.text.ast import Extent, Name
 __all__ = ["DraftEdge", "DraftInterface", "DraftNode", "DraftProperty"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DraftProperty:
     name: str
     type: ValueType
@@ -26,7 +26,7 @@ class DraftProperty:
     at: Extent
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DraftInterface:
     name: str
     properties: Mapping[str, DraftProperty]
@@ -37,7 +37,7 @@ class DraftInterface:
     """Names of properties whose type is wrong: known, so that they are not reported as missing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DraftNode:
     name: str
     properties: Mapping[str, DraftProperty]
@@ -48,7 +48,7 @@ class DraftNode:
     renamed_from: Name | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DraftEdge:
     name: str
     source: str

@@ -1,8 +1,9 @@
 """The properties of one type: those of its body, and those its interfaces bring."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import Scalar, Value, ValueType, VectorOf
 from omnigraph.base.words import clipped
 from omnigraph.lang.schema.catalog import DST, SRC, Embed
@@ -34,7 +35,7 @@ RESERVED_ON_EDGES = frozenset({SRC, DST, "from", "to"})
 MAX_NAME_CHARACTERS = 128
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Properties:
     by_name: Mapping[str, DraftProperty]
     broken: frozenset[str]

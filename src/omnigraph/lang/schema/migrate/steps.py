@@ -4,9 +4,10 @@ The page docs/user/migrations.md shows the same table of codes.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import PropertyId, TypeId
 from omnigraph.lang.schema.catalog import Cardinality, Constraint
 
@@ -71,7 +72,7 @@ MIGRATION_CODES: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """The facts about the data that the planner needs; the caller gathers them."""
 
@@ -84,7 +85,7 @@ class Facts:
         return self.populated is None or type_id in self.populated
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One change. The ids say what it is about in both catalogs, whatever the names are."""
 
@@ -122,7 +123,7 @@ class Step:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refusal:
     """A change that can't be made, and what to do instead."""
 
@@ -135,7 +136,7 @@ class Refusal:
         return {"code": self.code, "name": self.name, "message": self.message, "hint": self.hint}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MigrationPlan:
     """The steps from one catalog to another, in order; with refusals, none of them is taken."""
 

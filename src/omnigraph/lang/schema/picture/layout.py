@@ -7,8 +7,9 @@ another label. A line that runs against the layers is laid out as if it ran alon
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from omnigraph.base.frozen import frozen
 
 __all__ = ["Box", "Layout", "Line", "Place", "Route", "arrange"]
 
@@ -23,14 +24,14 @@ SWEEPS = 12
 LOOP_WIDTH = 16.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Box:
     name: str
     width: float
     height: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """From box to box; width and height are those of its label."""
 
@@ -41,7 +42,7 @@ class Line:
     height: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     x: float
     y: float
@@ -56,7 +57,7 @@ class Place:
         return Place(self.x + x, self.y + y, self.width, self.height)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Route:
     """The way of a line, from its source to its target, and where its label stands."""
 
@@ -67,7 +68,7 @@ class Route:
         return Route(tuple((px + x, py + y) for px, py in self.points), self.label.moved(x, y))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layout:
     width: float
     height: float

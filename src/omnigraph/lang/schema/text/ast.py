@@ -5,8 +5,9 @@ Two trees are equal when they say the same thing: places don't take part in the 
 the element each one belongs to by its place.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.span import SourceText, Span
 
 __all__ = [
@@ -36,7 +37,7 @@ __all__ = [
 LiteralValue = None | bool | int | float | str | tuple["LiteralValue", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Extent:
     """From the first character of an element to just after its last."""
 
@@ -55,19 +56,19 @@ class Extent:
         return Extent(self.line, self.column, end.end_line, end.end_column)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Name:
     text: str
     at: Extent = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Literal:
     value: LiteralValue
     at: Extent = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bounds:
     """`low..high`; None is an open end, written as nothing or `*`."""
 
@@ -76,7 +77,7 @@ class Bounds:
     at: Extent = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Option:
     """`model="all-minilm-l6-v2"`"""
 
@@ -88,7 +89,7 @@ class Option:
 Argument = Name | Literal | Bounds | Option
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Annotation:
     """`@name` or `@name(arguments)`; in a body, a constraint."""
 
@@ -110,7 +111,7 @@ class Annotation:
                 return False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypeName:
     """`String`, or with a size `Vector(384)`."""
 
@@ -119,13 +120,13 @@ class TypeName:
     at: Extent = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListExpression:
     item: Name
     at: Extent = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EnumExpression:
     words: tuple[Name, ...]
     at: Extent = field(compare=False)
@@ -134,7 +135,7 @@ class EnumExpression:
 TypeExpression = TypeName | ListExpression | EnumExpression
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PropertyDeclaration:
     name: Name
     type: TypeExpression
@@ -146,14 +147,14 @@ class PropertyDeclaration:
 Member = PropertyDeclaration | Annotation
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Body:
     members: tuple[Member, ...]
     at: Extent = field(compare=False)
     """From `{` to `}`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InterfaceDeclaration:
     name: Name
     annotations: tuple[Annotation, ...]
@@ -161,7 +162,7 @@ class InterfaceDeclaration:
     at: Extent = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeDeclaration:
     name: Name
     annotations: tuple[Annotation, ...]
@@ -170,7 +171,7 @@ class NodeDeclaration:
     at: Extent = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EdgeDeclaration:
     name: Name
     source: Name
@@ -183,14 +184,14 @@ class EdgeDeclaration:
 Declaration = InterfaceDeclaration | NodeDeclaration | EdgeDeclaration
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comment:
     text: str
     """With its `//` or `/* */`."""
     at: Extent = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SchemaFile:
     declarations: tuple[Declaration, ...]
     comments: tuple[Comment, ...] = field(compare=False)

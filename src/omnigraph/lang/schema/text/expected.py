@@ -4,12 +4,12 @@ The parser knows which kinds of token could have come; this module knows what a 
 there. It never shows a name of the grammar.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from lark import Token
 
 from omnigraph.base.errors import Diagnostic
+from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import did_you_mean
 from omnigraph.base.words import clipped
 from omnigraph.lang.schema.codes import SYNTAX, TYPE_WORDS
@@ -55,7 +55,7 @@ NAMED_AFTER = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Situation:
     """Where the parser stood when it could not go on."""
 

@@ -7,8 +7,8 @@ stand above the element that it is in or that follows it.
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.text.ast import (
     Annotation,
@@ -47,7 +47,7 @@ def format_tree(file: SchemaFile) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Piece:
     """A head, a member or a closing brace: what stands on lines of its own."""
 
@@ -60,7 +60,7 @@ class _Piece:
     """Whether a blank line must precede it, whatever the author wrote."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Item:
     """A piece or a comment above it, ready to be written."""
 

@@ -6,11 +6,11 @@ finding a token of the meant kind still goes on to the parser: one slip is repor
 
 import math
 import re
-from dataclasses import dataclass
 
 from lark import Token
 
 from omnigraph.base.errors import Diagnostic
+from omnigraph.base.frozen import frozen
 from omnigraph.base.span import SourceText
 from omnigraph.base.words import clipped
 from omnigraph.lang.schema.codes import SYNTAX
@@ -70,7 +70,7 @@ ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 ESCAPES = {'"': '"', "\\": "\\", "/": "/", "n": "\n", "r": "\r", "t": "\t"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scanned:
     tokens: list[Token]
     comments: list[Comment]

@@ -12,10 +12,11 @@ may have been written for a newer version.
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from omnigraph.base.errors import ConfigurationInvalid, FileMissing
+from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import did_you_mean
 from omnigraph.base.words import clipped, listed
 from omnigraph.base.yaml_text import (
@@ -36,7 +37,7 @@ SECTIONS = ("operator", "servers", "defaults", "profiles", "aliases")
 OF_A_PROFILE = ("store", "server", "graph", "actor", "format")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Profile:
     """A graph, in a place or on a server, and how it is worked with."""
 
@@ -48,7 +49,7 @@ class Profile:
     format: Format | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Config:
     path: Path
     actor: str | None = None

@@ -16,6 +16,7 @@ from typing import Any
 
 from omnigraph.base.choices import LoadEngine, LoadModeName, OnError, SourceFormat
 from omnigraph.base.errors import OmnigraphError
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.engine.requests import Load
 from omnigraph.engine.results import LoadResult
@@ -38,7 +39,7 @@ class JobState(StrEnum):
         return self in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Upload:
     """What is uploaded, which is one file."""
 
@@ -61,7 +62,7 @@ class Part:
         return f"{self.number}-{self.sha256}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class JobOrder:
     """What is to be loaded and how: `files` of allowed places, or an upload."""
 
@@ -102,7 +103,7 @@ class JobOrder:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Job:
     id: str
     graph: str
@@ -153,7 +154,7 @@ class Job:
         return replace(self, state=state, changed_ms=now_ms, **more)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Progressed:
     """How far a load is; see `base/progress`."""
 

@@ -7,11 +7,11 @@ of a directory's files, one by one. What is opened afterwards is the path withou
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from omnigraph.base.disk_failures import disk_failures
 from omnigraph.base.errors import ArgumentInvalid, FileMissing, FileNotAllowed
+from omnigraph.base.frozen import frozen
 from omnigraph.pipeline.sources.files import Form, InputFile, NamedFiles, form_of, unreadable
 from omnigraph.store.location import is_bucket_address
 
@@ -21,7 +21,7 @@ OPTION = "--load-from"
 MAGIC = "*?["
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Places:
     directories: tuple[Path, ...] = ()
     """Without links."""

@@ -7,7 +7,7 @@ a job is begun, it is one commit at most.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from omnigraph.base.errors import (
     PolicyDenied,
     StagedLoadMissing,
 )
+from omnigraph.base.frozen import frozen
 from omnigraph.base.progress import Progress
 from omnigraph.engine.backend import engine_of
 from omnigraph.engine.engine import Engine
@@ -52,7 +53,7 @@ class Stopping(BaseException):
     """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hears:
     """What is told of a load while it runs; either may raise to end it."""
 
