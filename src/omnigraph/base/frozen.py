@@ -7,7 +7,7 @@ no text is compiled but `__init__`, by the first call of it.
 """
 
 from collections.abc import Callable
-from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, make_dataclass
+from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import Any, TypeVar, dataclass_transform, overload
@@ -39,7 +39,7 @@ def frozen(
     def make(cls: type[Any]) -> type[Any]:
         # A class without a docstring would get its signature as one, which takes long to find out.
         has_doc = cls.__doc__ is not None
-        cls.__doc__ = cls.__doc__ or ""
+        cls.__doc__ = cls.__doc__ or "to be written"
         own = {name for name in vars(cls) if name != "__hash__" or vars(cls)[name] is not None}
         made = dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
         if not has_doc:
@@ -66,25 +66,33 @@ def _first_init(cls: type[Any]) -> Callable[..., None]:
 
 
 def _written_init(cls: type[Any]) -> Callable[..., None]:
-    """The `__init__` of a dataclass with the same fields."""
-    same = [
-        (
-            each.name,
-            each.type,
-            field(default=each.default, init=each.init, kw_only=each.kw_only)
-            if each.default_factory is MISSING
-            else field(default_factory=each.default_factory, init=each.init, kw_only=each.kw_only),
-        )
-        for each in fields(cls)
-    ]
-    # It calls `__post_init__` of the instance if its own class has such a method.
-    after = {"__post_init__": None} if hasattr(cls, "__post_init__") else {}
-    names = {"__module__": cls.__module__, "__doc__": "", **after}
-    double: Any = make_dataclass(
-        cls.__name__, same, namespace=names, frozen=True, repr=False, eq=False
-    )
-    written: Callable[..., None] = double.__init__
+    """What the fields say of `__init__`, as a function."""
+    known: dict[str, Any] = {"__set": object.__setattr__, "__left_out": object()}
+    positional, by_name, body = ["self"], list[str](), ["pass"]
+    for each in fields(cls):
+        name = value = each.name
+        parameter = name
+        if each.default_factory is not MISSING:
+            known[f"__make_{name}"] = each.default_factory
+            parameter = f"{name}=__left_out"
+            made = f"__make_{name}()"
+            value = f"{made} if {name} is __left_out else {name}" if each.init else made
+        elif each.default is not MISSING:
+            known[f"__default_{name}"] = each.default
+            parameter = f"{name}=__default_{name}"
+            value = name if each.init else f"__default_{name}"
+        elif not each.init:
+            continue
+        if each.init:
+            (by_name if each.kw_only else positional).append(parameter)
+        body.append(f"__set(self, {name!r}, {value})")
+    if hasattr(cls, "__post_init__"):
+        body.append("self.__post_init__()")
+    parameters = ", ".join([*positional, *(["*", *by_name] if by_name else [])])
+    exec(f"def __init__({parameters}):\n " + "\n ".join(body), known)
+    written: Callable[..., None] = known["__init__"]
     written.__qualname__ = f"{cls.__qualname__}.__init__"
+    written.__annotations__ = {each.name: each.type for each in fields(cls) if each.init}
     return written
 
 

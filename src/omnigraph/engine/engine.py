@@ -32,8 +32,6 @@ from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.disk import DiskCache
 from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
-from omnigraph.store.moving import bring_here
-from omnigraph.write.recover import recover_all
 
 __all__ = ["Engine"]
 
@@ -141,6 +139,10 @@ class Engine:
             trace=trace,
         )
         if not read_only:
+            # Reading alone does without them.
+            from omnigraph.store.moving import bring_here
+            from omnigraph.write.recover import recover_all
+
             store.require_fences()
             bring_here(store)
             store.bring_up_to_date()

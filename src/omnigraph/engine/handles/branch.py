@@ -24,10 +24,6 @@ from omnigraph.base.progress import Progress
 from omnigraph.engine.backend import Backend
 from omnigraph.engine.handles.at import At, moment_of
 from omnigraph.engine.handles.reads import Reads
-from omnigraph.engine.history import commits
-from omnigraph.engine.load.load import load
-from omnigraph.engine.load.stream import stream
-from omnigraph.engine.maintain import optimize
 from omnigraph.engine.requests import (
     CommitsRead,
     Embed,
@@ -91,7 +87,6 @@ class Branch(Reads):
         if_commit: CommitId | str | None = None,
     ) -> MutationResult:
         """Run one mutation of `source` as one commit; see `Graph.mutate`."""
-        # Reading alone does without what writing takes to import.
         from omnigraph.engine.mutate import mutate
 
         why = self._why(actor, message)
@@ -120,6 +115,8 @@ class Branch(Reads):
         progress: Progress | None = None,
     ) -> LoadResult:
         """Load files, frames or rows as one commit; see `Graph.load`."""
+        from omnigraph.engine.load.load import load
+
         request = Load(
             source=source,
             mode=mode,
@@ -156,6 +153,8 @@ class Branch(Reads):
         on_batch: Callable[[LoadResult], None] | None = None,
     ) -> "Stream":
         """Begin to load a stream of Spark's; see `Graph.stream`."""
+        from omnigraph.engine.load.stream import stream
+
         request = StreamLoad(
             source=source,
             mode=mode,
@@ -183,7 +182,6 @@ class Branch(Reads):
         progress: Progress | None = None,
     ) -> EmbedResult:
         """Make the vectors that `@embed` asks for, as one commit; see `Graph.embed`."""
-        # Few processes embed anything.
         from omnigraph.engine.embed import embed
 
         why = self._why(actor, message)
@@ -192,10 +190,14 @@ class Branch(Reads):
 
     def optimize(self, *, actor: str | None = None, message: str | None = None) -> OptimizeResult:
         """Compact the tables and bring their indexes up to date. No answer changes."""
+        from omnigraph.engine.maintain import optimize
+
         return self.backend.run(optimize, Optimize(**self._why(actor, message)))
 
     def commits(self, *, limit: int | None = None, actor: str | None = None) -> CommitList:
         """The commits of the branch, newest first; with `actor`, only that actor's."""
+        from omnigraph.engine.history import commits
+
         request = CommitsRead(limit=limit, by=actor, **self._where())
         return CommitList(self.backend.run(commits, request))
 

@@ -1,14 +1,12 @@
 """`Followed`: the part of `Graph` that is about what changed."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from omnigraph.base.choices import ChangeOp, EntityKind
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.backend import Backend, engine_of
-from omnigraph.engine.change_results import ChangeBaseline, ChangePage, CommitChangePage, Diff
-from omnigraph.engine.diff import commit_changes, diff
 from omnigraph.engine.engine import Engine
-from omnigraph.engine.feed import baseline, changes
 from omnigraph.engine.handles.at import At, moment_of
 from omnigraph.engine.requests import (
     Baseline,
@@ -22,6 +20,9 @@ from omnigraph.engine.results import CommitInfo
 from omnigraph.engine.travel import check_moment
 from omnigraph.read.changes.filter import ChangeFilter
 from omnigraph.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from omnigraph.engine.change_results import ChangeBaseline, ChangePage, CommitChangePage, Diff
 
 __all__ = ["Followed"]
 
@@ -49,7 +50,7 @@ class Followed:
         types: Iterable[str] | None = None,
         kinds: Kinds = None,
         ops: Ops = None,
-    ) -> Diff:
+    ) -> "Diff":
         """What turns one moment into another: every row that differs, as it was and as it is.
 
         A moment is a branch (its head), a commit or its id, a time, or what `at` and `snapshot`
@@ -57,6 +58,8 @@ class Followed:
         `to` since the two parted or were last merged, whatever `from_` has of its own. The result
         can be counted, shown, iterated and had as Arrow or a frame.
         """
+        from omnigraph.engine.diff import diff
+
         request = DiffRead(
             from_=self._held("from_", from_),
             to=self._held("to", to),
@@ -75,11 +78,13 @@ class Followed:
         ops: Ops = None,
         limit: int | None = None,
         page_token: str | None = None,
-    ) -> CommitChangePage:
+    ) -> "CommitChangePage":
         """What a commit changed against its first parent, at most `limit` rows (1,000 if left out).
 
         The `next_page_token` of a page asks for the one after it.
         """
+        from omnigraph.engine.diff import commit_changes
+
         request = CommitChanges(
             id=id.graph_commit_id if isinstance(id, CommitInfo) else CommitId(id),
             filter=ChangeFilter.of(types, kinds, ops),
@@ -99,7 +104,7 @@ class Followed:
         kinds: Kinds = None,
         ops: Ops = None,
         limit: int | None = None,
-    ) -> ChangePage:
+    ) -> "ChangePage":
         """What was published to a branch since a cursor, in blocks, one for each commit.
 
         Without a cursor it begins at `start`: `now`, `beginning` (from the first commit of the
@@ -107,6 +112,8 @@ class Followed:
         changes are applied, and ask again with it: every change comes exactly once. A cursor holds
         for its graph, its branch and the filter it was made with.
         """
+        from omnigraph.engine.feed import changes
+
         request = ChangesRead(
             cursor=cursor,
             start=start,
@@ -126,11 +133,13 @@ class Followed:
         kinds: Kinds = None,
         ops: Ops = None,
         overwrite: bool = False,
-    ) -> ChangeBaseline:
+    ) -> "ChangeBaseline":
         """Write the rows of a branch as JSON lines, and give the cursor that goes on from there.
 
         `ops` choose among later changes; the rows to start from are all of the chosen types.
         """
+        from omnigraph.engine.feed import baseline
+
         request = Baseline(
             target=target,
             branch=BranchName(branch),

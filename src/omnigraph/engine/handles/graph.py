@@ -31,7 +31,6 @@ from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.base.keeping import DEFAULT_KEEP, Duration
 from omnigraph.base.progress import Progress
 from omnigraph.engine.backend import engine_of
-from omnigraph.engine.blob import Blob
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.explanation import Explanation
 from omnigraph.engine.guard import PolicyArgument
@@ -49,19 +48,19 @@ from omnigraph.engine.results import (
     OptimizeResult,
     QueryResult,
 )
-from omnigraph.engine.schema import Schema
-from omnigraph.engine.schema_results import SchemaChange
 from omnigraph.engine.settings import Settings
-from omnigraph.engine.tables import SnapshotTables
 from omnigraph.engine.text import SCHEMA, Text, as_source
-from omnigraph.engine.upkeep_requests import Cleanup, Repair
-from omnigraph.engine.upkeep_results import CleanupResult, RepairResult
-from omnigraph.store.statistics import Statistics
 
 if TYPE_CHECKING:
+    from omnigraph.engine.blob import Blob
     from omnigraph.engine.neighborhood import Neighborhood
+    from omnigraph.engine.schema import Schema
+    from omnigraph.engine.schema_results import SchemaChange
+    from omnigraph.engine.tables import SnapshotTables
+    from omnigraph.engine.upkeep_results import CleanupResult, RepairResult
     from omnigraph.pipeline.sources.mapping import MappingArgument
     from omnigraph.pipeline.streaming import Stream
+    from omnigraph.store.statistics import Statistics
 
 __all__ = ["Graph"]
 
@@ -339,7 +338,7 @@ class Graph(History):
         *,
         branch: str | None = None,
         snapshot: Moment | At | None = None,
-    ) -> Blob:
+    ) -> "Blob":
         """The bytes of a Blob property: `graph.blob("node", "Person", "ada", "photo").read()`.
 
         No byte is read before `read` asks for it. `kind` is node or edge.
@@ -395,7 +394,7 @@ class Graph(History):
             target, types=types, format=format, overwrite=overwrite
         )
 
-    def schema(self, branch: str | None = None, *, snapshot: Moment | At | None = None) -> Schema:
+    def schema(self, branch: str | None = None, *, snapshot: Moment | At | None = None) -> "Schema":
         """The schema: its text, and its types as the languages see them."""
         return self._reads(branch, snapshot).schema()
 
@@ -406,7 +405,7 @@ class Graph(History):
         allow_data_loss: bool = False,
         branch: str | None = None,
         snapshot: Moment | At | None = None,
-    ) -> SchemaChange:
+    ) -> "SchemaChange":
         """The steps from the schema that the graph has to this one; nothing is changed.
 
         `schema` is the text, or the path of a `.pg` file. A step is safe, validated (the rows are
@@ -434,7 +433,7 @@ class Graph(History):
         actor: str | None = None,
         message: str | None = None,
         if_commit: CommitId | str | None = None,
-    ) -> SchemaChange:
+    ) -> "SchemaChange":
         """Give main another schema, and its rows with it: all steps in one commit, or none.
 
         A schema that can't be followed raises `migration_unsupported`, rows that break a new rule
@@ -502,7 +501,7 @@ class Graph(History):
         dry_run: bool = False,
         confirm: bool = False,
         actor: str | None = None,
-    ) -> CleanupResult:
+    ) -> "CleanupResult":
         """Remove old commits of all branches, and files that nobody names. Commits stay known.
 
         Of each branch the newest `keep` commits stay; with `older_than` (`7d`, `12h`, a timedelta)
@@ -512,6 +511,7 @@ class Graph(History):
         must be confirmed; a dry run only tells what would go.
         """
         from omnigraph.engine.cleanup import cleanup
+        from omnigraph.engine.upkeep_requests import Cleanup
 
         request = Cleanup(
             keep=keep,
@@ -525,7 +525,7 @@ class Graph(History):
 
     def repair(
         self, *, confirm: bool = False, force: bool = False, actor: str | None = None
-    ) -> RepairResult:
+    ) -> "RepairResult":
         """Tell where files and commits disagree. Nothing is changed unless it is confirmed.
 
         A table that has moved without a commit stops the writers of its branch. If confirmed, its
@@ -533,19 +533,20 @@ class Graph(History):
         it is published in any case, with the rows that it has.
         """
         from omnigraph.engine.repair import repair
+        from omnigraph.engine.upkeep_requests import Repair
 
         who = self.backend.actor if actor is None else actor
         return self.backend.run(repair, Repair(confirm=confirm, force=force, actor=who))
 
     def stats(
         self, branch: str | None = None, *, snapshot: Moment | At | None = None
-    ) -> Statistics:
+    ) -> "Statistics":
         """Rows, files and index coverage of every table, without reading a row."""
         return self._reads(branch, snapshot).stats()
 
     def tables(
         self, branch: str | None = None, *, snapshot: Moment | At | None = None
-    ) -> SnapshotTables:
+    ) -> "SnapshotTables":
         """The version of each table that a commit pins, and its number of entities."""
         return self._reads(branch, snapshot).tables()
 

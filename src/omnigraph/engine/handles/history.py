@@ -1,16 +1,13 @@
 """`History`: the part of `Graph` that is about branches and commits."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.backend import Backend
 from omnigraph.engine.handles.at import At
 from omnigraph.engine.handles.branch import Branch
 from omnigraph.engine.handles.changes import Followed
-from omnigraph.engine.history import branch, branch_create, branch_delete, branches, commit
-from omnigraph.engine.log import Log, log
-from omnigraph.engine.merge import merge, revert
-from omnigraph.engine.merge_results import MergeResult, RevertResult
 from omnigraph.engine.requests import (
     BranchCreate,
     BranchDelete,
@@ -25,6 +22,10 @@ from omnigraph.engine.requests import (
 )
 from omnigraph.engine.results import CommitInfo, CommitList
 
+if TYPE_CHECKING:
+    from omnigraph.engine.log import Log
+    from omnigraph.engine.merge_results import MergeResult, RevertResult
+
 __all__ = ["History"]
 
 
@@ -37,11 +38,15 @@ class History(Followed):
 
     def branch(self, name: str) -> Branch:
         """A handle of one branch, which must be there: `graph.branch("agent/1").mutate(…)`."""
+        from omnigraph.engine.history import branch
+
         request = BranchRead(branch=BranchName(name), actor=self.backend.actor)
         return Branch(self.backend, self.backend.run(branch, request))
 
     def branches(self) -> list[str]:
         """The names of all branches, main first."""
+        from omnigraph.engine.history import branches
+
         return self.backend.run(branches, BranchesRead(actor=self.backend.actor))
 
     def branch_create(
@@ -59,6 +64,8 @@ class History(Followed):
 
         It makes no commit: `actor` and `message` go to the gate and to the log.
         """
+        from omnigraph.engine.history import branch_create
+
         request = BranchCreate(
             branch=BranchName(name),
             from_=from_.commit if isinstance(from_, At) else from_,
@@ -74,6 +81,8 @@ class History(Followed):
 
         It makes no commit: `actor` and `message` go to the gate and to the log.
         """
+        from omnigraph.engine.history import branch_delete
+
         request = BranchDelete(
             branch=BranchName(name), actor=actor or self.backend.actor, message=message
         )
@@ -91,7 +100,7 @@ class History(Followed):
         message: str | None = None,
         if_commit: CommitId | str | None = None,
         if_source_commit: CommitId | str | None = None,
-    ) -> MergeResult:
+    ) -> "MergeResult":
         """Bring what `source` changed since the two parted into `into`, as one commit.
 
         Raises `MergeConflicts` where both sides changed what only one of them can have; nothing is
@@ -101,6 +110,8 @@ class History(Followed):
         the source afterwards. With `if_commit` and `if_source_commit` the two branches must show
         the rows of these commits, such as those that a preview named.
         """
+        from omnigraph.engine.merge import merge
+
         request = Merge(
             source=BranchName(source),
             branch=BranchName(into),
@@ -124,13 +135,15 @@ class History(Followed):
         actor: str | None = None,
         message: str | None = None,
         if_commit: CommitId | str | None = None,
-    ) -> RevertResult:
+    ) -> "RevertResult":
         """Undo what one commit changed, as a new commit: the history keeps both.
 
         A merge is undone as far as it changed the branch that it went into. What was changed since
         is in conflict, told and resolved as in a merge: ours is the branch as it is, theirs what
         was there before the commit.
         """
+        from omnigraph.engine.merge import revert
+
         id_ = commit.graph_commit_id if isinstance(commit, CommitInfo) else CommitId(commit)
         request = Revert(
             commit=id_,
@@ -149,11 +162,13 @@ class History(Followed):
         """The commits of a branch, newest first; with `actor`, only that actor's."""
         return Branch(self.backend, branch).commits(limit=limit, actor=actor)
 
-    def log(self, branch: str | None = None, *, limit: int | None = None) -> Log:
+    def log(self, branch: str | None = None, *, limit: int | None = None) -> "Log":
         """The commits of all branches or one, with those that were merged, and the heads.
 
         `omnigraph log --graph` draws it.
         """
+        from omnigraph.engine.log import log
+
         request = LogRead(
             branch=BranchName(branch or MAIN),
             is_whole=branch is None,
@@ -164,6 +179,8 @@ class History(Followed):
 
     def commit(self, id: CommitId | str) -> CommitInfo:
         """One commit, of whichever branch."""
+        from omnigraph.engine.history import commit
+
         return self.backend.run(commit, CommitRead(id=CommitId(id), actor=self.backend.actor))
 
     def snapshot(self, branch: str = MAIN) -> At:

@@ -1,6 +1,7 @@
 """`Reads`: the questions that every handle answers, each of one place: a branch or a moment of it.
 
-A method builds its request and calls the use case; it does nothing else.
+A method builds its request and calls the use case; it does nothing else. In every handle it also
+imports the use case, so that a process has only those that it asks for.
 """
 
 import threading
@@ -10,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.base.choices import EntityKind, ExportFormat
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.engine.backend import Backend, engine_of
-from omnigraph.engine.blob import Blob, find_blob
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.explanation import Explanation
-from omnigraph.engine.export import export
 from omnigraph.engine.query import ask, explain
 from omnigraph.engine.requests import (
     Ask,
@@ -27,15 +26,15 @@ from omnigraph.engine.requests import (
     Target,
 )
 from omnigraph.engine.results import ExportResult, IndexInfo, QueryResult
-from omnigraph.engine.schema import Schema, schema
-from omnigraph.engine.stats import indexes, stats
-from omnigraph.engine.tables import SnapshotTables, tables
 from omnigraph.engine.text import Text
 from omnigraph.store.snapshot import Snapshot
-from omnigraph.store.statistics import Statistics
 
 if TYPE_CHECKING:
+    from omnigraph.engine.blob import Blob
     from omnigraph.engine.neighborhood import Neighborhood
+    from omnigraph.engine.schema import Schema
+    from omnigraph.engine.tables import SnapshotTables
+    from omnigraph.store.statistics import Statistics
 
 __all__ = ["Reads"]
 
@@ -84,8 +83,10 @@ class Reads:
         request = Explain.of(source, name, params, analyze=analyze, **self._where())
         return self.backend.run(explain, request)
 
-    def blob(self, kind: EntityKind, type: str, id: str, prop: str) -> Blob:
+    def blob(self, kind: EntityKind, type: str, id: str, prop: str) -> "Blob":
         """The bytes of a Blob property; see `Graph.blob`."""
+        from omnigraph.engine.blob import find_blob
+
         request = BlobRead(kind=kind, type_name=type, entity_id=id, property=prop, **self._where())
         return self.backend.run(find_blob, request)
 
@@ -101,7 +102,6 @@ class Reads:
         cancel: threading.Event | None = None,
     ) -> "Neighborhood":
         """An entity and what is around it; see `Graph.neighborhood`."""
-        # Most processes never ask for it.
         from omnigraph.engine.neighborhood import neighborhood
 
         request = NeighborhoodRead(
@@ -125,23 +125,33 @@ class Reads:
         overwrite: bool = False,
     ) -> ExportResult:
         """Write the graph for others; see `Graph.export`."""
+        from omnigraph.engine.export import export
+
         request = Export.of(target, types, format=format, overwrite=overwrite, **self._where())
         return self.backend.run(export, request)
 
-    def schema(self) -> Schema:
+    def schema(self) -> "Schema":
         """The schema: its text, and its types as the languages see them."""
+        from omnigraph.engine.schema import schema
+
         return self.backend.run(schema, SchemaRead(**self._where()))
 
-    def stats(self) -> Statistics:
+    def stats(self) -> "Statistics":
         """Rows, files and index coverage of every table, without reading a row."""
+        from omnigraph.engine.stats import stats
+
         return self.backend.run(stats, StatsRead(**self._where()))
 
-    def tables(self) -> SnapshotTables:
+    def tables(self) -> "SnapshotTables":
         """The version of each table that the commit pins, and its number of entities."""
+        from omnigraph.engine.tables import tables
+
         return self.backend.run(tables, StatsRead(**self._where()))
 
     def indexes(self) -> list[IndexInfo]:
         """Every index, and how many rows of its table it answers for."""
+        from omnigraph.engine.stats import indexes
+
         return self.backend.run(indexes, StatsRead(**self._where()))
 
     def _where(self) -> dict[str, Any]:

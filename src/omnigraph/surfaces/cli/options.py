@@ -12,7 +12,7 @@ from omnigraph.base.clock import is_ulid
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.span import SourceText
 from omnigraph.engine.text import QUERY, read_bytes, read_source
-from omnigraph.surfaces.cli.process import settle
+from omnigraph.surfaces.cli.garbage import settle
 
 if TYPE_CHECKING:
     from omnigraph.engine.handles.graph import Graph

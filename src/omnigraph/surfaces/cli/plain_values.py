@@ -2,12 +2,13 @@
 
 Typer converts every value with pydantic, even one that was left out or that is text already. To
 import pydantic takes longer than to run most commands, so typer is asked only where there is
-something to convert: a number, a choice, a file that can't be read.
+something to convert or to refuse: a number, a choice that there is not, a file that can't be read.
 """
 
 import os
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from typer.core import TyperCommand
 
@@ -40,6 +41,10 @@ class _AsTyped:
         if type(value) is str and info.parser is None:
             if kind is str:
                 return value
+            if get_origin(kind) is Literal and value in get_args(kind):
+                return value
+            if isinstance(kind, type) and issubclass(kind, StrEnum) and value in {*kind}:
+                return kind(value)
             if kind is Path and _is_any_path(info) and os.access(value, os.R_OK):
                 return Path(value)
         param._runtime_param = None

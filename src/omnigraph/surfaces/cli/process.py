@@ -1,24 +1,21 @@
 """`omnigraph` as a process of its own, which begins and ends without work that nobody sees.
 
-Both are a matter of Python's memory: a command needs a hundred thousand objects that are imported
-and stay. To look for garbage among them takes a fifth of the time of a small query, to take them
-down one by one at the end as much again.
+At its end Python takes down every module and object, one by one, to give back memory that the
+system takes back anyway. That is a quarter of the time of a small query.
 """
 
 import atexit
-import gc
 import os
 import sys
 
-__all__ = ["program", "server_program", "settle"]
+from omnigraph.surfaces.cli.garbage import put_off
 
-WHILE_IMPORTING = 1_000_000
-"""So many new objects make Python look for garbage; a command imports fewer."""
+__all__ = ["program", "server_program"]
 
 
 def program() -> None:
     """`omnigraph`: run the command of `sys.argv`, and end the process."""
-    gc.set_threshold(WHILE_IMPORTING)
+    put_off()
     status = _Status()
     # The first to be registered is the last to be called: after threads, temporary files and JVMs.
     atexit.register(status.leave)
@@ -37,13 +34,6 @@ def server_program() -> None:
     """`omnigraph-server`: the same as `omnigraph serve`."""
     sys.argv.insert(1, "serve")
     program()
-
-
-def settle() -> None:
-    """What is there now was imported and stays. Look for garbage in what comes, as Python does."""
-    if gc.get_threshold()[0] == WHILE_IMPORTING:
-        gc.freeze()
-        gc.set_threshold(700)
 
 
 class _Status:

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from omnigraph.base.errors import ArgumentInvalid, DependencyMissing
+from omnigraph.surfaces.cli.garbage import settle
 from omnigraph.surfaces.cli.options import StoreOption
-from omnigraph.surfaces.cli.process import settle
 
 __all__ = ["register", "require_server"]
 
