@@ -1,6 +1,6 @@
 # `make` alone lists the targets. A target installs what it needs: nothing has to be run first.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint format pictures bench deep soak fresh lock clean
+.PHONY: help setup demo test check lint format pictures bench deep soak dist fresh lock clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -8,7 +8,7 @@ PYTHON ?= python3
 WORKERS ?= 3
 # Passed on to the program: make bench ONLY=run ARGS="--help"
 ARGS ?=
-ONLY ?= languages recall commits writers changes search run queries shapes policy load upsert merge_load serve
+ONLY ?= languages start recall commits writers changes search run queries shapes policy load upsert merge_load serve
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -59,6 +59,11 @@ deep: $(READY) ## whole matrices, and more random runs than in a test
 
 soak: $(READY) ## all that is deep, ten times as long: hours
 	$(PYTEST) --soak --timeout 14400
+
+dist: $(READY) ## build wheel and sdist into dist/, and take the first steps with each in an empty environment
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	.ci/installed
 
 fresh: ## demo and test in a clean clone with an empty home and no Java
 	PYTHON='$(PYTHON)' .ci/fresh

@@ -37,6 +37,7 @@ SLOW = (
     "crash/test_late_writers.py",
     "graph/test_many_writers.py",
     "graph/test_racing_histories.py",
+    "house/test_package.py",
     "house/test_processes.py",
     "notebook/test_documents.py",
     "maintenance/test_crashes.py",

@@ -53,9 +53,16 @@ ON_SPARK = ["clusters.md", "streaming.md"]
 IN_A_BUCKET = ["object-stores.md"]
 LANGUAGES = ["query-language.md", "schema-language.md", "text-search.md", "vector-search.md"]
 # `tests/graph/test_mutations_page.py`, `tests/notebook/test_documents.py`,
-# `tests/surfaces/test_configuration.py`, `tests/surfaces/client` and
-# `tests/surfaces/server/test_page.py` look closer.
-ELSEWHERE = ["client.md", "configuration.md", "mutations.md", "notebooks.md", "server.md"]
+# `tests/surfaces/test_configuration.py`, `tests/surfaces/client`, `tests/house/test_package.py`
+# and `tests/surfaces/server/test_page.py` look closer.
+ELSEWHERE = [
+    "client.md",
+    "configuration.md",
+    "install.md",
+    "mutations.md",
+    "notebooks.md",
+    "server.md",
+]
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ DIRECT = [
     Requirement(line)
     for line in [
         *PROJECT["project"]["dependencies"],
-        *PROJECT["project"]["optional-dependencies"]["spark"],
+        *(line for lines in PROJECT["project"]["optional-dependencies"].values() for line in lines),
         *PROJECT["dependency-groups"]["dev"],
     ]
 ]
@@ -41,6 +41,10 @@ def pins(lock: str) -> dict[str, str]:
     return {canonicalize_name(name): version for name, version in found}
 
 
+MADE_HERE = {
+    line.strip("/\n") for line in (ROOT / ".gitignore").read_text().splitlines() if "*" not in line
+}
+
 # The largest files that belong here are the locks.
 MAX_FILE_BYTES = 1 << 20
 # A case that is about NUL holds one.
@@ -49,6 +53,13 @@ BINARY_SUFFIXES = {".gz", ".png", ".case"}
 
 def tracked_files() -> list[Path]:
     """Every file of the repository, committed or about to be, that is not ignored."""
+    if not (ROOT / ".git").exists():
+        # What an sdist unpacked to, and what was installed and run beside it.
+        return [
+            path
+            for path in ROOT.rglob("*")
+            if path.is_file() and not MADE_HERE.intersection(path.relative_to(ROOT).parts)
+        ]
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
