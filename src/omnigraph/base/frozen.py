@@ -3,12 +3,11 @@
 It is what `@dataclass(frozen=True, slots=True)` makes, fields, `replace` and `match` included. That
 writes six methods as source text and compiles them, for each class, when the class is made: half a
 millisecond, and a process that asks one query makes hundreds of classes and uses few of them. Here
-no text is compiled but `__init__`, by the first call of it.
+`__init__`, `__eq__` and `__hash__` are compiled by the first call of each, and no other is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
-from operator import attrgetter
 from reprlib import recursive_repr
 from typing import Any, TypeVar, dataclass_transform, overload
 
@@ -89,9 +88,7 @@ def _written_init(cls: type[Any]) -> Callable[..., None]:
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     parameters = ", ".join([*positional, *(["*", *by_name] if by_name else [])])
-    exec(f"def __init__({parameters}):\n " + "\n ".join(body), known)
-    written: Callable[..., None] = known["__init__"]
-    written.__qualname__ = f"{cls.__qualname__}.__init__"
+    written = _compiled(cls, f"__init__({parameters})", body, known)
     written.__annotations__ = {each.name: each.type for each in fields(cls) if each.init}
     return written
 
@@ -133,28 +130,38 @@ def _repr(self: Any) -> str:
 
 def _compared(cls: type[Any]) -> dict[str, Any]:
     """Equality by the fields, for two values of the same class, and the hash that goes with it."""
-    compared = _values_of([each.name for each in fields(cls) if each.compare])
-    hashed = _values_of(
-        [each.name for each in fields(cls) if (each.compare if each.hash is None else each.hash)]
-    )
 
-    def __eq__(self: Any, other: object) -> bool:  # noqa: N807
-        if other.__class__ is self.__class__:
-            return bool(compared(self) == compared(other))
-        return NotImplemented
+    def __eq__(self: Any, other: object) -> Any:  # noqa: N807
+        names = [each.name for each in fields(cls) if each.compare]
+        body = (
+            "if other.__class__ is self.__class__:",
+            f" return {_tuple('self', names)} == {_tuple('other', names)}",
+            "return NotImplemented",
+        )
+        cls.__eq__ = written = _compiled(cls, "__eq__(self, other)", body)
+        return written(self, other)
 
-    def __hash__(self: Any) -> int:  # noqa: N807
-        return hash(hashed(self))
+    def __hash__(self: Any) -> Any:  # noqa: N807
+        names = [
+            each.name for each in fields(cls) if (each.compare if each.hash is None else each.hash)
+        ]
+        body = (f"return hash({_tuple('self', names)})",)
+        cls.__hash__ = written = _compiled(cls, "__hash__(self)", body)
+        return written(self)
 
     return {"__eq__": __eq__, "__hash__": __hash__}
 
 
-def _values_of(names: list[str]) -> Callable[[Any], Any]:
-    """What reads these fields as one tuple."""
-    match names:
-        case []:
-            return lambda value: ()
-        case [name]:
-            return lambda value: (getattr(value, name),)
-        case _:
-            return attrgetter(*names)
+def _tuple(owner: str, names: list[str]) -> str:
+    return f"({''.join(f'{owner}.{name}, ' for name in names)})"
+
+
+def _compiled(
+    cls: type[Any], head: str, body: Iterable[str], known: dict[str, Any] | None = None
+) -> Callable[..., Any]:
+    known = known or {}
+    exec(f"def {head}:\n " + "\n ".join(body), known)
+    name = head.partition("(")[0]
+    written: Callable[..., Any] = known[name]
+    written.__qualname__ = f"{cls.__qualname__}.{name}"
+    return written
