@@ -11,7 +11,7 @@ import typer.main
 from omnigraph.base.span import SourceText
 from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.lang.schema.picture.drawing import schema_svg
-from omnigraph.surfaces.cli.app import app
+from omnigraph.surfaces.cli.app import command_tree
 from tests.house.reading import FENCE
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,7 @@ def test_every_link_between_pages_leads_somewhere() -> None:
 
 def test_every_command_that_a_page_mentions_is_one_of_the_program() -> None:
     """What stands in a block is run. In a sentence a command may be a part of one."""
-    root: Any = typer.main.get_command(app)
+    root: Any = typer.main.get_command(command_tree())
     mentions = [
         (page, mention.replace("\\|", "|"))
         for page in PAGES

@@ -46,7 +46,7 @@ ALONE = [
 ]
 # They hold tables and pictures.
 NOTHING_TO_RUN = ["concepts.md"]
-WITH_CONSOLE = {"clusters.md", "quickstart.md"}
+WITH_CONSOLE = {"clusters.md", "install.md", "quickstart.md"}
 WITH_FILES = ["loading.md"]
 WITH_GRAPH = ["changes.md", "coming-from.md", "lint.md", "maintenance.md", "querying.md"]
 ON_SPARK = ["clusters.md", "streaming.md"]

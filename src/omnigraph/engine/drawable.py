@@ -1,8 +1,8 @@
 """What a picture of an answer is drawn from; `engine/notebook/answer.py` draws it."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.plan.links import Link, links
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Drawable", "drawable_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drawable:
     """Beside the rows of an answer: what its whole nodes are, and how they are joined."""
 

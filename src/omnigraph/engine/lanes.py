@@ -5,7 +5,8 @@ and ends where a branch was made. The command line draws them in text, a noteboo
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from omnigraph.base.frozen import frozen
 
 __all__ = ["LaneStep", "lane_steps"]
 
@@ -13,7 +14,7 @@ Lanes = tuple[str | None, ...]
 """For each lane the commit that it leads to; None: the lane is free."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaneStep:
     commit: str
     at: int
@@ -26,7 +27,7 @@ class LaneStep:
     """In the order of the parents; the first goes on in the lane of the commit."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaneTo:
     """The lane in which a parent is reached."""
 

@@ -1,7 +1,7 @@
 """What the engine hands back: values that know their commit, and Arrow under the rows."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 

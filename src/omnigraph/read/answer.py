@@ -4,11 +4,10 @@ A whole node is a struct of what a query can show of it. Which type it has, and 
 type it is, does not always stand in there; a picture of an answer has to know.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.schema.catalog import ID
 from omnigraph.read.entities import identities
 from omnigraph.read.frame import Binding
@@ -18,7 +17,7 @@ from omnigraph.read.tables.tables import Columns
 __all__ = ["Answer", "identified"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     table: pa.Table
     entities: pa.Table

@@ -6,11 +6,11 @@ What stands under the mouse tells more (`<title>`), and nothing runs: there is n
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.words import amount, clipped
 from omnigraph.engine.notebook.force import Points, arrange
 from omnigraph.engine.notebook.page import ALONE, clipped_text, in_page, safe
@@ -43,7 +43,7 @@ COLOURS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DrawnNode:
     type_name: str
     id: str
@@ -51,7 +51,7 @@ class DrawnNode:
     properties: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DrawnEdge:
     """From one of the drawn nodes to another, by their numbers."""
 
@@ -64,7 +64,7 @@ class DrawnEdge:
     properties: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class Drawing:
     """A picture of nodes and edges. A notebook shows it; `to_svg` gives it for a file."""
 

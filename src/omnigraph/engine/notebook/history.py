@@ -1,8 +1,8 @@
 """Commits as a picture: a line for each, and how they descend from each other."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.words import amount, clipped
 from omnigraph.engine.lanes import LaneStep, lane_steps
 from omnigraph.engine.notebook.page import safe
@@ -21,7 +21,7 @@ NAME_LETTERS = 40
 COLOURS = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#39a0a0", "#c9a227", "#9c755f")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShownCommit:
     id: str
     parents: tuple[str, ...]
@@ -67,7 +67,7 @@ def history_svg(commits: Sequence[ShownCommit], count: int, style: str = "") -> 
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Line:
     """What stands beside a commit."""
 

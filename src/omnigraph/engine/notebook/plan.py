@@ -1,8 +1,8 @@
 """A plan as a table: a step a line, those that it asks further in, and where the time went."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.engine.notebook.page import paragraph, safe
 
 __all__ = ["ShownStep", "plan_html"]
@@ -12,7 +12,7 @@ LETTERS_SHOWN = 300
 BAR_WIDTH = 90.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShownStep:
     depth: int
     text: str

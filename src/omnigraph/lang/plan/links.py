@@ -5,8 +5,8 @@ Every row of an answer is a match. Where the pattern walks from `$p` to `$f`, an
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName, VariableName
 from omnigraph.lang.plan.chain import chain, outer_of
 from omnigraph.lang.plan.ir import (
@@ -31,7 +31,7 @@ from omnigraph.lang.schema.catalog import Catalog
 __all__ = ["Link", "Way", "links"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Way:
     """One kind of edge that a link may stand for."""
 
@@ -44,7 +44,7 @@ class Way:
     target_type: TypeName | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Link:
     """The nodes of two columns are joined in every row that has both."""
 

@@ -1,10 +1,9 @@
 """Rows of a query on their way, with what a picture of them needs: columns behind those of the
 answer, and the links in the metadata of the schema."""
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.engine.drawable import Drawable
 from omnigraph.engine.results import QueryResult
 from omnigraph.lang.plan.links import Link
@@ -15,7 +14,7 @@ __all__ = ["rows_from_wire", "rows_to_wire"]
 KEY = b"omnigraph.drawable"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SentDrawable:
     links: tuple[Link, ...]
     columns: int
