@@ -9,24 +9,32 @@ from typing import TYPE_CHECKING
 
 from omnigraph.base.choices import DiagramFormat
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.nearest import name_hint
 from omnigraph.base.span import SourceText
 from omnigraph.engine.text import QUERY, SCHEMA
 
 if TYPE_CHECKING:
     from omnigraph.engine.explanation import Explanation
     from omnigraph.engine.schema_results import SchemaChange
+    from omnigraph.lang.query.editing.complete import Completion
+    from omnigraph.lang.query.editing.marks import Mark
     from omnigraph.lang.query.lint.lint import LintReport
+    from omnigraph.lang.query.text.ast import Query
     from omnigraph.lang.schema.catalog import Catalog
 
 __all__ = [
     "catalog_of",
+    "complete",
     "draw",
     "explain_text",
     "format_text",
     "language_of",
     "lint",
     "lint_schema",
+    "marks",
     "plan_schema",
+    "queries_of",
+    "text_of_type",
 ]
 
 
@@ -107,3 +115,42 @@ def explain_text(source: SourceText, catalog: "Catalog", name: str | None = None
     from omnigraph.lang.plan.compile import compile_query
 
     return explanation_of(compile_query(source, catalog, name))
+
+
+def queries_of(source: SourceText) -> "tuple[Query, ...]":
+    """The queries of a text, as trees; raises all that can't be read in it."""
+    from omnigraph.lang.query.text.parser import parse
+
+    return parse(source).queries
+
+
+def complete(text: str, catalog: "Catalog", parameters: Iterable[str] = ()) -> "Completion":
+    """What may be typed next in a query, or in the body of one that has these parameters."""
+    from omnigraph.lang.query.editing import complete as completing
+
+    return completing.complete(text, catalog, parameters)
+
+
+def marks(text: str) -> "list[Mark]":
+    """What each word of a query, or of its body, is."""
+    from omnigraph.lang.query.editing import marks as marking
+
+    return marking.marks(text)
+
+
+def text_of_type(schema: SourceText, catalog: "Catalog", name: str) -> str:
+    """What a schema says of one type, and of the interfaces that it implements."""
+    from omnigraph.lang.schema.catalog import Catalog
+    from omnigraph.lang.schema.text.part import text_of_part
+
+    known = {each.name: each for each in (*catalog.entities, *catalog.interfaces)}
+    if name not in known:
+        raise ArgumentInvalid("type", name, "the schema has no such type", name_hint(name, known))
+    nodes = tuple(node for node in catalog.nodes if node.name == name)
+    shared = {name, *(interface for node in nodes for interface in node.interfaces)}
+    part = Catalog(
+        nodes=nodes,
+        edges=tuple(edge for edge in catalog.edges if edge.name == name),
+        interfaces=tuple(each for each in catalog.interfaces if each.name in shared),
+    )
+    return text_of_part(schema, part)

@@ -24,8 +24,8 @@ SHIFT = 0
 Builds = Transformer[Token, Any]
 
 
-def make_parser(builder: Builds) -> Lark:
-    """A parser whose trees are what `builder` makes of them."""
+def make_parser(builder: Builds | None) -> Lark:
+    """A parser whose trees are what `builder` makes of them; without one, plain trees."""
     text = grammar_text()
     saved = json.loads(files(__package__).joinpath(TABLES).read_text("utf-8"))
     if saved["made_from"] != _origin(text):

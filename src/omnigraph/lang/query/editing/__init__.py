@@ -1,0 +1,1 @@
+"""What an editor asks of a query that is still being written."""
