@@ -117,11 +117,11 @@ def explain_text(source: SourceText, catalog: "Catalog", name: str | None = None
     return explanation_of(compile_query(source, catalog, name))
 
 
-def queries_of(source: SourceText) -> "tuple[Query, ...]":
-    """The queries of a text, as trees; raises all that can't be read in it."""
-    from omnigraph.lang.query.text.parser import parse
+def queries_of(source: SourceText, *, skips_broken: bool = False) -> "tuple[Query, ...]":
+    """The queries of a text, as trees; raises all that can't be read, unless it is skipped."""
+    from omnigraph.lang.query.text.parser import parse, read
 
-    return parse(source).queries
+    return (read(source).file if skips_broken else parse(source)).queries
 
 
 def complete(text: str, catalog: "Catalog", parameters: Iterable[str] = ()) -> "Completion":

@@ -32,6 +32,7 @@ COMMANDS = {
     "policy": ("policy",),
     "schema": ("schema",),
     "serve": ("serve",),
+    "shell.command": ("shell",),
     "show": ("show",),
     "snapshot": ("snapshot",),
     "older_names": ("read", "change", "ingest"),

@@ -1,7 +1,7 @@
 """Commands that put data in and get answers out: init, load, query, mutate."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -50,6 +50,9 @@ from omnigraph.surfaces.cli.options import (
 from omnigraph.surfaces.cli.output import Format, print_json, print_rows, say
 from omnigraph.surfaces.cli.progress import load_progress
 from omnigraph.surfaces.wire import load_json, mutation_json, query_json
+
+if TYPE_CHECKING:
+    from omnigraph.engine.results import MutationResult
 
 
 def register(app: typer.Typer) -> None:
@@ -225,11 +228,16 @@ def mutate(
     if as_json:
         print_json(mutation_json(result))
     elif not quiet:
-        if result.commit is None:
-            say(f"nothing changed on {graph.uri}, branch {branch}")
-        else:
-            nodes, edges = (result.affected_nodes, result.affected_edges)
-            say(
-                f"{amount(nodes, 'node')} and {amount(edges, 'edge')} changed on "
-                f"{graph.uri}, branch {branch}: commit {result.commit.graph_commit_id}"
-            )
+        say_changed(result, graph.uri)
+
+
+def say_changed(result: "MutationResult", uri: str) -> None:
+    """Say what a mutation has changed, and where."""
+    if result.commit is None:
+        say(f"nothing changed on {uri}, branch {result.branch}")
+    else:
+        nodes, edges = (result.affected_nodes, result.affected_edges)
+        say(
+            f"{amount(nodes, 'node')} and {amount(edges, 'edge')} changed on "
+            f"{uri}, branch {result.branch}: commit {result.commit.graph_commit_id}"
+        )

@@ -48,8 +48,11 @@ def say(text: str) -> None:
     sys.stderr.write(visible(text, keep="\n") + "\n")
 
 
-def print_rows(result: "QueryResult", style: Format) -> None:
-    """A query's rows in any format but JSON's single document, which wraps them in more."""
+def print_rows(result: "QueryResult", style: Format, *, how_whole: str = "--format kv") -> None:
+    """A query's rows in any format but JSON's single document, which wraps them in more.
+
+    `how_whole` is what to type to see the whole of a text that was shortened.
+    """
     result = result.readable()
     match style:
         case Format.JSONL:
@@ -66,7 +69,7 @@ def print_rows(result: "QueryResult", style: Format) -> None:
                     sys.stdout.write(f"{visible(name)}: {value_text(value)}".rstrip() + "\n")
         case Format.TABLE | Format.JSON:
             is_shortened = print_table(result.columns, (row.values() for row in result))
-            how = "; text is shortened: --format kv shows all of it" * is_shortened
+            how = f"; text is shortened: {how_whole} shows all of it" * is_shortened
             say(amount(len(result), "row") + how)
 
 

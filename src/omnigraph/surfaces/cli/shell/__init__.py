@@ -1,0 +1,1 @@
+"""`omnigraph shell`: questions and changes typed one after another."""
