@@ -344,6 +344,7 @@ WEB = {"starlette", "uvicorn", "uvloop", "opentelemetry", "prometheus_client"}
 
 def test_help_loads_neither_arrow_nor_lance_nor_spark_nor_a_grammar_nor_a_server() -> None:
     heavy = {"pyarrow", "lance", "pyspark", "duckdb", "numpy", "lark", "cedarpy", "yaml", *WEB}
+    heavy |= {"prompt_toolkit"}
     script = (
         "import sys; sys.argv = ['omnigraph', '--help']\n"
         "from omnigraph.surfaces.cli.main import main\n"

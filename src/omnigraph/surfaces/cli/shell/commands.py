@@ -262,14 +262,14 @@ COMMANDS = (
     Command(".branches", "", "all branches; * is where you are", _branches),
     Command(".checkout", "[BRANCH|COMMIT|TIME]", "go there; the past can only be read", _checkout),
     Command(".branch", "NAME", "make a branch here, and go there", _branch),
-    Command(".log", "[N]", f"the newest commits of the branch; {LOG_LINES} if left out", _log),
+    Command(".log", "[N]", f"the newest N commits of the branch ({LOG_LINES})", _log),
     Command(".explain", "[analyze] [QUERY]", "the plan of a query, or of the last one", _explain),
     Command(".run", "FILE [NAME] [JSON]", "a query of a .gq file, with parameters", _run),
     Command(".read", "FILE", "run what a file says, as if it were typed", _read),
     Command(".params", "[JSON|clear]", "values for the parameters of queries", _params),
     Command(".mode", f"[{'|'.join(MODES)}]", "how rows are shown", _mode),
     Command(".timing", "[on|off]", "how long each statement takes", _timing),
-    Command(".open", "GRAPH", "another graph: a path, a bucket, or a URL of a server", _open),
+    Command(".open", "GRAPH", "another graph: a path, a bucket or a URL", _open),
     Command(".quit", "", "leave, as Ctrl-D does", _quit),
 )
 BY_NAME = {command.name: command for command in COMMANDS}

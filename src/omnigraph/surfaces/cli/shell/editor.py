@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from omnigraph.lang.query.editing.marks import Mark
 
-__all__ = ["HISTORY_FILE", "Editor", "history_in"]
+__all__ = ["HISTORY_FILE", "Editor", "Highlighting", "history_in"]
 
 HISTORY_FILE = "shell_history"
 INDENT = "    "
@@ -72,7 +72,7 @@ class Editor:
             completer=_Completer(known),
             complete_while_typing=False,
             complete_in_thread=True,
-            lexer=_Lexer(),
+            lexer=Highlighting(),
             style=STYLE,
             include_default_pygments_style=False,
             key_bindings=_keys(),
@@ -141,7 +141,7 @@ class _Completer(Completer):
             )
 
 
-class _Lexer(Lexer):
+class Highlighting(Lexer):
     def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
         lines = _coloured(document.text)
 

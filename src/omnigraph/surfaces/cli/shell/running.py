@@ -10,6 +10,9 @@ __all__ = ["interruptible"]
 
 T = TypeVar("T")
 
+TICK_S = 0.1
+"""How late Ctrl-C may be noticed."""
+
 
 def interruptible(ask: Callable[[threading.Event], T]) -> T:
     """What `ask` gives. Ctrl-C sets the event it was called with, and is raised when it ended.
@@ -29,15 +32,21 @@ def interruptible(ask: Callable[[threading.Event], T]) -> T:
         finally:
             is_over.set()
 
-    threading.Thread(target=run, name="question", daemon=True).start()
     try:
-        is_over.wait()
+        threading.Thread(target=run, name="question", daemon=True).start()
+        _wait(is_over)
     except KeyboardInterrupt:
         cancel.set()
-        is_over.wait()
+        _wait(is_over)
         if errors and not isinstance(errors[0], QueryCancelled):
             raise errors[0] from None
         raise
     if errors:
         raise errors[0]
     return results[0]
+
+
+def _wait(event: threading.Event) -> None:
+    # A signal that comes just before a thread falls asleep does not wake it: it must not sleep on.
+    while not event.wait(TICK_S):
+        pass
