@@ -48,7 +48,14 @@ ALONE = [
 NOTHING_TO_RUN = ["concepts.md"]
 WITH_CONSOLE = {"clusters.md", "install.md", "quickstart.md"}
 WITH_FILES = ["loading.md"]
-WITH_GRAPH = ["changes.md", "coming-from.md", "lint.md", "maintenance.md", "querying.md"]
+WITH_GRAPH = [
+    "changes.md",
+    "coming-from.md",
+    "lint.md",
+    "maintenance.md",
+    "querying.md",
+    "shell.md",
+]
 ON_SPARK = ["clusters.md", "streaming.md"]
 IN_A_BUCKET = ["object-stores.md"]
 LANGUAGES = ["query-language.md", "schema-language.md", "text-search.md", "vector-search.md"]

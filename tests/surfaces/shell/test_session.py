@@ -10,9 +10,12 @@ import pytest
 
 from omnigraph import Graph, OmnigraphError
 from omnigraph.base.errors import QueryCancelled
+from omnigraph.surfaces.cli.shell.command import WELCOME
 from omnigraph.surfaces.cli.shell.commands import COMMANDS, Leave, run_text
 from omnigraph.surfaces.cli.shell.running import interruptible
 from omnigraph.surfaces.cli.shell.session import Session, said
+
+PAGE = Path(__file__).parents[3] / "docs/user/shell.md"
 
 CONVERSATION = """\
 > .branches
@@ -256,6 +259,15 @@ def test_help_names_every_command_and_fits_a_narrow_terminal(
     told = Talk(shared, capsys)(".help").splitlines()
     assert all(any(line.startswith(each.name) for line in told) for each in COMMANDS)
     assert max(map(len, told)) <= 80
+
+
+def test_the_page_lists_the_commands_and_greets_as_the_shell_does() -> None:
+    page = PAGE.read_text()
+    listed = re.findall(r"^\| `(\.[^`]*)` \|", page, re.MULTILINE)
+    assert [each.replace("\\|", "|") for each in listed] == [
+        f"{each.name} {each.arguments}".rstrip() for each in COMMANDS
+    ]
+    assert f"\n{WELCOME}\n" in page
 
 
 def test_quit_leaves(shared: Graph) -> None:

@@ -50,12 +50,12 @@ def typed(*keys: str) -> list[str]:
 def test_enter_ends_what_is_complete_and_nothing_else() -> None:
     for line in (".help", "match { $p: Person } return { $p };"):
         assert typed(line, ENTER) == [line]
-    lines = ("match {", "$p: Person", "}", "return { $p }", "")
-    assert typed(*(f"{line}{ENTER}" for line in lines)) == [
+    body = ("match {", "$p: Person", "}", "return { $p }", "")
+    assert typed(*(f"{line}{ENTER}" for line in body)) == [
         "match {\n    $p: Person\n}\nreturn { $p }\n"
     ]
-    lines = ("query n() {", "match { $p: Person }", "return { $p }", "}")
-    assert typed(*(f"{line}{ENTER}" for line in lines)) == [
+    whole = ("query n() {", "match { $p: Person }", "return { $p }", "}")
+    assert typed(*(f"{line}{ENTER}" for line in whole)) == [
         "query n() {\n    match { $p: Person }\n    return { $p }\n}"
     ]
 

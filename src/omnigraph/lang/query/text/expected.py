@@ -15,7 +15,7 @@ from omnigraph.base.span import Span
 from omnigraph.base.words import clipped
 from omnigraph.lang.query.text.comments import COMMENT, OPEN_TEXT
 
-__all__ = ["describe"]
+__all__ = ["KEY_WORDS", "NAME_WORDS", "describe"]
 
 TOKEN = re.compile(rf'{COMMENT}|{OPEN_TEXT}"|\$?[A-Za-z_0-9]+|[!<>]=|\S')
 

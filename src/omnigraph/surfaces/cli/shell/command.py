@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from omnigraph.surfaces.cli.shell.editor import Editor
     from omnigraph.surfaces.cli.shell.session import Session
 
-__all__ = ["converse", "known_to", "register"]
+__all__ = ["WELCOME", "converse", "known_to", "register"]
 
 WELCOME = "A query runs at ; or an empty line. .help lists the commands, Ctrl-D leaves."
 INTERRUPTED = "interrupted: what had not been committed was not written"
