@@ -297,7 +297,7 @@ def test_ctrl_c_ends_the_question_and_not_the_shell() -> None:
         ended.set()
         raise QueryCancelled(step="waiting")
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="the query was ended"):
         interruptible(ask)
     assert ended.is_set()
     assert interruptible(lambda _: 7) == 7

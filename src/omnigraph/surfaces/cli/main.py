@@ -11,7 +11,6 @@ from types import FrameType
 
 from omnigraph.base.errors import OmnigraphError
 
-UNKNOWN_HOW_FAR = "interrupted: what had not been committed was not written"
 EXIT_INTERRUPTED = 130
 
 
@@ -21,7 +20,7 @@ def main() -> None:
     usual = signal.signal(signal.SIGINT, _leave)
     from omnigraph.surfaces.cli.app import command_tree
     from omnigraph.surfaces.cli.output import print_json, say
-    from omnigraph.surfaces.cli.words import error_as_typed
+    from omnigraph.surfaces.cli.words import error_as_typed, interruption_as_said
     from omnigraph.surfaces.wire import EXIT_ERROR, error_json, exit_code
 
     signal.signal(signal.SIGINT, usual)
@@ -36,7 +35,7 @@ def main() -> None:
     except SystemExit as leaving:
         # Typer makes a silent exit of Ctrl-C.
         if (stopped := _interruption(leaving)) is not None:
-            say(f"interrupted: {stopped}" if stopped.args else UNKNOWN_HOW_FAR)
+            say(interruption_as_said(stopped))
         raise
     except BrokenPipeError:
         # The reader of our output (head, less) has gone; there is nobody left to tell.

@@ -8,7 +8,7 @@ import re
 
 from omnigraph.base.errors import ArgumentInvalid, OmnigraphError, Unauthorized
 
-__all__ = ["as_typed", "error_as_typed"]
+__all__ = ["as_typed", "error_as_typed", "interruption_as_said"]
 
 ARGUMENTS = re.compile(
     r"\b(?:dry_run|if_commit|if_source_commit|load_id|max_errors|on_error|allow_data_loss)\b"
@@ -35,3 +35,9 @@ def error_as_typed(error: OmnigraphError) -> str:
     if isinstance(error, ArgumentInvalid) and error.argument in OPTIONS:
         text = text.replace(f"error: {error.argument}", f"error: --{error.argument}", 1)
     return as_typed(text)
+
+
+def interruption_as_said(stopped: KeyboardInterrupt) -> str:
+    """How far something came that was interrupted, if it said so."""
+    how_far = str(stopped) or "what had not been committed was not written"
+    return f"interrupted: {how_far}"

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["WELCOME", "converse", "known_to", "register"]
 
 WELCOME = "A query runs at ; or an empty line. .help lists the commands, Ctrl-D leaves."
-INTERRUPTED = "interrupted: what had not been committed was not written"
 
 
 def register(app: typer.Typer) -> None:
@@ -62,6 +61,7 @@ def converse(session: "Session", editor: "Editor") -> None:
     """Ask for statements and run them, until the person leaves."""
     from omnigraph.surfaces.cli.shell.commands import Leave, run_text
     from omnigraph.surfaces.cli.shell.session import said
+    from omnigraph.surfaces.cli.words import interruption_as_said
 
     while True:
         session.forget()
@@ -75,8 +75,8 @@ def converse(session: "Session", editor: "Editor") -> None:
             run_text(session, text, "<shell>")
         except Leave:
             return
-        except KeyboardInterrupt:
-            say(INTERRUPTED)
+        except KeyboardInterrupt as stopped:
+            say(interruption_as_said(stopped))
         except OmnigraphError as error:
             say(said(error, session))
 

@@ -40,7 +40,7 @@ def interruptible(ask: Callable[[threading.Event], T]) -> T:
         _wait(is_over)
         if errors and not isinstance(errors[0], QueryCancelled):
             raise errors[0] from None
-        raise
+        raise KeyboardInterrupt("the query was ended") from None
     if errors:
         raise errors[0]
     return results[0]
