@@ -119,6 +119,9 @@ class Reader:
                 [program, *arguments], check=True, stdout=subprocess.PIPE, text=True
             ).stdout
         assert program == "omnigraph", f"{program} is not run by pages"
+        if arguments[-2:-1] == ("<",):
+            self.monkeypatch.setattr("sys.stdin", io.StringIO(Path(arguments[-1]).read_text()))
+            arguments = arguments[:-2]
         seen = self.terminal(*arguments)
         assert seen.exit_code == 0 or may_fail, f"{arguments}: {seen.text}"
         return seen.text

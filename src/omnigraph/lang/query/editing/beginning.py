@@ -6,13 +6,13 @@ time. A body without its query (`match { … } return { … }`) is read as if it
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from lark import Lark, Token
 from lark.exceptions import UnexpectedInput
 from lark.lexer import PatternStr
 
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.query.text.tables import make_parser
 
 __all__ = ["Beginning", "Piece", "keywords", "read_beginning"]
@@ -21,7 +21,7 @@ HEADER = (("QUERY", "query"), ("NAME", "q"), ("LPAR", "("), ("CLOSE", ")"), ("LB
 """What a body stands behind."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     """A token. `kind` is what the grammar calls it; `start` counts characters."""
 
@@ -34,7 +34,7 @@ class Piece:
         return self.start + len(self.text)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Beginning:
     pieces: tuple[Piece, ...]
     """As many as follow the grammar."""

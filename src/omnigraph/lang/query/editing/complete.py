@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import Scalar
 from omnigraph.lang.query.check.expressions import AGGREGATES, FORMS, RANKINGS, TEXT_MATCHES
 from omnigraph.lang.query.editing.beginning import Beginning, keywords, read_beginning
@@ -36,7 +37,7 @@ class Candidate:
     """What it is, in a word or two: `keyword`, `I32?`, `Person -> Company`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Completion:
     start: int
     """Where the word begins that a candidate takes the place of."""

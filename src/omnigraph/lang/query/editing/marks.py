@@ -6,9 +6,9 @@ told apart, by their looks alone.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.query.editing.beginning import Piece, keywords, read_beginning
 from omnigraph.lang.query.text.comments import COMMENT, OPEN_TEXT
 
@@ -44,7 +44,7 @@ LOOKS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mark:
     """Characters from `start` to `end`, and what they are. Blanks between marks are nothing."""
 

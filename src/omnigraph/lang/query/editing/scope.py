@@ -5,9 +5,10 @@ works them out properly, from all clauses together.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise, takewhile
 
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.query.editing.beginning import Beginning, Piece
 from omnigraph.lang.schema.catalog import Catalog
 
@@ -20,7 +21,7 @@ WORD_EDGES = frozenset({"CONTAINS", "STARTS_WITH", "IN", "IS"})
 """Keywords that an edge may be called."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """The braces of `$p: Person { … }`, `insert Person { … }` or `update Person set { … }`."""
 
@@ -31,7 +32,7 @@ class Block:
     is_set: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
     is_header: bool
     """True before the body begins: variables are declared there."""

@@ -8,11 +8,12 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import did_you_mean
 from omnigraph.base.span import SourceText
 from omnigraph.base.words import clipped, listed
@@ -47,7 +48,7 @@ class Leave(Exception):
     """Somebody wants to leave the shell."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """A command that was typed."""
 
@@ -60,7 +61,7 @@ class Call:
     """How many files are being read."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Command:
     name: str
     arguments: str

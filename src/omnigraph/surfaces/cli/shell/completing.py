@@ -4,8 +4,8 @@ A pure function of the text before the cursor and of what the session knows.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.engine import language
 from omnigraph.lang.query.editing.complete import Candidate, Completion
 from omnigraph.lang.schema.catalog import Catalog
@@ -18,11 +18,11 @@ __all__ = ["TAKES_A_FILE", "Known", "begun", "completion"]
 TAKES_A_FILE = (".read ", ".run ", ".open ")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Known:
     """What can be named."""
 
-    catalog: Catalog = Catalog((), ())  # noqa: RUF009 - a catalog never changes
+    catalog: Catalog = Catalog((), ())
     branches: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
 

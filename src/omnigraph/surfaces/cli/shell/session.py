@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.clock import is_ulid
@@ -20,6 +19,7 @@ from omnigraph.base.errors import (
     ParameterInvalid,
     ReadOnly,
 )
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN
 from omnigraph.base.nearest import did_you_mean
 from omnigraph.base.span import SourceText
@@ -46,7 +46,7 @@ SHOWN_OF_A_COMMIT = 10
 """The time of its id, which begins it: a prompt has no room for more."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asked:
     """One query of a text, with its parameters."""
 

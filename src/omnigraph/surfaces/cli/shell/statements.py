@@ -8,8 +8,8 @@ Nothing ends inside of brackets, in a text or in a comment.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.span import Span
 from omnigraph.lang.query.text.comments import OPEN_TEXT
 
@@ -27,7 +27,7 @@ BEFORE_A_STATEMENT = re.compile(r"\.explain(?P<analyze>[^\S\n]+analyze)?(?=\s|\Z
 COMMAND = re.compile(r"\.[^\n]*")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Statement:
     """A statement without what ends it. Line and column count from 1."""
 
@@ -40,7 +40,7 @@ class Statement:
     """The first bracket that closes nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cut:
     statements: tuple[Statement, ...]
     """Those that have ended."""

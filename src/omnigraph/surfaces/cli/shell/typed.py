@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from omnigraph.base.errors import Diagnostic, LanguageError, ParseFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.base.span import SourceText
 from omnigraph.engine import language
 from omnigraph.surfaces.cli.shell.statements import Statement
@@ -27,7 +28,7 @@ TYPES: tuple[tuple[type, str], ...] = (
 """The type of a parameter by its value in JSON; a bool is an int to Python, so it comes first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Typed:
     """One query that can be asked."""
 
