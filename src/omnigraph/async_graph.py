@@ -176,12 +176,19 @@ class AsyncGraph(_Handle[Graph]):
         settings: Settings | None = None,
         actor: str | None = None,
         message: str | None = None,
+        force: bool = False,
     ) -> Self:
         """Make a graph in an empty place; see `Graph.init`."""
-        why = {"actor": actor, "message": message}
         return cls(
             await asyncio.to_thread(
-                Graph.init, uri, schema, durability=durability, settings=settings, **why
+                Graph.init,
+                uri,
+                schema,
+                durability=durability,
+                settings=settings,
+                actor=actor,
+                message=message,
+                force=force,
             )
         )
 

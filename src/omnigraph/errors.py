@@ -51,6 +51,7 @@ from omnigraph.base.errors import (
     InputUnreadable,
     JobMissing,
     JobNotOpen,
+    JsonInvalid,
     KeyTaken,
     LanguageError,
     LimitError,
@@ -105,6 +106,7 @@ from omnigraph.base.errors import (
     TypeCheckFailed,
     Unauthorized,
     Unsupported,
+    UsageInvalid,
 )
 
 __all__ = [
@@ -154,6 +156,7 @@ __all__ = [
     "InputUnreadable",
     "JobMissing",
     "JobNotOpen",
+    "JsonInvalid",
     "KeyTaken",
     "LanguageError",
     "LimitError",
@@ -208,4 +211,5 @@ __all__ = [
     "TypeCheckFailed",
     "Unauthorized",
     "Unsupported",
+    "UsageInvalid",
 ]

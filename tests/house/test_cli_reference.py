@@ -16,8 +16,10 @@ PAGE = Path(__file__).parents[2] / "docs/reference/cli.md"
 HEAD = """\
 # Commands
 
-Every command takes `-h` or `--help`. `--json` prints one JSON document on standard output and
-nothing else there; what is said to a person goes to standard error.
+Every command takes `-h` or `--help`, and `--debug`, which shows where in the program an error
+comes from. `--json` prints one JSON document on standard output and nothing else there, an error
+too; its [shapes](json.md) are published. What is said to a person goes to standard error, unless
+they ask for `--quiet`. Colours are for terminals, and `NO_COLOR` turns them off.
 
 | exit code | meaning |
 |---|---|
@@ -29,13 +31,19 @@ nothing else there; what is said to a person goes to standard error.
 | 130 | interrupted |
 
 Commands about a graph find it by the argument, `--store`, `--server`, `--profile` or your
-[configuration](../user/configuration.md), in this order.
+[configuration](../user/configuration.md), in this order. What can't be undone (deleting a branch,
+a cleanup, an overwrite) asks first where the graph is in a bucket or on a server; a script says
+`--yes`.
+
+`omnigraph --install-completion` teaches your shell to complete commands, options, branches, types
+and queries.
 """
 # Said once, above. `log` and `serve` have a --graph that is something else.
 SAID_ABOVE = {
     "A server that has the graph, instead of --store.",
     "Which graph of the server.",
     "A profile of your configuration.",
+    "As before the command.",
     "Show this message and exit.",
 }
 
@@ -47,25 +55,29 @@ def test_the_page_lists_every_command_as_it_is(is_blessing: bool) -> None:
     assert PAGE.read_text() == page
 
 
-def test_every_command_has_an_example_and_every_option_a_word() -> None:
-    for name, command in _walk(typer.main.get_command(command_tree()), "omnigraph"):
-        assert "Example: " in (command.help or ""), name
+def test_every_help_has_an_example_and_every_option_a_word() -> None:
+    root = typer.main.get_command(command_tree())
+    groups = [("omnigraph", root)] + [
+        (name, each) for name, each in vars(root)["commands"].items() if hasattr(each, "commands")
+    ]
+    for name, command in (*groups, *walk(root, "omnigraph")):
+        assert "Example: omnigraph" in (command.help or ""), name
         for parameter in command.params:
             assert getattr(parameter, "help", None), f"{name} {parameter.name}"
 
 
-def _walk(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+def walk(command: Any, name: str) -> Iterator[tuple[str, Any]]:
     """The commands that are listed, with their whole names."""
     if not hasattr(command, "commands"):
         yield name, command
         return
     for each, inner in command.commands.items():
         if not inner.hidden:
-            yield from _walk(inner, f"{name} {each}")
+            yield from walk(inner, f"{name} {each}")
 
 
 def _commands(root: Any, name: str) -> Iterator[str]:
-    for whole, command in _walk(root, name):
+    for whole, command in walk(root, name):
         said, _, example = command.help.partition("Example: ")
         line, _, more = example.partition("\n\n")
         yield f"## {whole}\n"

@@ -69,6 +69,8 @@ def make_store(
     place: Path | str,
     durability: Durability = Durability.RELAXED,
     limits: StoreLimits = DEFAULT_LIMITS,
+    *,
+    force: bool = False,
 ) -> GraphStore:
     return GraphStore.init(
         str(place),
@@ -77,6 +79,7 @@ def make_store(
         durability=durability,
         access=bucket_access(),
         limits=limits,
+        force=force,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from omnigraph.surfaces.cli import progress
 from omnigraph.surfaces.cli.main import main
 
 
@@ -29,6 +30,8 @@ class CommandLine:
 
     def __call__(self, *arguments: str) -> Answer:
         self._capsys.readouterr()
+        # A slow machine would make commands say that they still work.
+        self._monkeypatch.setattr(progress, "PATIENCE_S", 3600.0)
         self._monkeypatch.setattr(sys, "argv", ["omnigraph", *arguments])
         with pytest.raises(SystemExit) as leaving:
             main()

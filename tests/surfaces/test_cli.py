@@ -68,7 +68,8 @@ def test_a_program_hears_of_a_loads_progress_as_events(store: str, omnigraph: Co
     write_ndjson(Path("bob.jsonl"), [{"type": "Person", "data": {"email": "bob@x", "name": "Bob"}}])
     load = ("load", "--data", "bob.jsonl", "--mode", "merge", "--engine", "local", store)
     told = omnigraph(*load, "--json")
-    events = [json.loads(line) for line in told.err.splitlines()]
+    target, *events = [json.loads(line) for line in told.err.splitlines()]
+    assert target == {"event": "target", "uri": Graph.open(store).uri, "branch": "main"}
     assert told.json["read"] == 1
     assert {event["event"] for event in events} == {"progress"}
     size = Path("bob.jsonl").stat().st_size
@@ -413,6 +414,7 @@ def test_commits_fit_a_terminal_of_80_columns(
     assert omnigraph("mutate", "-e", ada, "--store", store, *why).exit_code == 0
     with monkeypatch.context() as terminal:
         terminal.setenv("COLUMNS", "80")
+        terminal.setenv("NO_COLOR", "1")
         terminal.setattr(sys.stdout, "isatty", lambda: True)
         answer = omnigraph("commit", "list", store)
     lines = answer.out.splitlines()

@@ -163,7 +163,7 @@ def test_an_unknown_key_is_a_warning_with_the_nearest_known(
         ("operator:\n  actor: [a]", ":2:10:", "a text must stand here"),
         ("defaults: {store: g.omni}", ":1:19:", "begin it with / or ~/"),
         ("defaults: {store: /g, server: s}", ":1:31:", "leave out one"),
-        ("defaults: {format: xml}", ":1:20:", "table, json, jsonl, csv or kv"),
+        ("defaults: {format: xml}", ":1:20:", "table, json, jsonl, csv, kv, arrow or parquet"),
         ("servers: {a: {}}", ":1:14:", "a server has a url"),
         ("servers: {a: {url: host}}", ":1:20:", "a server has a url"),
         ('aliases: {a: "x \'y"}', ":1:14:", "a quote has no end"),

@@ -45,12 +45,13 @@ def test_conflicts_are_a_table_with_what_to_type_next(place: str, omnigraph: Com
 
 
 def test_a_merge_that_brings_nothing_says_so(place: str, omnigraph: CommandLine) -> None:
+    uri = Path(place).resolve()
     merge = ("branch", "merge", "review", "--resolve", "theirs", "--store", place)
-    assert omnigraph(*merge).err == "merged review into main: merged\n"
+    assert omnigraph(*merge).err == f"merged review into main: merged ({uri})\n"
     again = omnigraph("branch", "merge", "review", "--store", place)
     assert (again.exit_code, again.err) == (
         0,
-        "main has all of review already: already_up_to_date\n",
+        f"main has all of review already: already_up_to_date ({uri})\n",
     )
 
 

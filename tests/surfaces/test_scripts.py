@@ -76,7 +76,7 @@ def test_an_export_without_a_path_goes_to_standard_output(
 
 def test_an_export_does_not_mix_rows_with_its_report(omnigraph: CommandLine, store: str) -> None:
     refused = omnigraph("export", "--store", store, "--json")
-    assert refused.exit_code == 2 and "name a file" in refused.err and refused.out == ""
+    assert refused.exit_code == 2 and "name a file" in refused.json["error"]
 
 
 @pytest.mark.parametrize(

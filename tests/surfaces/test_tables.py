@@ -152,6 +152,7 @@ def in_a_terminal(
 ) -> Answer:
     with monkeypatch.context() as terminal:
         terminal.setenv("COLUMNS", str(columns))
+        terminal.setenv("NO_COLOR", "1")
         terminal.setattr(sys.stdout, "isatty", lambda: True)
         answer = omnigraph(*arguments)
     assert answer.exit_code == 0, answer.err

@@ -95,6 +95,7 @@ class Engine:
         message: str | None = None,
         clock: Clock | None = None,
         faults: Faults = NEVER,
+        force: bool = False,
     ) -> "Engine":
         """Make a graph in an empty place."""
         # Reading alone does without the schema language.
@@ -111,6 +112,7 @@ class Engine:
             durability=_durability(durability),
             access=settings.bucket_access,
             limits=settings.store_limits,
+            force=force,
         )
         return cls.over(store, settings, actor=actor, faults=faults)
 

@@ -118,12 +118,16 @@ class GraphStore:
         durability: Durability = Durability.FSYNC,
         access: BucketAccess | None = None,
         limits: StoreLimits = DEFAULT_LIMITS,
+        force: bool = False,
     ) -> "GraphStore":
-        """Make an empty graph with this schema, at an address where nothing is."""
+        """Make an empty graph with this schema, at an address where nothing is.
+
+        With `force`, where there is at most what a making left that did not finish.
+        """
         clock = clock or SystemClock()
         root = graph_location(uri, access)
         storage = Storage.at(root, clock=clock, durability=durability, limits=limits)
-        is_new = storage.make_room()
+        is_new = storage.make_room(force=force)
         store = cls(storage, clock=clock, limits=limits)
         mark = json.dumps({"id": clock.ulid()}).encode()
         try:
@@ -160,7 +164,7 @@ class GraphStore:
         except StorageFailed as failure:
             if any(store.objects.walk(MANIFEST)):
                 raise
-            reason = "creating the graph did not finish: delete the directory and run init again"
+            reason = "creating the graph did not finish: omnigraph init --force makes it anew"
             raise StorageFailed(doing="open", path=uri, reason=reason) from failure
         return store
 

@@ -15,7 +15,7 @@ from omnigraph.base.disk_failures import disk_failures
 from omnigraph.base.frozen import frozen
 from omnigraph.store.durability import Disk, Durability
 
-__all__ = ["DiskObjects", "Objects", "StoredObject", "SwappableObjects"]
+__all__ = ["UNFINISHED", "DiskObjects", "Objects", "StoredObject", "SwappableObjects"]
 
 # A name that is never shown: a half-written object is nobody's.
 UNFINISHED = ".unfinished-"

@@ -26,12 +26,16 @@ from omnigraph.store.layout import (
 from omnigraph.store.lease import LEASE_S, PROBE, LeaseFences
 from omnigraph.store.limits import DEFAULT_LIMITS, StoreLimits
 from omnigraph.store.location import BucketLocation, DiskLocation, Location
-from omnigraph.store.objects import Objects
+from omnigraph.store.objects import UNFINISHED, Objects
 
 __all__ = ["Storage"]
 
 # All that the making of a graph leaves, beside its mark.
 MADE_FIRST = (MANIFEST, AUDIT, SCHEMAS, LOCKS, NODES, EDGES, ADDRESS)
+# Lance keeps rows of a dataset below this folder of its own; a new one has none.
+ROWS = "/data/"
+# Where earlier versions kept the schema, which they wrote before anything else.
+OLD_SCHEMA = ("_schema.pg", "_schema.ir.json", "__schema_state.json")
 
 
 @frozen(slots=False)
@@ -61,8 +65,15 @@ class Storage:
                 fences = LeaseFences(leased, clock, address=str(root), lease_s=lease_s)
                 return cls(root, leased, Datasets(root, limits=limits), fences)
 
-    def make_room(self) -> bool:
-        """Raise if something is there already; True if a directory was made."""
+    def make_room(self, *, force: bool = False) -> bool:
+        """Raise if something is there already; True if a directory was made.
+
+        With `force`, what a making left that did not come to its end is removed first.
+        """
+        if force and self.holds_leftovers():
+            self._clear()
+            for left in list(self.objects.survey("")):
+                self.objects.delete(left.name)
         match self.root:
             case DiskLocation(path=path):
                 with disk_failures("create", path):
@@ -71,13 +82,33 @@ class Storage:
                         return True
                     except FileExistsError:
                         if not path.is_dir() or any(path.iterdir()):
-                            raise AlreadyInitialized(str(self.root)) from None
+                            raise self._taken() from None
                         return False
             case BucketLocation():
                 # The probe of a making that failed before it began: nothing is there.
                 if any(name != PROBE for name in self.objects.walk("")):
-                    raise AlreadyInitialized(str(self.root))
+                    raise self._taken()
                 return False
+
+    def _taken(self) -> AlreadyInitialized:
+        return AlreadyInitialized(str(self.root), is_unfinished=self.holds_leftovers())
+
+    def holds_leftovers(self) -> bool:
+        """True if there is something, and all of it was left by a making that did not finish.
+
+        The manifest of a graph is written last, and rows only after it. So where neither is there
+        is no graph. A file that no making leaves is somebody's.
+        """
+        if any(self.objects.walk(MANIFEST)):
+            return False
+        found = False
+        for left in self.objects.survey(""):
+            first = left.name.split("/", 1)[0]
+            is_ours = first in (*MADE_FIRST, GRAPH, *OLD_SCHEMA) or first.startswith(UNFINISHED)
+            if not is_ours or ROWS in left.name:
+                return False
+            found = True
+        return found
 
     def give_up(self, mark: bytes, *, is_new: bool) -> None:
         """Undo a failed creation of a graph: `make_room` and everything after it.

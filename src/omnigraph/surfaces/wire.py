@@ -17,6 +17,7 @@ from omnigraph.base.errors import (
     PreconditionFailed,
     RecoveryError,
     StorageError,
+    UsageInvalid,
 )
 from omnigraph.merge.choices import choice_template
 
@@ -33,11 +34,13 @@ if TYPE_CHECKING:
         Diff,
         EntityChanges,
     )
+    from omnigraph.engine.embed_files import EmbeddedLines
     from omnigraph.engine.explanation import Explanation
     from omnigraph.engine.log import Log
     from omnigraph.engine.merge_results import MergeResult, RevertResult
     from omnigraph.engine.neighborhood import Neighborhood, NeighborNode
     from omnigraph.engine.results import (
+        ChangeCounts,
         CommitInfo,
         EmbedResult,
         ExportResult,
@@ -51,17 +54,24 @@ if TYPE_CHECKING:
     from omnigraph.engine.tables import SnapshotTables
     from omnigraph.engine.upkeep_results import CleanupResult, RepairResult
     from omnigraph.store.statistics import Statistics
+    from omnigraph.surfaces.shapes import changes as changes_shapes
+    from omnigraph.surfaces.shapes import data as data_shapes
+    from omnigraph.surfaces.shapes import said as said_shapes
+    from omnigraph.surfaces.shapes import texts as texts_shapes
+    from omnigraph.surfaces.shapes import upkeep as upkeep_shapes
 
 __all__ = [
     "EXIT_ERROR",
     "baseline_json",
     "blob_json",
+    "blob_part_json",
     "change_page_json",
     "cleanup_json",
     "commit_changes_json",
     "commit_json",
     "diff_json",
     "embed_json",
+    "embedded_file_json",
     "error_json",
     "exit_code",
     "explanation_json",
@@ -92,7 +102,9 @@ EXIT_CODES: dict[type[OmnigraphError], int] = {
     LimitError: EXIT_ERROR,
     RecoveryError: EXIT_ERROR,
 }
-"""0 is success and 2 wrong usage, as shells and click have it."""
+"""0 is success."""
+EXIT_USAGE = 2
+"""As shells have it."""
 
 
 HTTP_STATUS: dict[type[OmnigraphError], int] = {
@@ -130,7 +142,7 @@ HTTP_STATUS_OF_CODE: dict[str, int] = {
 
 
 def exit_code(error: OmnigraphError) -> int:
-    return _of_branch(EXIT_CODES, error)
+    return EXIT_USAGE if isinstance(error, UsageInvalid) else _of_branch(EXIT_CODES, error)
 
 
 def http_status(error: OmnigraphError) -> int:
@@ -141,17 +153,18 @@ def _of_branch(table: dict[type[OmnigraphError], int], error: OmnigraphError) ->
     return next(number for branch, number in table.items() if isinstance(error, branch))
 
 
-def error_json(error: OmnigraphError) -> dict[str, Any]:
+def error_json(error: OmnigraphError) -> "said_shapes.Failure":
     """An error; a lost condition with the commits under the name that a server gives them."""
+    shown: said_shapes.Failure = _shaped(error.to_json())
     match error:
         case PreconditionFailed(expected=expected, actual=actual):
-            lost = {"precondition_failure": {"expected": expected, "actual": actual}}
+            shown["precondition_failure"] = {"expected": expected, "actual": actual}
         case _:
-            lost = {}
-    return {**error.to_json(), **lost}
+            pass
+    return shown
 
 
-def query_json(result: "QueryResult", *, branch: str | None) -> dict[str, Any]:
+def query_json(result: "QueryResult", *, branch: str | None) -> "data_shapes.Rows":
     return {
         "query_name": result.query_name,
         "target": {"branch": branch, "snapshot": None if branch else result.graph_commit_id},
@@ -162,7 +175,7 @@ def query_json(result: "QueryResult", *, branch: str | None) -> dict[str, Any]:
     }
 
 
-def mutation_json(result: "MutationResult") -> dict[str, Any]:
+def mutation_json(result: "MutationResult") -> "data_shapes.Mutation":
     return {
         "query_name": result.query_name,
         "branch": result.branch,
@@ -173,14 +186,14 @@ def mutation_json(result: "MutationResult") -> dict[str, Any]:
     }
 
 
-def log_json(log: "Log") -> dict[str, Any]:
+def log_json(log: "Log") -> "said_shapes.Log":
     return {
         "commits": [commit_json(commit) for commit in log.commits],
-        "branches": dict(log.heads),
+        "branches": {str(name): str(head) for name, head in log.heads.items()},
     }
 
 
-def load_json(result: "LoadResult") -> dict[str, Any]:
+def load_json(result: "LoadResult") -> "data_shapes.Load":
     return {
         "branch": result.branch,
         "base_branch": result.base_branch,
@@ -191,7 +204,7 @@ def load_json(result: "LoadResult") -> dict[str, Any]:
         "total_entities": result.total_entities,
         "read": result.read,
         "rejected": result.rejected,
-        "violations": result.violations.to_json() if result.violations else None,
+        "violations": _shaped(result.violations.to_json()) if result.violations else None,
         "quarantine": result.quarantine,
         "dry_run": result.dry_run,
         "superseded": result.superseded,
@@ -209,7 +222,7 @@ def load_json(result: "LoadResult") -> dict[str, Any]:
     }
 
 
-def _loaded_json(name: str, counts: "RowCounts") -> dict[str, Any]:
+def _loaded_json(name: str, counts: "RowCounts") -> "data_shapes.Loaded":
     return {
         "name": name,
         "entities_loaded": counts.loaded,
@@ -220,7 +233,7 @@ def _loaded_json(name: str, counts: "RowCounts") -> dict[str, Any]:
     }
 
 
-def export_json(result: "ExportResult") -> dict[str, Any]:
+def export_json(result: "ExportResult") -> "data_shapes.Export":
     return {
         "format": result.format,
         "path": result.path,
@@ -229,35 +242,35 @@ def export_json(result: "ExportResult") -> dict[str, Any]:
         "edges": [{"name": name, "entities_exported": n} for name, n in result.edges.items()],
         "total_entities": result.total_entities,
         "bytes": result.bytes,
-        "files": [asdict(file) for file in result.files],
+        "files": [_members(file) for file in result.files],
     }
 
 
-def explanation_json(explanation: "Explanation") -> dict[str, Any]:
+def explanation_json(explanation: "Explanation") -> "texts_shapes.Explanation":
     return {
         "query_name": explanation.query_name,
         "graph_commit_id": explanation.graph_commit_id,
         "is_analyzed": explanation.is_analyzed,
         "plan": str(explanation),
-        "steps": [asdict(step) for step in explanation.steps],
+        "steps": [_members(step) for step in explanation.steps],
     }
 
 
-def diff_json(diff: "Diff", limit: int | None = None) -> dict[str, Any]:
+def diff_json(diff: "Diff", limit: int | None = None) -> "changes_shapes.Diff":
     return {
         "from_commit_id": diff.from_commit_id,
         "to_commit_id": diff.to_commit_id,
         "change_count": len(diff),
-        "types": [{"name": name, **asdict(counts)} for name, counts in diff.counts.items()],
+        "types": [{"name": name, **_counts_json(counts)} for name, counts in diff.counts.items()],
         "changes": _changes_json(diff, limit),
     }
 
 
-def commit_changes_json(page: "CommitChangePage") -> dict[str, Any]:
+def commit_changes_json(page: "CommitChangePage") -> "changes_shapes.CommitChanges":
     return {**_block_json(page), "next_page_token": page.next_page_token}
 
 
-def change_page_json(page: "ChangePage") -> dict[str, Any]:
+def change_page_json(page: "ChangePage") -> "changes_shapes.ChangePage":
     return {
         "blocks": [_block_json(block) for block in page.blocks],
         "cursor": page.cursor,
@@ -266,7 +279,7 @@ def change_page_json(page: "ChangePage") -> dict[str, Any]:
     }
 
 
-def baseline_json(made: "ChangeBaseline") -> dict[str, Any]:
+def baseline_json(made: "ChangeBaseline") -> "changes_shapes.Baseline":
     return {
         "snapshot_commit_id": made.snapshot_commit_id,
         "resume_cursor": made.resume_cursor,
@@ -274,8 +287,9 @@ def baseline_json(made: "ChangeBaseline") -> dict[str, Any]:
     }
 
 
-def _block_json(block: "ChangeBlock | CommitChangePage") -> dict[str, Any]:
-    cause = {**asdict(block.cause), "authored_at": block.cause.authored_at.isoformat()}
+def _block_json(block: "ChangeBlock | CommitChangePage") -> "changes_shapes.ChangeBlock":
+    cause: changes_shapes.Cause = _members(block.cause)
+    cause["authored_at"] = block.cause.authored_at.isoformat()
     return {"cause": cause, "changes": _changes_json(block.changes)}
 
 
@@ -285,7 +299,7 @@ def _changes_json(changes: "EntityChanges", limit: int | None = None) -> list[An
     return [json_ready(change) for change in islice(changes, limit)]
 
 
-def merge_json(result: "MergeResult") -> dict[str, Any]:
+def merge_json(result: "MergeResult") -> "changes_shapes.Merge":
     return {
         "source": result.source,
         "target": result.target,
@@ -301,7 +315,7 @@ def merge_json(result: "MergeResult") -> dict[str, Any]:
     }
 
 
-def revert_json(result: "RevertResult") -> dict[str, Any]:
+def revert_json(result: "RevertResult") -> "changes_shapes.Revert":
     return {
         "branch": result.branch,
         "reverted_commit_id": result.reverted_commit_id,
@@ -313,27 +327,27 @@ def revert_json(result: "RevertResult") -> dict[str, Any]:
     }
 
 
-def _changed_json(result: "MergeResult | RevertResult") -> dict[str, Any]:
+def _changed_json(result: "MergeResult | RevertResult") -> "changes_shapes.Brought":
     """What changes, and in a preview the choices that can be made, to be filled in."""
-    changed: dict[str, Any] = {
-        "counts": {name: asdict(counts) for name, counts in result.counts.items()},
+    changed: changes_shapes.Brought = {
+        "counts": {name: _counts_json(counts) for name, counts in result.counts.items()},
         "left_out": dict(result.left_out),
     }
     if result.is_preview:
         changed["conflict_count"] = result.conflict_count
-        changed["conflicts"] = [conflict.to_json() for conflict in result.conflicts]
+        changed["conflicts"] = [_shaped(conflict.to_json()) for conflict in result.conflicts]
         changed["more_conflicts"] = result.more_conflicts
-        changed["changes"] = None if result.changes is None else result.changes.to_pylist()
-        changed["choices"] = [choice_template(conflict) for conflict in result.conflicts]
+        changed["changes"] = None if result.changes is None else _changes_json(result.changes)
+        changed["choices"] = [_shaped(choice_template(conflict)) for conflict in result.conflicts]
     return changed
 
 
-def schema_change_json(change: "SchemaChange") -> dict[str, Any]:
-    commit = commit_json(change.commit) if change.commit is not None else None
-    return {**change.to_json(), "commit": commit}
+def schema_change_json(change: "SchemaChange") -> "texts_shapes.SchemaChange":
+    shown: texts_shapes.SchemaPlan = _shaped(change.to_json())
+    return {**shown, "commit": commit_json(change.commit) if change.commit is not None else None}
 
 
-def embed_json(result: "EmbedResult") -> dict[str, Any]:
+def embed_json(result: "EmbedResult") -> "data_shapes.Embedded":
     return {
         "branch": result.branch,
         "model": result.model,
@@ -343,7 +357,13 @@ def embed_json(result: "EmbedResult") -> dict[str, Any]:
     }
 
 
-def optimize_json(result: "OptimizeResult") -> dict[str, Any]:
+def embedded_file_json(
+    result: "EmbeddedLines", *, model: str, path: str
+) -> "data_shapes.EmbeddedFile":
+    return {"model": model, "path": path, "lines": result.lines, "vectors": result.vectors}
+
+
+def optimize_json(result: "OptimizeResult") -> "upkeep_shapes.Optimized":
     return {
         "branch": result.branch,
         "compacted": list(result.compacted),
@@ -353,7 +373,7 @@ def optimize_json(result: "OptimizeResult") -> dict[str, Any]:
     }
 
 
-def cleanup_json(result: "CleanupResult") -> dict[str, Any]:
+def cleanup_json(result: "CleanupResult") -> "upkeep_shapes.Cleanup":
     return {
         "dry_run": result.dry_run,
         "commits": list(result.commits),
@@ -362,23 +382,23 @@ def cleanup_json(result: "CleanupResult") -> dict[str, Any]:
         "bytes": result.bytes,
         "waiting_files": result.waiting_files,
         "kept": dict(result.kept),
-        "tables": {name: asdict(table) for name, table in result.tables.items()},
+        "tables": {name: _members(table) for name, table in result.tables.items()},
         "loads": list(result.loads),
     }
 
 
-def repair_json(result: "RepairResult") -> dict[str, Any]:
+def repair_json(result: "RepairResult") -> "upkeep_shapes.Repair":
     return {
-        "findings": [asdict(finding) for finding in result.findings],
+        "findings": [_members(finding) for finding in result.findings],
         "commits": [commit_json(commit) for commit in result.commits],
     }
 
 
-def indexes_json(indexes: "Sequence[IndexInfo]") -> dict[str, Any]:
-    return {"indexes": [{**asdict(index), "coverage": index.coverage} for index in indexes]}
+def indexes_json(indexes: "Sequence[IndexInfo]") -> "upkeep_shapes.Indexes":
+    return {"indexes": [_shaped({**asdict(i), "coverage": i.coverage}) for i in indexes]}
 
 
-def blob_json(blob: "Blob") -> dict[str, Any]:
+def blob_json(blob: "Blob") -> "data_shapes.Blob":
     return {
         "type_name": blob.type_name,
         "entity_id": blob.entity_id,
@@ -389,10 +409,14 @@ def blob_json(blob: "Blob") -> dict[str, Any]:
     }
 
 
-def neighborhood_json(found: "Neighborhood") -> dict[str, Any]:
+def blob_part_json(blob: "Blob", *, start: int, end: int, path: str) -> "data_shapes.BlobPart":
+    return {**blob_json(blob), "offset": start, "length": end - start, "path": path}
+
+
+def neighborhood_json(found: "Neighborhood") -> "data_shapes.Neighborhood":
     from omnigraph.engine.change_values import json_ready
 
-    def node(each: "NeighborNode") -> dict[str, Any]:
+    def node(each: "NeighborNode") -> "data_shapes.Node":
         return {
             "type_name": each.type_name,
             "id": each.id,
@@ -403,7 +427,7 @@ def neighborhood_json(found: "Neighborhood") -> dict[str, Any]:
     return {
         "graph_commit_id": found.graph_commit_id,
         "entity": node(found.entity),
-        "counts": [asdict(tally) for tally in found.counts],
+        "counts": [_members(tally) for tally in found.counts],
         "nodes": [node(each) for each in found.nodes],
         "edges": [
             {
@@ -421,16 +445,33 @@ def neighborhood_json(found: "Neighborhood") -> dict[str, Any]:
     }
 
 
-def statistics_json(statistics: "Statistics") -> dict[str, Any]:
+def statistics_json(statistics: "Statistics") -> "upkeep_shapes.Statistics":
     return {
         "graph_commit_id": statistics.commit,
-        "tables": {key: asdict(table) for key, table in sorted(statistics.tables.items())},
+        "tables": {key: _members(table) for key, table in sorted(statistics.tables.items())},
     }
 
 
-def tables_json(tables: "SnapshotTables") -> dict[str, Any]:
-    return asdict(tables)
+def tables_json(tables: "SnapshotTables") -> "upkeep_shapes.Snapshot":
+    shown: upkeep_shapes.Snapshot = _members(tables)
+    return shown
 
 
-def commit_json(commit: "CommitInfo") -> dict[str, Any]:
-    return {**asdict(commit), "created_at": commit.created_at.isoformat()}
+def commit_json(commit: "CommitInfo") -> "said_shapes.Commit":
+    shown: said_shapes.Commit = _members(commit)
+    shown["created_at"] = commit.created_at.isoformat()
+    return shown
+
+
+def _counts_json(counts: "ChangeCounts") -> "changes_shapes.Counts":
+    return {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}
+
+
+def _members(value: Any) -> Any:
+    """The members of a value whose class has the names of its shape."""
+    return asdict(value)
+
+
+def _shaped(document: dict[str, Any]) -> Any:
+    """What a value says of itself as JSON; that it has its shape is for a test to show."""
+    return document

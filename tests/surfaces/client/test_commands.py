@@ -59,7 +59,7 @@ WRITES = [
     "load --data more.jsonl --mode merge --engine local -m why --quiet --json",
     "branch create new/1 --json",
     "branch merge side/1 --into main --json",
-    "branch delete new/1",
+    "branch delete new/1 --yes",
 ]
 LOCAL = ["optimize", "cleanup --confirm", "repair", "embed", "init --schema other.pg"]
 

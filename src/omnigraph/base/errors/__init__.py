@@ -10,6 +10,7 @@
     │                                   embed_text_refused policy_invalid
     │                                   bad_request unsupported_media_type method_not_allowed
     │                                   local_only invalid_configuration part_damaged
+    │                                   wrong_usage
     ├── MissingError    check the name  not_found graph_replaced
     ├── DeniedError     ask             read_only policy_denied unauthorized file_not_allowed
     ├── ConflictError   re-read, retry  version_conflict read_set_conflict precondition_failed
@@ -60,6 +61,7 @@ from omnigraph.base.errors.data import (
     DependencyMissing,
     ForkedProcess,
     InputUnreadable,
+    JsonInvalid,
     MappingInvalid,
     MigrationRefused,
     RangeOutside,
@@ -67,6 +69,7 @@ from omnigraph.base.errors.data import (
     SchemasApart,
     SourceInvalid,
     Unsupported,
+    UsageInvalid,
 )
 from omnigraph.base.errors.denied import ReadOnly
 from omnigraph.base.errors.embedding import (
@@ -203,6 +206,7 @@ __all__ = [
     "InputUnreadable",
     "JobMissing",
     "JobNotOpen",
+    "JsonInvalid",
     "KeyTaken",
     "LanguageError",
     "LimitError",
@@ -257,4 +261,5 @@ __all__ = [
     "TypeCheckFailed",
     "Unauthorized",
     "Unsupported",
+    "UsageInvalid",
 ]

@@ -33,6 +33,10 @@ ERROR_CODES: Final[dict[str, str]] = {
         "A schema can't follow the accepted one; `details.code` is the reason (`OG-…`)."
     ),
     "invalid_argument": "An argument is wrong, or names something this version does not do.",
+    "wrong_usage": (
+        "A command line has an option that is not known or does not apply, or lacks something; "
+        "it exits with 2."
+    ),
     "range_not_satisfiable": "Bytes were asked for that a blob does not have.",
     "forked_process": (
         "A graph was used in a child that was forked from a process that had used one: start "

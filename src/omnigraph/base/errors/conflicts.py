@@ -32,12 +32,18 @@ __all__ = [
 class AlreadyInitialized(ConflictError):
     code: ClassVar[str] = "already_initialized"
     uri: str
+    is_unfinished: bool = False
+    """Only what a making of a graph left that did not come to its end."""
 
     def __str__(self) -> str:
+        if self.is_unfinished:
+            return f"{self.uri} holds what an init left that did not finish"
         return f"{self.uri} already holds a graph or other files"
 
     @property
     def hint(self) -> str | None:
+        if self.is_unfinished:
+            return "init --force (force=True) removes that and makes the graph"
         return "open it, or choose an empty place"
 
 

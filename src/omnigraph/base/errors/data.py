@@ -14,6 +14,7 @@ __all__ = [
     "DependencyMissing",
     "ForkedProcess",
     "InputUnreadable",
+    "JsonInvalid",
     "MappingInvalid",
     "MigrationRefused",
     "RangeOutside",
@@ -21,6 +22,7 @@ __all__ = [
     "SchemasApart",
     "SourceInvalid",
     "Unsupported",
+    "UsageInvalid",
 ]
 
 
@@ -118,6 +120,20 @@ class ArgumentInvalid(InputError):
     @property
     def hint(self) -> str | None:
         return self.advice
+
+
+@dataclass(eq=False)
+class JsonInvalid(ArgumentInvalid):
+    """An argument should be JSON and is not; the character is pointed at."""
+
+    excerpt: str | None = None
+    """The line, and a caret below the character."""
+    line: int | None = None
+    column: int | None = None
+
+    def render(self) -> str:
+        pointed = f"\n{self.excerpt}" if self.excerpt is not None else ""
+        return f"error: {self.message}{pointed}" + (f"\n  hint: {self.hint}" if self.hint else "")
 
 
 @dataclass(eq=False)
@@ -240,3 +256,22 @@ class DependencyMissing(InputError):
     @property
     def hint(self) -> str | None:
         return self.install
+
+
+@dataclass(eq=False)
+class UsageInvalid(InputError):
+    """A command line says what the command does not understand, or leaves out what it needs."""
+
+    code: ClassVar[str] = "wrong_usage"
+    command: str
+    """As it is typed: `omnigraph branch merge`."""
+    rule: str
+    """A sentence of its own: what is wrong, or what to pass."""
+    advice: str | None = None
+
+    def __str__(self) -> str:
+        return self.rule
+
+    @property
+    def hint(self) -> str | None:
+        return self.advice or f"{self.command} --help shows what it takes"

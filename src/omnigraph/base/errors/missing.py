@@ -93,6 +93,8 @@ class BranchMissing(MissingError):
 
     @property
     def hint(self) -> str | None:
+        if hint := did_you_mean(self.branch, self.known):
+            return hint
         return f"branches here: {', '.join(self.known[:8])}" if self.known else None
 
 
@@ -167,6 +169,8 @@ class QueryMissing(MissingError):
 
     @property
     def hint(self) -> str | None:
+        if self.name is not None and (hint := did_you_mean(self.name, self.known)):
+            return hint
         return f"queries here: {', '.join(self.known[:12])}" if self.known else None
 
 

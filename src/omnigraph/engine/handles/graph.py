@@ -80,12 +80,14 @@ class Graph(History):
         settings: Settings | None = None,
         actor: str | None = None,
         message: str | None = None,
+        force: bool = False,
     ) -> Self:
         """Make a graph in an empty place. `schema` is the text, or the path of a `.pg` file.
 
         `actor` and `message` stand in the first commit; `actor` acts in every later call that
         names nobody.
-        Without `settings` those of the environment hold.
+        Without `settings` those of the environment hold. `force` removes first what an init left
+        that did not finish; a graph, or a file that is not of one, is refused all the same.
         """
         engine = Engine.init(
             os.fspath(uri),
@@ -94,6 +96,7 @@ class Graph(History):
             settings=settings,
             actor=actor,
             message=message,
+            force=force,
         )
         return cls(engine)
 

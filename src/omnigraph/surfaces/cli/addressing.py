@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 import typer
@@ -18,23 +18,36 @@ import typer
 from omnigraph.base.errors import ArgumentInvalid, LocalOnly
 from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import name_hint
+from omnigraph.surfaces.cli import completing
 from omnigraph.surfaces.cli.configuration.file import CONFIG_FILE, Config, Profile, read_config
-from omnigraph.surfaces.cli.options import OTHER_WAYS
+from omnigraph.surfaces.cli.options import OTHER_WAYS, open_graph
 from omnigraph.surfaces.cli.output import say
 
-__all__ = ["is_url", "offer_addresses", "server_url", "their_config"]
+if TYPE_CHECKING:
+    from omnigraph.engine.handles.graph import Graph
+
+__all__ = ["graph_said", "is_url", "offer_addresses", "server_url", "their_config"]
 
 ServerOption = Annotated[
     str | None,
     typer.Option(
-        "--server", help="A server that has the graph, instead of --store.", metavar="NAME|URL"
+        "--server",
+        help="A server that has the graph, instead of --store.",
+        metavar="NAME|URL",
+        autocompletion=completing.servers,
     ),
 ]
 GraphOption = Annotated[
     str | None, typer.Option("--graph", help="Which graph of the server.", metavar="ID")
 ]
 ProfileOption = Annotated[
-    str | None, typer.Option("--profile", help="A profile of your configuration.", metavar="NAME")
+    str | None,
+    typer.Option(
+        "--profile",
+        help="A profile of your configuration.",
+        metavar="NAME",
+        autocompletion=completing.profiles,
+    ),
 ]
 MAKES_STORAGE = frozenset({"init"})
 SERVERS = frozenset({"serve"})
@@ -74,6 +87,20 @@ def server_url(server: str, config: Config, *, argument: str = "--server") -> st
         rule = "it is neither a URL, such as https://host, nor a server of your configuration"
         raise ArgumentInvalid(argument, server, rule, name_hint(server, config.servers))
     return url
+
+
+def graph_said(given: Mapping[str, Any]) -> "Graph":
+    """The graph that a command line names so far, to be read; an error if it names none."""
+    said = _Said(
+        store=given.get("store") or given.get("uri"),
+        server=given.get("server"),
+        graph=given.get("graph"),
+        profile=given.get("profile"),
+    )
+    said.check()
+    return open_graph(
+        _completed({"store": said.store}, said, is_needed=True)["store"], read_only=True
+    )
 
 
 def _with_address(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,7 +190,7 @@ def _completed(given: Mapping[str, Any], said: _Said, *, is_needed: bool) -> dic
     if whole.get("actor", "") is None and not (address is not None and is_url(address)):
         # A server knows who acts by the token.
         whole["actor"] = chosen.actor or config.actor
-    if whole.get("style", "") is None:
+    if whole.get("style", "") is None and not whole.get("as_json"):
         whole["style"] = chosen.format or config.defaults.format
     return whole
 

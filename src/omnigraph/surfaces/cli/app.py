@@ -5,7 +5,8 @@ command is known by that word (help, completion, an alias, a misspelling), the t
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -13,9 +14,12 @@ import typer
 from typer.core import TyperGroup
 
 import omnigraph
-from omnigraph.surfaces.cli.addressing import offer_addresses, their_config
+from omnigraph.surfaces.cli.addressing import graph_said, offer_addresses, their_config
+from omnigraph.surfaces.cli.completing import Known
 from omnigraph.surfaces.cli.output import print_json
 from omnigraph.surfaces.cli.plain_values import Command, take_plain_values
+from omnigraph.surfaces.cli.standing import DebugOption, offer_everywhere
+from omnigraph.surfaces.cli.usage import UsageError, as_usage, asks_for_help
 
 __all__ = ["COMMANDS", "command_tree"]
 
@@ -51,17 +55,27 @@ class Commands(TyperGroup):
             args = [*words, *args[1:]] if words is not None else args
         return super().resolve_command(ctx, args)
 
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        with _plain_usage():
+            return super().make_context(*args, **kwargs)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         take_plain_values(self.get_params(ctx))
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        try:
+        with _plain_usage():
             return super().invoke(ctx)
-        except typer.BadParameter as error:
-            # Pydantic, which typer checks choices with, puts this before the sentence.
-            error.message = error.message.removeprefix("Value error, ")
+
+
+@contextmanager
+def _plain_usage() -> Iterator[None]:
+    try:
+        yield
+    except UsageError as error:
+        if asks_for_help(error):
             raise
+        raise as_usage(error) from error
 
 
 def command_tree(words: Sequence[str] = ()) -> typer.Typer:
@@ -69,20 +83,25 @@ def command_tree(words: Sequence[str] = ()) -> typer.Typer:
     app = typer.Typer(
         name="omnigraph",
         cls=Commands,
-        help="A typed property graph with branches, commits and Spark-sized loads.",
+        help="A typed property graph with branches, commits and Spark-sized loads.\n\n"
+        "Example: omnigraph demo",
         no_args_is_help=True,
         add_completion=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={
+            "help_option_names": ["-h", "--help"],
+            "obj": Known(graph=graph_said, config=lambda: their_config(tells=False)),
+        },
     )
     named = [module for module, commands in COMMANDS.items() if words and words[0] in commands]
     for module in named or COMMANDS:
         import_module(f"omnigraph.surfaces.cli.{module}").register(app)
-    offer_addresses(app)
     app.callback(invoke_without_command=True)(before_a_command)
     app.command()(version)
     app.command()(demo)
+    offer_addresses(app)
+    offer_everywhere(app)
     _set_class(app)
     return app
 
@@ -98,6 +117,7 @@ def _set_class(app: typer.Typer) -> None:
 def before_a_command(
     *,
     is_version: Annotated[bool, typer.Option("--version", "-v", help="Print the version.")] = False,
+    debug: DebugOption = False,
 ) -> None:
     if is_version:
         version()

@@ -9,28 +9,33 @@ import typer
 
 from omnigraph.base.choices import EntityKind
 from omnigraph.base.words import amount
+from omnigraph.surfaces.cli import completing
 from omnigraph.surfaces.cli.options import (
     JsonOption,
     ReadBranchOption,
     SnapshotOption,
     StoreOption,
     branch_to_read,
+    group,
     open_graph,
 )
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.wire import blob_json
+from omnigraph.surfaces.wire import blob_json, blob_part_json
 
 if TYPE_CHECKING:
     from omnigraph.engine.blob import Blob
 
 KindArgument = Annotated[EntityKind, typer.Argument(help="node or edge.")]
-TypeArgument = Annotated[str, typer.Argument(help="The type.")]
+TypeArgument = Annotated[str, typer.Argument(help="The type.", autocompletion=completing.types)]
 IdArgument = Annotated[str, typer.Argument(help="The id of the entity.")]
 PropertyArgument = Annotated[str, typer.Argument(help="The Blob property.")]
 
 
 def register(app: typer.Typer) -> None:
-    blob = typer.Typer(help="Read the bytes of Blob properties.", no_args_is_help=True)
+    blob = group(
+        "Read the bytes of Blob properties.",
+        example="omnigraph blob stat node Person ada@example.org photo --store g.omni",
+    )
     blob.command("get")(get)
     blob.command("stat")(stat)
     app.add_typer(blob, name="blob")
@@ -63,6 +68,7 @@ def get(
     ] = None,
     branch: ReadBranchOption = None,
     snapshot: SnapshotOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write the bytes of a blob.
 
@@ -71,6 +77,10 @@ def get(
     if span is not None and (offset is not None or length is not None):
         raise typer.BadParameter(
             "say which bytes once: with --range, or with --offset and --length"
+        )
+    if as_json and output is None:
+        raise typer.BadParameter(
+            "--json wants standard output, and so do the bytes: name a file with --out"
         )
     on = branch_to_read(branch, snapshot)
     graph = open_graph(store, read_only=True)
@@ -85,7 +95,10 @@ def get(
         return
     with new_file(output, overwrite=True) as file:
         file.writelines(chunks)
-    say(f"wrote {amount(end - start, 'byte')} to {output}")
+    if as_json:
+        print_json(blob_part_json(blob, start=start, end=end, path=str(output)))
+    else:
+        say(f"wrote {amount(end - start, 'byte')} to {output}")
 
 
 def stat(

@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from omnigraph.base.ids import MAIN
+from omnigraph.surfaces.cli import completing
+from omnigraph.surfaces.cli.colour import OF_OPERATION
 from omnigraph.surfaces.cli.options import (
     BranchOption,
     JsonOption,
     QuietOption,
     StoreOption,
+    TypesOption,
+    group,
     open_graph,
 )
 from omnigraph.surfaces.cli.output import print_json, print_table, print_text, say
+from omnigraph.surfaces.cli.progress import waiting
 from omnigraph.surfaces.wire import (
     baseline_json,
     change_page_json,
@@ -41,7 +46,6 @@ class Op(StrEnum):
     DELETE = "delete"
 
 
-TypeOption = Annotated[list[str] | None, typer.Option("--type", help="Only this type.")]
 KindOption = Annotated[list[Kind] | None, typer.Option("--kind", help="Only nodes, or edges.")]
 OpOption = Annotated[list[Op] | None, typer.Option("--op", help="Only this operation.")]
 LimitOption = Annotated[int | None, typer.Option("--limit", help="At most so many.", min=1)]
@@ -52,18 +56,29 @@ def register(app: typer.Typer, *, branch: typer.Typer, commit: typer.Typer) -> N
     branch.command("diff")(diff)
     commit.command("show")(show)
     commit.command("changes")(commit_changes)
-    changes = typer.Typer(help="Follow what is published.", no_args_is_help=True)
+    changes = group(
+        "Follow what is published.",
+        example="omnigraph changes poll --start beginning --store g.omni",
+    )
     changes.command("poll")(poll)
     changes.command("baseline")(baseline)
     app.add_typer(changes, name="changes")
 
 
 def diff(
-    one: Annotated[str, typer.Argument(metavar="A", help="A branch, a commit, or a time.")],
-    other: Annotated[str | None, typer.Argument(metavar="B", help="Likewise.")] = None,
+    one: Annotated[
+        str,
+        typer.Argument(
+            metavar="A", help="A branch, a commit, or a time.", autocompletion=completing.branches
+        ),
+    ],
+    other: Annotated[
+        str | None,
+        typer.Argument(metavar="B", help="Likewise.", autocompletion=completing.branches),
+    ] = None,
     *,
     store: StoreOption,
-    types: TypeOption = None,
+    types: TypesOption = None,
     kinds: KindOption = None,
     ops: OpOption = None,
     limit: LimitOption = None,
@@ -75,7 +90,8 @@ def diff(
     """
     from_, to = (MAIN, one) if other is None else (one, other)
     graph = open_graph(store, read_only=True)
-    found = graph.diff(from_, to, since_base=other is None, **_chosen(types, kinds, ops))
+    with waiting("diff", as_json=as_json):
+        found = graph.diff(from_, to, since_base=other is None, **_chosen(types, kinds, ops))
     if as_json:
         print_json(diff_json(found, limit))
     else:
@@ -100,7 +116,7 @@ def commit_changes(
     id: CommitArgument,
     *,
     store: StoreOption,
-    types: TypeOption = None,
+    types: TypesOption = None,
     kinds: KindOption = None,
     ops: OpOption = None,
     limit: LimitOption = None,
@@ -114,9 +130,10 @@ def commit_changes(
     Example: omnigraph commit changes 01JZ… --type Person --store g.omni
     """
     graph = open_graph(store, read_only=True)
-    page = graph.commit_changes(
-        id, **_chosen(types, kinds, ops), limit=limit, page_token=page_token
-    )
+    with waiting("changes", as_json=as_json):
+        page = graph.commit_changes(
+            id, **_chosen(types, kinds, ops), limit=limit, page_token=page_token
+        )
     if as_json:
         print_json(commit_changes_json(page))
         return
@@ -133,7 +150,7 @@ def poll(
     start: Annotated[
         str | None, typer.Option("--start", help="now, beginning, or after:COMMIT.")
     ] = None,
-    types: TypeOption = None,
+    types: TypesOption = None,
     kinds: KindOption = None,
     ops: OpOption = None,
     limit: LimitOption = None,
@@ -146,13 +163,14 @@ def poll(
     if (cursor is None) == (start is None):
         raise typer.BadParameter("say where to begin, once: with --cursor or with --start")
     graph = open_graph(store, read_only=True)
-    page = graph.changes(
-        cursor,
-        start="now" if start is None else start,
-        branch=branch,
-        **_chosen(types, kinds, ops),
-        limit=limit,
-    )
+    with waiting("poll", as_json=as_json):
+        page = graph.changes(
+            cursor,
+            start="now" if start is None else start,
+            branch=branch,
+            **_chosen(types, kinds, ops),
+            limit=limit,
+        )
     if as_json:
         print_json(change_page_json(page))
         return
@@ -168,7 +186,7 @@ def baseline(
     store: StoreOption,
     out: Annotated[Path, typer.Option("--out", help="The file to write: JSON lines.")],
     branch: BranchOption = MAIN,
-    types: TypeOption = None,
+    types: TypesOption = None,
     kinds: KindOption = None,
     ops: OpOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
@@ -180,7 +198,10 @@ def baseline(
     Example: omnigraph changes baseline --out start.jsonl --store g.omni
     """
     graph = open_graph(store, read_only=True)
-    made = graph.changes_baseline(out, branch=branch, **_chosen(types, kinds, ops), overwrite=force)
+    with waiting("baseline", is_silent=quiet, as_json=as_json):
+        made = graph.changes_baseline(
+            out, branch=branch, **_chosen(types, kinds, ops), overwrite=force
+        )
     if as_json:
         print_json(baseline_json(made))
         return
@@ -210,7 +231,8 @@ def _print_changes(changes: "EntityChanges", limit: int | None = None) -> None:
     from omnigraph.engine.change_results import SHOWN_COLUMNS, shown_cells
 
     if len(changes):
-        rows = (shown_cells(row) for row in changes.property_changes(limit))
-        print_table(SHOWN_COLUMNS, rows)
+        rows = [shown_cells(row) for row in changes.property_changes(limit)]
+        operation = SHOWN_COLUMNS.index("op")
+        print_table(SHOWN_COLUMNS, rows, paints=[OF_OPERATION[row[operation]] for row in rows])
     more = len(changes) - limit if limit is not None else 0
     say(changes.summary + (f", of which {limit:,} are shown: --json has all" if more > 0 else ""))

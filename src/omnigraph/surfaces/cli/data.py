@@ -7,6 +7,7 @@ import typer
 
 from omnigraph.base.ids import MAIN, CommitId
 from omnigraph.base.words import amount
+from omnigraph.surfaces.cli.consent import YesOption, name_target, require_yes
 from omnigraph.surfaces.cli.load_options import (
     DataOption,
     DryRunOption,
@@ -34,6 +35,7 @@ from omnigraph.surfaces.cli.options import (
     ParamsFileOption,
     ParamsOption,
     QueryFileOption,
+    QueryNameArgument,
     QuietOption,
     ReadBranchOption,
     SnapshotOption,
@@ -48,7 +50,7 @@ from omnigraph.surfaces.cli.options import (
     spark_settings,
 )
 from omnigraph.surfaces.cli.output import Format, print_json, print_rows, say
-from omnigraph.surfaces.cli.progress import load_progress
+from omnigraph.surfaces.cli.progress import load_progress, waiting
 from omnigraph.surfaces.wire import load_json, mutation_json, query_json
 
 if TYPE_CHECKING:
@@ -69,8 +71,15 @@ def init(
     *,
     store: UriOption = None,
     schema: Annotated[Path, typer.Option("--schema", help="The .pg schema.", metavar="FILE")],
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Remove first what an init left that did not finish; never a graph."
+        ),
+    ] = False,
     actor: ActorOption = None,
     message: MessageOption = None,
+    yes: YesOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -80,7 +89,12 @@ def init(
     """
     from omnigraph.engine.handles.graph import Graph
 
-    graph = Graph.init(one_uri(uri, store), schema, actor=actor, message=message)
+    place = one_uri(uri, store)
+    if force:
+        require_yes(place, "removes what an unfinished init left", yes=yes)
+    with waiting("init", is_silent=quiet, as_json=as_json):
+        graph = Graph.init(place, schema, actor=actor, message=message, force=force)
+    name_target(graph, MAIN, as_json=as_json, quiet=quiet)
     head = graph.commits(limit=1)[0]
     if as_json:
         print_json({"uri": graph.uri, "graph_commit_id": head.graph_commit_id})
@@ -110,6 +124,7 @@ def load(
     remote: RemoteOption = None,
     actor: ActorOption = None,
     message: MessageOption = None,
+    yes: YesOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -119,9 +134,13 @@ def load(
     """
     if uri is None and store is None:
         _refuse_a_path_for_a_name(load_id=load_id, resume=resume)
-    graph = open_graph(one_uri(uri, store), settings=spark_settings(master, remote))
-    if not (quiet or as_json):
-        say(f"loading into {graph.uri}, branch {branch}")
+    if resume is not None and load_id is not None:
+        raise typer.BadParameter("--resume names the load already: leave out --load-id")
+    place = one_uri(uri, store)
+    if mode == "overwrite" and not dry_run:
+        require_yes(place, f"replaces rows on branch {branch}", yes=yes)
+    graph = open_graph(place, settings=spark_settings(master, remote))
+    name_target(graph, branch, as_json=as_json, quiet=quiet, doing="loading into")
     with load_progress(is_silent=quiet, as_json=as_json) as progress:
         result = graph.load(
             data,
@@ -160,7 +179,7 @@ def _refuse_a_path_for_a_name(**names: str | None) -> None:
 
 
 def query(
-    name: Annotated[str | None, typer.Argument(help="Which query of the file.")] = None,
+    name: QueryNameArgument = None,
     *,
     store: StoreOption,
     file: QueryFileOption = None,
@@ -178,15 +197,14 @@ def query(
 
     Example: omnigraph query friends_of --query people.gq --params '{"name": "Ada"}' --store g.omni
     """
+    if as_json and style not in (None, Format.JSON):
+        raise typer.BadParameter("say once how to print rows: with --json or with --format")
     on = branch_to_read(branch, snapshot)
-    source = query_source(file, expression)
-    result = open_graph(store, read_only=True).query(
-        source,
-        name=name,
-        params=parameters(params, params_file),
-        branch=on,
-        snapshot=snapshot,
-    )
+    source, given = query_source(file, expression), parameters(params, params_file)
+    with waiting("query", as_json=as_json):
+        result = open_graph(store, read_only=True).query(
+            source, name=name, params=given, branch=on, snapshot=snapshot
+        )
     if as_json or style is Format.JSON:
         print_json(query_json(result, branch=None if snapshot else on or MAIN))
     else:
@@ -194,7 +212,7 @@ def query(
 
 
 def mutate(
-    name: Annotated[str | None, typer.Argument(help="Which query of the file.")] = None,
+    name: QueryNameArgument = None,
     *,
     store: StoreOption,
     file: QueryFileOption = None,
@@ -214,17 +232,19 @@ def mutate(
 
     Example: omnigraph mutate add_person --query people.gq --params '{"name": "Ada"}' --store g.omni
     """
-    source = query_source(file, expression)
+    source, given = query_source(file, expression), parameters(params, params_file)
     graph = open_graph(store)
-    result = graph.mutate(
-        source,
-        name=name,
-        params=parameters(params, params_file),
-        branch=branch,
-        actor=actor,
-        message=message,
-        if_commit=CommitId(if_commit) if if_commit else None,
-    )
+    name_target(graph, branch, as_json=as_json, quiet=quiet)
+    with waiting("mutate", is_silent=quiet, as_json=as_json):
+        result = graph.mutate(
+            source,
+            name=name,
+            params=given,
+            branch=branch,
+            actor=actor,
+            message=message,
+            if_commit=CommitId(if_commit) if if_commit else None,
+        )
     if as_json:
         print_json(mutation_json(result))
     elif not quiet:

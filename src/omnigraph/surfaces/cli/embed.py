@@ -1,6 +1,7 @@
 """The command that makes vectors of texts: embed."""
 
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, BinaryIO
@@ -12,6 +13,7 @@ from omnigraph.base.disk_failures import reading_file
 from omnigraph.base.ids import MAIN
 from omnigraph.base.words import amount
 from omnigraph.engine.text import SCHEMA, read_source
+from omnigraph.surfaces.cli.consent import name_target
 from omnigraph.surfaces.cli.load_options import EngineOption, MasterOption, RemoteOption
 from omnigraph.surfaces.cli.options import (
     ActorOption,
@@ -19,6 +21,7 @@ from omnigraph.surfaces.cli.options import (
     JsonOption,
     MessageOption,
     QuietOption,
+    TypesOption,
     UriArgument,
     UriOption,
     one_uri,
@@ -26,8 +29,8 @@ from omnigraph.surfaces.cli.options import (
     spark_settings,
 )
 from omnigraph.surfaces.cli.output import print_json, say
-from omnigraph.surfaces.cli.progress import load_progress
-from omnigraph.surfaces.wire import embed_json
+from omnigraph.surfaces.cli.progress import load_progress, waiting
+from omnigraph.surfaces.wire import embed_json, embedded_file_json
 
 STANDARD = Path("-")
 
@@ -40,9 +43,7 @@ def embed(
     uri: UriArgument = None,
     *,
     store: UriOption = None,
-    types: Annotated[
-        list[str] | None, typer.Option("--type", help="Only this type; repeatable.")
-    ] = None,
+    types: TypesOption = None,
     only: Annotated[
         EmbedOnly,
         typer.Option("--only", help="missing vectors, stale ones too, or all."),
@@ -71,9 +72,26 @@ def embed(
     Example: omnigraph embed --only stale --store people.omni
     """
     if data is not None:
-        _embed_file(data, out, schema, is_all=_is_all(only), quiet=quiet)
+        _refuse(
+            "is about a graph: leave it out beside --data",
+            {
+                "--type": types,
+                "--branch": branch != MAIN,
+                "--engine": engine,
+                "--master": master,
+                "--remote": remote,
+                "--message": message,
+                "GRAPH": uri or store,
+            },
+        )
+        _embed_file(data, out, schema, is_all=_is_all(only), as_json=as_json, quiet=quiet)
         return
+    _refuse(
+        "is about a file: give --data FILE too, or leave it out",
+        {"--out": out != STANDARD, "--schema": schema},
+    )
     graph = open_graph(one_uri(uri, store), settings=spark_settings(master, remote))
+    name_target(graph, branch, as_json=as_json, quiet=quiet)
     with load_progress(is_silent=quiet, as_json=as_json) as progress:
         result = graph.embed(
             types or None,
@@ -97,13 +115,22 @@ def embed(
             say(f"{made} on {graph.uri}, branch {branch}: commit {result.commit.graph_commit_id}")
 
 
+def _refuse(why: str, options: Mapping[str, object]) -> None:
+    """Raise for the first option that is given."""
+    for option, value in options.items():
+        if value:
+            raise typer.BadParameter(f"{option} {why}")
+
+
 def _is_all(only: EmbedOnly) -> bool:
     if only == "stale":
         raise typer.BadParameter("a file does not say what is stale: give --only missing or all")
     return only == "all"
 
 
-def _embed_file(data: Path, out: Path, schema: Path | None, *, is_all: bool, quiet: bool) -> None:
+def _embed_file(
+    data: Path, out: Path, schema: Path | None, *, is_all: bool, as_json: bool, quiet: bool
+) -> None:
     """Write the lines of a file with the vectors that they lack."""
     from omnigraph.embed.providers import open_provider
     from omnigraph.engine.embed_files import embed_lines
@@ -113,6 +140,10 @@ def _embed_file(data: Path, out: Path, schema: Path | None, *, is_all: bool, qui
 
     if schema is None:
         raise typer.BadParameter("--data needs --schema FILE, which says what is embedded")
+    if as_json and out == STANDARD:
+        raise typer.BadParameter(
+            "--json wants standard output, and so do the lines: name a file with --out"
+        )
     catalog = catalog_of(read_source(schema, SCHEMA))
     provider = open_provider(Settings.from_environment().embed)
     with ExitStack() as stack:
@@ -123,8 +154,11 @@ def _embed_file(data: Path, out: Path, schema: Path | None, *, is_all: bool, qui
         sink: BinaryIO = sys.stdout.buffer
         if out != STANDARD:
             sink = stack.enter_context(new_file(out, overwrite=False))
+        stack.enter_context(waiting("embed", is_silent=quiet, as_json=as_json))
         result = embed_lines(provider, catalog, source, sink, file=str(data), is_all=is_all)
         sink.flush()
-    if not quiet:
+    if as_json:
+        print_json(embedded_file_json(result, model=provider.model, path=str(out)))
+    elif not quiet:
         made = f"{amount(result.vectors, 'vector')} by {provider.model}"
         say(f"{made} in {amount(result.lines, 'line')}")

@@ -13,10 +13,12 @@ from omnigraph.surfaces.cli.options import (
     ReadBranchOption,
     SnapshotOption,
     StoreOption,
+    TypesOption,
     branch_to_read,
     open_graph,
 )
 from omnigraph.surfaces.cli.output import print_json, say
+from omnigraph.surfaces.cli.progress import waiting
 from omnigraph.surfaces.wire import export_json
 
 STANDARD_OUTPUT = "-"
@@ -35,9 +37,7 @@ def export(
     ] = STANDARD_OUTPUT,
     *,
     store: StoreOption,
-    types: Annotated[
-        list[str] | None, typer.Option("--type", help="Only this type; repeatable.")
-    ] = None,
+    types: TypesOption = None,
     style: Annotated[ExportFormat, typer.Option("--format", help="jsonl or parquet.")] = "jsonl",
     branch: ReadBranchOption = None,
     snapshot: SnapshotOption = None,
@@ -55,14 +55,18 @@ def export(
             "--json wants standard output, and so do the rows: name a file for them"
         )
     on = branch_to_read(branch, snapshot)
-    result = open_graph(store, read_only=True).export(
-        sys.stdout.buffer if is_stream else path,
-        types=types or None,
-        format=style,
-        branch=on,
-        snapshot=snapshot,
-        overwrite=force,
-    )
+    graph = open_graph(store, read_only=True)
+    # Rows that scroll by show well enough that work goes on.
+    is_seen = is_stream and sys.stdout.isatty()
+    with waiting("export", is_silent=quiet or is_seen, as_json=as_json):
+        result = graph.export(
+            sys.stdout.buffer if is_stream else path,
+            types=types or None,
+            format=style,
+            branch=on,
+            snapshot=snapshot,
+            overwrite=force,
+        )
     if is_stream:
         sys.stdout.buffer.flush()
     if as_json:

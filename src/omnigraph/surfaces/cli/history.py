@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from omnigraph.base.ids import MAIN
-from omnigraph.surfaces.cli import changes
+from omnigraph.surfaces.cli import changes, completing
+from omnigraph.surfaces.cli.consent import YesOption, name_target, require_yes
 from omnigraph.surfaces.cli.merge import merge, revert
 from omnigraph.surfaces.cli.options import (
     ActorOption,
@@ -19,6 +20,7 @@ from omnigraph.surfaces.cli.options import (
     QuietOption,
     UriArgument,
     UriOption,
+    group,
     one_uri,
     open_graph,
 )
@@ -28,32 +30,38 @@ from omnigraph.surfaces.wire import commit_json
 if TYPE_CHECKING:
     from omnigraph.engine.results import CommitInfo
 
-BranchArgument = Annotated[str, typer.Argument(help="The branch.")]
+BranchArgument = Annotated[
+    str, typer.Argument(help="The branch.", autocompletion=completing.branches)
+]
 
 
 def register(app: typer.Typer) -> None:
-    branch = typer.Typer(help="Make, list, merge and delete branches.", no_args_is_help=True)
+    branch = group(
+        "Make, list, merge and delete branches.", example="omnigraph branch list --store g.omni"
+    )
     branch.command("create")(create)
     branch.command("list")(list_branches)
     branch.command("merge")(merge)
     branch.command("delete")(delete)
     app.add_typer(branch, name="branch")
     app.command("revert")(revert)
-    commit = typer.Typer(help="Look at commits.", no_args_is_help=True)
+    commit = group("Look at commits.", example="omnigraph commit list --store g.omni")
     commit.command("list")(list_commits)
     app.add_typer(commit, name="commit")
     changes.register(app, branch=branch, commit=commit)
 
 
 def create(
-    name: BranchArgument,
+    name: Annotated[str, typer.Argument(help="The new branch.")],
     uri: UriArgument = None,
     *,
     store: UriOption = None,
     from_: Annotated[
         str,
         typer.Option(
-            "--from", help="The branch to start from; or the id of a commit, or a time of main."
+            "--from",
+            help="The branch to start from; or the id of a commit, or a time of main.",
+            autocompletion=completing.branches,
         ),
     ] = MAIN,
     actor: ActorOption = None,
@@ -66,6 +74,7 @@ def create(
     Example: omnigraph branch create review/1 --store g.omni
     """
     graph = open_graph(one_uri(uri, store))
+    name_target(graph, name, as_json=as_json, quiet=quiet)
     graph.branch_create(name, from_=from_, actor=actor, message=message)
     if as_json:
         print_json({"uri": graph.uri, "name": name, "from": from_, "actor_id": actor})
@@ -94,6 +103,7 @@ def delete(
     store: UriOption = None,
     actor: ActorOption = None,
     message: MessageOption = None,
+    yes: YesOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -101,7 +111,10 @@ def delete(
 
     Example: omnigraph branch delete review/1 --store g.omni
     """
-    graph = open_graph(one_uri(uri, store))
+    place = one_uri(uri, store)
+    require_yes(place, f"deletes branch {name}", yes=yes)
+    graph = open_graph(place)
+    name_target(graph, name, as_json=as_json, quiet=quiet)
     graph.branch_delete(name, actor=actor, message=message)
     if as_json:
         print_json({"uri": graph.uri, "name": name, "deleted": True, "actor_id": actor})

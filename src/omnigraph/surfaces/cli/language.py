@@ -21,6 +21,7 @@ from omnigraph.surfaces.cli.options import (
     ParamsFileOption,
     ParamsOption,
     QueryFileOption,
+    QueryNameArgument,
     ReadBranchOption,
     SnapshotOption,
     branch_to_read,
@@ -29,6 +30,7 @@ from omnigraph.surfaces.cli.options import (
     query_source,
 )
 from omnigraph.surfaces.cli.output import print_json, print_text, say
+from omnigraph.surfaces.cli.progress import waiting
 from omnigraph.surfaces.wire import explanation_json
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ def lint(
     schema: SchemaFileOption = None,
     store: OptionalStoreOption = None,
     as_json: JsonOption = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but what is found.")] = False,
 ) -> None:
     """Check query files against a schema: all errors, and what is probably a mistake.
 
@@ -84,7 +87,8 @@ def lint(
                 say(_rendered(finding, report.source))
         warnings = sum(len(report.all_findings) for report in reports) - errors
         found = f"{amount(errors, 'error')}, {amount(warnings, 'warning')}"
-        say(f"{found} in {amount(len(reports), 'file')}")
+        if not quiet:
+            say(f"{found} in {amount(len(reports), 'file')}")
     raise typer.Exit(1 if errors else 0)
 
 
@@ -110,7 +114,7 @@ def format_files(
 
 
 def explain(
-    name: Annotated[str | None, typer.Argument(help="Which query of the file.")] = None,
+    name: QueryNameArgument = None,
     *,
     file: QueryFileOption = None,
     expression: ExpressionOption = None,
@@ -135,7 +139,8 @@ def explain(
             raise typer.BadParameter(ONE_SCHEMA)
         graph = open_graph(store, read_only=True)
         on = branch_to_read(branch, snapshot)
-        plan = graph.explain(source, name, given, branch=on, snapshot=snapshot, analyze=analyze)
+        with waiting("explain", as_json=as_json):
+            plan = graph.explain(source, name, given, branch=on, snapshot=snapshot, analyze=analyze)
     elif analyze or given or branch is not None or snapshot is not None:
         raise typer.BadParameter("a query runs on a graph: name it with --store")
     else:
@@ -154,16 +159,21 @@ def schema_diagram(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A file, instead of standard output.")
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Draw a schema: Mermaid text, or an SVG picture.
 
     Example: omnigraph schema diagram people.pg --format svg -o people.svg
     """
     picture = language.draw(_catalog(schema, store), style)
-    if output is None:
+    if output is not None:
+        output.write_text(picture, encoding="utf-8")
+    if as_json:
+        path = None if output is None else str(output)
+        print_json({"format": style, "path": path, "diagram": picture})
+    elif output is None:
         sys.stdout.write(picture)
     else:
-        output.write_text(picture, encoding="utf-8")
         say(f"wrote {output}")
 
 

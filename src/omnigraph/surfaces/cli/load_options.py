@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from omnigraph.base.choices import LoadEngine, LoadModeName, OnError, SourceFormat
+from omnigraph.surfaces.cli import completing
 
 DataOption = Annotated[
     list[str],
@@ -17,7 +18,11 @@ DataOption = Annotated[
 ModeOption = Annotated[LoadModeName, typer.Option("--mode", help="append, merge or overwrite.")]
 FromOption = Annotated[
     str | None,
-    typer.Option("--from", help="Make the branch from this one first, if it is missing."),
+    typer.Option(
+        "--from",
+        help="Make the branch from this one first, if it is missing.",
+        autocompletion=completing.branches,
+    ),
 ]
 LoadIdOption = Annotated[
     str | None,

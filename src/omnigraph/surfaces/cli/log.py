@@ -10,6 +10,8 @@ import typer
 from rich.cells import cell_len, set_cell_size
 
 from omnigraph.base.words import visible
+from omnigraph.surfaces.cli import completing
+from omnigraph.surfaces.cli.colour import paint_log
 from omnigraph.surfaces.cli.lanes import lanes
 from omnigraph.surfaces.cli.options import (
     JsonOption,
@@ -37,7 +39,12 @@ def log(
     *,
     store: UriOption = None,
     branch: Annotated[
-        str | None, typer.Option("--branch", help="Only what this branch descends from.")
+        str | None,
+        typer.Option(
+            "--branch",
+            help="Only what this branch descends from.",
+            autocompletion=completing.branches,
+        ),
     ] = None,
     graph: Annotated[
         bool, typer.Option("--graph", help="Draw how commits descend from each other.")
@@ -56,7 +63,7 @@ def log(
     # A pipe has no width: lines are as long as they are.
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     lines = [*picture(found, now=datetime.now(UTC), width=width, has_lanes=graph)]
-    print_text("\n".join(lines))
+    print_text("\n".join(lines), paint=paint_log)
     if any(MORE in line for line in lines) and width is not None:
         say("some of it is shortened: --json shows all of it")
 

@@ -7,6 +7,8 @@ import io
 import os
 import signal
 import sys
+import traceback
+from contextlib import suppress
 from types import FrameType
 
 from omnigraph.base.errors import OmnigraphError
@@ -25,12 +27,14 @@ def main() -> None:
 
     signal.signal(signal.SIGINT, usual)
     try:
-        command_tree(sys.argv[1:])()
+        command_tree(sys.argv[1:])(prog_name="omnigraph")
     except OmnigraphError as error:
-        if "--json" in sys.argv:
+        if _wants_json():
             print_json(error_json(error))
         else:
             say(error_as_typed(error))
+        if _wants_traceback():
+            traceback.print_exc()
         sys.exit(exit_code(error))
     except SystemExit as leaving:
         # Typer makes a silent exit of Ctrl-C.
@@ -65,17 +69,29 @@ def _interruption(error: BaseException | None) -> KeyboardInterrupt | None:
     return error
 
 
-def _report_bug(error: Exception) -> None:
-    import traceback
+def _wants_json() -> bool:
+    """Also before the command line is understood, and where an alias says so."""
+    from omnigraph.surfaces.cli.addressing import their_config
 
+    typed = sys.argv[1:]
+    with suppress(OmnigraphError):
+        name = next((word for word in typed if not word.startswith("-")), "")
+        typed += their_config(tells=False).aliases.get(name, ())
+    return "--json" in typed
+
+
+def _wants_traceback() -> bool:
+    return "--debug" in sys.argv or bool(os.environ.get("OMNIGRAPH_DEBUG"))
+
+
+def _report_bug(error: Exception) -> None:
     from omnigraph.surfaces.cli.output import print_json, say
 
     sentence = f"internal error: {type(error).__name__}: {error}"
-    if "--json" in sys.argv:
-        print_json({"error": sentence, "code": "internal", "details": {}, "hint": None})
+    hint = "this is a defect of omnigraph; --debug shows where"
+    if _wants_json():
+        print_json({"error": sentence, "code": "internal", "details": {}, "hint": hint})
     else:
-        say(sentence)
-    if os.environ.get("OMNIGRAPH_DEBUG"):
+        say(f"{sentence}\n  hint: {hint}")
+    if _wants_traceback():
         traceback.print_exc()
-    else:
-        say("  hint: this is a defect of omnigraph; OMNIGRAPH_DEBUG=1 shows where")

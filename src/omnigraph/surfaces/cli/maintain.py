@@ -7,6 +7,8 @@ import typer
 from omnigraph.base.ids import MAIN
 from omnigraph.base.keeping import DEFAULT_KEEP
 from omnigraph.base.words import amount
+from omnigraph.surfaces.cli.addressing import is_url
+from omnigraph.surfaces.cli.consent import YesOption, name_target, require_yes
 from omnigraph.surfaces.cli.options import (
     ActorOption,
     BranchOption,
@@ -22,6 +24,7 @@ from omnigraph.surfaces.cli.options import (
     open_graph,
 )
 from omnigraph.surfaces.cli.output import print_json, print_table, say
+from omnigraph.surfaces.cli.progress import waiting
 from omnigraph.surfaces.wire import (
     cleanup_json,
     indexes_json,
@@ -57,7 +60,9 @@ def optimize(
     Example: omnigraph optimize --store g.omni
     """
     graph = open_graph(one_uri(uri, store))
-    result = graph.optimize(branch, actor=actor, message=message)
+    name_target(graph, branch, as_json=as_json, quiet=quiet)
+    with waiting("optimize", is_silent=quiet, as_json=as_json):
+        result = graph.optimize(branch, actor=actor, message=message)
     if as_json:
         print_json(optimize_json(result))
     elif not quiet:
@@ -90,6 +95,7 @@ def cleanup(
         bool, typer.Option("--confirm", help="Remove it: the rows of old commits are then gone.")
     ] = False,
     actor: ActorOption = None,
+    yes: YesOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -97,15 +103,20 @@ def cleanup(
 
     Example: omnigraph cleanup --keep 20 --older-than 7d --dry-run --store g.omni
     """
-    graph = open_graph(one_uri(uri, store))
-    result = graph.cleanup(
-        keep=keep,
-        older_than=older_than,
-        grace=grace,
-        dry_run=dry_run,
-        confirm=confirm,
-        actor=actor,
-    )
+    place = one_uri(uri, store)
+    if confirm and not dry_run and not is_url(place):
+        require_yes(place, "removes the rows of old commits", yes=yes)
+    graph = open_graph(place)
+    name_target(graph, as_json=as_json, quiet=quiet)
+    with waiting("cleanup", is_silent=quiet, as_json=as_json):
+        result = graph.cleanup(
+            keep=keep,
+            older_than=older_than,
+            grace=grace,
+            dry_run=dry_run,
+            confirm=confirm,
+            actor=actor,
+        )
     if as_json:
         print_json(cleanup_json(result))
     elif not quiet:
@@ -154,6 +165,7 @@ def repair(
         bool, typer.Option("--force", help="Publish those that show other rows, too.")
     ] = False,
     actor: ActorOption = None,
+    yes: YesOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -161,8 +173,17 @@ def repair(
 
     Example: omnigraph repair --store g.omni
     """
-    graph = open_graph(one_uri(uri, store))
-    result = graph.repair(confirm=confirm, force=force, actor=actor)
+    place = one_uri(uri, store)
+    is_write = confirm
+    if is_write and not is_url(place):
+        require_yes(
+            place, "publishes tables as their files show them, in place of the last commit", yes=yes
+        )
+    graph = open_graph(place)
+    if is_write:
+        name_target(graph, as_json=as_json, quiet=quiet)
+    with waiting("repair", is_silent=quiet, as_json=as_json):
+        result = graph.repair(confirm=confirm, force=force, actor=actor)
     if as_json:
         print_json(repair_json(result))
     elif not result.findings and not quiet:
@@ -173,6 +194,8 @@ def repair(
             ([f.kind, f.where, f.explanation, f.is_repaired] for f in result.findings),
             may_shorten=False,
         )
+        if is_write and not quiet:
+            say(f"repaired what can be repaired in {graph.uri}")
 
 
 def stats(
@@ -189,7 +212,8 @@ def stats(
     """
     on = branch_to_read(branch, snapshot)
     graph = open_graph(one_uri(uri, store), read_only=True)
-    statistics = graph.stats(on, snapshot=snapshot)
+    with waiting("stats", as_json=as_json):
+        statistics = graph.stats(on, snapshot=snapshot)
     if as_json:
         print_json(statistics_json(statistics))
         return

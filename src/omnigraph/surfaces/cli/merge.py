@@ -15,6 +15,8 @@ from omnigraph.base.ids import MAIN
 from omnigraph.base.words import amount
 from omnigraph.base.yaml_text import YamlRefused, plain_value, read_yaml
 from omnigraph.engine.text import read_bytes
+from omnigraph.surfaces.cli import completing
+from omnigraph.surfaces.cli.consent import YesOption, name_target, require_yes
 from omnigraph.surfaces.cli.options import (
     ActorOption,
     BranchOption,
@@ -27,6 +29,7 @@ from omnigraph.surfaces.cli.options import (
     open_graph,
 )
 from omnigraph.surfaces.cli.output import print_json, print_table, say
+from omnigraph.surfaces.cli.progress import waiting
 from omnigraph.surfaces.wire import merge_json, revert_json
 
 if TYPE_CHECKING:
@@ -55,11 +58,21 @@ IfCommitOption = Annotated[
 
 
 def merge(
-    source: Annotated[str, typer.Argument(help="The branch whose changes are brought.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="The branch whose changes are brought.", autocompletion=completing.branches
+        ),
+    ],
     uri: UriArgument = None,
     *,
     store: UriOption = None,
-    into: Annotated[str, typer.Option("--into", help="The branch that takes the changes.")] = MAIN,
+    into: Annotated[
+        str,
+        typer.Option(
+            "--into", help="The branch that takes the changes.", autocompletion=completing.branches
+        ),
+    ] = MAIN,
     preview: PreviewOption = False,
     resolve: ResolveOption = None,
     delete_branch: Annotated[
@@ -72,6 +85,7 @@ def merge(
     ] = None,
     actor: ActorOption = None,
     message: MessageOption = None,
+    yes: YesOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -82,11 +96,21 @@ def merge(
     Where both branches changed the same thing, nothing is merged and the conflicts are shown.
     --preview --json gives a file of choices to fill in for --resolve.
     """
+    if preview and delete_branch:
+        raise typer.BadParameter("--preview changes nothing: leave out --delete-branch")
     place = one_uri(uri, store)
+    if delete_branch:
+        require_yes(place, f"deletes branch {source}", yes=yes)
     words = ("omnigraph", "branch", "merge", source, "--into", into, "--store", place)
     again = shlex.join(words)
-    with _shown(again, as_json=as_json, quiet=quiet):
-        result = open_graph(place).branch_merge(
+    graph = open_graph(place)
+    if not preview:
+        name_target(graph, into, as_json=as_json, quiet=quiet)
+    with (
+        _shown(again, as_json=as_json, quiet=quiet),
+        waiting("merge", is_silent=quiet, as_json=as_json),
+    ):
+        result = graph.branch_merge(
             source,
             into=into,
             preview=preview,
@@ -102,7 +126,7 @@ def merge(
         return
     if result.branch_delete_error is not None:
         say(f"warning: merged, but {source} was not deleted: {result.branch_delete_error}")
-    _print_result(result, again, quiet=quiet)
+    _print_result(result, again, graph.uri, quiet=quiet)
     if result.branch_deleted and not quiet:
         say(f"deleted {source}")
 
@@ -130,8 +154,14 @@ def revert(
     """
     place = one_uri(uri, store)
     again = shlex.join(("omnigraph", "revert", commit, "--branch", branch, "--store", place))
-    with _shown(again, as_json=as_json, quiet=quiet):
-        result = open_graph(place).revert(
+    graph = open_graph(place)
+    if not preview:
+        name_target(graph, branch, as_json=as_json, quiet=quiet)
+    with (
+        _shown(again, as_json=as_json, quiet=quiet),
+        waiting("revert", is_silent=quiet, as_json=as_json),
+    ):
+        result = graph.revert(
             commit,
             branch,
             preview=preview,
@@ -143,7 +173,7 @@ def revert(
     if as_json:
         print_json(revert_json(result))
     else:
-        _print_result(result, again, quiet=quiet)
+        _print_result(result, again, graph.uri, quiet=quiet)
 
 
 # What is shown ------------------------------------------------------------------------------------
@@ -160,7 +190,9 @@ def _shown(again: str, *, as_json: bool, quiet: bool) -> Iterator[None]:
         raise
 
 
-def _print_result(result: "MergeResult | RevertResult", again: str, *, quiet: bool) -> None:
+def _print_result(
+    result: "MergeResult | RevertResult", again: str, uri: str, *, quiet: bool
+) -> None:
     """Of a preview the rows that would change and the conflicts; and what it came to."""
     if result.is_preview and result.counts:
         print_table(("type", "inserted", "updated", "deleted"), map(_count, result.counts.items()))
@@ -170,7 +202,7 @@ def _print_result(result: "MergeResult | RevertResult", again: str, *, quiet: bo
         return
     for name, rows in result.left_out.items():
         say(f"left out: {name}, which the schema has dropped ({amount(rows, 'changed row')})")
-    say(str(result))
+    say(str(result) if result.is_preview else f"{result} ({uri})")
 
 
 def _count(entry: "tuple[str, ChangeCounts]") -> tuple[str, int, int, int]:

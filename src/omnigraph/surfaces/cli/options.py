@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from omnigraph.base.clock import is_ulid
-from omnigraph.base.errors import ArgumentInvalid
-from omnigraph.base.span import SourceText
+from omnigraph.base.errors import ArgumentInvalid, JsonInvalid
+from omnigraph.base.span import SourceText, Span
 from omnigraph.engine.text import QUERY, read_bytes, read_source
+from omnigraph.surfaces.cli import completing
 from omnigraph.surfaces.cli.garbage import settle
 
 if TYPE_CHECKING:
@@ -23,8 +24,22 @@ UriArgument = Annotated[str | None, typer.Argument(help="The graph: a path or UR
 UriOption = Annotated[
     str | None, typer.Option("--store", "--uri", help="The graph, instead of the argument.")
 ]
-BranchOption = Annotated[str, typer.Option("--branch", help="The branch to work on.")]
-ReadBranchOption = Annotated[str | None, typer.Option("--branch", help="The branch to read.")]
+BranchOption = Annotated[
+    str,
+    typer.Option("--branch", help="The branch to work on.", autocompletion=completing.branches),
+]
+ReadBranchOption = Annotated[
+    str | None,
+    typer.Option("--branch", help="The branch to read.", autocompletion=completing.branches),
+]
+QueryNameArgument = Annotated[
+    str | None,
+    typer.Argument(help="Which query of the file.", autocompletion=completing.queries),
+]
+TypesOption = Annotated[
+    list[str] | None,
+    typer.Option("--type", help="Only this type; repeatable.", autocompletion=completing.types),
+]
 SnapshotOption = Annotated[
     str | None, typer.Option("--snapshot", help="A commit, or a time, to read at.")
 ]
@@ -44,6 +59,11 @@ ParamsOption = Annotated[
 ParamsFileOption = Annotated[
     Path | None, typer.Option("--params-file", help="Parameters from a JSON file.")
 ]
+
+
+def group(about: str, *, example: str) -> typer.Typer:
+    """Commands below one word."""
+    return typer.Typer(help=f"{about}\n\nExample: {example}", no_args_is_help=True)
 
 
 OTHER_WAYS = "with --store, with --server and --graph, or with a profile of your configuration"
@@ -108,19 +128,31 @@ def parameters(text: str | None, file: Path | None) -> Mapping[str, Any]:
         raise typer.BadParameter("give --params or --params-file, not both")
     if text is None and file is None:
         return {}
-    argument, value = ("--params", text) if file is None else ("--params-file", str(file))
-    assert value is not None
-    try:
-        given = json.loads(value if file is None else read_bytes(file))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ArgumentInvalid(
-            argument=argument,
-            value=value,
-            rule=f"it is not JSON ({error})",
-            advice='write an object: \'{"name": "Ada"}\'',
-        ) from error
+    argument, name = ("--params", None) if file is None else ("--params-file", str(file))
+    given = _read_json(text if file is None else read_bytes(file), argument, name)
     if not isinstance(given, dict):
-        raise ArgumentInvalid(
-            argument=argument, value=value, rule='it must be a JSON object, such as {"name": "Ada"}'
-        )
+        rule = 'it must be a JSON object, such as {"name": "Ada"}'
+        raise ArgumentInvalid(argument, name or text, rule)
     return given
+
+
+def _read_json(text: str | bytes | None, argument: str, name: str | None) -> Any:
+    """What JSON says; the first character that it can't have is pointed at."""
+    assert text is not None
+    place: dict[str, Any] = {}
+    try:
+        written = text if isinstance(text, str) else text.decode("utf-8-sig")
+        return json.loads(written)
+    except json.JSONDecodeError as error:
+        why = f"{error.msg[:1].lower()}{error.msg[1:]}"
+        source = SourceText(error.doc, name or argument)
+        place = {"line": error.lineno, "column": error.colno}
+        place["excerpt"] = source.point_at(Span(error.lineno, error.colno))
+    except UnicodeDecodeError as error:
+        why = f"byte {error.start + 1} is no UTF-8"
+    except RecursionError:
+        why = "it is nested too deeply"
+    except ValueError:
+        why = "a number is too long"
+    advice = 'write an object: \'{"name": "Ada"}\''
+    raise JsonInvalid(argument, name, f"it is not JSON: {why}", advice, **place)

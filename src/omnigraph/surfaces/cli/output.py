@@ -8,11 +8,13 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.words import amount, visible
+from omnigraph.surfaces.cli.colour import bold, dim, paint_said, shows_colours
 from omnigraph.surfaces.cli.tables import lay_out, plain, value_text
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ class Format(StrEnum):
     JSONL = "jsonl"
     CSV = "csv"
     KV = "kv"
+    ARROW = "arrow"
+    PARQUET = "parquet"
 
 
 def print_json(document: Any) -> None:
@@ -38,14 +42,18 @@ def print_json(document: Any) -> None:
     sys.stdout.write(visible(text, escape=lambda character: json.dumps(character)[1:-1]) + "\n")
 
 
-def print_text(text: str) -> None:
-    """An answer that is lines of text."""
-    sys.stdout.write(visible(text, keep="\n") + "\n")
+def print_text(text: str, *, paint: Callable[[str], str] | None = None) -> None:
+    """An answer that is lines of text; a terminal shows each as it is painted."""
+    shown = visible(text, keep="\n")
+    if paint is not None and shows_colours(sys.stdout):
+        shown = "\n".join(map(paint, shown.split("\n")))
+    sys.stdout.write(shown + "\n")
 
 
 def say(text: str) -> None:
     """Tell a person something that is not the answer."""
-    sys.stderr.write(visible(text, keep="\n") + "\n")
+    shown = visible(text, keep="\n")
+    sys.stderr.write((paint_said(shown) if shows_colours(sys.stderr) else shown) + "\n")
 
 
 def print_rows(result: "QueryResult", style: Format, *, how_whole: str = "--format kv") -> None:
@@ -53,6 +61,9 @@ def print_rows(result: "QueryResult", style: Format, *, how_whole: str = "--form
 
     `how_whole` is what to type to see the whole of a text that was shortened.
     """
+    if style in (Format.ARROW, Format.PARQUET):
+        _print_columns(result, style)
+        return
     result = result.readable()
     match style:
         case Format.JSONL:
@@ -67,20 +78,49 @@ def print_rows(result: "QueryResult", style: Format, *, how_whole: str = "--form
                 sys.stdout.write("\n" * (number > 0))
                 for name, value in row.items():
                     sys.stdout.write(f"{visible(name)}: {value_text(value)}".rstrip() + "\n")
-        case Format.TABLE | Format.JSON:
+        case Format.TABLE | Format.JSON | Format.ARROW | Format.PARQUET:
             is_shortened = print_table(result.columns, (row.values() for row in result))
             how = f"; text is shortened: {how_whole} shows all of it" * is_shortened
             say(amount(len(result), "row") + how)
 
 
+def _print_columns(result: "QueryResult", style: Format) -> None:
+    """Rows with their types, for programs: a stream of Arrow, or a file of Parquet."""
+    if sys.stdout.isatty():
+        rule = f"{style} is for programs, not for a terminal"
+        raise ArgumentInvalid("--format", None, rule, f"send it to a file: > rows.{style}")
+    import pyarrow as pa
+
+    rows, sink = result.to_arrow(), sys.stdout.buffer
+    if style is Format.ARROW:
+        with pa.ipc.new_stream(sink, rows.schema) as stream:
+            stream.write_table(rows)
+    else:
+        import pyarrow.parquet as pq
+
+        pq.write_table(rows, sink)
+    sink.flush()
+
+
 def print_table(
-    columns: Sequence[str], rows: Iterable[Iterable[Any]], *, may_shorten: bool = True
+    columns: Sequence[str],
+    rows: Iterable[Iterable[Any]],
+    *,
+    may_shorten: bool = True,
+    paints: Sequence[Callable[[str], str]] = (),
 ) -> bool:
-    """Show rows, and tell whether text of theirs had to be shortened for it."""
+    """Show rows, and tell whether text of theirs had to be shortened for it.
+
+    On a terminal the line of a row is painted by the one of `paints` that has its place.
+    """
     # A pipe has no width: every column gets the room it needs instead of 80 columns' worth.
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     shown = lay_out(columns, rows, width=width, may_shorten=may_shorten)
-    sys.stdout.writelines(f"{line}\n" for line in shown.lines)
+    lines = list(shown.lines)
+    if shown.is_table and shows_colours(sys.stdout):
+        by_line = (bold, dim, *paints)
+        lines[: len(by_line)] = [paint(line) for paint, line in zip(by_line, lines, strict=False)]
+    sys.stdout.writelines(f"{line}\n" for line in lines)
     return shown.is_shortened
 
 

@@ -11,15 +11,21 @@ import typer
 
 from omnigraph.base.errors import ArgumentInvalid, DeniedError, Unauthorized
 from omnigraph.base.nearest import name_hint
+from omnigraph.surfaces.cli import completing
 from omnigraph.surfaces.cli.addressing import server_url, their_config
 from omnigraph.surfaces.cli.configuration.file import Profile
-from omnigraph.surfaces.cli.options import JsonOption, QuietOption
+from omnigraph.surfaces.cli.options import JsonOption, QuietOption, group
 from omnigraph.surfaces.cli.output import print_json, print_table, print_text, say
 
 __all__ = ["register"]
 
 ServerArgument = Annotated[
-    str, typer.Argument(help="A server of your configuration, or a URL.", metavar="NAME|URL")
+    str,
+    typer.Argument(
+        help="A server of your configuration, or a URL.",
+        metavar="NAME|URL",
+        autocompletion=completing.servers,
+    ),
 ]
 LOGIN_TIMEOUT_S = 30.0
 
@@ -27,7 +33,7 @@ LOGIN_TIMEOUT_S = 30.0
 def register(app: typer.Typer) -> None:
     app.command()(login)
     app.command()(logout)
-    profile = typer.Typer(help="Look at the profiles of your configuration.", no_args_is_help=True)
+    profile = group("Look at the profiles of your configuration.", example="omnigraph profile list")
     profile.command("list")(list_profiles)
     profile.command("show")(show_profile)
     app.add_typer(profile, name="profile")
@@ -93,7 +99,9 @@ def list_profiles(*, as_json: JsonOption = False) -> None:
 
 
 def show_profile(
-    name: Annotated[str, typer.Argument(help="The profile.")], *, as_json: JsonOption = False
+    name: Annotated[str, typer.Argument(help="The profile.", autocompletion=completing.profiles)],
+    *,
+    as_json: JsonOption = False,
 ) -> None:
     """Show one profile.
 

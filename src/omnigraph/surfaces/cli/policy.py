@@ -8,7 +8,7 @@ import typer
 from omnigraph.base.words import amount
 from omnigraph.engine.text import SCHEMA, read_source
 from omnigraph.surfaces.cli.language import ONE_SCHEMA, OptionalStoreOption, SchemaFileOption
-from omnigraph.surfaces.cli.options import JsonOption, open_graph
+from omnigraph.surfaces.cli.options import JsonOption, group, open_graph
 from omnigraph.surfaces.cli.output import print_json, print_table, print_text, say
 
 if TYPE_CHECKING:
@@ -25,7 +25,10 @@ PolicyOption = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    policy = typer.Typer(help="Check policies, try them, explain them.", no_args_is_help=True)
+    policy = group(
+        "Check policies, try them, explain them.",
+        example="omnigraph policy validate policy.yaml --schema people.pg",
+    )
     policy.command("validate")(validate)
     policy.command("test")(test)
     policy.command("explain")(explain)

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from omnigraph.base.ids import CommitId
+from omnigraph.base.ids import MAIN, CommitId
 from omnigraph.base.words import amount
 from omnigraph.engine import language
 from omnigraph.engine.text import SCHEMA, read_source
+from omnigraph.surfaces.cli.consent import YesOption, name_target, require_yes
 from omnigraph.surfaces.cli.language import schema_diagram
 from omnigraph.surfaces.cli.options import (
     ActorOption,
@@ -20,10 +21,12 @@ from omnigraph.surfaces.cli.options import (
     UriArgument,
     UriOption,
     branch_to_read,
+    group,
     one_uri,
     open_graph,
 )
 from omnigraph.surfaces.cli.output import print_json, print_table, print_text, say
+from omnigraph.surfaces.cli.progress import waiting
 from omnigraph.surfaces.wire import schema_change_json
 
 if TYPE_CHECKING:
@@ -40,7 +43,7 @@ TWO_SCHEMAS = "give the schema with --schema and a graph, or two schema files: o
 
 
 def register(app: typer.Typer) -> None:
-    schema = typer.Typer(help="Look at schemas and change them.", no_args_is_help=True)
+    schema = group("Look at schemas and change them.", example="omnigraph schema show g.omni")
     schema.command("plan")(plan)
     schema.command("apply")(apply)
     schema.command("show")(show)
@@ -71,9 +74,10 @@ def plan(
         if new is not None:
             raise typer.BadParameter(TWO_SCHEMAS)
         graph = open_graph(one_uri(graph_or_old, store), read_only=True)
-        planned = graph.schema_plan(
-            schema, allow_data_loss=allow_data_loss, branch=branch_to_read(branch, None)
-        )
+        with waiting("plan", as_json=as_json):
+            planned = graph.schema_plan(
+                schema, allow_data_loss=allow_data_loss, branch=branch_to_read(branch, None)
+            )
     elif graph_or_old is None or new is None or store is not None or branch is not None:
         raise typer.BadParameter(TWO_SCHEMAS)
     else:
@@ -102,6 +106,7 @@ def apply(
     ] = None,
     actor: ActorOption = None,
     message: MessageOption = None,
+    yes: YesOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -109,14 +114,19 @@ def apply(
 
     Example: omnigraph schema apply --schema new.pg g.omni
     """
-    graph = open_graph(one_uri(uri, store))
-    change = graph.schema_apply(
-        schema,
-        allow_data_loss=allow_data_loss,
-        actor=actor,
-        message=message,
-        if_commit=CommitId(if_commit) if if_commit else None,
-    )
+    place = one_uri(uri, store)
+    if allow_data_loss:
+        require_yes(place, "drops what the new schema does not have", yes=yes)
+    graph = open_graph(place)
+    name_target(graph, MAIN, as_json=as_json, quiet=quiet)
+    with waiting("apply", is_silent=quiet, as_json=as_json):
+        change = graph.schema_apply(
+            schema,
+            allow_data_loss=allow_data_loss,
+            actor=actor,
+            message=message,
+            if_commit=CommitId(if_commit) if if_commit else None,
+        )
     if as_json:
         print_json(schema_change_json(change))
         return

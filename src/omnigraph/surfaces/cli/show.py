@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from omnigraph.base.words import amount
+from omnigraph.surfaces.cli import completing
 from omnigraph.surfaces.cli.options import (
     JsonOption,
     ReadBranchOption,
@@ -28,7 +29,12 @@ def register(app: typer.Typer) -> None:
 
 
 def show(
-    type_name: Annotated[str, typer.Argument(help="The type of the node.", metavar="TYPE")],
+    type_name: Annotated[
+        str,
+        typer.Argument(
+            help="The type of the node.", metavar="TYPE", autocompletion=completing.types
+        ),
+    ],
     id_: Annotated[str, typer.Argument(help="Its id.", metavar="ID")],
     *,
     store: StoreOption,

@@ -38,6 +38,8 @@ class Shown:
     lines: tuple[str, ...]
     is_shortened: bool
     """Whether some text is not shown to its end."""
+    is_table: bool
+    """A heading, a rule and a line for each row; otherwise records."""
 
 
 def lay_out(
@@ -225,7 +227,7 @@ def _table(fields: Sequence[_Field], cells: Sequence[Sequence[_Cell]], widths: l
         texts = [cell.within(width) for cell, width in zip(row, widths, strict=True)]
         is_shortened |= texts != [cell.text for cell in row]
         lines.append(line(texts))
-    return Shown(tuple(lines), is_shortened)
+    return Shown(tuple(lines), is_shortened, is_table=True)
 
 
 def _padded(text: str, width: int, *, right: bool) -> str:
@@ -250,4 +252,4 @@ def _records(names: Sequence[str], cells: Sequence[Sequence[_Cell]], width: int 
             text = cell.within(width - len(INDENT))
             is_shortened |= text != cell.text
             lines += [f"{name}:", INDENT + text]
-    return Shown(tuple(lines), is_shortened)
+    return Shown(tuple(lines), is_shortened, is_table=False)

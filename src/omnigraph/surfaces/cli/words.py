@@ -11,14 +11,29 @@ from omnigraph.base.errors import ArgumentInvalid, OmnigraphError, Unauthorized
 __all__ = ["as_typed", "error_as_typed", "interruption_as_said"]
 
 ARGUMENTS = re.compile(
-    r"\b(?:dry_run|if_commit|if_source_commit|load_id|max_errors|on_error|allow_data_loss)\b"
+    r"\b(?:dry_run|if_commit|if_source_commit|load_id|max_errors|older_than|on_error"
+    r"|allow_data_loss)\b"
 )
 
 LOG_IN = "omnigraph login URL keeps a token for you, and OMNIGRAPH_TOKEN is one for now"
 
 # Arguments of Python that are options of the same name, in every command that has them.
 OPTIONS = frozenset(
-    {"engine", "format", "mapping", "mode", "quarantine", "resolve", "resume", "snapshot"}
+    {
+        "confirm",
+        "engine",
+        "force",
+        "format",
+        "grace",
+        "keep",
+        "mapping",
+        "mode",
+        "quarantine",
+        "resolve",
+        "resume",
+        "snapshot",
+        "start",
+    }
 )
 
 
@@ -34,6 +49,8 @@ def error_as_typed(error: OmnigraphError) -> str:
     text = error.render()
     if isinstance(error, ArgumentInvalid) and error.argument in OPTIONS:
         text = text.replace(f"error: {error.argument}", f"error: --{error.argument}", 1)
+        # A flag is typed without a value.
+        text = text.replace(f"--{error.argument} 'True':", f"--{error.argument}:", 1)
     return as_typed(text)
 
 

@@ -222,7 +222,7 @@ def _output(call: Call, job: Job, parts: Iterable[Part]) -> LoadJobOutput:
         else LoadJobProgressOutput(phase=progress.phase, done=progress.done, total=progress.total),
         result=None if result is None else GraphBatchLoadOutput.of(result, job.actor),
         # Where the rows lie that were set aside is the server's own affair.
-        report=None if result is None else load_json(replace(result, quarantine=None)),
+        report=None if result is None else dict(load_json(replace(result, quarantine=None))),
         error=error,
         error_status=status,
         loaded=written_value(replace(result, quarantine=None))
