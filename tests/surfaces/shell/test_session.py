@@ -216,7 +216,7 @@ def test_a_query_of_a_file_is_run_by_its_name(
     assert "36" in talk('.params {"name": "ada"}\n.run "my people.gq" one')
     assert "my people.gq:3:" in talk('.run "my people.gq" wrong')
     assert "my people.gq:4:" in talk('.run "my people.gq" broken')
-    assert "one, add" in talk('.run "my people.gq" ona')
+    assert "did you mean one?" in talk('.run "my people.gq" ona')
     assert "it takes a .gq file" in talk(".run")
     assert "a quote has no end" in talk('.run "my')
     assert "no file at nothing.gq" in talk(".run nothing.gq x")

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from omnigraph.base.errors import OmnigraphError
+from omnigraph.base.errors import ArgumentInvalid, OmnigraphError
 from omnigraph.base.ids import MAIN
+from omnigraph.base.words import listed
 from omnigraph.surfaces.cli.options import ActorOption, UriArgument, UriOption, one_uri, open_graph
 from omnigraph.surfaces.cli.output import Format, say
 
@@ -42,8 +43,11 @@ def shell(
     What is not typed but piped in is run to its end, or to the first error. `.help` lists the
     commands of the shell.
     """
-    from omnigraph.surfaces.cli.shell.session import Session
+    from omnigraph.surfaces.cli.shell.session import MODES, Session
 
+    if style is not None and style not in MODES:
+        rule = f"a shell shows rows as {listed(MODES)}"
+        raise ArgumentInvalid("--format", style, rule, "leave it out for a table")
     with open_graph(one_uri(uri, store), read_only=read_only) as graph:
         session = Session(graph, branch=branch, style=style, actor=actor, is_read_only=read_only)
         if not sys.stdin.isatty():

@@ -69,7 +69,7 @@ class Session:
         """Raises BranchMissing, and whatever keeps the graph from being read."""
         self.graph = graph
         self.place: Branch | At = graph.branch(branch)
-        self.mode = style if style in MODES else Format.TABLE
+        self.mode = style or Format.TABLE
         self.actor = actor
         self.is_read_only = is_read_only
         self.is_timed = False
