@@ -24,13 +24,6 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_page_shows_what_explain_prints(files: Path, omnigraph: CommandLine) -> None:
-    asked = ("--actor", "ada", "--action", "read", "--branch", "main")
-    printed = omnigraph("policy", "explain", *FIRM, *asked).out
-    shown = PAGE.split("omnigraph policy explain")[1].split("```text\n")[1].split("```")[0]
-    assert [line.rstrip() for line in printed.splitlines()] == shown.splitlines()
-
-
 def test_every_code_is_on_the_page() -> None:
     for code, meaning in CODES.items():
         assert f"| `{code}` | {meaning} |" in PAGE

@@ -47,7 +47,7 @@ def shell(
 
     if style is not None and style not in MODES:
         rule = f"a shell shows rows as {listed(MODES)}"
-        raise ArgumentInvalid("--format", style, rule, "leave it out for a table")
+        raise ArgumentInvalid("--format", style.value, rule, "leave it out for a table")
     with open_graph(one_uri(uri, store), read_only=read_only) as graph:
         session = Session(graph, branch=branch, style=style, actor=actor, is_read_only=read_only)
         if not sys.stdin.isatty():
