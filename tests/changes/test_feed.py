@@ -3,6 +3,7 @@
 import io
 import json
 import shutil
+import threading
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from omnigraph.base.errors import (
     ChangeDiffRefused,
     ChangeFeedGap,
     CommitMissing,
+    LimitExceeded,
     NameMissing,
+    QueryCancelled,
 )
 from omnigraph.engine.cursor import packed
 from omnigraph.engine.settings import Settings
@@ -318,3 +321,53 @@ def test_rows_that_were_cleaned_up_are_a_gap(graph: Graph) -> None:
         reader.commit_changes(lost)
     with pytest.raises(ChangeFeedGap):
         reader.diff(lost, "main")
+
+
+# Time ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "ended", [{"timeout_s": 0}, {"cancel": threading.Event()}], ids=["time", "client"]
+)
+def test_a_comparison_ends_when_its_time_is_over_or_nobody_waits(
+    graph: Graph, ended: dict[str, Any]
+) -> None:
+    if "cancel" in ended:
+        ended["cancel"].set()
+    last = age(graph, "ada", 37)
+    asked = Graph.open(graph.uri)
+    for ask in (
+        lambda: asked.diff(asked.commit(last).parent_commit_id or "", last, **ended),
+        lambda: asked.commit_changes(last, **ended),
+        lambda: asked.changes(start="beginning", **ended),
+    ):
+        with pytest.raises((LimitExceeded, QueryCancelled)):
+            ask()
+
+
+class OverAfter(threading.Event):
+    """Set when it was asked so many times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.left = times
+
+    def is_set(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
+def test_a_page_that_ran_out_of_time_leads_to_the_rest(graph: Graph) -> None:
+    for years in range(37, 41):
+        age(graph, "ada", years)
+    whole = causes(graph.changes(start="beginning"))
+    lengths = set()
+    for times in range(60):
+        reader = Graph.open(graph.uri)
+        try:
+            page = reader.changes(start="beginning", cancel=OverAfter(times))
+        except QueryCancelled:
+            continue
+        lengths.add(len(page.blocks))
+        assert causes(page) + causes(reader.changes(page.cursor)) == whole
+    assert len(lengths) > 2

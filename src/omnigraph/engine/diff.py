@@ -23,6 +23,7 @@ from omnigraph.engine.travel import commit_at
 from omnigraph.merge.base import base_of
 from omnigraph.read.changes.compare import Comparison
 from omnigraph.read.changes.filter import ChangeFilter
+from omnigraph.read.context import Budget
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 
@@ -47,7 +48,8 @@ def diff(engine: Engine, request: DiffRead) -> Diff:
         engine.gate.allow_on(request, before.branch)
         branches = tuple(dict.fromkeys((*branches, before.branch)))
     with gap_where_rows_are_gone(before, after):
-        return Diff.of(comparison(engine, request, before, after, request.filter, branches))
+        budget = Budget(timeout_s=request.timeout_s, cancel=request.cancel)
+        return Diff.of(comparison(engine, request, before, after, request.filter, branches, budget))
 
 
 def commit_changes(engine: Engine, request: CommitChanges) -> CommitChangePage:
@@ -70,7 +72,13 @@ def commit_changes(engine: Engine, request: CommitChanges) -> CommitChangePage:
         ) from reclaimed
     with gap_where_rows_are_gone(before, after):
         compared = comparison(
-            engine, request, before, after, request.filter, branches=(commit.branch,)
+            engine,
+            request,
+            before,
+            after,
+            request.filter,
+            (commit.branch,),
+            Budget(timeout_s=request.timeout_s, cancel=request.cancel),
         )
         page = compared.page(
             after=None if token is None else token.last,
@@ -90,6 +98,7 @@ def comparison(
     after: Snapshot,
     filter_: ChangeFilter,
     branches: tuple[BranchName, ...],
+    budget: Budget,
 ) -> Comparison:
     """What the caller of the request may see of both moments by the rules of all these branches;
     of two schemas it is refused."""
@@ -98,7 +107,7 @@ def comparison(
         raise ChangeDiffRefused(reason="schema_boundary", graph_commit_id=culprit)
     one, other = (engine.gate.view(snapshot, request, branches) for snapshot in (before, after))
     found = engine.places.get(one, other)
-    return Comparison(one, other, filter_, found, engine.settings.read_limits)
+    return Comparison(one, other, filter_, found, engine.settings.read_limits, budget)
 
 
 @contextmanager

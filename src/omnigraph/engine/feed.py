@@ -28,6 +28,7 @@ from omnigraph.engine.engine import Engine
 from omnigraph.engine.export import export
 from omnigraph.engine.requests import Baseline, ChangesRead, Export
 from omnigraph.read.changes.compare import Page
+from omnigraph.read.context import Budget
 from omnigraph.store.branches import Branch
 from omnigraph.store.commits import Commit
 from omnigraph.store.snapshot import Snapshot
@@ -97,6 +98,7 @@ class _Reader:
         self._engine = engine
         self._request = request
         self._cursor = cursor
+        self._budget = Budget(timeout_s=request.timeout_s, cancel=request.cancel)
         self._blocks: list[ChangeBlock] = []
         self._left = DEFAULT_PAGE if request.limit is None else request.limit
         self._left_bytes = engine.settings.read_limits.max_page_bytes
@@ -104,8 +106,11 @@ class _Reader:
     def page(self, pending: list[Commit]) -> ChangePage:
         """The changes of these commits, as many as a page holds."""
         if pending:
-            before = self._start(pending[0])
+            before, first = self._start(pending[0]), self._cursor
             for commit in pending[:MAX_COMMITS]:
+                if self._budget.is_spent and self._cursor != first:
+                    # A page that ends early is a page: the next one goes on from its cursor.
+                    break
                 try:
                     after = self._take(before, commit)
                 except (ChangeDiffRefused, ChangeFeedGap):
@@ -153,7 +158,9 @@ class _Reader:
             return Page((), None)
         with gap_where_rows_are_gone(before, after, cursor=self._cursor.to_text()):
             branches = tuple(dict.fromkeys((self._request.branch, after.commit.branch)))
-            compared = comparison(self._engine, self._request, before, after, filter_, branches)
+            compared = comparison(
+                self._engine, self._request, before, after, filter_, branches, self._budget
+            )
             page = compared.page(
                 after=self._cursor.within, limit=self._left, limit_bytes=self._left_bytes
             )

@@ -294,6 +294,11 @@ class DiffRead(_OfCommits):
     since_base: bool = False
     """Begin at the merge base of the two: what a merge would look at."""
     filter: ChangeFilter = EVERYTHING
+    timeout_s: float | None = None
+    cancel: threading.Event | None = None
+
+    def __post_init__(self) -> None:
+        _check_limit("timeout_s", self.timeout_s)
 
 
 @frozen(kw_only=True)
@@ -304,9 +309,12 @@ class CommitChanges(_OfCommits):
     filter: ChangeFilter = EVERYTHING
     limit: int | None = None
     page_token: str | None = None
+    timeout_s: float | None = None
+    cancel: threading.Event | None = None
 
     def __post_init__(self) -> None:
         _check_page(self.limit)
+        _check_limit("timeout_s", self.timeout_s)
 
 
 @frozen(kw_only=True)
@@ -317,9 +325,12 @@ class ChangesRead(Read):
     start: str = "now"
     filter: ChangeFilter = EVERYTHING
     limit: int | None = None
+    timeout_s: float | None = None
+    cancel: threading.Event | None = None
 
     def __post_init__(self) -> None:
         _check_page(self.limit)
+        _check_limit("timeout_s", self.timeout_s)
         if self.start not in ("now", "beginning") and not str(self.start).startswith("after:"):
             raise ArgumentInvalid(
                 argument="start",

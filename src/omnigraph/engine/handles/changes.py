@@ -1,5 +1,6 @@
 """`Followed`: the part of `Graph` that is about what changed."""
 
+import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,8 @@ class Followed:
         types: Iterable[str] | None = None,
         kinds: Kinds = None,
         ops: Ops = None,
+        timeout_s: float | None = None,
+        cancel: threading.Event | None = None,
     ) -> "Diff":
         """What turns one moment into another: every row that differs, as it was and as it is.
 
@@ -65,6 +68,8 @@ class Followed:
             to=self._held("to", to),
             since_base=since_base,
             filter=ChangeFilter.of(types, kinds, ops),
+            timeout_s=timeout_s,
+            cancel=cancel,
             actor=self.backend.actor,
         )
         return self.backend.run(diff, request)
@@ -78,6 +83,8 @@ class Followed:
         ops: Ops = None,
         limit: int | None = None,
         page_token: str | None = None,
+        timeout_s: float | None = None,
+        cancel: threading.Event | None = None,
     ) -> "CommitChangePage":
         """What a commit changed against its first parent, at most `limit` rows (1,000 if left out).
 
@@ -90,6 +97,8 @@ class Followed:
             filter=ChangeFilter.of(types, kinds, ops),
             limit=limit,
             page_token=page_token,
+            timeout_s=timeout_s,
+            cancel=cancel,
             actor=self.backend.actor,
         )
         return self.backend.run(commit_changes, request)
@@ -104,6 +113,8 @@ class Followed:
         kinds: Kinds = None,
         ops: Ops = None,
         limit: int | None = None,
+        timeout_s: float | None = None,
+        cancel: threading.Event | None = None,
     ) -> "ChangePage":
         """What was published to a branch since a cursor, in blocks, one for each commit.
 
@@ -120,6 +131,8 @@ class Followed:
             branch=BranchName(branch),
             filter=ChangeFilter.of(types, kinds, ops),
             limit=limit,
+            timeout_s=timeout_s,
+            cancel=cancel,
             actor=self.backend.actor,
         )
         return self.backend.run(changes, request)

@@ -23,6 +23,7 @@ from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, No
 from omnigraph.read.changes.diff import matched
 from omnigraph.read.changes.filter import EVERYTHING, ChangeFilter
 from omnigraph.read.changes.places import Places, places_between, places_of
+from omnigraph.read.context import Budget
 from omnigraph.read.limits import ReadLimits
 from omnigraph.read.view import View
 from omnigraph.store.arrow import table_schema
@@ -73,6 +74,8 @@ class Comparison:
     found: FoundPlaces = field(default_factory=dict, repr=False)
     """What was found out so far: comparisons of the same two views may share it."""
     limits: ReadLimits = field(default_factory=ReadLimits, repr=False)
+    budget: Budget = field(default_factory=Budget, repr=False)
+    """Its time and its cancellation are asked before rows of a table are looked for or read."""
 
     def __post_init__(self) -> None:
         hashes = {view.snapshot.schema_hash for view in (self.before, self.after)}
@@ -151,6 +154,7 @@ class Comparison:
         if not len(places):
             nothing = table_schema(entity).empty_table()
             return matched(nothing, nothing)
+        self.budget.check(f"compare {entity.name}")
         old = _rows(self.before, entity, places.was, columns)
         return matched(old, _rows(self.after, entity, places.now, columns))
 
@@ -166,6 +170,7 @@ class Comparison:
     def _all(self, entity: EntityType) -> Places:
         key = entity.table_key
         if key not in self.found:
+            self.budget.check(f"compare {entity.name}")
             self.found[key] = self._seen(entity)
         return self.found[key]
 

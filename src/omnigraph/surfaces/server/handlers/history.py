@@ -105,6 +105,8 @@ def commit_changes(call: Call) -> Reply:
         ops=[op.value for op in asked.op] or None,
         limit=asked.limit,
         page_token=asked.page_token,
+        timeout_s=call.timeout_s,
+        cancel=call.cancel,
     )
     return json_reply(
         CommitChangesOutput(
@@ -130,6 +132,8 @@ def poll_changes(call: Call) -> Reply:
         kinds=[kind.value for kind in asked.kind] or None,
         ops=[op.value for op in asked.op] or None,
         limit=asked.limit,
+        timeout_s=call.timeout_s,
+        cancel=call.cancel,
     )
     return json_reply(
         ChangeFeedOutput(
