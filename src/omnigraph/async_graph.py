@@ -18,15 +18,16 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 from omnigraph.base.choices import DurabilityName, EntityKind
 from omnigraph.engine.blob import Blob
 from omnigraph.engine.guard import PolicyArgument
+from omnigraph.engine.handles.analytics import Analytics
 from omnigraph.engine.handles.at import At
 from omnigraph.engine.handles.branch import Branch
 from omnigraph.engine.requests import Moment
-from omnigraph.engine.results import CommitInfo, QueryResult
+from omnigraph.engine.results import CommitInfo
 from omnigraph.engine.settings import Settings
 from omnigraph.engine.text import Text
 from omnigraph.graph import Graph
 
-__all__ = ["AsyncAt", "AsyncBlob", "AsyncBranch", "AsyncGraph"]
+__all__ = ["AsyncAnalytics", "AsyncAt", "AsyncBlob", "AsyncBranch", "AsyncGraph"]
 
 H = TypeVar("H")
 H_co = TypeVar("H_co", covariant=True)
@@ -58,12 +59,12 @@ def in_thread(
 
 
 def query_in_thread(
-    method: Callable[Concatenate[H, P], QueryResult],
-) -> Callable[Concatenate[_Handle[H], P], Coroutine[Any, Any, QueryResult]]:
+    method: Callable[Concatenate[H, P], T],
+) -> Callable[Concatenate[_Handle[H], P], Coroutine[Any, Any, T]]:
     """A query as a coroutine: it ends when its task is cancelled."""
 
     @wraps(method)
-    async def call(self: _Handle[H], /, *args: P.args, **more: P.kwargs) -> QueryResult:
+    async def call(self: _Handle[H], /, *args: P.args, **more: P.kwargs) -> T:
         given: dict[str, Any] = dict(more)
         if given.get("cancel") is None:
             given["cancel"] = threading.Event()
@@ -102,6 +103,20 @@ class AsyncBlob(_Handle[Blob]):
             yield piece
 
 
+class AsyncAnalytics(_Handle[Analytics]):
+    """Algorithms over the edges; see `Analytics`. A task that is cancelled ends its run."""
+
+    pagerank = query_in_thread(Analytics.pagerank)
+    connected_components = query_in_thread(Analytics.connected_components)
+    strongly_connected_components = query_in_thread(Analytics.strongly_connected_components)
+    label_propagation = query_in_thread(Analytics.label_propagation)
+    triangle_count = query_in_thread(Analytics.triangle_count)
+    degrees = query_in_thread(Analytics.degrees)
+    k_core = query_in_thread(Analytics.k_core)
+    betweenness = query_in_thread(Analytics.betweenness)
+    shortest_paths = query_in_thread(Analytics.shortest_paths)
+
+
 class AsyncAt(_Handle[At]):
     """A graph at one commit, held still; see `At`."""
 
@@ -116,6 +131,10 @@ class AsyncAt(_Handle[At]):
 
     async def blob(self, kind: EntityKind, type: str, id: str, prop: str) -> AsyncBlob:
         return AsyncBlob(await asyncio.to_thread(self.handle.blob, kind, type, id, prop))
+
+    @property
+    def analytics(self) -> AsyncAnalytics:
+        return AsyncAnalytics(self.handle.analytics)
 
     @property
     def commit(self) -> CommitInfo:
@@ -148,6 +167,10 @@ class AsyncBranch(_Handle[Branch]):
     embed = in_thread(Branch.embed)
     optimize = in_thread(Branch.optimize)
     commits = in_thread(Branch.commits)
+
+    @property
+    def analytics(self) -> AsyncAnalytics:
+        return AsyncAnalytics(self.handle.analytics)
 
     @property
     def name(self) -> str:
@@ -250,6 +273,10 @@ class AsyncGraph(_Handle[Graph]):
         trace: TracebackType | None,
     ) -> None:
         await self.close()
+
+    @property
+    def analytics(self) -> AsyncAnalytics:
+        return AsyncAnalytics(self.handle.analytics)
 
     @property
     def uri(self) -> str:

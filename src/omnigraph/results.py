@@ -24,6 +24,7 @@ from omnigraph.base.progress import Progress
 from omnigraph.base.row_counts import RowCounts
 from omnigraph.base.violations import Violation, Violations
 from omnigraph.embed.provider import EmbedConfig
+from omnigraph.engine.analytics_results import AnalyticsResult
 from omnigraph.engine.blob import Blob
 from omnigraph.engine.change_results import (
     ChangeBaseline,
@@ -35,6 +36,7 @@ from omnigraph.engine.change_results import (
     EntityChanges,
 )
 from omnigraph.engine.explanation import Explanation, PlanStep
+from omnigraph.engine.handles.analytics import Analytics, EdgeNames, NodeName, RunOptions
 from omnigraph.engine.handles.at import At
 from omnigraph.engine.handles.branch import Branch
 from omnigraph.engine.log import Log
@@ -67,6 +69,8 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.streaming import Stream
 
 __all__ = [
+    "Analytics",
+    "AnalyticsResult",
     "At",
     "Blob",
     "Branch",
@@ -89,6 +93,7 @@ __all__ = [
     "DrawnEdge",
     "DrawnNode",
     "DurabilityName",
+    "EdgeNames",
     "EdgeTally",
     "EmbedConfig",
     "EmbedOnly",
@@ -111,6 +116,7 @@ __all__ = [
     "NeighborEdge",
     "NeighborNode",
     "Neighborhood",
+    "NodeName",
     "OnError",
     "OptimizeResult",
     "OutputMode",
@@ -120,6 +126,7 @@ __all__ = [
     "RepairResult",
     "RevertResult",
     "RowCounts",
+    "RunOptions",
     "Schema",
     "SchemaChange",
     "SnapshotTables",

@@ -70,6 +70,8 @@ COMMANDS = [
     "load --data bad.jsonl --mode merge g.omni --on-error quarantine --quarantine q --dry-run",
     "query names -q people.gq --store g.omni",
     "query names -q people.gq --store g.omni --snapshot {head}",
+    "analytics pagerank --store g.omni",
+    "analytics degrees --store g.omni --write-to age=out_degree",
     "branch create side g.omni",
     "branch create old g.omni",
     AGE + ' --branch side --params {"name":"Ada","age":1}',

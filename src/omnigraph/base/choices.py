@@ -12,6 +12,7 @@ from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.nearest import nearest
 
 __all__ = [
+    "AlgorithmName",
     "ChangeOp",
     "DiagramFormat",
     "DurabilityName",
@@ -38,6 +39,17 @@ OutputMode = Literal["append", "complete", "update"]
 DiagramFormat = Literal["mermaid", "svg"]
 EntityKind = Literal["node", "edge"]
 ChangeOp = Literal["insert", "update", "delete"]
+AlgorithmName = Literal[
+    "pagerank",
+    "connected_components",
+    "strongly_connected_components",
+    "label_propagation",
+    "triangle_count",
+    "degrees",
+    "k_core",
+    "betweenness",
+    "shortest_paths",
+]
 
 
 def words_of(choices: Any) -> tuple[str, ...]:

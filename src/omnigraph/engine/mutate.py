@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base.errors import ArgumentInvalid, ConstraintViolated
 from omnigraph.base.frozen import frozen
-from omnigraph.base.ids import TableKey
+from omnigraph.base.ids import TableKey, TypeName
 from omnigraph.base.types import Value
 from omnigraph.base.violations import Violations
 from omnigraph.check.rows.validate import Rows, check_rows
@@ -196,6 +196,18 @@ class MutationStaging:
                 targets=found[DST].combine_chunks() if is_edge else None,
             ),
         )
+
+    def assign(self, name: TypeName, ids: pa.Array, values: Mapping[str, pa.Array]) -> None:
+        """Give each node of a type that has one of these ids values of its own."""
+        node = self._snapshot.catalog.node_by_name[name]
+        found = self._matching(node, (), table_schema(node).names)
+        places = pc.index_in(found[ID].combine_chunks(), value_set=ids)
+        found, places = found.filter(pc.is_valid(places)), places.drop_null()
+        if found.num_rows:
+            stored = {p.name: found[p.column].combine_chunks() for p in node.properties}
+            given = {property_: column.take(places) for property_, column in values.items()}
+            rows = Rows(found.num_rows, stored | given, ids=found[ID].combine_chunks())
+            self._put(node, rows)
 
     def _delete(self, entity: EntityType, ids: pa.Array) -> None:
         if not len(ids):

@@ -71,6 +71,7 @@ __all__ = [
     "StreamLoad",
     "Target",
     "Write",
+    "check_limit",
 ]
 
 Moment = CommitId | str | int | date | CommitInfo
@@ -153,8 +154,8 @@ class Ask(_OneQuery, Read):
     cancel: threading.Event | None = None
 
     def __post_init__(self) -> None:
-        _check_limit("timeout_s", self.timeout_s)
-        _check_limit("memory_bytes", self.memory_bytes)
+        check_limit("timeout_s", self.timeout_s)
+        check_limit("memory_bytes", self.memory_bytes)
         if self.cancel is not None and not hasattr(self.cancel, "is_set"):
             rule = "pass a threading.Event, and set it to end the query"
             raise ArgumentInvalid(argument="cancel", value=str(self.cancel), rule=rule)
@@ -169,8 +170,8 @@ class Explain(_OneQuery, Read):
     """Limits as those of a query, for `analyze` runs it."""
 
     def __post_init__(self) -> None:
-        _check_limit("timeout_s", self.timeout_s)
-        _check_limit("memory_bytes", self.memory_bytes)
+        check_limit("timeout_s", self.timeout_s)
+        check_limit("memory_bytes", self.memory_bytes)
 
 
 @frozen(kw_only=True)
@@ -197,7 +198,7 @@ class NeighborhoodRead(Read):
     cancel: threading.Event | None = None
 
     def __post_init__(self) -> None:
-        _check_limit("timeout_s", self.timeout_s)
+        check_limit("timeout_s", self.timeout_s)
         for argument, value, most in (
             ("depth", self.depth, MAX_NEIGHBOR_HOPS),
             ("limit", self.limit, MAX_PAGE_NEIGHBORS),
@@ -263,7 +264,7 @@ class CommitsRead(Read):
     """Only commits of this actor."""
 
     def __post_init__(self) -> None:
-        _check_limit("limit", self.limit)
+        check_limit("limit", self.limit)
 
 
 @frozen(kw_only=True)
@@ -277,7 +278,7 @@ class LogRead(Read):
         return None if self.is_whole else Where(self.branch)
 
     def __post_init__(self) -> None:
-        _check_limit("limit", self.limit)
+        check_limit("limit", self.limit)
 
 
 @frozen(kw_only=True)
@@ -572,7 +573,7 @@ def _check_text(argument: str, value: object) -> None:
         raise ArgumentInvalid(argument=argument, value=str(value), rule="it must be text")
 
 
-def _check_limit(argument: str, value: object) -> None:
+def check_limit(argument: str, value: object) -> None:
     """Refuse a limit that no amount could reach or keep: a negative one, NaN, no number."""
     if value is None:
         return

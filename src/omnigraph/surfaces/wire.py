@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from omnigraph.base.row_counts import RowCounts
+    from omnigraph.engine.analytics_results import AnalyticsResult
     from omnigraph.engine.blob import Blob
     from omnigraph.engine.change_results import (
         ChangeBaseline,
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXIT_ERROR",
+    "analytics_json",
     "baseline_json",
     "blob_json",
     "blob_part_json",
@@ -172,6 +174,28 @@ def query_json(result: "QueryResult", *, branch: str | None) -> "data_shapes.Row
         "columns": result.columns,
         "rows": result.readable().to_pylist(),
         "graph_commit_id": result.graph_commit_id,
+    }
+
+
+def analytics_json(
+    result: "AnalyticsResult", *, branch: str | None
+) -> "data_shapes.AnalyticsRows":
+    rows = query_json(result, branch=branch)
+    return {
+        "algorithm": result.query_name,
+        "edges": list(result.edges),
+        "engine": result.engine,
+        "node_count": result.node_count,
+        "edge_count": result.edge_count,
+        "iterations": result.iterations,
+        "converged": result.converged,
+        "target": rows["target"],
+        "row_count": rows["row_count"],
+        "columns": rows["columns"],
+        "rows": rows["rows"],
+        "graph_commit_id": rows["graph_commit_id"],
+        "written": dict(result.written),
+        "commit": commit_json(result.commit) if result.commit else None,
     }
 
 

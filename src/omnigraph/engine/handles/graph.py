@@ -53,6 +53,7 @@ from omnigraph.engine.text import SCHEMA, Text, as_source
 
 if TYPE_CHECKING:
     from omnigraph.engine.blob import Blob
+    from omnigraph.engine.handles.analytics import Analytics
     from omnigraph.engine.neighborhood import Neighborhood
     from omnigraph.engine.schema import Schema
     from omnigraph.engine.schema_results import SchemaChange
@@ -376,6 +377,14 @@ class Graph(History):
             timeout_s=timeout_s,
             cancel=cancel,
         )
+
+    @property
+    def analytics(self) -> "Analytics":
+        """Algorithms over the edges of main: `graph.analytics.pagerank("Knows")`.
+
+        Those of a branch or of a moment have the same: `graph.at(…).analytics`.
+        """
+        return self._reads(None, None).analytics
 
     def export(
         self,

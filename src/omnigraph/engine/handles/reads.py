@@ -31,6 +31,7 @@ from omnigraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from omnigraph.engine.blob import Blob
+    from omnigraph.engine.handles.analytics import Analytics
     from omnigraph.engine.neighborhood import Neighborhood
     from omnigraph.engine.schema import Schema
     from omnigraph.engine.tables import SnapshotTables
@@ -56,6 +57,14 @@ class Reads:
     def engine(self) -> Engine:
         """Of a graph that was opened here; for this package's own use."""
         return engine_of(self.backend)
+
+    @property
+    def analytics(self) -> "Analytics":
+        """Algorithms over the edges: `.pagerank("Knows")`; see `Graph.analytics`."""
+        # Few processes run any.
+        from omnigraph.engine.handles.analytics import Analytics
+
+        return Analytics(self.backend, self._where())
 
     def query(
         self,

@@ -25,6 +25,7 @@ __all__ = ["COMMANDS", "command_tree"]
 
 # In the order of the help. Each module adds its commands to the tree with `register`.
 COMMANDS = {
+    "analytics": ("analytics",),
     "blob": ("blob",),
     "data": ("init", "load", "query", "mutate"),
     "embed": ("embed",),

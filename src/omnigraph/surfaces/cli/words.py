@@ -12,7 +12,7 @@ __all__ = ["as_typed", "error_as_typed", "interruption_as_said"]
 
 ARGUMENTS = re.compile(
     r"\b(?:dry_run|if_commit|if_source_commit|load_id|max_errors|older_than|on_error"
-    r"|allow_data_loss)\b"
+    r"|allow_data_loss|max_iterations|timeout_s|write_branch|write_to)\b"
 )
 
 LOG_IN = "omnigraph login URL keeps a token for you, and OMNIGRAPH_TOKEN is one for now"
@@ -21,6 +21,8 @@ LOG_IN = "omnigraph login URL keeps a token for you, and OMNIGRAPH_TOKEN is one 
 OPTIONS = frozenset(
     {
         "confirm",
+        "damping",
+        "edge",
         "engine",
         "force",
         "format",
@@ -31,8 +33,13 @@ OPTIONS = frozenset(
         "quarantine",
         "resolve",
         "resume",
+        "samples",
+        "seed",
         "snapshot",
+        "source",
         "start",
+        "tolerance",
+        "weight",
     }
 )
 

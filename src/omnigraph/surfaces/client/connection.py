@@ -1,5 +1,6 @@
 """`Connection`: the backend of a handle whose graph is on a server."""
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
@@ -118,11 +119,17 @@ class Connection:
         if (call := BY_USE_CASE.get(use_case)) is None:
             raise LocalOnly(use_case.__name__)
         is_write = not call.request.action.is_reading
-        answer = self._call(call.name, _sent(request), is_write=is_write)
+        if getattr(request, "spark", None) is not None:
+            raise LocalOnly("use a Spark session")
+        # A write that was begun is carried out, whoever still waits for it.
+        cancel = None if is_write else getattr(request, "cancel", None)
+        answer = self._call(call.name, _sent(request), is_write=is_write, cancel=cancel)
         return cast(T, _read(call.result, answer))
 
-    def _call(self, name: str, body: bytes, *, is_write: bool) -> Answer:
-        return self._exchange.ask(Message(path=_path(name), body=body, is_write=is_write))
+    def _call(
+        self, name: str, body: bytes, *, is_write: bool, cancel: threading.Event | None = None
+    ) -> Answer:
+        return self._exchange.ask(Message(path=_path(name), body=body, is_write=is_write), cancel)
 
     # In forms of their own ------------------------------------------------------------------------
 

@@ -11,6 +11,8 @@ from typing import Any, get_type_hints
 from omnigraph.base.choices import LoadModeName
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN, BranchName, CommitId
+from omnigraph.engine.analytics import analyze
+from omnigraph.engine.analytics_write import analyze_into
 from omnigraph.engine.diff import commit_changes, diff
 from omnigraph.engine.feed import changes
 from omnigraph.engine.history import branch, branch_create, branch_delete, branches, commit, commits
@@ -85,6 +87,8 @@ CALLS = (
     RemoteCall("stats", "Show the size of every table.", stats),
     RemoteCall("tables", "Show the version of every table.", tables),
     RemoteCall("neighborhood", "Show a node and what is around it.", neighborhood),
+    RemoteCall("analytics", "Run an algorithm over the edges of a moment.", analyze),
+    RemoteCall("analytics_into", "Run an algorithm, and write what it finds.", analyze_into),
     RemoteCall("indexes", "List the indexes, and what they answer for.", indexes),
     RemoteCall("branch", "Tell whether a branch is there.", branch),
     RemoteCall("branches", "List the branches.", branches),

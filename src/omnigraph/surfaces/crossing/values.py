@@ -6,6 +6,7 @@ text from outside never chooses a class. What JSON lacks travels as an object wi
     datetime(…)             {"~": "datetime", "of": "2026-03-01T12:00:00+00:00"}
     CommitInfo(kind="load") {"~": "CommitInfo", "kind": "load"}
     changed rows            {"~": "RowChanges", "of": an Arrow stream in base64}
+    a table of Arrow        {"~": "Table", "of": the same}
 """
 
 import base64
@@ -79,7 +80,10 @@ def written_value(value: Any) -> Any:
         case bytes() | bytearray() | memoryview():
             return {TAG: "bytes", OF: bytes(value)}
         case RowChanges():
-            return {TAG: "RowChanges", OF: _stream_of(value)}
+            table = pa.table([getattr(value, name) for name in COLUMNS], COLUMNS)
+            return {TAG: "RowChanges", OF: _stream_of(table)}
+        case pa.Table():
+            return {TAG: "Table", OF: _stream_of(value)}
         case Diff():
             return _members(replace(value, parts=tuple(value.tables()), comparison=None))
         case Held():
@@ -111,8 +115,7 @@ def _mapping(value: Mapping[Any, Any]) -> Any:
     return {TAG: "pairs", OF: pairs}
 
 
-def _stream_of(rows: RowChanges) -> bytes:
-    table = pa.table([getattr(rows, name) for name in COLUMNS], COLUMNS)
+def _stream_of(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
@@ -147,6 +150,8 @@ class _Reader:
             return _TAGGED[form](_tagged(form.__name__, found))
         if form is RowChanges:
             return _rows_of(_tagged("RowChanges", found))
+        if form is pa.Table:
+            return _table_of(_tagged("Table", found))
         if form is EntityChanges:
             return self.read(ReadChanges, found)
         if isinstance(form, type) and is_dataclass(form):
@@ -227,7 +232,8 @@ class _Reader:
 
 @cache
 def _hints(form: Hashable) -> dict[str, Form]:
-    return get_type_hints(form)
+    # Results import Arrow for type checkers alone, so that a command without rows starts sooner.
+    return get_type_hints(form, localns={"pa": pa})
 
 
 def _is_foreign(form: Form) -> bool:
@@ -272,10 +278,18 @@ def _member_of(form: type[Enum], found: Any) -> Enum:
 
 def _rows_of(text: Any) -> RowChanges:
     try:
-        table = pa.ipc.open_stream(_bytes(text)).read_all()
+        table = _table_of(text)
         return RowChanges(*(table[name].combine_chunks() for name in COLUMNS))
-    except (pa.ArrowException, KeyError, AssertionError) as error:
+    except (KeyError, AssertionError) as error:
         raise Unreadable(f"the changed rows are torn: {error}") from None
+
+
+def _table_of(text: Any) -> pa.Table:
+    try:
+        return pa.ipc.open_stream(_bytes(text)).read_all()
+    # Arrow tells of bytes that are cut off as an OSError.
+    except (pa.ArrowException, OSError) as error:
+        raise Unreadable(f"the rows are torn: {error}") from None
 
 
 def _time(text: Any) -> datetime:

@@ -6,6 +6,7 @@ from omnigraph.base.choices import ExportFormat, LoadModeName
 from omnigraph.surfaces.shapes.said import Commit, Row
 
 __all__ = [
+    "AnalyticsRows",
     "Blob",
     "BlobPart",
     "Edge",
@@ -126,6 +127,25 @@ class Rows(TypedDict):
     columns: list[str]
     rows: list[Row]
     graph_commit_id: str
+
+
+class AnalyticsRows(TypedDict):
+    """What an algorithm found, a row for each node; and the commit, if it was written."""
+
+    algorithm: str
+    edges: list[str]
+    engine: str
+    node_count: int
+    edge_count: int
+    iterations: int | None
+    converged: bool
+    target: Target
+    row_count: int
+    columns: list[str]
+    rows: list[Row]
+    graph_commit_id: str
+    written: dict[str, int]
+    commit: Commit | None
 
 
 class Mutation(TypedDict):

@@ -15,6 +15,7 @@ from omnigraph.surfaces.shapes.changes import (
     Revert,
 )
 from omnigraph.surfaces.shapes.data import (
+    AnalyticsRows,
     Blob,
     BlobPart,
     Embedded,
@@ -67,6 +68,7 @@ DOCUMENTS: Mapping[str, tuple[Any, ...]] = {
     "query": (Rows,),
     "mutate": (Mutation,),
     "explain": (Explanation,),
+    "analytics": (AnalyticsRows,),
     "export": (Export,),
     "embed": (Embedded, EmbeddedFile),
     "show": (Neighborhood,),

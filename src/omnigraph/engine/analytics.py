@@ -1,0 +1,114 @@
+"""Analyze: an algorithm over the edges of one view, in this process or on Spark.
+
+What an actor does not see is not there for an algorithm either: it runs over the rows of a view,
+and its numbers are those of a graph without the others.
+"""
+
+from importlib.util import find_spec
+from typing import Literal
+
+from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.progress import Progress, silent
+from omnigraph.engine.analytics_requests import Analyze
+from omnigraph.engine.analytics_results import AnalyticsResult
+from omnigraph.engine.engine import Engine
+from omnigraph.engine.travel import view_for
+from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.read.analytics.algorithms import Algorithm, Betweenness, PathPairs
+from omnigraph.read.analytics.links import Beat
+from omnigraph.read.analytics.network import Network, edge_types_of, node_types_of, weight_of
+from omnigraph.read.analytics.run import Answer, run
+from omnigraph.read.context import Budget
+from omnigraph.read.tables.tables import tables_of
+from omnigraph.read.view import View
+
+__all__ = ["analyze"]
+
+BYTES_PER_EDGE, BYTES_PER_NODE = 96, 128
+"""What a run takes in this process, at most: both directions of an edge, its weight and what is
+worked out of them; the id of a node, and some numbers of it."""
+
+Where = Literal["local", "spark"]
+
+
+def analyze(engine: Engine, request: Analyze, progress: Progress | None = None) -> AnalyticsResult:
+    """Run an algorithm at one commit."""
+    engine.gate.allow(request)
+    tell = progress or silent
+    with view_for(engine, request) as view:
+        edges = edge_types_of(view.catalog, request.edges)
+        if request.weight is not None:
+            for edge in edges:
+                weight_of(edge, request.weight)
+        where = _where(engine, request, view, edges)
+        budget = _budget(engine, request)
+        step = f"analytics {request.algorithm.name}"
+
+        def beat(done: int, total: int) -> None:
+            budget.check(step)
+            tell("run", done, total)
+
+        tell("read", 0, 0)
+        if where == "spark":
+            counts, answer = _on_spark(engine, request, view, edges, beat)
+        else:
+            tables = tables_of(view, engine.cache, engine.settings.traversal_mode)
+            network = Network(tables, edges, request.weight, budget, step)
+            counts = network.nodes.size, network.edge_space.size
+            answer = run(network, request.algorithm, is_directed=request.is_directed, beat=beat)
+        budget.check(step)
+    return AnalyticsResult(
+        query_name=request.algorithm.name,
+        graph_commit_id=view.commit.id,
+        table=answer.table,
+        edges=tuple(edge.name for edge in edges),
+        engine=where,
+        node_count=counts[0],
+        edge_count=counts[1],
+        iterations=answer.iterations,
+        converged=answer.converged,
+    )
+
+
+def _budget(engine: Engine, request: Analyze) -> Budget:
+    memory_bytes = request.memory_bytes
+    if memory_bytes is None:
+        memory_bytes = engine.settings.query_memory_bytes
+    return Budget(memory_bytes, request.timeout_s, request.cancel)
+
+
+# Where it runs ------------------------------------------------------------------------------------
+
+
+def _where(engine: Engine, request: Analyze, view: View, edges: tuple[EdgeType, ...]) -> Where:
+    asked = request.engine or ("spark" if request.spark is not None else None)
+    asked = asked or engine.settings.load_engine
+    if asked == "local":
+        return "local"
+    is_lowered = not isinstance(request.algorithm, Betweenness | PathPairs)
+    if asked == "spark" and (request.engine or request.spark is not None):
+        if not is_lowered:
+            raise _not_on_spark(request.algorithm)
+        return "spark"
+    is_small = _bytes_needed(view, edges) <= _budget(engine, request).memory_bytes
+    has_spark = find_spec("pyspark") is not None
+    return "local" if is_small or not is_lowered or not has_spark else "spark"
+
+
+def _not_on_spark(algorithm: Algorithm) -> ArgumentInvalid:
+    what = "shortest_paths of pairs" if isinstance(algorithm, PathPairs) else algorithm.name
+    rule = f"{what} does not run on Spark"
+    return ArgumentInvalid("engine", "spark", rule, "leave out engine, or choose local")
+
+
+def _bytes_needed(view: View, edges: tuple[EdgeType, ...]) -> int:
+    tables, nodes = view.snapshot.tables, view.catalog.node_by_name
+    edge_rows = sum(tables[edge.table_key].row_count for edge in edges)
+    node_rows = sum(tables[nodes[name].table_key].row_count for name in node_types_of(edges))
+    return edge_rows * BYTES_PER_EDGE + node_rows * BYTES_PER_NODE
+
+
+def _on_spark(
+    engine: Engine, request: Analyze, view: View, edges: tuple[EdgeType, ...], beat: Beat
+) -> tuple[tuple[int, int], Answer]:
+    raise NotImplementedError
