@@ -1,0 +1,276 @@
+"""What an algorithm answers, and what it refuses: names, weights, sources, limits."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omnigraph import Graph
+from omnigraph.engine.settings import Settings
+from omnigraph.errors import (
+    ArgumentInvalid,
+    EntityMissing,
+    LimitExceeded,
+    NameMissing,
+    OmnigraphError,
+    QueryCancelled,
+)
+from omnigraph.results import AnalyticsResult
+from tests.analytics.worlds import SCHEMA, World
+
+WORLD = World(
+    people=("d", "c", "b", "a"),
+    companies=("a", "z"),
+    edges={
+        "Knows": (("a", "b", 1.0), ("b", "c", 2.0), ("c", "a", 0.5), ("a", "a", 1.0)),
+        "Likes": (("a", "b", 3),),
+        "WorksAt": (("a", "z", 1.0),),
+    },
+)
+CHAIN = World(
+    tuple(f"p{n:02}" for n in range(40)),
+    (),
+    {
+        "Knows": tuple((f"p{n:02}", f"p{n + 1:02}", 1.0) for n in range(39)),
+        "Likes": (),
+        "WorksAt": (),
+    },
+)
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    return WORLD.made(tmp_path_factory.mktemp("answers") / "g.omni")
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    return CHAIN.made(tmp_path_factory.mktemp("chain") / "g.omni")
+
+
+def test_an_answer_is_a_table_that_says_how_it_was_come_by(graph: Graph) -> None:
+    result = graph.analytics.pagerank("Knows")
+    assert isinstance(result, AnalyticsResult)
+    assert (result.query_name, result.edges, result.engine) == ("pagerank", ("Knows",), "local")
+    assert (result.node_count, result.edge_count) == (4, 4)
+    assert result.iterations is not None and result.converged
+    assert result.graph_commit_id == graph.commits()[0].graph_commit_id
+    assert result.columns == ["type", "id", "score"]
+    assert list(result.to_pandas()["id"]) == list(result.to_polars()["id"]) == list("abcd")
+    assert "<table" in result._repr_html_() and result.to_arrow().num_rows == len(result) == 4
+    assert repr(result).startswith("<AnalyticsResult of pagerank over Knows: 4 rows, ")
+
+
+def test_all_edge_types_are_followed_unless_some_are_named(graph: Graph) -> None:
+    assert graph.analytics.degrees().edges == ("Knows", "Likes", "WorksAt")
+    assert graph.analytics.degrees(["Likes", "Knows", "Likes"]).edges == ("Knows", "Likes")
+
+
+def test_a_branch_and_a_moment_have_answers_of_their_own(graph: Graph) -> None:
+    before = graph.snapshot()
+    graph.branch_create("more")
+    with graph.branch("more") as more:
+        more.load([{"type": "Person", "data": {"name": "e"}}], mode="append", engine="local")
+        assert more.analytics.degrees("Knows").node_count == 5
+    assert graph.analytics.degrees("Knows").node_count == 4
+    held = graph.branch("more").snapshot().analytics.connected_components("Knows")
+    assert held.node_count == 5 and held.to_pylist()[-1] == {
+        "type": "Person",
+        "id": "e",
+        "component": 2,
+    }
+    assert before.analytics.degrees("Knows").to_pylist() == (
+        graph.analytics.degrees("Knows").to_pylist()
+    )
+
+
+def test_a_graph_without_edges_has_an_answer_for_each_node(tmp_path: Path) -> None:
+    graph = World(("a", "b"), (), {}).made(tmp_path / "g.omni")
+    run = graph.analytics
+    assert [r["score"] for r in run.pagerank("Knows")] == [0.5, 0.5]
+    assert [r["component"] for r in run.connected_components("Knows")] == [0, 1]
+    assert [r["component"] for r in run.strongly_connected_components("Knows")] == [0, 1]
+    assert [r["label"] for r in run.label_propagation("Knows", weight="weight")] == [0, 1]
+    assert [r["triangles"] for r in run.triangle_count("Knows")] == [0, 0]
+    assert [r["core"] for r in run.k_core("Knows")] == [0, 0]
+    assert [r["score"] for r in run.betweenness("Knows")] == [0, 0]
+    assert [r["degree"] for r in run.degrees("Knows")] == [0, 0]
+    assert [r["distance"] for r in run.shortest_paths("Knows", source="a")] == [0, None]
+
+
+def test_a_graph_without_nodes_has_an_empty_answer(tmp_path: Path) -> None:
+    graph = Graph.init(tmp_path / "g.omni", SCHEMA, durability="relaxed", settings=Settings())
+    run = graph.analytics
+    for algorithm in (
+        run.pagerank,
+        run.connected_components,
+        run.label_propagation,
+        run.triangle_count,
+        run.k_core,
+        run.betweenness,
+        run.degrees,
+    ):
+        assert algorithm().to_pylist() == []
+    with pytest.raises(EntityMissing):
+        run.shortest_paths("Knows", source="a")
+
+
+def test_a_schema_without_edges_has_nothing_to_follow(tmp_path: Path) -> None:
+    graph = Graph.init(tmp_path / "g.omni", "node A { n: String @key }", durability="relaxed")
+    with pytest.raises(ArgumentInvalid, match="the schema has no edge type"):
+        graph.analytics.degrees()
+
+
+def test_a_run_that_does_not_converge_is_bounded_and_says_so(graph: Graph, chain: Graph) -> None:
+    cut_off = graph.analytics.pagerank("Knows", tolerance=1e-12, max_iterations=3)
+    assert (cut_off.iterations, cut_off.converged) == (3, False)
+    assert sum(row["score"] for row in cut_off) == pytest.approx(1)
+    assert "3 rounds, not converged" in repr(cut_off)
+    spreading = chain.analytics.label_propagation("Knows", max_iterations=2)
+    assert (spreading.iterations, spreading.converged) == (2, False)
+    assert len({row["label"] for row in spreading}) > 1
+
+
+def test_weights_of_several_types_are_numbers_of_one_scale(graph: Graph) -> None:
+    """A whole number and a fraction weigh what they are, whichever type they come from."""
+    (a, *_) = graph.analytics.degrees(["Knows", "Likes"], weight="weight")
+    assert (a["out_degree"], a["in_degree"]) == (5.0, 1.5)
+
+
+def test_a_source_may_be_named_with_its_type(graph: Graph) -> None:
+    run = graph.analytics
+    one = run.shortest_paths(source=("Person", "a")).to_pylist()
+    assert one == run.shortest_paths(source="Person:a").to_pylist()
+    assert one != run.shortest_paths(source="Company:a").to_pylist()
+    assert run.shortest_paths("Knows", source="a").to_pylist() == [
+        {"type": "Person", "id": "a", "distance": 0},
+        {"type": "Person", "id": "b", "distance": 1},
+        {"type": "Person", "id": "c", "distance": 2},
+        {"type": "Person", "id": "d", "distance": None},
+    ]
+
+
+def test_walks_begin_at_sources_as_often_as_they_weigh(graph: Graph) -> None:
+    run = graph.analytics
+    even = run.pagerank("Likes", sources=["c", "d"])
+    assert [row["score"] for row in even] == pytest.approx([0, 0, 0.5, 0.5])
+    uneven = run.pagerank("Likes", sources={"c": 1, ("Person", "d"): 3})
+    assert [row["score"] for row in uneven] == pytest.approx([0, 0, 0.25, 0.75])
+
+
+REFUSED: dict[str, tuple[Callable[[Any], Any], type[OmnigraphError], str]] = {
+    "an edge": (lambda a: a.pagerank("Know"), NameMissing, "no edge type named Know"),
+    "no edge": (lambda a: a.pagerank([]), ArgumentInvalid, "one edge type or more"),
+    "a property": (
+        lambda a: a.degrees("Knows", weight="wieght"),
+        NameMissing,
+        "no property of Knows named wieght",
+    ),
+    "a property of one": (
+        lambda a: a.degrees(["Knows", "Likes"], weight="share"),
+        NameMissing,
+        "no property of Likes named share",
+    ),
+    "a text": (
+        lambda a: a.degrees("Knows", weight="since"),
+        ArgumentInvalid,
+        "Knows.since is a String, and a weight is a number",
+    ),
+    "a null": (
+        lambda a: a.degrees("Knows", weight="share"),
+        ArgumentInvalid,
+        "4 edges of Knows have no value of it",
+    ),
+    "damping 0": (lambda a: a.pagerank(damping=0), ArgumentInvalid, "between 0 and 1"),
+    "damping 1": (lambda a: a.pagerank(damping=1.0), ArgumentInvalid, "between 0 and 1"),
+    "damping nan": (lambda a: a.pagerank(damping=float("nan")), ArgumentInvalid, "between 0 and"),
+    "a tolerance": (lambda a: a.pagerank(tolerance=0), ArgumentInvalid, "above 0"),
+    "rounds": (lambda a: a.pagerank(max_iterations=0), ArgumentInvalid, "from 1 to 10,000"),
+    "samples": (lambda a: a.betweenness(samples=0), ArgumentInvalid, "above 0, or None"),
+    "a seed": (lambda a: a.betweenness(seed=-1), ArgumentInvalid, "not negative"),
+    "a source": (
+        lambda a: a.shortest_paths("Knows", source="q"),
+        EntityMissing,
+        "no Person has the id q",
+    ),
+    "a source of two": (
+        lambda a: a.shortest_paths(source="a"),
+        ArgumentInvalid,
+        "Company and Person each have a node with this id",
+    ),
+    "a type of a source": (
+        lambda a: a.shortest_paths("Knows", source=("Company", "a")),
+        NameMissing,
+        "no node type at these edges named Company",
+    ),
+    "no source": (lambda a: a.shortest_paths("Knows"), ArgumentInvalid, "pass the node to begin"),
+    "a number for a node": (
+        lambda a: a.shortest_paths("Knows", source=7),
+        ArgumentInvalid,
+        "a node is an id, or a type and an id",
+    ),
+    "half a pair": (
+        lambda a: a.shortest_paths("Knows", pairs=["ab"]),
+        ArgumentInvalid,
+        "a pair is two nodes",
+    ),
+    "no pairs": (lambda a: a.shortest_paths("Knows", pairs=[]), ArgumentInvalid, "1 to 100,000"),
+    "no sources": (lambda a: a.pagerank(sources=[]), ArgumentInvalid, "one node or more"),
+    "sources of no weight": (
+        lambda a: a.pagerank("Knows", sources={"a": 0}),
+        ArgumentInvalid,
+        "one node or more",
+    ),
+    "an engine": (lambda a: a.degrees(engine="sparks"), ArgumentInvalid, "auto, spark or local"),
+    "memory": (lambda a: a.pagerank(memory_bytes=10, engine="local"), LimitExceeded, "pagerank"),
+    "time": (lambda a: a.pagerank(timeout_s=0), LimitExceeded, "the time in milliseconds"),
+    "betweenness on Spark": (
+        lambda a: a.betweenness(engine="spark"),
+        ArgumentInvalid,
+        "betweenness does not run on Spark",
+    ),
+    "pairs on Spark": (
+        lambda a: a.shortest_paths("Knows", pairs=[("a", "b")], engine="spark"),
+        ArgumentInvalid,
+        "shortest_paths of pairs does not run on Spark",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_can_t_be_run_is_refused_in_words(graph: Graph, case: str) -> None:
+    call, error, words = REFUSED[case]
+    with pytest.raises(error) as refused:
+        call(graph.analytics)
+    assert words in str(refused.value)
+
+
+def test_a_negative_weight_is_refused(tmp_path: Path) -> None:
+    world = World(("a", "b"), (), {"Knows": (("a", "b", -1.5),)})
+    graph = world.made(tmp_path / "g.omni")
+    for run in (graph.analytics.pagerank, graph.analytics.degrees):
+        with pytest.raises(ArgumentInvalid, match=r"below 0: the lowest is -1\.5"):
+            run("Knows", weight="weight")
+    assert graph.analytics.pagerank("Knows").converged
+
+
+def test_an_argument_that_there_is_not_is_a_type_error(graph: Graph) -> None:
+    with pytest.raises(TypeError, match="degrees\\(\\) has no argument 'wait'"):
+        graph.analytics.degrees("Knows", wait=True)  # type: ignore[call-arg]
+
+
+def test_progress_is_told_and_a_run_ends_when_it_is_cancelled(chain: Graph) -> None:
+    told: list[tuple[str, int, int]] = []
+    cancel = threading.Event()
+
+    def tell(phase: str, done: int, total: int) -> None:
+        told.append((phase, done, total))
+        if (phase, done) == ("run", 2):
+            cancel.set()
+
+    with pytest.raises(QueryCancelled) as ended:
+        chain.analytics.pagerank("Knows", tolerance=1e-13, cancel=cancel, progress=tell)
+    assert "analytics pagerank" in str(ended.value)
+    assert told == [("read", 0, 0), *(("run", done, 100) for done in range(3))]
