@@ -90,6 +90,7 @@ WRITES: dict[str, Callable[[Graph], Any]] = {
     "branch_delete": lambda g: g.branch_delete("side"),
     "branch_merge": lambda g: g.branch_merge("side"),
     "embed": lambda g: g.embed(),
+    "analytics": lambda g: g.analytics.degrees(write_to="age"),
     "optimize": lambda g: g.optimize(),
     "stream": lambda g: g.stream(object(), mode="append", checkpoint="c"),
     "a branch": lambda g: g.branch("side").mutate(ADA),

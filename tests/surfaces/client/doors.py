@@ -117,6 +117,18 @@ OF_A_PLACE: dict[str, Door] = {
     # As JSON: equal times may have zones of two classes.
     "neighborhood": lambda g: neighborhood_json(g.neighborhood("Person", "ada", depth=2, limit=2)),
     "indexes": lambda g: g.indexes(),
+    "analytics": lambda g: [
+        g.analytics.pagerank("Knows", sources={"ada": 2, ("Person", "bob"): 1}, timeout_s=60),
+        g.analytics.connected_components(),
+        g.analytics.strongly_connected_components(["Knows"]),
+        g.analytics.label_propagation("Knows", directed=True, max_iterations=3),
+        g.analytics.triangle_count("Knows"),
+        g.analytics.degrees("Knows", weight="since"),
+        g.analytics.k_core("Knows"),
+        g.analytics.betweenness("Knows", samples=None),
+        g.analytics.shortest_paths("Knows", source="ada", weight="since"),
+        g.analytics.shortest_paths(pairs=[("ada", "Analytical"), ("bob", "ada")], directed=True),
+    ],
 }
 """Of a graph, a branch and a moment."""
 
@@ -222,6 +234,12 @@ WRITES: dict[str, Door] = {
             delete=True,
         ),
     ],
+    "analytics": lambda g: [
+        g.analytics.pagerank("Knows", write_to="height", message="ranks"),
+        g.analytics.degrees(write_to={"age": "degree"}),
+        g.branch("side/1").analytics.degrees("Knows", write_to={"age": "in_degree"}),
+        g.at(2).analytics.k_core("Knows", write_to="age", write_branch="side/1"),
+    ],
     "revert": lambda g: [
         g.revert(g.commits()[0], preview=True),
         g.revert(g.commits()[0].graph_commit_id, message="no"),
@@ -242,6 +260,7 @@ LOCAL: dict[str, Door] = {
     "cleanup": lambda g: g.cleanup(confirm=True),
     "repair": lambda g: g.repair(),
     "embed": lambda g: g.embed(),
+    "a session of Spark": lambda g: g.analytics.degrees("Knows", spark=object()),
     "under_policy": lambda g: g.under_policy("policy.yaml"),
     "stream": lambda g: g.stream(object(), mode="append", checkpoint="here"),
     "export": lambda g: g.export("here", format="parquet"),
@@ -300,6 +319,11 @@ ERRORS: dict[str, Door] = {
     "a merge": lambda g: g.branch_merge("clash"),
     "an export": lambda g: g.export(io.BytesIO(), types=["Persn"]),
     "text": lambda g: g.export(TEXT),
+    "an edge": lambda g: g.analytics.degrees("Knwos"),
+    "a weight": lambda g: g.analytics.degrees("Knows", weight="until"),
+    "a source": lambda g: g.analytics.shortest_paths("Knows", source="nobody"),
+    "a written property": lambda g: g.analytics.degrees("Knows", write_to="degree"),
+    "an algorithm's time": lambda g: g.analytics.degrees("Knows", timeout_s=-1),
 }
 
 HANDLES = (Graph, Branch, At)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from omnigraph import AsyncGraph, Graph
-from omnigraph.async_graph import AsyncAt, AsyncBlob, AsyncBranch
+from omnigraph.async_graph import AsyncAnalytics, AsyncAt, AsyncBlob, AsyncBranch
 from omnigraph.errors import BranchMissing, LocalOnly
-from omnigraph.results import At, Blob, Branch
+from omnigraph.results import Analytics, At, Blob, Branch
 from tests.processes import wait_until
 from tests.surfaces.client.doors import QUERIES, SET_AGE
 from tests.surfaces.client.pairs import Pair
@@ -23,7 +23,13 @@ NOT_OURS = {"engine", "stored"}
 
 @pytest.mark.parametrize(
     ("ours", "theirs"),
-    [(AsyncGraph, Graph), (AsyncBranch, Branch), (AsyncAt, At), (AsyncBlob, Blob)],
+    [
+        (AsyncGraph, Graph),
+        (AsyncBranch, Branch),
+        (AsyncAt, At),
+        (AsyncBlob, Blob),
+        (AsyncAnalytics, Analytics),
+    ],
 )
 def test_every_method_has_a_coroutine_with_the_same_arguments(ours: type, theirs: type) -> None:
     of_fields = {"type_name", "entity_id", "property"}
@@ -52,6 +58,8 @@ def test_coroutines_answer_as_the_methods_do(pair: Pair, side: str) -> None:
         blob = await ours.blob("node", "Person", "ada", "avatar")
         assert await blob.read(0, 5) == b"hello" and blob.size == 11
         assert b"".join([piece async for piece in blob.chunks()]) == b"hello world"
+        ranks = await branch.analytics.pagerank("Knows")
+        assert ranks.to_pylist() == graph.branch("side/1").analytics.pagerank("Knows").to_pylist()
         with pytest.raises(BranchMissing):
             await ours.branch("nowhere")
         assert repr(ours) == f"<AsyncGraph {graph.uri}>" and ours.uri == graph.uri
