@@ -90,7 +90,7 @@ def worlds(draw: st.DrawFn) -> World:
     # The same ids as people have, in another type.
     companies = tuple(draw(st.lists(st.sampled_from("az"), max_size=2, unique=True)))
     person = st.sampled_from(people)
-    edges = {
+    edges: dict[str, list[Edge]] = {
         "Knows": draw(st.lists(st.tuples(person, person, weights), max_size=14)),
         "Likes": draw(st.lists(st.tuples(person, person, st.sampled_from([0, 1, 4])), max_size=5)),
         "WorksAt": [],

@@ -33,6 +33,7 @@ FIVE_MINUTES = QUICKSTART.read_text()
 
 # What the page runs on: nothing, the files of the five minutes, or the graph that they make too.
 ALONE = [
+    "analytics.md",
     "blobs.md",
     "branches.md",
     "data-quality.md",

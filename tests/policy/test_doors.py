@@ -72,6 +72,11 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "shortest_paths": {"source": "bo@x"},
 }
 
+
+def algorithm(name: str, more: dict[str, Any]) -> Call:
+    return lambda g, _: getattr(g.analytics, name)("Knows", **more)
+
+
 READS: dict[str, Call] = {
     "query": lambda g, _: g.query(COUNT),
     "explain": lambda g, _: g.explain(COUNT, analyze=True),
@@ -82,12 +87,7 @@ READS: dict[str, Call] = {
     "tables": lambda g, _: g.tables(),
     "neighborhood": lambda g, _: g.neighborhood("Person", "bo@x"),
     "indexes": lambda g, _: g.indexes(),
-    **{
-        f"analytics.{name}": lambda g, _, name=name, more=more: getattr(g.analytics, name)(
-            "Knows", **more
-        )
-        for name, more in ALGORITHMS.items()
-    },
+    **{f"analytics.{name}": algorithm(name, more) for name, more in ALGORITHMS.items()},
 }
 OF_A_BRANCH: dict[str, Call] = {
     **READS,

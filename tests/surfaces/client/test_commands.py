@@ -41,6 +41,9 @@ READS = [
     "changes baseline --out {out} --json",
     "indexes --json",
     "stats --json",
+    "analytics pagerank --edge Knows --top 1 --quiet",
+    "analytics shortest_paths --source ada --json --quiet",
+    "analytics shortest_paths --source ada --target bob --quiet --branch side/1",
 ]
 FAILURES = [
     "query everyone -q all.gq --branch nowhere --json",
@@ -52,6 +55,7 @@ FAILURES = [
     'mutate fire -q ages.gq --if-commit 01ARZ3NDEKTSV4RRFFQ69G5FAV --params {"name":"x"} --json',
     "load --data bad.jsonl --mode append --engine local --quiet --json",
     "schema apply --schema broken.pg --json",
+    "analytics degrees --edge Knwos --json",
 ]
 WRITES = [
     'mutate set_age -q ages.gq --params {"name":"bob","age":5} --json',
@@ -60,6 +64,7 @@ WRITES = [
     "branch create new/1 --json",
     "branch merge side/1 --into main --json",
     "branch delete new/1 --yes",
+    "analytics degrees --write-to age=degree --json --quiet -m degrees",
 ]
 LOCAL = ["optimize", "cleanup --confirm", "repair", "embed", "init --schema other.pg"]
 

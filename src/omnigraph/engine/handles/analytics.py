@@ -280,7 +280,7 @@ def _shares(
 
 
 def _pairs(
-    pairs: Sequence[tuple[NodeName, NodeName]] | None,
+    pairs: Iterable[object] | None,
 ) -> tuple[tuple[NodeKey, NodeKey], ...]:
     found = []
     for pair in pairs or ():

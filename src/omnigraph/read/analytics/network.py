@@ -28,7 +28,7 @@ from omnigraph.read.tables.adjacencies import Route
 from omnigraph.read.tables.tables import Tables
 from omnigraph.read.topology.csr import Ranges
 
-__all__ = ["Network", "edge_types_of", "node_types_of", "weight_of"]
+__all__ = ["Network", "Way", "edge_types_of", "node_types_of", "weight_of"]
 
 Way = Literal["out", "in", "both"]
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-OPTIONS = {"sources": "--source", "source": "--source", "pairs": "--pair"}
+OPTIONS = {"sources": "--source", "pairs": "--target"}
 """Arguments of Python whose options are called otherwise."""
 
 
@@ -63,9 +63,13 @@ def analytics(
             help="Where paths begin; for pagerank, where walks begin again: repeatable.",
         ),
     ] = None,
-    pair: Annotated[
-        list[tuple[str, str]] | None,
-        typer.Option("--pair", help="For shortest_paths: two nodes; repeatable."),
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target",
+            metavar="ID|TYPE:ID",
+            help="Where paths end: shows a path from each source to each target; repeatable.",
+        ),
     ] = None,
     damping: Annotated[
         float | None, typer.Option("--damping", help="For pagerank: between 0 and 1.")
@@ -134,8 +138,7 @@ def analytics(
         "samples": samples,
         "seed": seed,
         "normalized": normalized,
-        "pairs": pair or None,
-        **_sources(name, source),
+        **_ends(name, source or [], target or []),
     }
     run = getattr(_place(graph, on, snapshot).analytics, name)
     with load_progress(is_silent=quiet, as_json=as_json) as progress:
@@ -166,12 +169,14 @@ def _place(graph: "Graph", branch: str | None, snapshot: str | None) -> Any:
     return graph if branch is None else graph.branch(branch)
 
 
-def _sources(name: str, given: list[str] | None) -> dict[str, Any]:
+def _ends(name: str, sources: list[str], targets: list[str]) -> dict[str, Any]:
     if name != "shortest_paths":
-        return {"sources": given or None}
-    if given is not None and len(given) > 1:
-        raise typer.BadParameter("shortest_paths begins at one node: give --source once")
-    return {"source": given[0] if given else None}
+        return {"sources": sources or None, "pairs": targets or None}
+    if targets:
+        return {"pairs": [(source, target) for source in sources for target in targets]}
+    if len(sources) > 1:
+        raise typer.BadParameter("paths to all nodes begin at one: give --source once, or --target")
+    return {"source": sources[0] if sources else None}
 
 
 def _taken(name: str, run: Any, own: Mapping[str, Any]) -> dict[str, Any]:
