@@ -194,19 +194,19 @@ def _distances(graph: Any, source: Node, weight: str | None) -> dict[Node, float
 
 
 def _by_weight(a: Analytics, e: Any, s: Node, **more: Any) -> AnalyticsResult:
-    return a.pagerank(e, weight="weight", **TIGHT, **more)  # type: ignore[arg-type]
+    return a.pagerank(e, weight="weight", **TIGHT | more)  # type: ignore[arg-type]
 
 
 QUESTIONS: dict[str, Question] = {
-    "ranks": Question(lambda a, e, s, **m: a.pagerank(e, **TIGHT, **m), _ranks(None)),
+    "ranks": Question(lambda a, e, s, **m: a.pagerank(e, **TIGHT | m), _ranks(None)),
     "ranks without directions": Question(
-        lambda a, e, s, **m: a.pagerank(e, directed=False, **TIGHT, **m),
+        lambda a, e, s, **m: a.pagerank(e, directed=False, **TIGHT | m),
         _ranks(None),
         is_directed=False,
     ),
     "ranks by weight": Question(_by_weight, _ranks("weight")),
     "personal ranks": Question(
-        lambda a, e, s, **m: a.pagerank(e, sources=[s], weight="weight", **TIGHT, **m),
+        lambda a, e, s, **m: a.pagerank(e, sources=[s], weight="weight", **TIGHT | m),
         _ranks("weight", is_personal=True),
     ),
     "components": Question(

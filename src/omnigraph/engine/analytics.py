@@ -16,7 +16,8 @@ from omnigraph.engine.travel import view_for
 from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.read.analytics.algorithms import Algorithm, Betweenness, PathPairs
 from omnigraph.read.analytics.links import Beat
-from omnigraph.read.analytics.network import Network, edge_types_of, node_types_of, weight_of
+from omnigraph.read.analytics.named_types import edge_types_of, node_types_of, weight_of
+from omnigraph.read.analytics.network import Network
 from omnigraph.read.analytics.run import Answer, run
 from omnigraph.read.context import Budget
 from omnigraph.read.tables.tables import tables_of
@@ -46,7 +47,8 @@ def analyze(engine: Engine, request: Analyze, progress: Progress | None = None) 
 
         def beat(done: int, total: int) -> None:
             budget.check(step)
-            tell("run", done, total)
+            if done >= 0:
+                tell("run", done, total)
 
         tell("read", 0, 0)
         if where == "spark":
@@ -111,4 +113,15 @@ def _bytes_needed(view: View, edges: tuple[EdgeType, ...]) -> int:
 def _on_spark(
     engine: Engine, request: Analyze, view: View, edges: tuple[EdgeType, ...], beat: Beat
 ) -> tuple[tuple[int, int], Answer]:
-    raise NotImplementedError
+    from omnigraph.pipeline.analytics.run import run as run_on_spark
+
+    found = run_on_spark(
+        engine.spark.session(request.spark),
+        view,
+        edges,
+        request.algorithm,
+        is_directed=request.is_directed,
+        weight=request.weight,
+        beat=beat,
+    )
+    return (found.node_count, found.edge_count), found.answer

@@ -22,7 +22,7 @@ from omnigraph.engine.permit import Permit
 from omnigraph.engine.results import CommitInfo
 from omnigraph.lang.schema.catalog import Catalog, NodeType
 from omnigraph.read.analytics.algorithms import Algorithm, Degrees, PathPairs
-from omnigraph.read.analytics.network import edge_types_of, node_types_of
+from omnigraph.read.analytics.named_types import edge_types_of, node_types_of
 from omnigraph.store.commits import CommitKind
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import CommitNote, TableEdit, Target, Writer

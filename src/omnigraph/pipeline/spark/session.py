@@ -36,7 +36,7 @@ from omnigraph.pipeline.spark.tasks import (
     task_body,
 )
 
-__all__ = ["Spark", "SparkSettings"]
+__all__ = ["MAX_BROADCAST_ROWS", "Spark", "SparkSettings"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -130,7 +130,7 @@ class Spark:
     ) -> list[TaskResult[R]]:
         if not tasks:
             return []
-        frame = self._frame(list(enumerate(tasks)), partial(run_one, work), RAN)
+        frame = self.frame(list(enumerate(tasks)), partial(run_one, work), RAN)
         rows = self._run(frame.collect, doing=doing, on_progress=on_progress)
         return [
             cast("TaskResult[R]", ran) for _, ran in sorted(pickle.loads(row.ran) for row in rows)
@@ -147,7 +147,7 @@ class Spark:
         on: str | None = None,
     ) -> None:
         # The rows are made when a query asks for them, and again for each query that does.
-        frame = self._frame(tasks, read, schema)
+        frame = self.frame(tasks, read, schema)
         if most > MAX_BROADCAST_ROWS:
             # Spark takes them to be as few as the tasks, and would send all to every worker.
             frame = frame.hint("merge")
@@ -183,6 +183,13 @@ class Spark:
         rows = self._run(mapped.collect, doing=doing)
         return [cast("R", result) for _, result in sorted(pickle.loads(row.ran) for row in rows)]
 
+    def table_of(
+        self, frame: Any, *, doing: str, on_progress: Callable[[int], None] | None = None
+    ) -> pa.Table:
+        """The rows of a frame, here."""
+        table: pa.Table = self._run(frame.toArrow, doing=doing, on_progress=on_progress)
+        return table
+
     def schema_of(self, frame: Any) -> pa.Schema:
         """The types that a frame's batches will have."""
         from pyspark.sql.pandas.types import to_arrow_schema
@@ -190,12 +197,20 @@ class Spark:
         with self.failures("looking at a frame"):
             return to_arrow_schema(frame.schema)
 
+    def settled(
+        self, frame: Any, *, doing: str, on_progress: Callable[[int], None] | None = None
+    ) -> Any:
+        """The same rows, worked out now and kept by the workers: a round that goes on from them
+        does not repeat all rounds before."""
+        return self._run(frame.localCheckpoint, doing=doing, on_progress=on_progress)
+
     def forget(self, name: str) -> None:
         self.session.catalog.dropTempView(name)
 
-    def _frame(
+    def frame(
         self, tasks: Sequence[T], read: Callable[[T], Iterator[pa.RecordBatch]], schema: pa.Schema
     ) -> Any:
+        """A lazy frame of the rows that `read` gives, with a partition for each task."""
         # One partition per task by construction: a frame made of the tasks themselves would be
         # sliced by Spark, and some partitions would get two.
         numbers = self.session.range(0, len(tasks), 1, max(1, len(tasks)))

@@ -18,7 +18,8 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 Beat = Callable[[int, int], None]
-"""Called between two parts of long work, with how many are done of how many; raises to end it."""
+"""Called between two parts of long work, with how many are done (-1: as many as before) of how
+many (0: unknown); raises to end it."""
 
 
 def quiet(done: int, total: int) -> None:

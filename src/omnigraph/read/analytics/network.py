@@ -14,65 +14,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.base.errors import ArgumentInvalid, EntityMissing, NameMissing
 from omnigraph.base.ids import TypeName
-from omnigraph.base.types import Scalar
-from omnigraph.base.words import amount, is_whole
 from omnigraph.lang.plan.ir import Direction, EdgeStep
-from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, Property
+from omnigraph.lang.schema.catalog import ID, EdgeType
 from omnigraph.read.analytics.algorithms import NodeKey
 from omnigraph.read.analytics.links import Floats, Links, Numbers
+from omnigraph.read.analytics.named_nodes import ids_named, number_of
+from omnigraph.read.analytics.named_types import check_weights, node_types_of, weight_of
 from omnigraph.read.context import Budget
 from omnigraph.read.space import Part, Space
 from omnigraph.read.tables.adjacencies import Route
 from omnigraph.read.tables.tables import Tables
 from omnigraph.read.topology.csr import Ranges
 
-__all__ = ["Network", "Way", "edge_types_of", "node_types_of", "weight_of"]
+__all__ = ["Network", "Way"]
 
 Way = Literal["out", "in", "both"]
 
 COLUMNS_OF_AN_ENTRY = 3
 """Numbers that a run holds for each entry of an adjacency: its weight, and copies on the way."""
-
-
-def edge_types_of(catalog: Catalog, names: Sequence[str] | None) -> tuple[EdgeType, ...]:
-    """The edge types of these names, by name and each once; None: all that there are."""
-    if names is None:
-        if not catalog.edges:
-            rule = "the schema has no edge type, so there is nothing to follow"
-            raise ArgumentInvalid("edge", None, rule, "omnigraph schema show prints the schema")
-        return catalog.edges
-    found = {}
-    for name in sorted(set(names)):
-        edge = catalog.edge_by_name.get(name)
-        if edge is None:
-            raise NameMissing(what="edge type", name=name, known=tuple(catalog.edge_by_name))
-        found[name] = edge
-    return tuple(found.values())
-
-
-def node_types_of(edges: Sequence[EdgeType]) -> list[TypeName]:
-    """The node types that edges join, by name."""
-    return sorted({end for edge in edges for end in (edge.source, edge.target)})
-
-
-def weight_of(edge: EdgeType, name: str) -> Property:
-    """The property of an edge type that is its weight."""
-    found = edge.by_name.get(name)
-    if found is None:
-        raise NameMissing(
-            what=f"property of {edge.name}", name=name, known=tuple(p.name for p in _numbers(edge))
-        )
-    if found not in _numbers(edge):
-        raise ArgumentInvalid(
-            "weight", name, f"{edge.name}.{name} is a {found.type}, and a weight is a number"
-        )
-    return found
-
-
-def _numbers(edge: EdgeType) -> list[Property]:
-    return [p for p in edge.properties if isinstance(p.type, Scalar) and p.type.is_numeric]
 
 
 @dataclass(frozen=True)
@@ -122,30 +82,20 @@ class Network:
 
     def find(self, keys: Sequence[NodeKey], argument: str) -> Numbers:
         """The number of each node that a caller names."""
-        ids = pa.array([key.id if is_whole(key.id) else None for key in keys], pa.string())
-        find = self.tables.columns.find
-        rows = {part.start: find(part.entity, ids) for part in self.nodes.parts if part.size}
-        return np.array(
-            [self._number(key, argument, rows, place) for place, key in enumerate(keys)],
-            dtype=np.int64,
-        )
+        ids = ids_named(keys)
+        places = {id_: place for place, id_ in enumerate(ids)}
+        column, find = pa.array(ids, pa.string()), self.tables.columns.find
+        parts = {part.entity.name: part for part in self.nodes.parts}
+        rows = {name: find(part.entity, column) for name, part in parts.items() if part.size}
 
-    def _number(self, key: NodeKey, argument: str, rows: dict[int, Numbers], place: int) -> int:
-        parts = [p for p in self.nodes.parts if key.type_name in (None, p.entity.name)]
-        if not parts:
-            known = tuple(part.entity.name for part in self.nodes.parts)
-            raise NameMissing(what="node type at these edges", name=str(key.type_name), known=known)
-        found = [part for part in parts if part.size and rows[part.start][place] >= 0]
-        if len(found) == 1:
-            return found[0].start + int(rows[found[0].start][place])
-        names = [str(part.entity.name) for part in found or parts]
-        if found:
-            rule = f"{' and '.join(names)} each have a node with this id"
-            raise ArgumentInvalid(argument, key.id, rule, f"name its type: {names[0]}:{key.id}")
-        named, colon, id_ = key.id.partition(":")
-        if key.type_name is None and colon and any(p.entity.name == named for p in parts):
-            return int(self.find([NodeKey(id_, named)], argument)[0])
-        raise EntityMissing(type_name=" or ".join(names), entity_id=key.id)
+        def number(type_: TypeName, id_: str) -> int | None:
+            if type_ not in rows or id_ not in places:
+                return None
+            row = int(rows[type_][places[id_]])
+            return None if row < 0 else parts[type_].start + row
+
+        found = [number_of(key, argument, list(parts), number) for key in keys]
+        return np.array(found, dtype=np.int64)
 
     def _ids(self, part: Part) -> pa.Array:
         return self.tables.columns.values(part.entity, ID, None)
@@ -210,18 +160,8 @@ class Network:
             self.budget.check(self.step)
             property_ = weight_of(edge, self.weight)
             column = self.tables.columns.values(part.entity, property_.column, None)
-            if column.null_count:
-                missing = amount(column.null_count, "edge")
-                raise ArgumentInvalid(
-                    "weight",
-                    self.weight,
-                    f"{missing} of {edge.name} {'has' if column.null_count == 1 else 'have'} "
-                    "no value of it",
-                    "give each edge one, or leave out weight",
-                )
             values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-            if len(values) and not (values.min() >= 0 and np.isfinite(values.max())):
-                rule = f"edges of {edge.name} have values below 0: the lowest is {values.min():g}"
-                raise ArgumentInvalid("weight", self.weight, rule, "a weight is 0 or more")
+            lowest = float(values.min()) if len(values) and not column.null_count else 0.0
+            check_weights(edge.name, self.weight, nulls=column.null_count, lowest=lowest)
             found.append(values)
         return np.concatenate(found)

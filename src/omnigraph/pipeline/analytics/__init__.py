@@ -1,0 +1,1 @@
+"""Graph algorithms as rounds of Spark's frames, for graphs that no process holds."""

@@ -1,0 +1,181 @@
+"""Nodes and edges of a run as frames: nodes numbered by type and id, edges between the numbers.
+
+Numbers go by the order of the answer, so labels and ties come out as they do in process. Every
+round is *settled*: worked out and kept by the workers. Otherwise each would repeat all before it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import functions as sql
+
+from omnigraph.base.ids import TypeName
+from omnigraph.lang.schema.catalog import EdgeType, NodeType
+from omnigraph.pipeline.analytics.reading import (
+    EDGES,
+    NODES,
+    edge_tasks,
+    node_tasks,
+    read_edges,
+    read_nodes,
+)
+from omnigraph.pipeline.spark.session import MAX_BROADCAST_ROWS, Spark
+from omnigraph.read.analytics.algorithms import NodeKey
+from omnigraph.read.analytics.links import Beat
+from omnigraph.read.analytics.named_nodes import ids_named, number_of
+from omnigraph.read.analytics.named_types import check_weights
+from omnigraph.read.view import View
+
+__all__ = ["SparkNetwork"]
+
+ROW_BITS = 33
+"""Spark numbers the rows of a partition in so many bits, below the number of the partition."""
+
+
+@dataclass(frozen=True)
+class SparkNetwork:
+    spark: Spark
+    types: tuple[TypeName, ...]
+    nodes: Any
+    """`n` from 0 on, `type`, `id`."""
+    edges: Any
+    """`s`, `d` and `weight`: an edge leads from number to number. Parallel ones stand apart."""
+    node_count: int
+    edge_count: int
+    beat: Beat
+    doing: str
+
+    @classmethod
+    def of(
+        cls,
+        spark: Spark,
+        view: View,
+        edges: Sequence[EdgeType],
+        nodes: Sequence[NodeType],
+        weight: str | None,
+        *,
+        beat: Beat,
+        doing: str,
+    ) -> "SparkNetwork":
+        raw = spark.frame(node_tasks(view, nodes), read_nodes, NODES)
+        self = cls(spark, tuple(n.name for n in nodes), None, None, 0, 0, beat, doing)
+        numbered, node_count = self._numbered(raw)
+        found = spark.frame(edge_tasks(view, edges, nodes, weight), read_edges, EDGES)
+        is_small = node_count <= MAX_BROADCAST_ROWS
+        for end, number in (("source", "s"), ("target", "d")):
+            named = numbered.select(
+                sql.col("n").alias(number),
+                sql.col("type").alias(f"{end}_type"),
+                sql.col("id").alias(end),
+            )
+            found = _joined(found, named, [f"{end}_type", end], "inner", is_small=is_small)
+        joined = self.settled(found.select("edge", "s", "d", "weight"))
+        edge_count = self._checked(joined, [e.name for e in edges], weight)
+        return cls(
+            spark,
+            self.types,
+            numbered,
+            joined.drop("edge"),
+            node_count,
+            edge_count,
+            beat,
+            doing,
+        )
+
+    def _numbered(self, raw: Any) -> tuple[Any, int]:
+        parts = max(1, self.spark.parallelism)
+        ordered = raw.repartitionByRange(parts, "type", "id").sortWithinPartitions("type", "id")
+        ordered = self.settled(ordered.withColumn("row", sql.monotonically_increasing_id()))
+        # The order of a partition is in the upper bits: a number is what is before it, and the row.
+        part = sql.shiftright("row", ROW_BITS)
+        counted = self.rows(ordered.groupBy(part.alias("part")).count())
+        sizes = sorted((row["part"], row["count"]) for row in counted)
+        before = [0, *accumulate(size for _, size in sizes)]
+        if not sizes:
+            return ordered.withColumn("n", sql.col("row")).drop("row"), 0
+        firsts = [
+            sql.lit(v) for (p, _), start in zip(sizes, before, strict=False) for v in (p, start)
+        ]
+        first = sql.element_at(sql.create_map(*firsts), part)
+        row = sql.col("row") - sql.shiftleft(part, ROW_BITS)
+        numbered = ordered.select((first + row).cast("bigint").alias("n"), "type", "id")
+        return self.settled(numbered), before[-1]
+
+    def _checked(self, edges: Any, names: Sequence[str], weight: str | None) -> int:
+        lowest = sql.min("weight").alias("lowest")
+        nulls = sql.count_if(sql.col("weight").isNull()).alias("nulls")
+        found = self.rows(edges.groupBy("edge").agg(sql.count("*").alias("count"), nulls, lowest))
+        if weight is not None:
+            for row in sorted(found, key=lambda row: int(row["edge"])):
+                lowest_found = 0.0 if row["lowest"] is None else row["lowest"]
+                name = names[row["edge"]]
+                check_weights(name, weight, nulls=row["nulls"], lowest=lowest_found)
+        return sum(row["count"] for row in found)
+
+    # Frames ---------------------------------------------------------------------------------------
+
+    def settled(self, frame: Any) -> Any:
+        return self.spark.settled(frame, doing=self.doing, on_progress=self._looked)
+
+    def rows(self, frame: Any) -> list[dict[str, Any]]:
+        table = self.spark.table_of(frame, doing=self.doing, on_progress=self._looked)
+        found: list[dict[str, Any]] = table.to_pylist()
+        return found
+
+    def one(self, frame: Any) -> dict[str, Any]:
+        (row,) = self.rows(frame)
+        return row
+
+    def _looked(self, _: int) -> None:
+        """While tasks run: raises when the time is over."""
+        self.beat(-1, 0)
+
+    def joined(self, left: Any, right: Any, on: list[str], how: str = "inner") -> Any:
+        """`right` has at most a row for each node."""
+        return _joined(left, right, on, how, is_small=self.node_count <= MAX_BROADCAST_ROWS)
+
+    def links(self, way: str) -> Any:
+        """`s`, `d`, `weight` along the edges, against them, or both ways; a loop stands once."""
+        out = self.edges
+        turned = out.select(sql.col("d").alias("s"), sql.col("s").alias("d"), "weight")
+        if way == "both":
+            return out.unionByName(turned.where("s != d"))
+        return out if way == "out" else turned
+
+    def simple(self) -> Any:
+        """`s`, `d` of each pair of neighbours, both ways and once, without loops."""
+        return self.links("both").where("s != d").select("s", "d").distinct()
+
+    # Nodes ----------------------------------------------------------------------------------------
+
+    def find(self, keys: Sequence[NodeKey], argument: str) -> list[int]:
+        """The number of each node that a caller names."""
+        ids = ids_named(keys)
+        rows = self.rows(self.nodes.where(sql.col("id").isin(ids)))
+        known = {(self.types[row["type"]], row["id"]): int(row["n"]) for row in rows}
+
+        def number(type_: TypeName, id_: str) -> int | None:
+            return known.get((type_, id_))
+
+        return [number_of(key, argument, self.types, number) for key in keys]
+
+    def answer(self, values: Any, columns: Sequence[str], kinds: Sequence[pa.DataType]) -> pa.Table:
+        """The values of all nodes, by type and id; `values` has a row for each node at most."""
+        whole = self.joined(self.nodes, values, ["n"], "left").orderBy("n")
+        wanted = whole.select("type", "id", *columns)
+        table = self.spark.table_of(wanted, doing=self.doing, on_progress=self._looked)
+        types = pa.array([str(name) for name in self.types], pa.string())
+        of_type = table["type"].combine_chunks().cast(pa.int64())
+        found = {"type": types.take(of_type), "id": table["id"].combine_chunks()}
+        for name, kind in zip(columns, kinds, strict=True):
+            found[name] = table[name].combine_chunks().cast(kind)
+        return pa.table(found)
+
+
+def _joined(left: Any, right: Any, on: list[str], how: str, *, is_small: bool) -> Any:
+    """Spark takes what tasks read for a few bytes, so each join is told how it is done."""
+    side = sql.broadcast(right) if is_small else right.hint("merge")
+    return left.join(side, on, how)
