@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import omnigraph
@@ -11,8 +12,9 @@ from bench.workloads import payments
 from bench.workloads.changes import Base
 from bench.workloads.papers import Papers, Question
 from bench.workloads.payments import CLOSED, CLOSED_DAY, CLOSED_ON_THE_FORK, FEW
-from bench.workloads.people import Data
+from bench.workloads.people import Data, Ranked
 from omnigraph import Graph
+from omnigraph.base.choices import LoadEngine
 from omnigraph.pipeline.spark.session import Spark, SparkSettings
 
 # People -------------------------------------------------------------------------------------------
@@ -68,6 +70,46 @@ class People:
 
     def _number(self, name: str, params: dict[str, int]) -> int:
         return int(self.graph.query(PEOPLE_QUERIES, name=name, params=params).to_pylist()[0]["n"])
+
+
+class Analytics:
+    """Ours, in process: the graph is loaded once, by tasks of this process."""
+
+    name = "omnigraph"
+    engine: LoadEngine = "local"
+
+    def version(self) -> str:
+        return omnigraph.__version__
+
+    def load(self, data: Data, place: Path) -> None:
+        with Graph.init(str(place), PEOPLE_SCHEMA, durability="relaxed") as graph:
+            files = [str(data.people_file), str(data.follows_file)]
+            graph.load(files, mode="overwrite", engine="local")
+
+    def open(self, place: Path) -> None:
+        self.graph = Graph.open(str(place))
+
+    def ranks(self) -> Ranked:
+        # As exact as the others are by default.
+        run = self.graph.analytics.pagerank
+        table = run("Follows", tolerance=1e-10, engine=self.engine).to_arrow()
+        best = pc.index(table["score"], pc.max(table["score"])).as_py()
+        return Ranked(table["id"][best].as_py(), table["score"][best].as_py())
+
+    def components(self) -> int:
+        run = self.graph.analytics.connected_components
+        return int(pc.max(run("Follows", engine=self.engine).to_arrow()["component"]).as_py()) + 1
+
+
+class AnalyticsOnSpark(Analytics):
+    """Ours, on Spark: its session is started when the graph is opened."""
+
+    name = "omnigraph on Spark"
+    engine: LoadEngine = "spark"
+
+    def open(self, place: Path) -> None:
+        super().open(place)
+        self.graph.engine.spark.session()
 
 
 # Study --------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ many, and a few follow very many. No one follows themselves and no pair appears 
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -158,3 +158,26 @@ class People(Protocol):
     def all_two_hop(self) -> int:
         """How many paths of two follows there are."""
         ...
+
+
+class Ranked(NamedTuple):
+    """The person with the highest score, and the score."""
+
+    person: str
+    score: float
+
+
+class Analytics(Protocol):
+    """What an adapter offers to `bench.analytics`."""
+
+    name: str
+
+    def version(self) -> str: ...
+
+    def load(self, data: Data, place: Path) -> None: ...
+
+    def open(self, place: Path) -> None: ...
+
+    def ranks(self) -> Ranked: ...
+
+    def components(self) -> int: ...

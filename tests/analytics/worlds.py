@@ -194,7 +194,7 @@ def _distances(graph: Any, source: Node, weight: str | None) -> dict[Node, float
 
 
 def _by_weight(a: Analytics, e: Any, s: Node, **more: Any) -> AnalyticsResult:
-    return a.pagerank(e, weight="weight", **TIGHT | more)  # type: ignore[arg-type]
+    return a.pagerank(e, weight="weight", **TIGHT | more)
 
 
 QUESTIONS: dict[str, Question] = {

@@ -102,7 +102,7 @@ class SparkNetwork:
         first = sql.element_at(sql.create_map(*firsts), part)
         row = sql.col("row") - sql.shiftleft(part, ROW_BITS)
         numbered = ordered.select((first + row).cast("bigint").alias("n"), "type", "id")
-        return self.settled(numbered), before[-1]
+        return numbered, before[-1]
 
     def _checked(self, edges: Any, names: Sequence[str], weight: str | None) -> int:
         lowest = sql.min("weight").alias("lowest")

@@ -44,9 +44,9 @@ def ranks(network: SparkNetwork, asked: PageRank, *, is_directed: bool) -> Settl
         given = given.agg(sql.sum(sql.col("value") * sql.col("share")).alias("given"))
         after = network.joined(scores.withColumnRenamed("value", "before"), given, ["n"], "left")
         passed = sql.coalesce("given", sql.lit(0.0)) + sql.lit(stuck) * sql.col("begin")
-        value = asked.damping * passed + (1.0 - asked.damping) * sql.col("begin")
+        mixed = asked.damping * passed + (1.0 - asked.damping) * sql.col("begin")
         scores = network.settled(
-            after.select("n", value.alias("value"), "before", "begin", "is_stuck")
+            after.select("n", mixed.alias("value"), "before", "begin", "is_stuck")
         )
         facts = network.one(
             scores.agg(
@@ -70,11 +70,9 @@ def _restarts(network: SparkNetwork, asked: PageRank) -> Any:
     begin: dict[int, float] = {}
     for number, (_, share) in zip(numbers, asked.sources, strict=True):
         begin[number] = begin.get(number, 0.0) + share / whole
-    known = [sql.lit(value) for pair in begin.items() for value in pair]
-    share = sql.coalesce(
-        sql.element_at(sql.create_map(*known), sql.col("n").cast("int")), sql.lit(0.0)
-    )
-    return network.nodes.select("n", share.alias("begin"))
+    known = [v for n, part in begin.items() for v in (sql.lit(n).cast("bigint"), sql.lit(part))]
+    part = sql.element_at(sql.create_map(*known), sql.col("n"))
+    return network.nodes.select("n", sql.coalesce(part, sql.lit(0.0)).alias("begin"))
 
 
 def _sum(network: SparkNetwork, frame: Any) -> float:
