@@ -51,8 +51,6 @@ SOME = [
     "personal ranks",
     "components",
     "labels by weight",
-    "triangles",
-    "degrees by weight",
     "distances",
 ]
 """A job takes some tenths of a second: `make deep` asks all of them, of two graphs."""

@@ -12,7 +12,7 @@ from omnigraph.pipeline.analytics.network import SparkNetwork
 from omnigraph.read.analytics.algorithms import Labels, PageRank, PathsFrom
 from omnigraph.read.analytics.labels import SAME
 
-__all__ = ["Settled", "cores", "distances", "labels", "ranks"]
+__all__ = ["MAX_ROUNDS", "Settled", "cores", "distances", "labels", "ranks"]
 
 MAX_ROUNDS = 10_000
 """Of algorithms that end by themselves: their time is over long before."""
