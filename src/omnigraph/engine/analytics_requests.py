@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from omnigraph.base.choices import LoadEngine, check_choice
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.engine.requests import Moment, Read, Write, check_limit
 from omnigraph.read.analytics.algorithms import Algorithm
@@ -16,7 +17,7 @@ __all__ = ["Analyze", "AnalyzeInto"]
 
 
 # Without slots: a class can take the slots of one base only.
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True, slots=False)
 class _Analysis:
     """One algorithm over some edges, and how it is run."""
 
@@ -49,12 +50,12 @@ class _Analysis:
             raise ArgumentInvalid("weight", self.weight, rule, "leave it out")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Analyze(_Analysis, Read):
     """The answer as a table."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AnalyzeInto(_Analysis, Write):
     """The answer as a table, and as properties of the nodes at the head of `branch`."""
 

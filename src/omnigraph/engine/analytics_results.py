@@ -1,16 +1,17 @@
 """What an algorithm answers: rows as those of a query, and how they were come by."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.words import amount
 from omnigraph.engine.results import CommitInfo, QueryResult
 
 __all__ = ["AnalyticsResult"]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False, kw_only=True)
 class AnalyticsResult(QueryResult):
     """A row for each node, by type and id; `query_name` is the algorithm."""
 

@@ -5,11 +5,12 @@ keeps what it has.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import pyarrow.compute as pc
 
 from omnigraph.base.errors import ArgumentInvalid, NameMissing
+from omnigraph.base.frozen import frozen
 from omnigraph.base.progress import Progress, silent
 from omnigraph.base.types import Scalar
 from omnigraph.base.words import listed
@@ -75,12 +76,12 @@ def _check_columns(request: AnalyzeInto) -> None:
             raise NameMissing(f"column of {request.algorithm.name}", column, known)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True, slots=False)
 class _AnalyticsWork(MutationWork):
     by_type: Mapping[str, int]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _AnalyticsWriter(Writer[_AnalyticsWork]):
     """Gives nodes their values at any snapshot: nodes that are gone by then get none."""
 

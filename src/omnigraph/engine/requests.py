@@ -299,7 +299,7 @@ class DiffRead(_OfCommits):
     cancel: threading.Event | None = None
 
     def __post_init__(self) -> None:
-        _check_limit("timeout_s", self.timeout_s)
+        check_limit("timeout_s", self.timeout_s)
 
 
 @frozen(kw_only=True)
@@ -315,7 +315,7 @@ class CommitChanges(_OfCommits):
 
     def __post_init__(self) -> None:
         _check_page(self.limit)
-        _check_limit("timeout_s", self.timeout_s)
+        check_limit("timeout_s", self.timeout_s)
 
 
 @frozen(kw_only=True)
@@ -331,7 +331,7 @@ class ChangesRead(Read):
 
     def __post_init__(self) -> None:
         _check_page(self.limit)
-        _check_limit("timeout_s", self.timeout_s)
+        check_limit("timeout_s", self.timeout_s)
         if self.start not in ("now", "beginning") and not str(self.start).startswith("after:"):
             raise ArgumentInvalid(
                 argument="start",

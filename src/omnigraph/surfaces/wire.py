@@ -177,9 +177,7 @@ def query_json(result: "QueryResult", *, branch: str | None) -> "data_shapes.Row
     }
 
 
-def analytics_json(
-    result: "AnalyticsResult", *, branch: str | None
-) -> "data_shapes.AnalyticsRows":
+def analytics_json(result: "AnalyticsResult", *, branch: str | None) -> "data_shapes.AnalyticsRows":
     rows = query_json(result, branch=branch)
     return {
         "algorithm": result.query_name,

@@ -5,13 +5,13 @@ round is *settled*: worked out and kept by the workers. Otherwise each would rep
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import functions as sql
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.pipeline.analytics.reading import (
@@ -35,7 +35,7 @@ ROW_BITS = 33
 """Spark numbers the rows of a partition in so many bits, below the number of the partition."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class SparkNetwork:
     spark: Spark
     types: tuple[TypeName, ...]

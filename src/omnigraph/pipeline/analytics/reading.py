@@ -1,10 +1,10 @@
 """Inside a task: the nodes and edges of some fragments, as a view shows them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.plan.conditions import ALWAYS, Condition
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.load.row_sources import CommittedRows, committed_rows
@@ -36,14 +36,14 @@ EDGES = pa.schema(
 """Types are numbers: their places among those of the run."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeRows:
     rows: CommittedRows
     type: int
     condition: Condition
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EdgeRows:
     """An edge with a hidden end is still there: it joins no node, and goes with that."""
 

@@ -5,10 +5,10 @@ checked where they are made.
 """
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.frozen import frozen
 
 __all__ = [
     "Algorithm",
@@ -31,7 +31,7 @@ MAX_PAIRS = 100_000
 """Their paths are held in memory."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeKey:
     """A node as a caller names it. Without a type it is whichever node has the id."""
 
@@ -42,7 +42,7 @@ class NodeKey:
         return self.id if self.type_name is None else f"{self.type_name}:{self.id}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PageRank:
     name: ClassVar[str] = "pagerank"
     column: ClassVar[str] = "score"
@@ -70,7 +70,7 @@ class PageRank:
                 raise ArgumentInvalid("sources", None, rule, "leave it out to begin everywhere")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Components:
     """Weak ones: directions do not count."""
 
@@ -79,14 +79,14 @@ class Components:
     is_weighable: ClassVar[bool] = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class StrongComponents:
     name: ClassVar[str] = "strongly_connected_components"
     column: ClassVar[str] = "component"
     is_weighable: ClassVar[bool] = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Labels:
     name: ClassVar[str] = "label_propagation"
     column: ClassVar[str] = "label"
@@ -98,28 +98,28 @@ class Labels:
         _check_rounds(self.max_iterations)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Triangles:
     name: ClassVar[str] = "triangle_count"
     column: ClassVar[str] = "triangles"
     is_weighable: ClassVar[bool] = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Degrees:
     name: ClassVar[str] = "degrees"
     column: ClassVar[str] = "degree"
     is_weighable: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Cores:
     name: ClassVar[str] = "k_core"
     column: ClassVar[str] = "core"
     is_weighable: ClassVar[bool] = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Betweenness:
     name: ClassVar[str] = "betweenness"
     column: ClassVar[str] = "score"
@@ -139,7 +139,7 @@ class Betweenness:
             raise ArgumentInvalid("seed", str(self.seed), rule)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PathsFrom:
     """The distance of every node from one."""
 
@@ -150,7 +150,7 @@ class PathsFrom:
     source: NodeKey
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PathPairs:
     """A shortest path for each pair."""
 

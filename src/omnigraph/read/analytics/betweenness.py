@@ -5,12 +5,12 @@ node is part of. A block of origins walks at once, as sparse matrices with a row
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from omnigraph.base.frozen import frozen
 from omnigraph.read.analytics.algorithms import Betweenness
 from omnigraph.read.analytics.links import Beat, Floats, Found, Links, Numbers
 
@@ -49,7 +49,7 @@ def betweenness(
     return Found(total)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Walk:
     forward: csr_array
     back: csr_array
@@ -83,7 +83,7 @@ class _Walk:
         return found
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Level:
     """Nodes, each of the walk of one row."""
 

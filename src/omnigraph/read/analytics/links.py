@@ -5,12 +5,13 @@ gives an array with a value for each node.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+
+from omnigraph.base.frozen import frozen
 
 __all__ = ["Beat", "Floats", "Found", "Links", "Numbers", "quiet"]
 
@@ -35,7 +36,7 @@ class Found(NamedTuple):
     converged: bool = True
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Links:
     """For each node a run of others: those it leads to, or those that lead to it."""
 

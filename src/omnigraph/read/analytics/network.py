@@ -6,7 +6,6 @@ cache. Answers come in the order of types and ids, whatever the order of the tab
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -14,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName
 from omnigraph.lang.plan.ir import Direction, EdgeStep
 from omnigraph.lang.schema.catalog import ID, EdgeType
@@ -35,7 +35,7 @@ COLUMNS_OF_AN_ENTRY = 3
 """Numbers that a run holds for each entry of an adjacency: its weight, and copies on the way."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Network:
     tables: Tables
     edges: tuple[EdgeType, ...]
