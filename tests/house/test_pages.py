@@ -47,7 +47,7 @@ ALONE = [
 ]
 # They hold tables and pictures.
 NOTHING_TO_RUN = ["concepts.md"]
-WITH_CONSOLE = {"clusters.md", "install.md", "quickstart.md", "shell.md"}
+WITH_CONSOLE = {"analytics.md", "clusters.md", "install.md", "quickstart.md", "shell.md"}
 WITH_FILES = ["loading.md"]
 WITH_GRAPH = [
     "changes.md",

@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from omnigraph.base.words import clipped
 from omnigraph.engine.change_results import Diff, EntityChanges, ReadChanges
+from omnigraph.engine.drawable import Drawable
 from omnigraph.engine.travel import Held
 from omnigraph.store.changes import RowChanges
 
@@ -233,7 +234,7 @@ class _Reader:
 @cache
 def _hints(form: Hashable) -> dict[str, Form]:
     # Results import Arrow for type checkers alone, so that a command without rows starts sooner.
-    return get_type_hints(form, localns={"pa": pa})
+    return get_type_hints(form, localns={"pa": pa, "Drawable": Drawable})
 
 
 def _is_foreign(form: Form) -> bool:
