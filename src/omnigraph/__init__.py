@@ -4,8 +4,8 @@
     from omnigraph.errors import ConstraintViolated
     from omnigraph.results import LoadResult
 
-`Graph`, `AsyncGraph`, `Policy`, `Settings` and `results` are imported on first use, so that
-`import omnigraph` (and the command line's help) loads neither Arrow nor Lance.
+`Graph`, `AsyncGraph`, `ImportPlan`, `Policy`, `Settings` and `results` are imported on first use,
+so that `import omnigraph` (and the command line's help) loads neither Arrow nor Lance.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from omnigraph.async_graph import AsyncGraph
     from omnigraph.engine.settings import Settings
     from omnigraph.graph import Graph
+    from omnigraph.pipeline.imports.plan import ImportPlan
     from omnigraph.policy.policy import Policy
 
 __all__ = [
     "AsyncGraph",
     "Graph",
+    "ImportPlan",
     "OmnigraphError",
     "Policy",
     "Settings",
@@ -44,6 +46,10 @@ def __getattr__(name: str) -> Any:
             from omnigraph.graph import Graph
 
             return Graph
+        case "ImportPlan":
+            from omnigraph.pipeline.imports.plan import ImportPlan
+
+            return ImportPlan
         case "Policy":
             from omnigraph.policy.policy import Policy
 

@@ -19,6 +19,7 @@ __all__ = [
     "EmbedOnly",
     "EntityKind",
     "ExportFormat",
+    "ImportFormat",
     "LoadEngine",
     "LoadModeName",
     "OnError",
@@ -34,6 +35,7 @@ LoadEngine = Literal["auto", "spark", "local"]
 SourceFormat = Literal["jsonl", "csv", "parquet"]
 EmbedOnly = Literal["missing", "stale", "all"]
 ExportFormat = Literal["jsonl", "parquet"]
+ImportFormat = Literal["kuzu", "neo4j-csv", "apoc", "graphml"]
 DurabilityName = Literal["fsync", "relaxed"]
 OutputMode = Literal["append", "complete", "update"]
 DiagramFormat = Literal["mermaid", "svg"]

@@ -16,6 +16,7 @@ from omnigraph.base.choices import (
     EmbedOnly,
     EntityKind,
     ExportFormat,
+    ImportFormat,
     LoadEngine,
     LoadModeName,
     OnError,
@@ -54,6 +55,7 @@ __all__ = [
     "Embed",
     "Explain",
     "Export",
+    "Import",
     "Load",
     "LogRead",
     "Merge",
@@ -408,6 +410,18 @@ class Load(Write):
         if self.resume and (self.load_id is None or self.dry_run):
             rule = "it needs load_id, and can't be combined with dry_run"
             raise ArgumentInvalid(argument="resume", value=None, rule=rule)
+
+
+@frozen(kw_only=True)
+class Import(Load):
+    """What `Graph.import_` says of each of these: a load of what another system has written."""
+
+    import_format: ImportFormat | None = None
+
+    def __post_init__(self) -> None:
+        Load.__post_init__(self)  # a class with slots is another one than `super` knows
+        if self.import_format is not None:
+            check_choice("format", self.import_format, ImportFormat)
 
 
 @frozen(kw_only=True)

@@ -10,6 +10,7 @@ that branch. A writer that has one of them never waits for an earlier one, nor f
 
 import json
 import logging
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import field, replace
@@ -41,7 +42,12 @@ from omnigraph.store.fence import Hold
 from omnigraph.store.history import CommitLog, Line, Lines
 from omnigraph.store.layout import GRAPH, MANIFEST, table_path
 from omnigraph.store.limits import DEFAULT_LIMITS, StoreLimits
-from omnigraph.store.location import BucketAccess, graph_location
+from omnigraph.store.location import (
+    BucketAccess,
+    BucketLocation,
+    DiskLocation,
+    graph_location,
+)
 from omnigraph.store.manifest import CommitRow, Manifest, ManifestMoved, ManifestState, TableEntry
 from omnigraph.store.schemas import Schemas
 from omnigraph.store.snapshot import IN_USE, Snapshot, tables_at
@@ -167,6 +173,17 @@ class GraphStore:
             reason = "creating the graph did not finish: omnigraph init --force makes it anew"
             raise StorageFailed(doing="open", path=uri, reason=reason) from failure
         return store
+
+    def remove(self) -> None:
+        """Remove the graph and all that lies below its root: for a maker who has no use for it."""
+        match self.root:
+            case DiskLocation(path=path):
+                shutil.rmtree(path, ignore_errors=True)
+            case BucketLocation():
+                for name in [*self.objects.walk("")]:
+                    if name != GRAPH:
+                        self.objects.delete(name)
+                self.objects.delete(GRAPH)  # last: nobody makes another one here before
 
     def require_fences(self) -> None:
         """Raise `StoreUnfit` where two writers could not be kept apart: ask before writing."""

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.schema_results import SchemaChange
     from omnigraph.engine.tables import SnapshotTables
     from omnigraph.engine.upkeep_results import CleanupResult, RepairResult
+    from omnigraph.pipeline.imports.plan import ImportPlan
     from omnigraph.store.statistics import Statistics
     from omnigraph.surfaces.shapes import changes as changes_shapes
     from omnigraph.surfaces.shapes import data as data_shapes
@@ -79,6 +80,7 @@ __all__ = [
     "explanation_json",
     "export_json",
     "http_status",
+    "import_plan_json",
     "indexes_json",
     "load_json",
     "log_json",
@@ -241,6 +243,16 @@ def load_json(result: "LoadResult") -> "data_shapes.Load":
         "resumed_tasks": result.resumed_tasks,
         "seconds": {phase: round(spent, 3) for phase, spent in result.seconds.items()},
         "commit": commit_json(result.commit) if result.commit else None,
+    }
+
+
+def import_plan_json(plan: "ImportPlan") -> "data_shapes.ImportPlan":
+    return {
+        "source": plan.source,
+        "format": plan.format,
+        "schema": plan.schema,
+        "mapping": plan.mapping,
+        "notes": list(plan.notes),
     }
 
 

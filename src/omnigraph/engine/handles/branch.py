@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.choices import (
     EmbedOnly,
+    ImportFormat,
     LoadEngine,
     LoadModeName,
     OnError,
@@ -27,6 +28,7 @@ from omnigraph.engine.handles.reads import Reads
 from omnigraph.engine.requests import (
     CommitsRead,
     Embed,
+    Import,
     Load,
     Moment,
     Mutation,
@@ -45,6 +47,7 @@ from omnigraph.engine.text import Text
 from omnigraph.engine.travel import check_moment, hold
 
 if TYPE_CHECKING:
+    from omnigraph.pipeline.imports.plan import ImportPlan
     from omnigraph.pipeline.sources.mapping import MappingArgument
     from omnigraph.pipeline.streaming import Stream
 
@@ -135,6 +138,44 @@ class Branch(Reads):
             **self._why(actor, message),
         )
         return self.backend.run(load, request, progress)
+
+    def import_(
+        self,
+        source: "str | os.PathLike[str] | ImportPlan",
+        *,
+        format: ImportFormat | None = None,
+        mapping: "MappingArgument" = None,
+        mode: LoadModeName = "append",
+        from_: str | None = None,
+        on_error: OnError = "fail",
+        quarantine: str | os.PathLike[str] | None = None,
+        max_errors: int | None = None,
+        dry_run: bool = False,
+        engine: LoadEngine | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        spark: Any = None,
+        progress: Progress | None = None,
+    ) -> LoadResult:
+        """Import what another system has written, as one commit; see `Graph.import_`."""
+        # Few processes import anything.
+        from omnigraph.engine.imports import import_
+
+        request = Import(
+            source=source,
+            import_format=format,
+            mapping=mapping,
+            mode=mode,
+            from_=BranchName(from_) if from_ is not None else None,
+            on_error=on_error,
+            quarantine=quarantine,
+            max_errors=max_errors,
+            dry_run=dry_run,
+            engine=engine,
+            spark=spark,
+            **self._why(actor, message),
+        )
+        return self.backend.run(import_, request, progress)
 
     def stream(
         self,

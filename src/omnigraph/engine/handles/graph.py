@@ -21,6 +21,7 @@ from omnigraph.base.choices import (
     EmbedOnly,
     EntityKind,
     ExportFormat,
+    ImportFormat,
     LoadEngine,
     LoadModeName,
     OnError,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.schema_results import SchemaChange
     from omnigraph.engine.tables import SnapshotTables
     from omnigraph.engine.upkeep_results import CleanupResult, RepairResult
+    from omnigraph.pipeline.imports.plan import ImportPlan
     from omnigraph.pipeline.sources.mapping import MappingArgument
     from omnigraph.pipeline.streaming import Stream
     from omnigraph.store.statistics import Statistics
@@ -229,6 +231,52 @@ class Graph(History):
             load_id=load_id,
             resume=resume,
             embed=embed,
+            engine=engine,
+            actor=actor,
+            message=message,
+            spark=spark,
+            progress=progress,
+        )
+
+    def import_(
+        self,
+        source: "str | os.PathLike[str] | ImportPlan",
+        *,
+        format: ImportFormat | None = None,
+        mapping: "MappingArgument" = None,
+        mode: LoadModeName = "append",
+        branch: str = MAIN,
+        from_: str | None = None,
+        on_error: OnError = "fail",
+        quarantine: str | os.PathLike[str] | None = None,
+        max_errors: int | None = None,
+        dry_run: bool = False,
+        engine: LoadEngine | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        spark: Any = None,
+        progress: Progress | None = None,
+    ) -> LoadResult:
+        """Import what another system has written, as one commit.
+
+        `source` is the directory of an export of Kuzu or Ladybug, CSV files as `neo4j-admin
+        database import` takes them, lines of JSON of APOC, or GraphML. `format` is `kuzu`,
+        `neo4j-csv`, `apoc` or `graphml`; if left out it is told from the files.
+
+        The schema of the graph must fit: `ImportPlan.of(source)` proposes one, to make a graph
+        with, and a `mapping`, which is used if you pass no other. A plan may stand in the place of
+        the source, which is then read once less. Everything else is as in `load`.
+        """
+        return Branch(self.backend, branch).import_(
+            source,
+            format=format,
+            mapping=mapping,
+            mode=mode,
+            from_=from_,
+            on_error=on_error,
+            quarantine=quarantine,
+            max_errors=max_errors,
+            dry_run=dry_run,
             engine=engine,
             actor=actor,
             message=message,

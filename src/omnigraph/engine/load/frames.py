@@ -12,7 +12,7 @@ from omnigraph.engine.requests import Load
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["for_tasks"]
+__all__ = ["for_tasks", "head_of"]
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def for_tasks(engine: Engine, request: Load) -> Iterator[Load]:
     given = request.spark
     session = given if given is not None else next(iter(frames.values())).sparkSession
     started = engine.spark.session(session)
-    catalog = engine.gate.view(_head(engine.store, request), request).catalog
+    catalog = engine.gate.view(head_of(engine.store, request), request).catalog
     for name, frame in frames.items():
         check_frame(name, started.schema_of(frame), catalog=catalog, mapping=request.mapping)
     area = StagingArea(engine.store)
@@ -47,7 +47,7 @@ def for_tasks(engine: Engine, request: Load) -> Iterator[Load]:
         area.close(Ending.NOTHING)
 
 
-def _head(store: GraphStore, request: Load) -> Snapshot:
+def head_of(store: GraphStore, request: Load) -> Snapshot:
     """The commit whose schema the rows will have to fit."""
     try:
         return store.snapshot(request.branch)

@@ -392,6 +392,9 @@ def _quarantine_for(request: Load, *, unique: str) -> "Quarantine | None":
 
 def _name_of(source: object) -> str:
     """A name for files: of standard input, a glob, rows or the working directory too."""
+    from omnigraph.pipeline.sources.converted import ConvertedTables
+
+    source = source.name if isinstance(source, ConvertedTables) else source
     named = source if isinstance(source, list | tuple) else (source,)
     path = next((os.fspath(one) for one in named if isinstance(one, str | os.PathLike)), "rows")
     name = "stdin" if path == "-" else Path(path).absolute().name

@@ -25,6 +25,7 @@ from omnigraph.pipeline.sources.columnar import (
     parquet_schema,
     parquet_splits,
 )
+from omnigraph.pipeline.sources.converted import ConvertedTables
 from omnigraph.pipeline.sources.delimited import csv_splits, read_header
 from omnigraph.pipeline.sources.feed import Feed, check_types
 from omnigraph.pipeline.sources.files import Form, InputFile, NamedFiles, find_files, stem_of
@@ -40,12 +41,14 @@ from omnigraph.pipeline.sources.opening import is_packed
 from omnigraph.pipeline.sources.spark_frames import FRAME, WrittenFrames
 from omnigraph.pipeline.sources.spilled import spill_splits
 from omnigraph.pipeline.sources.splits import (
+    CsvRange,
     InlineLines,
     InlineTable,
     LineRange,
     LinesFile,
     ScratchRows,
     Split,
+    TextTable,
     join,
 )
 from omnigraph.store.graph_store import GraphStore
@@ -54,6 +57,9 @@ from omnigraph.store.location import BucketAccess, is_bucket_address
 __all__ = ["PlannedInput", "check_frame", "pack", "paths_in", "plan_splits"]
 
 STDIN = "-"
+
+# Sources that say where rows are, and hold none.
+PLACES = (WrittenFrames, ConvertedTables, NamedFiles)
 
 
 @frozen(slots=False)
@@ -100,6 +106,8 @@ def plan_splits(
     splits: list[Split]
     if isinstance(source, WrittenFrames):
         splits = list(_splits_of_written(source, tables))
+    elif isinstance(source, ConvertedTables):
+        splits = list(_splits_of_converted(source, tables))
     elif paths is not None or isinstance(source, NamedFiles):
         named = paths if paths is not None else cast(NamedFiles, source).files
         files = _find_inputs(named, form, access or BucketAccess())
@@ -113,7 +121,7 @@ def plan_splits(
     planned = PlannedInput(
         tasks=[],
         size=sum(split.size for split in splits),
-        is_in_memory=paths is None and not isinstance(source, WrittenFrames | NamedFiles),
+        is_in_memory=paths is None and not isinstance(source, PLACES),
         cut=tuple(splits),
         limits=limits,
     )
@@ -318,6 +326,21 @@ def _splits_of_written(written: WrittenFrames, tables: _Tables) -> Iterator[Scra
                 frame.name, written.location, file.fragment, file.size, first_row, feed
             )
             first_row += file.rows
+
+
+def _splits_of_converted(converted: ConvertedTables, tables: _Tables) -> Iterator[CsvRange]:
+    for part in converted.parts:
+        feed = tables.feed(part.table, part.columns, (stem_of(part.table),))
+        yield CsvRange(
+            part.table,
+            part.location,
+            part.header_bytes,
+            part.size,
+            part.header_lines,
+            TextTable(part.columns, ","),
+            feed,
+            part.origin,
+        )
 
 
 def _feed_of_frame(name: str, schema: pa.Schema, tables: _Tables) -> Feed:

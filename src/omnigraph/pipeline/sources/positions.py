@@ -16,10 +16,13 @@ from omnigraph.pipeline.sources.splits import (
     LanceRows,
     LineRange,
     LinesFile,
+    Origin,
     RowGroups,
     ScratchRows,
     Split,
 )
+from omnigraph.store.durability import Durability
+from omnigraph.store.location import Location
 
 __all__ = ["Position", "position_in"]
 
@@ -35,6 +38,10 @@ def position_in(split: Split, limits: InputLimits) -> Position:
         case LineRange():
             before = cache(lambda: lines_before(split))
             return lambda number: (split.file, before() + number + 1)
+        case CsvRange(origin=Origin() as origin):
+            lines = cache(lambda: np.concatenate([r.lines for r in record_blocks(split, limits)]))
+            theirs = cache(lambda: np.frombuffer(_bytes_at(origin.lines), np.int64))
+            return lambda number: (origin.file, int(theirs()[lines()[number] - 1]))
         case CsvRange() | CsvFile():
             lines = cache(lambda: np.concatenate([r.lines for r in record_blocks(split, limits)]))
             return lambda number: (split.file, int(lines()[number]))
@@ -42,3 +49,7 @@ def position_in(split: Split, limits: InputLimits) -> Position:
             return lambda number: (split.file, number + 1)
         case InlineLines() | RowGroups() | LanceRows() | InlineTable() | ScratchRows():
             return lambda number: (split.file, split.first_row + number + 1)
+
+
+def _bytes_at(location: Location) -> bytes:
+    return location.parent.objects(Durability.RELAXED).get(location.name) or b""

@@ -21,6 +21,7 @@ __all__ = [
     "LineRange",
     "LinesFile",
     "LinesSplit",
+    "Origin",
     "RowGroups",
     "ScratchRows",
     "SpilledData",
@@ -88,6 +89,15 @@ class TextTable:
 
 
 @frozen
+class Origin:
+    """What the records of a table were made of that an import has written."""
+
+    file: str
+    lines: Location
+    """For each line of the table that of the file, as 64-bit numbers."""
+
+
+@frozen
 class CsvRange:
     """The records in [start, end), which begins and ends at a border between records."""
 
@@ -99,6 +109,8 @@ class CsvRange:
     """Lines of the file before `start`: a quoted field may hold some of its own."""
     table: TextTable
     feed: Feed
+    origin: Origin | None = None
+    """None: the records are the user's own."""
 
     @property
     def size(self) -> int:

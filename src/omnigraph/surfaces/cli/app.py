@@ -30,6 +30,7 @@ COMMANDS = {
     "data": ("init", "load", "query", "mutate"),
     "embed": ("embed",),
     "export": ("export",),
+    "imports": ("import",),
     "history": ("branch", "revert", "commit", "changes"),
     "language": ("lint", "check", "fmt", "explain"),
     "log": ("log",),

@@ -27,7 +27,14 @@ from omnigraph.lang.schema.text.ast import (
     PropertyDeclaration,
 )
 
-__all__ = ["Properties", "check_embeds", "check_name_length", "declared", "with_inherited"]
+__all__ = [
+    "RESERVED_ON_EDGES",
+    "Properties",
+    "check_embeds",
+    "check_name_length",
+    "declared",
+    "with_inherited",
+]
 
 RESERVED_ON_EDGES = frozenset({SRC, DST, "from", "to"})
 

@@ -1,0 +1,141 @@
+"""Blocks of nodes and of edges, as readers of all formats give them.
+
+The rows of a block are alike: of one file, with one set of labels, with the same columns. Cells are
+text, as a load of CSV reads it. A block without rows says that there is such a thing.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.base.errors import SourceInvalid
+from omnigraph.base.types import Scalar, ValueType
+from omnigraph.base.words import is_whole
+from omnigraph.pipeline.imports.values import (
+    FoundType,
+    cell_of,
+    text_array,
+    type_of,
+    widest,
+)
+
+__all__ = [
+    "BLOCK_ROWS",
+    "Columns",
+    "EdgeBlock",
+    "End",
+    "Labels",
+    "NodeBlock",
+    "Reader",
+    "columns_of_rows",
+    "place",
+]
+
+# Rows that are read one by one are gathered up to here: enough for work on whole columns to pay.
+BLOCK_ROWS = 20_000
+
+Labels = tuple[str, ...]
+"""What a node is called, sorted; none is possible."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """What the rows of a block have beside ids and ends."""
+
+    cells: Mapping[str, pa.Array]
+    types: Mapping[str, FoundType]
+    is_optional: bool = False
+    """True if rows that nobody has looked at yet may lack values."""
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    """What a new row gets, as a literal of the schema language."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeBlock:
+    file: str
+    lines: np.ndarray
+    """Where each row stands in the file: its line, or its row in a table."""
+    space: str
+    """Ids are unique within a space."""
+    labels: Labels
+    ids: pa.Array
+    columns: Columns
+    id_name: str | None = None
+    """The property that the ids are values of; None if they have no name."""
+    id_type: ValueType = Scalar.STRING
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class End:
+    """One end of the edges of a block."""
+
+    ids: pa.Array
+    space: str
+    labels: Labels | None = None
+    """What the nodes are called, where the edges themselves say it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeBlock:
+    file: str
+    lines: np.ndarray
+    label: str
+    source: End
+    target: End
+    columns: Columns
+    is_to_one: bool = False
+    """True if a node has at most one such edge."""
+
+
+class Reader(Protocol):
+    """A format, as far as the rest is concerned."""
+
+    def survey_nodes(self) -> Iterator[NodeBlock]:
+        """Enough blocks to know all nodes by their labels and columns."""
+
+    def survey_edges(self) -> Iterator[EdgeBlock]: ...
+
+    def nodes(self) -> Iterator[NodeBlock]: ...
+
+    def edges(self) -> Iterator[EdgeBlock]: ...
+
+    def notes(self) -> list[str]:
+        """What a person should know of the source, once it was surveyed."""
+
+
+def columns_of_rows(
+    rows: list[dict[str, object]],
+    file: str,
+    lines: list[int],
+    *,
+    types: Mapping[str, FoundType] | None = None,
+) -> Columns:
+    """Rows of values by name as columns. Without `types` the values tell theirs."""
+    found: dict[str, FoundType] = dict(types or {})
+    if types is None:
+        for row in rows:
+            for name, value in row.items():
+                if (type_ := type_of(value)) is not None:
+                    found[name] = widest(found[name], type_) if name in found else type_
+    cells = {
+        name: _cells([cell_of(row.get(name), type_) for row in rows], file, lines)
+        for name, type_ in found.items()
+    }
+    return Columns(cells, found)
+
+
+def place(file: str | Path, line: int, column: int | None = None) -> str:
+    return f"{file}:{line}" if column is None else f"{file}:{line}:{column}"
+
+
+def _cells(cells: list[str | None], file: str, lines: list[int]) -> pa.Array:
+    try:
+        return text_array(cells)
+    except UnicodeEncodeError as error:
+        halves = (n for n, c in zip(lines, cells, strict=True) if c and not is_whole(c))
+        reason = "a text contains half of a surrogate pair, which is not text"
+        raise SourceInvalid(file=place(file, next(halves)), reason=reason) from error

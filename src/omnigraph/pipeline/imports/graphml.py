@@ -1,0 +1,408 @@
+"""GraphML: nodes and edges with typed attributes, read as the XML comes in.
+
+A document may order nothing of its reader: declarations of entities are refused, so none can be
+expanded, and nothing outside of the file is ever read. Nodes are of the type `Node` and edges of
+the type `Edge`, unless they have labels as Neo4j writes them (`labels=":Person"`, `label="KNOWS"`).
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from xml.parsers import expat
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.base.disk_failures import reading_file
+from omnigraph.base.errors import LimitExceeded, SourceInvalid, Unsupported
+from omnigraph.base.nearest import suggestion
+from omnigraph.base.types import Scalar
+from omnigraph.base.words import clipped
+from omnigraph.lang.schema.text.written import value_text
+from omnigraph.pipeline.imports.blocks import (
+    BLOCK_ROWS,
+    Columns,
+    EdgeBlock,
+    End,
+    Labels,
+    NodeBlock,
+    columns_of_rows,
+    place,
+)
+from omnigraph.pipeline.imports.values import FoundType, text_array, widest
+from omnigraph.pipeline.limits import InputLimits
+
+__all__ = ["GraphmlReader"]
+
+TYPES: dict[str, Scalar] = {
+    "boolean": Scalar.BOOL,
+    "int": Scalar.I32,
+    "long": Scalar.I64,
+    "float": Scalar.F32,
+    "double": Scalar.F64,
+    "string": Scalar.STRING,
+}
+BOOLEANS = {"1": "true", "0": "false"}
+NODES, EDGES = "node", "edge"
+UNLABELLED_EDGE = "Edge"
+EDGE_ID, DIRECTED = "id", "directed"
+ENDS = ("source", "target")
+XML = "\x00xml"
+"""Stands for a value that is XML itself; no document can hold this text."""
+
+CHUNK_BYTES = 1 << 16
+MAX_VALUE_BYTES = InputLimits().max_line_bytes
+# Far deeper than graphs within nodes are ever nested.
+MAX_DEPTH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """An attribute, as a `key` element declares it."""
+
+    name: str
+    domain: str
+    type: Scalar
+    default: str | None = None
+
+    @property
+    def literal(self) -> str | None:
+        """The default as the schema language writes it; None where there is no such value."""
+        if self.default is None:
+            return None
+        try:
+            match self.type:
+                case Scalar.BOOL:
+                    return {"true": "true", "false": "false"}[self.default.lower()]
+                case Scalar.I32 | Scalar.I64:
+                    return value_text(int(self.default))
+                case Scalar.F32 | Scalar.F64:
+                    number = float(self.default)
+                    return value_text(number) if math.isfinite(number) else None
+                case _:
+                    return value_text(self.default)
+        except (KeyError, ValueError):
+            return None
+
+
+@dataclass(slots=True)
+class _Element:
+    """A node or an edge."""
+
+    kind: str
+    line: int
+    about: dict[str, str]
+    is_directed: bool = True
+    values: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the document has that a person should hear of."""
+
+    is_directed: set[bool] = field(default_factory=set)
+    has_edge_ids: bool = False
+    left_out: set[str] = field(default_factory=set)
+
+    def see(self, element: _Element) -> None:
+        if element.kind == EDGES:
+            self.is_directed.add(element.is_directed)
+            self.has_edge_ids |= "id" in element.about
+
+
+class GraphmlReader:
+    def __init__(self, source: Path) -> None:
+        self._source = source
+        self._seen = _Seen()
+
+    def survey_nodes(self) -> Iterator[NodeBlock]:
+        return self.nodes()
+
+    def survey_edges(self) -> Iterator[EdgeBlock]:
+        return self.edges()
+
+    def nodes(self) -> Iterator[NodeBlock]:
+        for labels, document, elements in self._gathered(NODES, "labels"):
+            yield NodeBlock(
+                file=str(self._source),
+                lines=np.array([one.line for one in elements], np.int64),
+                space="",
+                labels=labels,
+                ids=text_array(one.about["id"] for one in elements),
+                columns=_columns(document, NODES, elements, str(self._source)),
+            )
+
+    def edges(self) -> Iterator[EdgeBlock]:
+        for labels, document, elements in self._gathered(EDGES, "label"):
+            source, target = (End(_named(elements, end), "") for end in ENDS)
+            columns = _columns(document, EDGES, elements, str(self._source))
+            yield EdgeBlock(
+                file=str(self._source),
+                lines=np.array([one.line for one in elements], np.int64),
+                label=labels[0] if labels else UNLABELLED_EDGE,
+                source=source,
+                target=target,
+                columns=self._with_more(columns, elements),
+            )
+
+    def notes(self) -> list[str]:
+        told = [f"{what} left out" for what in sorted(self._seen.left_out)]
+        if self._seen.is_directed == {False}:
+            told.append("the graph is undirected: each edge leads from its source to its target")
+        if len(self._seen.is_directed) == 2:
+            told.append(f"some edges are undirected: the property {DIRECTED} of an edge tells")
+        return told
+
+    def _gathered(
+        self, kind: str, label_attribute: str
+    ) -> Iterator[tuple[Labels, "_Document", list[_Element]]]:
+        """Elements of a kind by their labels, so many at a time."""
+        document = _Document(self._source, self._seen)
+        groups: dict[Labels, list[_Element]] = defaultdict(list)
+        count = 0
+        for element in document.elements():
+            self._seen.see(element)
+            if element.kind != kind:
+                continue
+            labels = tuple(sorted({*element.about.get(label_attribute, "").split(":")} - {""}))
+            groups[labels].append(element)
+            if (count := count + 1) == BLOCK_ROWS:
+                yield from ((labels, document, rows) for labels, rows in groups.items())
+                groups, count = defaultdict(list), 0
+        yield from ((labels, document, rows) for labels, rows in groups.items())
+
+    def _with_more(self, columns: Columns, elements: list[_Element]) -> Columns:
+        """What an edge says of itself in XML: its id, and whether it has a direction."""
+        cells, types = dict(columns.cells), dict(columns.types)
+        if self._seen.has_edge_ids:
+            name = _free(EDGE_ID, types)
+            cells[name], types[name] = _named(elements, "id"), Scalar.STRING
+        if len(self._seen.is_directed) == 2:
+            name = _free(DIRECTED, types)
+            words = ("true" if one.is_directed else "false" for one in elements)
+            cells[name], types[name] = text_array(words), Scalar.BOOL
+        return Columns(cells, types, defaults=columns.defaults)
+
+
+def _named(elements: list[_Element], attribute: str) -> pa.Array:
+    return text_array(one.about.get(attribute) for one in elements)
+
+
+def _free(name: str, taken: Mapping[str, object]) -> str:
+    return name if name not in taken else f"edge_{name}"
+
+
+def _columns(document: "_Document", kind: str, elements: list[_Element], file: str) -> Columns:
+    """The attributes that the elements have, and those with a default."""
+    declared = {id_: key for id_, key in document.keys.items() if key.domain in (kind, "all")}
+    preset = {key.name: key.default for key in declared.values() if key.default is not None}
+    types: dict[str, FoundType] = {}
+    rows: list[dict[str, object]] = []
+    used = {id_ for element in elements for id_ in element.values}
+    for id_, key in declared.items():
+        if id_ in used or key.default is not None:
+            known = types.get(key.name, key.type)
+            types[key.name] = widest(known, key.type)
+    for element in elements:
+        own = {declared[id_].name: text for id_, text in element.values.items()}
+        rows.append({**preset, **own})
+    columns = columns_of_rows(rows, file, [one.line for one in elements], types=types)
+    defaults = {key.name: key.literal for key in declared.values() if key.literal is not None}
+    return replace(columns, defaults=defaults)
+
+
+# XML ----------------------------------------------------------------------------------------------
+
+
+class _Document:
+    """One reading of the file, from its beginning to its end."""
+
+    def __init__(self, path: Path, seen: _Seen) -> None:
+        self._path, self._seen = path, seen
+        self.keys: dict[str, _Key] = {}
+        self._ready: list[_Element] = []
+        self._open: list[str] = []
+        """The elements that are open, from the outermost."""
+        self._elements: list[_Element] = []
+        """The nodes and edges among them: a node may hold a graph."""
+        self._directed: list[bool] = []
+        self._key: dict[str, str] | None = None
+        self._default: str | None = None
+        self._data: str | None = None
+        self._text: list[str] = []
+        self._text_bytes = 0
+        self._foreign = 0
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+        parser.EntityDeclHandler = self._refuse_entity
+        parser.ExternalEntityRefHandler = self._refuse_entity
+        parser.SkippedEntityHandler = self._refuse_entity
+        self._parser = parser
+
+    def elements(self) -> Iterator[_Element]:
+        with reading_file(self._path), self._path.open("rb") as file:
+            while chunk := file.read(CHUNK_BYTES):
+                self._parse(chunk, is_last=False)
+                yield from self._ready
+                self._ready.clear()
+            self._parse(b"", is_last=True)
+            yield from self._ready
+
+    def _parse(self, chunk: bytes, *, is_last: bool) -> None:
+        try:
+            self._parser.Parse(chunk, is_last)
+        except expat.ExpatError as error:
+            where = place(self._path, error.lineno, error.offset + 1)
+            reason = expat.ErrorString(error.code)
+            raise SourceInvalid(file=where, reason=f"broken XML: {reason}") from error
+        except ValueError as error:  # an encoding that expat does not know
+            raise SourceInvalid(file=str(self._path), reason=str(error)) from error
+
+    def _start(self, name: str, about: dict[str, str]) -> None:
+        tag = _local(name)
+        if not self._open and tag != "graphml":
+            raise self._wrong(f"the document is {clipped(tag)}, not graphml")
+        if len(self._open) >= MAX_DEPTH:
+            raise LimitExceeded(what=f"elements within elements at {self._place}", limit=MAX_DEPTH)
+        self._open.append(tag)
+        if self._data is not None or self._default is not None:
+            self._foreign += 1  # an attribute that is XML itself, such as a drawing
+            return
+        match tag:
+            case "graph":
+                self._directed.append(about.get("edgedefault", "directed") != "undirected")
+                if self._elements:
+                    self._seen.left_out.add("which graph lies within which node is")
+            case "key":
+                self._key = about
+            case "default" if self._key is not None:
+                self._default = ""
+            case "node":
+                self._need(about, "node", ("id",))
+                self._elements.append(_Element(NODES, self._line, about))
+            case "edge":
+                self._need(about, "edge", ENDS)
+                usual = self._directed[-1] if self._directed else True
+                is_directed = {"true": True, "false": False}.get(about.get("directed", ""), usual)
+                self._elements.append(_Element(EDGES, self._line, about, is_directed))
+            case "data":
+                self._need(about, "data", ("key",))
+                self._data = about["key"]
+            case "hyperedge":
+                what = f"a hyperedge ({self._place})"
+                raise Unsupported(what=what, instead="write it as edges between two nodes each")
+            case "port":
+                self._seen.left_out.add("ports are")
+            case _:
+                pass
+
+    def _end(self, name: str) -> None:
+        tag = self._open.pop()
+        if self._foreign:
+            self._foreign -= 1
+            if not self._foreign:
+                self._text = [XML]
+            return
+        match tag:
+            case "graph":
+                self._directed.pop()
+            case "default" if self._default is not None:
+                self._key = {**(self._key or {}), "default": self._taken_text()}
+                self._default = None
+            case "key" if self._key is not None:
+                self._declare(self._key)
+                self._key = None
+            case "data":
+                self._add_value(self._taken_text())
+                self._data = None
+            case "node" | "edge":
+                self._ready.append(self._elements.pop())
+            case _:
+                pass
+
+    def _characters(self, text: str) -> None:
+        if self._foreign or (self._data is None and self._default is None):
+            return
+        self._text.append(text)
+        self._text_bytes += len(text)
+        if self._text_bytes > MAX_VALUE_BYTES:
+            raise LimitExceeded(what=f"a value at {self._place}, in bytes,", limit=MAX_VALUE_BYTES)
+
+    def _refuse_entity(self, *_: object) -> int:
+        raise SourceInvalid(
+            file=self._place,
+            reason="the document declares or uses entities of its own, which are never expanded",
+            advice="write it again without a DOCTYPE that declares entities",
+        )
+
+    def _declare(self, about: dict[str, str]) -> None:
+        self._need(about, "key", ("id",))
+        id_, word = about["id"], about.get("attr.type", "string")
+        type_ = TYPES.get(word)
+        if type_ is None:
+            near = suggestion(word, TYPES)
+            raise self._wrong(f"the attr.type {clipped(word)} is not known{near}")
+        if id_ in self.keys:
+            raise self._wrong(f"the key {clipped(id_)} is declared twice")
+        default = about.get("default")
+        key = _Key(about.get("attr.name", id_), about.get("for", "all"), type_)
+        self.keys[id_] = key if default is None else replace(key, default=_cell(default, type_))
+
+    def _add_value(self, text: str) -> None:
+        id_ = self._data or ""
+        if not self._elements or self._open[-1] not in (NODES, EDGES):
+            self._seen.left_out.add("data of the graph itself, or of ports, are")
+            return
+        element = self._elements[-1]
+        if (key := self.keys.get(id_)) is None or key.domain not in (element.kind, "all"):
+            if id_ in ("labels", "label") and id_ in element.about:
+                return
+            raise self._wrong(f"no key {clipped(id_)} is declared for a {element.kind}")
+        if key.name in ("labels", "label") and key.name in element.about:
+            return  # Neo4j says it twice
+        if text == XML:
+            self._seen.left_out.add(f"values of {clipped(key.name)}, which are XML themselves, are")
+            return
+        if id_ in element.values or any(self.keys[k].name == key.name for k in element.values):
+            raise self._wrong(f"the {element.kind} has two values of {clipped(key.name)}")
+        element.values[id_] = _cell(text, key.type)
+
+    def _taken_text(self) -> str:
+        text = "".join(self._text)
+        self._text, self._text_bytes = [], 0
+        return text
+
+    def _need(self, about: dict[str, str], tag: str, attributes: tuple[str, ...]) -> None:
+        for attribute in attributes:
+            if attribute not in about:
+                raise self._wrong(f"a {tag} has no {attribute}")
+
+    @property
+    def _line(self) -> int:
+        return self._parser.CurrentLineNumber
+
+    @property
+    def _place(self) -> str:
+        return place(self._path, self._line, self._parser.CurrentColumnNumber + 1)
+
+    def _wrong(self, reason: str) -> SourceInvalid:
+        return SourceInvalid(file=self._place, reason=reason)
+
+
+def _local(name: str) -> str:
+    """The name of an element of GraphML; that of another namespace with the namespace."""
+    space, _, local = name.rpartition(" ")
+    return local if not space or "graphml" in space else name
+
+
+def _cell(text: str, type_: Scalar) -> str:
+    """A value as a cell: numbers and truth values may have blanks around them."""
+    if type_ is Scalar.STRING:
+        return text
+    stripped = text.strip()
+    return BOOLEANS.get(stripped, stripped) if type_ is Scalar.BOOL else stripped

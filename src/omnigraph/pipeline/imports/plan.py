@@ -1,0 +1,107 @@
+"""`ImportPlan`: what an import would make of a source, to look at, to edit, and to carry out.
+
+    plan = ImportPlan.of("movies/")
+    print(plan.schema, plan.mapping_text, *plan.notes, sep="\\n")
+
+The source is read through once for it, and nothing is written. An import of the plan reads it a
+second time.
+"""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from omnigraph.base.choices import ImportFormat
+from omnigraph.base.disk_failures import disk_failures
+from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.progress import Progress, silent
+from omnigraph.pipeline.imports.blocks import Reader
+from omnigraph.pipeline.imports.formats import detect_format, open_reader
+from omnigraph.pipeline.imports.propose import Proposal, propose
+from omnigraph.pipeline.imports.survey import Survey, survey
+from omnigraph.pipeline.imports.tables import write_tables
+from omnigraph.pipeline.sources.converted import ConvertedTables
+from omnigraph.store.graph_store import GraphStore
+
+__all__ = ["MAPPING_FILE", "SCHEMA_FILE", "ImportPlan"]
+
+SCHEMA_FILE, MAPPING_FILE, NOTES_FILE = "schema.pg", "mapping.yaml", "notes.txt"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImportPlan:
+    """The proposal for a source: `ImportPlan.of` makes it."""
+
+    source: str
+    format: ImportFormat
+    proposal: Proposal = field(repr=False)
+    _survey: Survey = field(repr=False)
+    _reader: Reader = field(repr=False)
+
+    @classmethod
+    def of(
+        cls, source: str | os.PathLike[str], *, format: ImportFormat | None = None
+    ) -> "ImportPlan":
+        """Survey a source and propose a schema and a mapping. `format` is `kuzu`, `neo4j-csv`,
+        `apoc` or `graphml`; if left out it is told from the files."""
+        name = os.fspath(source)
+        found_format = detect_format(name) if format is None else format
+        reader = open_reader(name, found_format)
+        found = survey(reader)
+        return cls(
+            name, found_format, propose(found, source=name, notes=reader.notes()), found, reader
+        )
+
+    @property
+    def schema(self) -> str:
+        """The schema that fits the source, as `.pg` text."""
+        return self.proposal.schema
+
+    @property
+    def mapping(self) -> dict[str, Any]:
+        """Which columns of the source feed which properties, as a load takes it."""
+        return self.proposal.mapping
+
+    @property
+    def mapping_text(self) -> str:
+        """The same as YAML."""
+        return self.proposal.mapping_text
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was renamed, widened, kept as text or left out."""
+        return self.proposal.notes
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write schema, mapping and notes to a folder, for a person to edit. Files that are there
+        already are kept, and refused."""
+        target = Path(folder)
+        texts = {
+            SCHEMA_FILE: self.schema,
+            MAPPING_FILE: self.mapping_text,
+            NOTES_FILE: "".join(f"{note}\n" for note in self.notes),
+        }
+        for name in texts:
+            if (target / name).exists():
+                rule = f"{name} is there already, and may have been edited"
+                advice = "name another folder, or delete the file"
+                raise ArgumentInvalid("folder", str(folder), rule, advice)
+        with disk_failures("write", target):
+            target.mkdir(parents=True, exist_ok=True)
+            for name, text in texts.items():
+                (target / name).write_text(text, encoding="utf-8")
+
+    def write_tables(
+        self, store: GraphStore, *, folder: str, tell: Progress = silent
+    ) -> ConvertedTables:
+        """The rows of the source as tables in a folder of the graph's storage."""
+        return write_tables(
+            self._reader,
+            self._survey,
+            self.proposal,
+            store=store,
+            folder=folder,
+            name=self.source,
+            tell=tell,
+        )

@@ -1,0 +1,263 @@
+"""The survey of a source: which types of nodes and edges there are, and what their columns hold.
+
+A node with several labels is of one type all the same: of the label that most nodes have, by name
+where several have as many. So the nodes of a label stay together, and the edges between them. All
+its labels are kept in a column. Edges are told apart by their label and the types at their ends.
+"""
+
+import sqlite3
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.base.errors import SourceInvalid
+from omnigraph.base.types import ListOf, Scalar, ValueType
+from omnigraph.pipeline.imports.blocks import Columns, EdgeBlock, End, Labels, NodeBlock, Reader
+from omnigraph.pipeline.imports.values import ANY_LIST, FoundType, cell_of, text_array, widest
+
+__all__ = ["LABELS", "Draft", "EdgeKey", "Resolver", "Survey", "changed", "resolving", "survey"]
+
+NO_LABEL = "Node"
+"""The type of nodes without a label."""
+LABELS = ":LABEL"
+"""The column of all labels, where a node of the type has several."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """What is known of a type so far."""
+
+    row_count: int = 0
+    types: dict[str, FoundType] = field(default_factory=dict)
+    filled: Counter[str] = field(default_factory=Counter)
+    """How many rows have a value in each column."""
+    open: set[str] = field(default_factory=set)
+    """Columns in which rows may lack values that nobody has looked at."""
+    mixed: dict[str, set[str]] = field(default_factory=dict)
+    """Columns whose rows have several types, and these."""
+    defaults: dict[str, str] = field(default_factory=dict)
+    id_name: str | None = None
+    id_type: ValueType | None = None
+    is_to_one: bool = False
+
+    def add(self, columns: Columns, row_count: int) -> None:
+        for name, cells in columns.cells.items():
+            self.filled[name] += len(cells) - cells.null_count
+        self.open |= columns.types.keys() if columns.is_optional else set()
+        self._widen(columns.types)
+        self.defaults |= columns.defaults
+        self.row_count += row_count
+
+    def identify(self, name: str | None, type_: ValueType | None) -> None:
+        """The ids have this name and type, unless others do already."""
+        self.id_name = self.id_name or name
+        if self.id_type is not None and type_ not in (None, self.id_type):
+            type_ = Scalar.STRING
+        self.id_type = type_ or self.id_type
+
+    def join(self, more: "Draft") -> None:
+        """Take the rows of another set of labels, which are of the same type."""
+        self.filled += more.filled
+        self.open |= more.open
+        self._widen(more.types)
+        for name, words in more.mixed.items():
+            self.mixed.setdefault(name, set()).update(words)
+        self.defaults |= more.defaults
+        self.row_count += more.row_count
+        self.identify(more.id_name, more.id_type)
+
+    def is_optional(self, column: str) -> bool:
+        return column in self.open or self.filled[column] < self.row_count
+
+    def _widen(self, types: Mapping[str, FoundType]) -> None:
+        for name, type_ in types.items():
+            known = self.types.setdefault(name, type_)
+            if known != type_:
+                self.types[name] = widest(known, type_)
+                if ANY_LIST not in (known, type_):
+                    self.mixed.setdefault(name, {str(known)}).add(str(type_))
+
+
+class EdgeKey(NamedTuple):
+    label: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Survey:
+    nodes: dict[str, Draft]
+    edges: dict[EdgeKey, Draft]
+    type_of_labels: dict[Labels, str]
+    types_of_space: dict[str, tuple[str, ...]]
+    labelled: frozenset[str]
+    """Types with a column of all labels."""
+
+    def node_type(self, block: NodeBlock) -> str:
+        found = self.type_of_labels.get(block.labels)
+        if found is None:
+            raise changed(block.file)
+        return found
+
+    def with_labels(self, block: NodeBlock) -> Columns:
+        """The columns of a block, with the one of all labels where its type has it."""
+        columns = block.columns
+        if self.node_type(block) not in self.labelled:
+            return columns
+        cell = cell_of(list(block.labels), ListOf(Scalar.STRING))
+        cells = {**columns.cells, LABELS: text_array([cell] * len(block.lines))}
+        types = {**columns.types, LABELS: ListOf(Scalar.STRING)}
+        return replace(columns, cells=cells, types=types)
+
+
+def survey(reader: Reader) -> Survey:
+    found = _survey_nodes(reader)
+    with resolving(reader, found) as resolver:
+        for block in reader.survey_edges():
+            for key, part in resolver.parts(block):
+                draft = found.edges.setdefault(key, Draft())
+                draft.add(part.columns, len(part.lines))
+                draft.is_to_one |= part.is_to_one
+                for name in (key.source, key.target):
+                    # An edge may name nodes that the source does not have.
+                    found.nodes.setdefault(name, Draft(id_type=Scalar.STRING))
+    return found
+
+
+def _survey_nodes(reader: Reader) -> Survey:
+    sets: dict[Labels, Draft] = {}
+    spaces: dict[str, set[Labels]] = defaultdict(set)
+    for block in reader.survey_nodes():
+        draft = sets.setdefault(block.labels, Draft())
+        draft.add(block.columns, len(block.lines))
+        draft.identify(block.id_name, block.id_type)
+        spaces[block.space].add(block.labels)
+    counts: Counter[str] = Counter()
+    for labels, draft in sets.items():
+        counts.update(dict.fromkeys(labels, draft.row_count))
+    type_of = {labels: _chosen(labels, counts) for labels in sets}
+    labelled = frozenset(type_of[labels] for labels in sets if len(labels) > 1)
+    nodes: dict[str, Draft] = {}
+    for labels in sorted(sets):
+        nodes.setdefault(type_of[labels], Draft()).join(sets[labels])
+    for name in labelled:
+        nodes[name].types[LABELS] = ListOf(Scalar.STRING)
+        nodes[name].filled[LABELS] = nodes[name].row_count
+    types_of_space = {
+        space: tuple(sorted({type_of[labels] for labels in of})) for space, of in spaces.items()
+    }
+    return Survey(nodes, {}, _Chosen(counts, type_of), types_of_space, labelled)
+
+
+class _Chosen(dict[Labels, str]):
+    """The type of each set of labels: also of sets that only edges name."""
+
+    def __init__(self, counts: Counter[str], known: dict[Labels, str]) -> None:
+        super().__init__(known)
+        self._counts = counts
+
+    def __missing__(self, labels: Labels) -> str:
+        return _chosen(labels, self._counts)
+
+
+def _chosen(labels: Labels, counts: Counter[str]) -> str:
+    return min(labels, key=lambda label: (-counts[label], label), default=NO_LABEL)
+
+
+def changed(file: str) -> SourceInvalid:
+    return SourceInvalid(
+        file=file,
+        reason="it has changed since it was read first",
+        advice="import it again when nothing writes to it any more",
+    )
+
+
+# The types at the ends of edges -------------------------------------------------------------------
+
+
+class Resolver:
+    """Tells the types at the ends of edges, from labels, from the space of an id, or by looking."""
+
+    def __init__(self, found: Survey, ids: sqlite3.Connection | None) -> None:
+        self._found = found
+        self._ids = ids
+
+    def parts(self, block: EdgeBlock) -> Iterator[tuple[EdgeKey, EdgeBlock]]:
+        """The block by the types at its ends."""
+        sources, targets = (self._types(end, block.file) for end in (block.source, block.target))
+        if isinstance(sources, str) and isinstance(targets, str):
+            yield EdgeKey(block.label, sources, targets), block
+            return
+        count = len(block.lines)
+        pairs = [*zip(_each(sources, count), _each(targets, count), strict=True)]
+        for pair in sorted(set(pairs)):
+            rows = np.flatnonzero([one == pair for one in pairs])
+            yield EdgeKey(block.label, *pair), _taken(block, rows)
+
+    def _types(self, end: End, file: str) -> str | list[str]:
+        if end.labels is not None:
+            return self._found.type_of_labels[end.labels]
+        types = self._found.types_of_space.get(end.space)
+        if types is None:
+            named = f"the id space {end.space}" if end.space else "ids without a space"
+            reason = f"its edges end in {named}, and no nodes have such ids"
+            raise SourceInvalid(file=file, reason=reason, advice="add the file with these nodes")
+        if len(types) == 1 or not len(end.ids):
+            return types[0]
+        assert self._ids is not None, "such a space was indexed"
+        found = self._ids.execute  # one question an id: the answers are in its own cache
+        question = "SELECT type FROM ids WHERE space = ? AND id = ?"
+        rows = (found(question, (end.space, id_)).fetchone() for id_ in end.ids.to_pylist())
+        # A load says which edges lead nowhere, whatever type their end would have.
+        return [types[0] if row is None else str(row[0]) for row in rows]
+
+
+@contextmanager
+def resolving(reader: Reader, found: Survey) -> Iterator[Resolver]:
+    """A resolver, with an index of ids on disk if a space has nodes of several types."""
+    unclear = {space for space, types in found.types_of_space.items() if len(types) > 1}
+    if not unclear:
+        yield Resolver(found, None)
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="omnigraph-import-") as folder,
+        closing(sqlite3.connect(Path(folder) / "ids", isolation_level=None)) as ids,
+    ):
+        # Nobody needs it after a crash.
+        ids.execute("PRAGMA journal_mode = OFF")
+        ids.execute("PRAGMA synchronous = OFF")
+        ids.execute("CREATE TABLE ids (space, id, type, PRIMARY KEY (space, id)) WITHOUT ROWID")
+        ids.execute("BEGIN")
+        for block in reader.nodes():
+            if block.space in unclear:
+                rows = _rows(block, found.node_type(block))
+                ids.executemany("INSERT OR IGNORE INTO ids VALUES (?, ?, ?)", rows)
+        ids.execute("COMMIT")
+        yield Resolver(found, ids)
+
+
+def _rows(block: NodeBlock, type_: str) -> Iterable[tuple[str, str, str]]:
+    return ((block.space, id_, type_) for id_ in block.ids.to_pylist())
+
+
+def _each(types: str | list[str], count: int) -> list[str]:
+    return [types] * count if isinstance(types, str) else types
+
+
+def _taken(block: EdgeBlock, rows: np.ndarray) -> EdgeBlock:
+    which = pa.array(rows)
+    cells = {name: cells.take(which) for name, cells in block.columns.cells.items()}
+    return replace(
+        block,
+        lines=block.lines[rows],
+        source=replace(block.source, ids=block.source.ids.take(which)),
+        target=replace(block.target, ids=block.target.ids.take(which)),
+        columns=replace(block.columns, cells=cells),
+    )

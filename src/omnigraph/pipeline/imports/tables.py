@@ -1,0 +1,154 @@
+"""Blocks become tables: CSV beside the graph, in parts, with the line of the source for each line.
+
+A part has rows of one file and one type, and is written when it is large enough. What is waiting to
+be written is bounded, however many types there are.
+"""
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from omnigraph.base.progress import Progress, silent
+from omnigraph.pipeline.imports.blocks import Columns, EdgeBlock, NodeBlock, Reader
+from omnigraph.pipeline.imports.propose import (
+    END_COLUMN,
+    START_COLUMN,
+    Proposal,
+    ProposedType,
+)
+from omnigraph.pipeline.imports.survey import Survey, changed, resolving
+from omnigraph.pipeline.imports.values import recoded
+from omnigraph.pipeline.sources.converted import ConvertedTables, TablePart
+from omnigraph.pipeline.sources.splits import Origin
+from omnigraph.store.durability import Durability
+from omnigraph.store.graph_store import GraphStore
+
+__all__ = ["write_tables"]
+
+# A part is a task's worth at most, and so is all that waits.
+PART_BYTES = 32 << 20
+WAITING_BYTES = 64 << 20
+
+
+def write_tables(
+    reader: Reader,
+    found: Survey,
+    proposal: Proposal,
+    *,
+    store: GraphStore,
+    folder: str,
+    name: str,
+    tell: Progress = silent,
+) -> ConvertedTables:
+    """All rows of the source as tables, in a folder of the graph's storage."""
+    written = _Tables(store, folder)
+    rows = 0
+    for block, type_, columns in _typed_blocks(reader, found, proposal):
+        tell("convert", rows := rows + len(block.lines), 0)
+        if len(block.lines):
+            written.add(type_, block, columns)
+    return ConvertedTables(name, tuple(written.finish()))
+
+
+def _typed_blocks(
+    reader: Reader, found: Survey, proposal: Proposal
+) -> Iterator[tuple[NodeBlock | EdgeBlock, ProposedType, dict[str, pa.Array]]]:
+    """Each block with its type and the columns of the type's table, as far as it has them."""
+    for block in reader.nodes():
+        type_ = proposal.nodes[found.node_type(block)]
+        key = {type_.properties[0].column: block.ids}
+        yield block, type_, {**_cells(block.file, found.with_labels(block), type_), **key}
+    with resolving(reader, found) as resolver:
+        for whole in reader.edges():
+            for edge_key, part in resolver.parts(whole):
+                if (edge := proposal.edges.get(edge_key)) is None:
+                    raise changed(part.file)
+                ends = {START_COLUMN: part.source.ids, END_COLUMN: part.target.ids}
+                yield part, edge, {**ends, **_cells(part.file, part.columns, edge)}
+
+
+def _cells(file: str, columns: Columns, type_: ProposedType) -> dict[str, pa.Array]:
+    want = {column.column: column.type for column in type_.properties}
+    if not columns.cells.keys() <= want.keys():
+        raise changed(file)
+    return {
+        name: recoded(cells, columns.types[name], want[name])
+        for name, cells in columns.cells.items()
+    }
+
+
+@dataclass
+class _Waiting:
+    """Records of a part that is not written yet."""
+
+    type: ProposedType
+    file: str
+    data: io.BytesIO = field(default_factory=io.BytesIO)
+    lines: list[np.ndarray] = field(default_factory=list)
+
+
+class _Tables:
+    def __init__(self, store: GraphStore, folder: str) -> None:
+        self._root = store.root / folder
+        # The tables are of no use once this process is gone: they need not survive a power cut.
+        self._objects = self._root.objects(Durability.RELAXED)
+        self._waiting: dict[tuple[str, str], _Waiting] = {}
+        self._parts: list[TablePart] = []
+
+    def add(
+        self, type_: ProposedType, block: NodeBlock | EdgeBlock, cells: dict[str, pa.Array]
+    ) -> None:
+        count = len(block.lines)
+        nulls = pa.nulls(count, pa.string())
+        table = pa.table([cells.get(name, nulls) for name in type_.columns], list(type_.columns))
+        waiting = self._waiting.setdefault((block.file, type_.name), _Waiting(type_, block.file))
+        options = pa_csv.WriteOptions(include_header=False)
+        pa_csv.write_csv(table, waiting.data, options)
+        newlines = np.zeros(count, np.int64)
+        for column in table.columns:
+            within = pc.fill_null(pc.count_substring(column, "\n"), 0)
+            newlines += within.to_numpy().astype(np.int64)
+        waiting.lines.append(np.repeat(block.lines.astype(np.int64), newlines + 1))
+        if waiting.data.tell() >= PART_BYTES:
+            self._write(self._waiting.pop((block.file, type_.name)))
+        if sum(one.data.tell() for one in self._waiting.values()) >= WAITING_BYTES:
+            self._write_all()
+
+    def finish(self) -> list[TablePart]:
+        self._write_all()
+        return self._parts
+
+    def _write_all(self) -> None:
+        for waiting in self._waiting.values():
+            self._write(waiting)
+        self._waiting.clear()
+
+    def _write(self, waiting: _Waiting) -> None:
+        type_, number = waiting.type, len(self._parts)
+        header = (",".join(_quoted(name) for name in type_.columns) + "\n").encode()
+        before = header.count(b"\n")
+        name, lines = f"{number}.csv", f"{number}.lines"
+        numbers = np.concatenate([np.zeros(before, np.int64), *waiting.lines])
+        data = header + waiting.data.getbuffer()
+        self._objects.put(name, data)
+        self._objects.put(lines, numbers.tobytes())
+        self._parts.append(
+            TablePart(
+                table=type_.table,
+                location=self._root / name,
+                size=len(data),
+                columns=type_.columns,
+                header_bytes=len(header),
+                header_lines=before,
+                origin=Origin(waiting.file, self._root / lines),
+            )
+        )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
