@@ -91,6 +91,7 @@ WRITES: dict[str, Callable[[Graph], Any]] = {
     "branch_merge": lambda g: g.branch_merge("side"),
     "embed": lambda g: g.embed(),
     "analytics": lambda g: g.analytics.degrees(write_to="age"),
+    "import_": lambda g: g.import_("nowhere"),
     "optimize": lambda g: g.optimize(),
     "stream": lambda g: g.stream(object(), mode="append", checkpoint="c"),
     "a branch": lambda g: g.branch("side").mutate(ADA),

@@ -39,6 +39,7 @@ ALONE = [
     "data-quality.md",
     "embeddings.md",
     "export.md",
+    "importing.md",
     "mappings.md",
     "migrations.md",
     "moving.md",

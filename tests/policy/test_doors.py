@@ -93,6 +93,7 @@ OF_A_BRANCH: dict[str, Call] = {
     **READS,
     "mutate": lambda g, _: g.mutate(ADD),
     "load": lambda g, place: g.load(place.rows(), mode="append"),
+    "import_": lambda g, _: g.import_("nowhere"),
     "stream": lambda g, place: g.stream(None, mode="append", checkpoint=place.folder / "c"),
     "embed": lambda g, _: g.embed(),
     "optimize": lambda g, _: g.optimize(),

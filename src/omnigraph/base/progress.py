@@ -8,8 +8,9 @@ Progress = Callable[[str, int, int], None]
 """Called with a phase, how much of it is done, and how much there is (0: unknown).
 
 The phases of a load are `start`, `parse` (in which files are written too), `check` and `publish`;
-those of an embedding `start`, `embed` (counted in texts) and `publish`; those of an algorithm
-`read`, `run` (counted in rounds or nodes) and `write`.
+an import has `convert` (counted in rows) before them; those of an embedding are `start`, `embed`
+(counted in texts) and `publish`; those of an algorithm `read`, `run` (counted in rounds or nodes)
+and `write`.
 """
 
 

@@ -261,6 +261,7 @@ LOCAL: dict[str, Door] = {
     "repair": lambda g: g.repair(),
     "embed": lambda g: g.embed(),
     "a session of Spark": lambda g: g.analytics.degrees("Knows", spark=object()),
+    "import_": lambda g: g.import_("nowhere"),
     "under_policy": lambda g: g.under_policy("policy.yaml"),
     "stream": lambda g: g.stream(object(), mode="append", checkpoint="here"),
     "export": lambda g: g.export("here", format="parquet"),

@@ -17,9 +17,11 @@ import numpy as np
 
 from omnigraph.base.disk_failures import reading_file
 from omnigraph.base.errors import FileMissing, LimitExceeded, SourceInvalid
+from omnigraph.base.types import Scalar
 from omnigraph.base.words import clipped
 from omnigraph.pipeline.imports.blocks import (
     BLOCK_ROWS,
+    Columns,
     EdgeBlock,
     End,
     Labels,
@@ -33,6 +35,7 @@ from omnigraph.pipeline.limits import InputLimits
 __all__ = ["ApocReader", "json_files"]
 
 SUFFIXES = (".json", ".jsonl", ".ndjson")
+TIMES = frozenset((Scalar.DATE, Scalar.DATETIME))
 MAX_LINE_BYTES = InputLimits().max_line_bytes
 
 
@@ -47,6 +50,7 @@ def json_files(source: Path) -> list[Path]:
 class ApocReader:
     def __init__(self, source: Path) -> None:
         self._source = source
+        self._has_times = False
 
     def survey_nodes(self) -> Iterator[NodeBlock]:
         return self.nodes()
@@ -59,13 +63,14 @@ class ApocReader:
             for labels, of_labels in rows.items():
                 lines = [line for line, _ in of_labels]
                 properties = [row.get("properties") or {} for _, row in of_labels]
+                columns = self._columns(properties, file, lines)
                 yield NodeBlock(
                     file=file,
                     lines=np.array(lines),
                     space="",
                     labels=labels,
                     ids=text_array(str(row["id"]) for _, row in of_labels),
-                    columns=columns_of_rows(properties, file, lines),
+                    columns=columns,
                 )
 
     def edges(self) -> Iterator[EdgeBlock]:
@@ -73,6 +78,7 @@ class ApocReader:
             for (label, source, target), of_key in rows.items():
                 lines = [line for line, _ in of_key]
                 properties = [row.get("properties") or {} for _, row in of_key]
+                columns = self._columns(properties, file, lines)
                 yield EdgeBlock(
                     file=file,
                     lines=np.array(lines),
@@ -81,14 +87,20 @@ class ApocReader:
                         text_array(str(row["start"]["id"]) for _, row in of_key), "", source
                     ),
                     target=End(text_array(str(row["end"]["id"]) for _, row in of_key), "", target),
-                    columns=columns_of_rows(properties, file, lines),
+                    columns=columns,
                 )
 
     def notes(self) -> list[str]:
-        return [
+        told = (
             "texts that are all days or times (2024-05-31, 2024-05-31T12:00:00Z) become Date or "
             "DateTime: write String in the schema to keep them as they are"
-        ]
+        )
+        return [told] if self._has_times else []
+
+    def _columns(self, rows: list[dict[str, object]], file: str, lines: list[int]) -> Columns:
+        columns = columns_of_rows(rows, file, lines)
+        self._has_times |= not TIMES.isdisjoint(columns.types.values())
+        return columns
 
     def _gathered(
         self, type_: str, key: Any
@@ -123,7 +135,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 raise LimitExceeded(what=f"a line of {path}, in bytes,", limit=MAX_LINE_BYTES)
             if not data.strip():
                 continue
-            row = _read(data, path, number)
+            row = _read(data.rstrip(b"\r\n"), path, number)
             if row.get("type") not in ("node", "relationship") or not _has_id(row):
                 raise _no_row(path, number)
             yield number, row
@@ -137,6 +149,8 @@ def _read(data: bytes, path: Path, line: int) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         where = place(path, line, error.colno)
         raise SourceInvalid(file=where, reason=f"broken JSON: {error.msg}") from error
+    except ValueError as error:  # a number of thousands of digits
+        raise SourceInvalid(file=place(path, line), reason=f"broken JSON: {error}") from error
     except RecursionError as error:
         raise SourceInvalid(file=place(path, line), reason="the JSON is nested too deep") from error
     if not isinstance(row, dict):
@@ -144,7 +158,9 @@ def _read(data: bytes, path: Path, line: int) -> dict[str, Any]:
     return row
 
 
-def _has_id(row: dict[str, Any]) -> bool:
+def _has_id(row: object) -> bool:
+    if not isinstance(row, dict):
+        return False
     properties = row.get("properties")
     return isinstance(row.get("id"), str | int) and (
         properties is None or isinstance(properties, dict)
@@ -153,7 +169,7 @@ def _has_id(row: dict[str, Any]) -> bool:
 
 def _labels(row: dict[str, Any], member: str) -> Labels:
     labels = row.get(member) or []
-    if not all(isinstance(label, str) for label in labels):
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise TypeError(member)
     return tuple(sorted(set(labels)))
 

@@ -4,7 +4,8 @@ The rows of a block are alike: of one file, with one set of labels, with the sam
 text, as a load of CSV reads it. A block without rows says that there is such a thing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -16,6 +17,7 @@ from omnigraph.base.errors import SourceInvalid
 from omnigraph.base.types import Scalar, ValueType
 from omnigraph.base.words import is_whole
 from omnigraph.pipeline.imports.values import (
+    ANY_LIST,
     FoundType,
     cell_of,
     text_array,
@@ -52,6 +54,8 @@ class Columns:
     """True if rows that nobody has looked at yet may lack values."""
     defaults: Mapping[str, str] = field(default_factory=dict)
     """What a new row gets, as a literal of the schema language."""
+    mixed: Mapping[str, Set[str]] = field(default_factory=dict)
+    """Columns with values of several types, and these."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,16 +120,20 @@ def columns_of_rows(
 ) -> Columns:
     """Rows of values by name as columns. Without `types` the values tell theirs."""
     found: dict[str, FoundType] = dict(types or {})
+    words: dict[str, set[str]] = defaultdict(set)
     if types is None:
         for row in rows:
             for name, value in row.items():
                 if (type_ := type_of(value)) is not None:
                     found[name] = widest(found[name], type_) if name in found else type_
+                    if type_ != ANY_LIST:
+                        words[name].add(str(type_))
     cells = {
         name: _cells([cell_of(row.get(name), type_) for row in rows], file, lines)
         for name, type_ in found.items()
     }
-    return Columns(cells, found)
+    mixed = {name: of_name for name, of_name in words.items() if len(of_name) > 1}
+    return Columns(cells, found, mixed=mixed)
 
 
 def place(file: str | Path, line: int, column: int | None = None) -> str:

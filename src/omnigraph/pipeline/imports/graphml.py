@@ -183,7 +183,7 @@ class GraphmlReader:
             name = _free(DIRECTED, types)
             words = ("true" if one.is_directed else "false" for one in elements)
             cells[name], types[name] = text_array(words), Scalar.BOOL
-        return Columns(cells, types, defaults=columns.defaults)
+        return replace(columns, cells=cells, types=types)
 
 
 def _named(elements: list[_Element], attribute: str) -> pa.Array:
@@ -199,18 +199,21 @@ def _columns(document: "_Document", kind: str, elements: list[_Element], file: s
     declared = {id_: key for id_, key in document.keys.items() if key.domain in (kind, "all")}
     preset = {key.name: key.default for key in declared.values() if key.default is not None}
     types: dict[str, FoundType] = {}
+    words: dict[str, set[str]] = defaultdict(set)
     rows: list[dict[str, object]] = []
     used = {id_ for element in elements for id_ in element.values}
     for id_, key in declared.items():
         if id_ in used or key.default is not None:
             known = types.get(key.name, key.type)
             types[key.name] = widest(known, key.type)
+            words[key.name].add(str(key.type))
     for element in elements:
         own = {declared[id_].name: text for id_, text in element.values.items()}
         rows.append({**preset, **own})
     columns = columns_of_rows(rows, file, [one.line for one in elements], types=types)
     defaults = {key.name: key.literal for key in declared.values() if key.literal is not None}
-    return replace(columns, defaults=defaults)
+    mixed = {name: of_name for name, of_name in words.items() if len(of_name) > 1}
+    return replace(columns, defaults=defaults, mixed=mixed)
 
 
 # XML ----------------------------------------------------------------------------------------------
@@ -260,8 +263,9 @@ class _Document:
             where = place(self._path, error.lineno, error.offset + 1)
             reason = expat.ErrorString(error.code)
             raise SourceInvalid(file=where, reason=f"broken XML: {reason}") from error
-        except ValueError as error:  # an encoding that expat does not know
-            raise SourceInvalid(file=str(self._path), reason=str(error)) from error
+        except (LookupError, ValueError) as error:  # an encoding that expat does not know
+            reason = f"broken XML: {error}"
+            raise SourceInvalid(file=place(self._path, 1), reason=reason) from error
 
     def _start(self, name: str, about: dict[str, str]) -> None:
         tag = _local(name)
@@ -380,7 +384,8 @@ class _Document:
     def _need(self, about: dict[str, str], tag: str, attributes: tuple[str, ...]) -> None:
         for attribute in attributes:
             if attribute not in about:
-                raise self._wrong(f"a {tag} has no {attribute}")
+                article = "an" if tag == "edge" else "a"
+                raise self._wrong(f"{article} {tag} has no {attribute}")
 
     @property
     def _line(self) -> int:

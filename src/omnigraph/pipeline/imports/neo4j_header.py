@@ -14,7 +14,17 @@ from omnigraph.base.nearest import suggestion
 from omnigraph.base.types import ListOf, Scalar, ValueType
 from omnigraph.base.words import clipped
 
-__all__ = ["DELIMITERS", "Field", "Header", "Role", "has_role", "read_header"]
+__all__ = [
+    "END",
+    "ID",
+    "LABEL",
+    "START",
+    "TYPE",
+    "Field",
+    "Header",
+    "has_role",
+    "read_header",
+]
 
 DELIMITERS = (",", "\t", ";", "|")
 
@@ -26,7 +36,6 @@ FIELD = re.compile(
 )
 OPTION = re.compile(r"""\s*([A-Za-z-]+)\s*:\s*(?:'([^']*)'|"([^"]*)"|([^,}]*))\s*[,}]""")
 
-Role = str
 ID, LABEL, START, END, TYPE, IGNORE = "ID", "LABEL", "START_ID", "END_ID", "TYPE", "IGNORE"
 ROLES = (ID, LABEL, START, END, TYPE, IGNORE)
 # Of a name without a type, these parts would be a role.
@@ -47,7 +56,7 @@ KEPT_AS_TEXT = ("localtime", "time", "duration", "point")
 @dataclass(frozen=True, slots=True)
 class Field:
     name: str
-    role: Role | None = None
+    role: str | None = None
     """None: it is a property."""
     type: ValueType = Scalar.STRING
     space: str = ""
@@ -64,7 +73,7 @@ class Header:
     def is_of_nodes(self) -> bool:
         return self.with_role(ID) is not None
 
-    def with_role(self, role: Role) -> Field | None:
+    def with_role(self, role: str) -> Field | None:
         return next((one for one in self.fields if one.role == role), None)
 
     @property
@@ -79,7 +88,7 @@ class Header:
             for number, one in enumerate(self.fields)
         )
 
-    def column_of(self, role: Role) -> str | None:
+    def column_of(self, role: str) -> str | None:
         named = zip(self.columns, self.fields, strict=True)
         return next((column for column, one in named if one.role == role), None)
 
@@ -120,8 +129,8 @@ def _field(text: str, file: str) -> Field:
         near = suggestion(word, (*TYPES, *ROLES))
         reason = f"the type {clipped(word)} is not known{near}"
         raise SourceInvalid(file=file, column=clipped(text), reason=reason)
-    type_ = ListOf(scalar) if match["list"] else scalar
-    return Field(name, None, type_, "", options, word.lower() in KEPT_AS_TEXT)
+    of_all: ValueType = ListOf(scalar) if match["list"] else scalar
+    return Field(name, None, of_all, "", options, word.lower() in KEPT_AS_TEXT)
 
 
 def _options(text: str) -> dict[str, str]:

@@ -25,7 +25,7 @@ from omnigraph.pipeline.imports.names import (
 from omnigraph.pipeline.imports.survey import LABELS, Draft, EdgeKey, Survey
 from omnigraph.pipeline.imports.values import settled
 
-__all__ = ["Proposal", "ProposedColumn", "ProposedType", "propose"]
+__all__ = ["END_COLUMN", "START_COLUMN", "Proposal", "ProposedColumn", "ProposedType", "propose"]
 
 ID_COLUMN, START_COLUMN, END_COLUMN = ":ID", ":START_ID", ":END_ID"
 

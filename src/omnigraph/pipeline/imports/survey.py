@@ -8,7 +8,7 @@ its labels are kept in a column. Edges are told apart by their label and the typ
 import sqlite3
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -52,6 +52,7 @@ class Draft:
             self.filled[name] += len(cells) - cells.null_count
         self.open |= columns.types.keys() if columns.is_optional else set()
         self._widen(columns.types)
+        self._mix(columns.mixed)
         self.defaults |= columns.defaults
         self.row_count += row_count
 
@@ -67,14 +68,17 @@ class Draft:
         self.filled += more.filled
         self.open |= more.open
         self._widen(more.types)
-        for name, words in more.mixed.items():
-            self.mixed.setdefault(name, set()).update(words)
+        self._mix(more.mixed)
         self.defaults |= more.defaults
         self.row_count += more.row_count
         self.identify(more.id_name, more.id_type)
 
     def is_optional(self, column: str) -> bool:
         return column in self.open or self.filled[column] < self.row_count
+
+    def _mix(self, mixed: Mapping[str, Set[str]]) -> None:
+        for name, words in mixed.items():
+            self.mixed.setdefault(name, set()).update(words)
 
     def _widen(self, types: Mapping[str, FoundType]) -> None:
         for name, type_ in types.items():

@@ -9,6 +9,7 @@ from omnigraph.base.choices import ImportFormat, LoadModeName
 from omnigraph.base.errors import GraphMissing, LocalOnly
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.surfaces.cli.addressing import is_url
+from omnigraph.surfaces.cli.consent import YesOption, require_yes
 from omnigraph.surfaces.cli.load_options import (
     DryRunOption,
     EngineOption,
@@ -90,6 +91,7 @@ def import_(
     message: MessageOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
+    yes: YesOption = False,
 ) -> None:
     """Import an export of Kuzu, Ladybug or Neo4j, or GraphML, as one commit; a graph that is not
     there yet is made, with the schema that is proposed.
@@ -114,6 +116,8 @@ def import_(
         # Before a source is read that may be large.
         raise LocalOnly("import")
     graph = _graph_at(target, settings)
+    if graph is not None and mode == "overwrite" and not dry_run:
+        require_yes(graph.uri, f"replaces rows on branch {branch}", yes=yes)
     made = ImportPlan.of(source, format=format_)
     if not (quiet or as_json):
         _say_proposal(made)

@@ -1,8 +1,8 @@
 """What commands print that put data in or get it out."""
 
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
-from omnigraph.base.choices import ExportFormat, LoadModeName
+from omnigraph.base.choices import ExportFormat, ImportFormat, LoadModeName
 from omnigraph.surfaces.shapes.said import Commit, Row
 
 __all__ = [
@@ -15,6 +15,8 @@ __all__ = [
     "Export",
     "Exported",
     "ExportedFile",
+    "ImportPlan",
+    "Imported",
     "Load",
     "Loaded",
     "Made",
@@ -22,6 +24,7 @@ __all__ = [
     "Neighborhood",
     "Node",
     "Rows",
+    "SavedImportPlan",
     "Tally",
     "Target",
     "Violation",
@@ -109,6 +112,28 @@ class Load(TypedDict):
     resumed_tasks: int
     seconds: dict[str, float]
     commit: Commit | None
+
+
+class ImportPlan(TypedDict):
+    """What was found in the files of another system, and is proposed for it."""
+
+    source: str
+    format: ImportFormat
+    schema: str
+    mapping: dict[str, Any]
+    notes: list[str]
+
+
+class SavedImportPlan(ImportPlan):
+    """A plan that was written to a folder, to be edited."""
+
+    plan: str
+
+
+class Imported(Load, ImportPlan):
+    """What an import came to, and the plan that it followed."""
+
+    is_new: bool
 
 
 class Target(TypedDict):

@@ -21,11 +21,13 @@ from omnigraph.surfaces.shapes.data import (
     Embedded,
     EmbeddedFile,
     Export,
+    Imported,
     Load,
     Made,
     Mutation,
     Neighborhood,
     Rows,
+    SavedImportPlan,
 )
 from omnigraph.surfaces.shapes.person import (
     Aliases,
@@ -65,6 +67,7 @@ EVENTS = (TargetEvent, ProgressEvent)
 DOCUMENTS: Mapping[str, tuple[Any, ...]] = {
     "init": (Made,),
     "load": (Load,),
+    "import": (Imported, SavedImportPlan),
     "query": (Rows,),
     "mutate": (Mutation,),
     "explain": (Explanation,),

@@ -1,0 +1,160 @@
+"""Exports of Kuzu and Ladybug are imported as they were written: tables, keys, types, edges."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omnigraph import ImportPlan
+from omnigraph.errors import FileMissing, OmnigraphError, SourceInvalid, Unsupported
+from omnigraph.pipeline.imports.cypher_text import read_copies, read_tables
+from tests.pipeline.imports.imported import (
+    EXPORTS,
+    edges_of,
+    import_into,
+    nodes_of,
+    unpacked,
+    write_files,
+)
+
+ADA: dict[str, Any] = {
+    "email": "ada@x",
+    "name": 'Ada "the first", Lovelace',
+    "age": 36,
+    "height": 1.7,
+    "small": -3,
+    "big": 2**64 - 1,
+    "active": True,
+    "born": "1815-12-10",
+    "seen": "2024-05-31T12:00:00.250Z",
+    "tags": ["a", 'd"e', "f;g"],
+    "scores": [1.5, 2],
+    "face": [1, 0.5, 0.25],
+    "photo": "base64:AP9hYmM=",
+    "uid": "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
+}
+BOB = {"email": "bob@x", "name": "on two\nlines", "active": False, "tags": []}
+EVE = {"email": "eve,x", "name": "", "height": 1e300}
+ADDRESS = {"ladybug": '{"city": "London", "zip": 3}', "kuzu-csv": "{city: London, zip: 3}"}
+TABLES = """
+CREATE NODE TABLE `Person` (`name` STRING, PRIMARY KEY(`name`));
+CREATE REL TABLE `Knows` (FROM `Person` TO `Person`, MANY_MANY);
+"""
+COPIES = """
+COPY `Person` (`name`) FROM "Person.csv" (header=true);
+COPY `Knows` FROM "Knows.csv" (from='Person', to='Person');
+"""
+
+
+@pytest.mark.parametrize("export", ["ladybug", "kuzu-csv"])
+def test_an_export_is_imported_value_by_value_and_answers_queries(
+    export: str, tmp_path: Path
+) -> None:
+    graph = import_into(tmp_path, unpacked(export, tmp_path))
+    assert nodes_of(graph, "Person") == [{**ADA, "address": ADDRESS[export]}, BOB, EVE]
+    assert nodes_of(graph, "City") == [
+        {"id": 0, "full_Name": "London"},
+        {"id": 1, "full_Name": "Paris"},
+    ]
+    assert sorted(edges_of(graph, "Knows"), key=str) == [
+        ("ada@x", "bob@x", {"since": "1833-06-05", "note": "x"}),
+        ("ada@x", "eve,x", {}),
+    ]
+    asked = graph.query(
+        "query q() { match { $p: Person  $p livesIn $c } "
+        "return { $p.name as name  $c.full_Name as city } }"
+    )
+    assert asked.to_pylist() == [{"name": ADA["name"], "city": "Paris"}]
+    assert len(graph.commits()) == 2, "the graph, and one commit for all rows"
+
+
+def test_a_table_that_joins_several_pairs_is_an_edge_type_for_each(tmp_path: Path) -> None:
+    plan = ImportPlan.of(EXPORTS / "kuzu-csv")
+    assert any("joins 3 pairs" in note for note in plan.notes)
+    graph = import_into(tmp_path, EXPORTS / "kuzu-csv")
+    assert edges_of(graph, "Mentions_City_City") == [("0", "1", {})]
+    assert edges_of(graph, "Mentions_City_Person") == [("0", "eve,x", {})]
+    assert edges_of(graph, "Mentions_Person_City") == []
+
+
+def test_what_a_table_declares_stands_in_the_schema(tmp_path: Path) -> None:
+    schema = ImportPlan.of(unpacked("ladybug", tmp_path)).schema
+    for line in (
+        "email: String @key",
+        "small: I32?",
+        "big: U64?",
+        "seen: DateTime?",
+        "tags: [String]?",
+        "face: Vector(3)?",
+        "photo: Blob?",
+        'full_Name: String? @default("nowhere")',
+        "edge LivesIn: Person -> City @card(0..1) {",
+    ):
+        assert f"{line}\n" in schema
+
+
+def test_options_of_a_copy_are_followed(tmp_path: Path) -> None:
+    # Kuzu doubles the names of options that it was given.
+    copies = COPIES.replace("header=true", "header=true, delim=delim='|'")
+    files = {
+        "schema.cypher": TABLES.replace("`name` STRING", "`name` STRING, `n` UINT8[]"),
+        "copy.cypher": copies.replace("(`name`)", "(`name`,`n`)"),
+        "Person.csv": "a.name|a.n\na,b|[1,2]\n",
+        "Knows.csv": '"a,b","a,b"\n',
+    }
+    graph = import_into(tmp_path, write_files(tmp_path / "db", files))
+    assert nodes_of(graph, "Person") == [{"name": "a,b", "n": [1, 2]}]
+    assert edges_of(graph, "Knows") == [("a,b", "a,b", {})]
+
+
+@pytest.mark.parametrize(
+    ("schema", "copies", "error", "said"),
+    [
+        (TABLES, COPIES.replace("Knows.csv", "gone.csv"), FileMissing, "gone.csv, named in"),
+        (TABLES, COPIES.replace("`Person` (", "`Persn` ("), SourceInvalid, "copy.cypher:2:6"),
+        (TABLES, COPIES + "COPY `Person", SourceInvalid, "copy.cypher:4:6: a quote is never"),
+        (TABLES, COPIES + "COPY Person", SourceInvalid, "copy.cypher:4:1: the last statement"),
+        (TABLES, COPIES.replace("header=true", "quote='|'"), Unsupported, "quote=|"),
+        (TABLES.replace("STRING", "STRNG"), COPIES, SourceInvalid, "STRNG is not known"),
+        (TABLES.replace(", PRIMARY KEY(`name`)", ""), COPIES, SourceInvalid, "no primary key"),
+        (TABLES.replace("TO `Person`", "TO `Cat`"), COPIES, SourceInvalid, "no node table"),
+        (TABLES + TABLES, COPIES, SourceInvalid, "is created twice"),
+        (
+            TABLES.replace("`name` STRING", "`name` STRING, `name` INT64"),
+            COPIES,
+            SourceInvalid,
+            "schema.cypher:2:13: the table Person has two columns name",
+        ),
+        (TABLES.replace("(`name`", "(`name` ;"), COPIES, SourceInvalid, "schema.cypher:2:"),
+    ],
+)
+def test_a_damaged_export_is_refused_by_the_place_of_its_fault(
+    schema: str, copies: str, error: type[OmnigraphError], said: str, tmp_path: Path
+) -> None:
+    files = {
+        "schema.cypher": schema,
+        "copy.cypher": copies,
+        "Person.csv": "name\na\n",
+        "Knows.csv": "a,a\n",
+    }
+    source = write_files(tmp_path / "db", files)
+    with pytest.raises(error) as caught:
+        import_into(tmp_path, source)
+    assert said in str(caught.value)
+
+
+def test_a_truncated_parquet_file_is_refused_before_a_graph_is_made(tmp_path: Path) -> None:
+    source = unpacked("ladybug", tmp_path)
+    file = source / "rels_Knows.parquet"
+    file.write_bytes(file.read_bytes()[:-20])
+    with pytest.raises(SourceInvalid, match=r"rels_Knows\.parquet: it can't be read as Parquet"):
+        ImportPlan.of(source)
+    file.unlink()
+    with pytest.raises(FileMissing, match=r"rels_Knows\.parquet, for the table of .*cypher:3:12"):
+        ImportPlan.of(source)
+
+
+def test_statements_of_other_kinds_are_passed_over() -> None:
+    text = "CREATE MACRO f(x) AS x; CALL a('b;c') RETURN *; // CREATE NODE TABLE t\n" + TABLES
+    assert [table.name for table in read_tables(text, "s")] == ["Person", "Knows"]
+    assert read_copies("RETURN 1;", "c") == []

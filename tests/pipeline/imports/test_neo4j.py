@@ -1,0 +1,183 @@
+"""CSV files as `neo4j-admin database import` takes them are imported with labels, types and ids."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omnigraph import Graph, ImportPlan
+from omnigraph.base.types import ListOf
+from omnigraph.errors import ConstraintViolated, FileMissing, OmnigraphError, SourceInvalid
+from omnigraph.pipeline.imports.neo4j_header import TYPES, read_header
+from tests.pipeline.imports.imported import edges_of, import_into, nodes_of, write_files
+
+# The example of Neo4j's own documentation.
+MOVIES = {
+    "movies.csv": """movieId:ID,title,year:int,:LABEL
+tt0133093,"The Matrix",1999,Movie
+tt0234215,"The Matrix Reloaded",2003,Movie;Sequel
+tt0242653,"The Matrix Revolutions",2003,Movie;Sequel
+""",
+    "actors.csv": """personId:ID,name,:LABEL
+keanu,"Keanu Reeves",Actor
+laurence,"Laurence Fishburne",Actor
+carrieanne,"Carrie-Anne Moss",Actor
+""",
+    "roles.csv": """:START_ID,role,:END_ID,:TYPE
+keanu,"Neo",tt0133093,ACTED_IN
+keanu,"Neo",tt0234215,ACTED_IN
+laurence,"Morpheus",tt0242653,ACTED_IN
+""",
+}
+ROLES = [
+    ("keanu", "tt0133093", {"role": "Neo"}),
+    ("keanu", "tt0234215", {"role": "Neo"}),
+    ("laurence", "tt0242653", {"role": "Morpheus"}),
+]
+
+
+def test_the_documented_example_becomes_types_by_its_most_common_labels(tmp_path: Path) -> None:
+    graph = import_into(tmp_path, write_files(tmp_path / "movies", MOVIES))
+    assert nodes_of(graph, "Movie")[1] == {
+        "movieId": "tt0234215",
+        "title": "The Matrix Reloaded",
+        "year": 2003,
+        "labels": ["Movie", "Sequel"],
+    }
+    assert nodes_of(graph, "Actor")[0] == {"personId": "keanu", "name": "Keanu Reeves"}
+    assert edges_of(graph, "ActedIn") == ROLES
+
+
+def test_headers_may_stand_in_files_of_their_own_and_rows_in_several(tmp_path: Path) -> None:
+    def body(name: str) -> str:
+        return MOVIES[name].partition("\n")[2]
+
+    first, _, rest = body("movies.csv").partition("\n")
+    files = {
+        "movies-header.csv": MOVIES["movies.csv"].partition("\n")[0],
+        "movies-part1.csv": f"{first}\n",
+        "movies-part2.csv": rest,
+        "actors_header.csv": "personId:ID,name\n",
+        "actors.csv": body("actors.csv").replace(",Actor\n", "\n"),
+        "ACTED_IN-header.csv": ":START_ID,role,:END_ID\n",
+        "ACTED_IN.csv": body("roles.csv").replace(",ACTED_IN\n", "\n"),
+    }
+    graph = import_into(tmp_path, write_files(tmp_path / "movies", files))
+    assert len(nodes_of(graph, "Movie")) == 3
+    # Without a column of labels, the name of the file is the label.
+    assert len(nodes_of(graph, "Actors")) == 3
+    assert edges_of(graph, "ActedIn") == ROLES
+
+
+def test_every_type_of_a_header_keeps_its_values(tmp_path: Path) -> None:
+    files = {
+        "t.csv": (
+            ":ID(T){id-type:long};n:long;f:double;b:boolean;d:date;at:datetime{timezone:+02:00};"
+            "z:datetime;tags:string[];ns:int[];t:time;x:IGNORE;s\n"
+            "1; 7 ;1.5; TRUE;2024-05-31;2024-05-31T12:00:00;2024-01-31T12:00:00[Europe/Paris];"
+            'a,"b";1,2;12:00;gone;""\n'
+            '2;;;;;;;;;;;" blanks stay "\n'
+        ).replace('a,"b"', "a,b")
+    }
+    graph = import_into(tmp_path, write_files(tmp_path / "types", files))
+    assert nodes_of(graph, "T") == [
+        {
+            "id": 1,
+            "n": 7,
+            "f": 1.5,
+            "b": True,
+            "d": "2024-05-31",
+            "at": "2024-05-31T10:00:00.000Z",
+            "z": "2024-01-31T11:00:00.000Z",
+            "tags": ["a", "b"],
+            "ns": [1, 2],
+            "t": "12:00",
+            "s": "",
+        },
+        {"id": 2, "s": " blanks stay "},
+    ]
+
+
+def test_edges_of_one_type_between_several_labels_are_told_apart_by_their_ends(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "n.csv": "id:ID,:LABEL\n1,Cat\n2,Dog\n3,Cat\n",
+        "e.csv": ":START_ID,:END_ID,:TYPE\n1,2,SEES\n1,3,SEES\n3,1,SEES\n9,1,SEES\n",
+    }
+    source = write_files(tmp_path / "animals", files)
+    assert "edge Sees_Cat_Dog: Cat -> Dog" in ImportPlan.of(source).schema
+    with pytest.raises(ConstraintViolated) as caught:
+        import_into(tmp_path, source)
+    (dangling,) = caught.value.violations.examples
+    assert (dangling.kind, dangling.file, dangling.line) == ("endpoint", str(source / "e.csv"), 5)
+    # The good rows are loaded where bad ones may be set aside.
+    graph = Graph.open(tmp_path / "graph.omni", durability="relaxed")
+    result = graph.import_(
+        source, engine="local", on_error="quarantine", quarantine=tmp_path / "aside"
+    )
+    assert (result.rejected, result.edges["Sees_Cat_Cat"]) == (1, 2)
+    (line,) = (tmp_path / "aside").rglob("*.jsonl")
+    assert "e.csv" in line.read_text()
+
+
+def test_a_duplicated_id_is_told_with_its_file_and_line(tmp_path: Path) -> None:
+    files = {"n.csv": 'id:ID,name\n1,"two\nlines"\n2,b\n1,c\n'}
+    with pytest.raises(ConstraintViolated) as caught:
+        import_into(tmp_path, write_files(tmp_path / "twice", files))
+    places = {Path(one.place).name for one in caught.value.violations.examples}
+    assert "n.csv:5" in places
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"a.csv": "name,age:int\nx,1\n"}, "a.csv:1: the header names neither :ID"),
+        ({"a.csv": "id:ID,age:nit\n1,2\n"}, "a.csv:1, column age:nit: the type nit is not known"),
+        ({"a.csv": "id:ID,x,x\n1,2,3\n"}, "a.csv:1, column x: two columns have this name"),
+        ({"a.csv": "id:ID,x\n1,2,3\n"}, "a.csv:2: the record has 3 fields, and the header 2"),
+        ({"a.csv": 'id:ID,x\n1,a"b"\n'}, "a.csv:2: a quote"),
+        ({"a.csv": 'id:ID,x\n1,"open\n'}, "a.csv:2: a quote"),
+        ({"a.csv": b"id:ID,x\n1,a\n2,\xff\n"}, "a.csv:3: the record is not UTF-8"),
+        ({"a.csv": b"id:ID,\xff\n1,a\n"}, "a.csv:1: it is not UTF-8"),
+        ({"a.csv": ":ID,:START_ID,:END_ID\n"}, "both :ID and an end"),
+        ({"a.csv": ":ID,:ID\n"}, "several :ID columns"),
+        ({"a.csv": "id:ID{id-type:float}\n"}, "ids can't have the type float"),
+        ({"a.csv": ":START_ID(P),:END_ID(P)\n1,2\n", "p.csv": "id:ID\n1\n"}, "the id space P"),
+        ({"a.csv": "id:ID\n1\n", "r.csv": ":START_ID,:END_ID,:TYPE\n1,1,\n"}, "r.csv:2: the rel"),
+    ],
+)
+def test_files_that_are_no_import_of_neo4j_are_refused_by_place(
+    files: dict[str, str | bytes], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(OmnigraphError) as caught:
+        ImportPlan.of(write_files(tmp_path / "bad", files))
+    assert said in str(caught.value)
+
+
+def test_a_directory_without_files_is_missing_something(tmp_path: Path) -> None:
+    with pytest.raises(FileMissing):
+        ImportPlan.of(tmp_path, format="neo4j-csv")
+    with pytest.raises(SourceInvalid, match="its format can't be told"):
+        ImportPlan.of(tmp_path)
+
+
+NAMES = st.text(st.characters(exclude_characters=":\r\n", exclude_categories=["Cs", "Cc"]))
+FIELDS = st.tuples(NAMES.map(str.strip).filter(bool), st.sampled_from(sorted(TYPES)), st.booleans())
+
+
+@settings(max_examples=50)
+@given(st.lists(FIELDS, unique_by=lambda one: one[0]), st.sampled_from(",\t"))
+def test_a_header_is_read_as_it_was_written(
+    fields: list[tuple[str, str, bool]], delimiter: str
+) -> None:
+    texts = ["key:ID(Space)", ":LABEL"]
+    fields = [one for one in fields if one[0] != "key"]
+    texts += [f"{name}:{word}{'[]' * is_list}" for name, word, is_list in fields]
+    line = delimiter.join('"' + text.replace('"', '""') + '"' for text in texts)
+    header = read_header(line, "f:1")
+    assert header.is_of_nodes and header.delimiter == delimiter
+    assert [(one.name, one.type) for one in header.properties] == [
+        (name, ListOf(TYPES[word]) if is_list else TYPES[word]) for name, word, is_list in fields
+    ]

@@ -1,0 +1,124 @@
+"""`omnigraph import`: a proposal that is shown and can be edited, then one commit or nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from omnigraph import Graph
+from tests.pipeline.imports.imported import nodes_of, unpacked, write_files
+from tests.surfaces.cli import CommandLine
+
+PEOPLE = "id:ID,name,since,:LABEL\na,Ada,1815-12-10,PERSON\nb,Bob,,PERSON\n"
+KNOWS = ":START_ID,:END_ID,:TYPE\na,b,KNOWS\n"
+ALL = "query all() { match { $p: Person } return { $p.id as id  $p.born as born } }"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMNIGRAPH_LOAD_ENGINE", "local")
+    write_files(tmp_path / "people", {"people.csv": PEOPLE, "knows.csv": KNOWS})
+    return tmp_path
+
+
+def test_the_proposal_is_shown_then_a_graph_is_made_of_it(
+    here: Path, omnigraph: CommandLine
+) -> None:
+    answer = omnigraph("import", "people", "g.omni")
+    assert answer.exit_code == 0, answer.err
+    assert "node PERSON {\n    id: String @key" in answer.err
+    assert 'Knows.csv:\n  edge: Knows\n  from: ":START_ID"' in answer.err
+    assert "note: the relationship type 'KNOWS' is called Knows" in answer.err
+    assert "loaded 3 entities as one commit" in answer.err and not answer.out
+    assert not list((here / "g.omni").rglob("*.csv")), "no table of the conversion is left"
+    # The same again: every id is taken, and nothing is changed.
+    again = omnigraph("import", "people", "g.omni", "--json")
+    assert (again.exit_code, again.json["code"]) == (4, "key_conflict")
+    merged = omnigraph("import", "people", "g.omni", "--mode", "merge", "--json")
+    assert merged.json["unchanged"] == 2 and merged.json["is_new"] is False
+    assert merged.json["format"] == "neo4j-csv" and "node PERSON" in merged.json["schema"]
+
+
+def test_an_edited_plan_is_followed(here: Path, omnigraph: CommandLine) -> None:
+    planned = omnigraph("import", "people", "--plan", "plan", "--json")
+    assert planned.exit_code == 0 and planned.json["plan"] == "plan"
+    schema, mapping = here / "plan/schema.pg", here / "plan/mapping.yaml"
+    assert planned.json["schema"] == schema.read_text()
+    # A plan that may have been edited is not written over.
+    assert omnigraph("import", "people", "--plan", "plan").exit_code == 1
+    edited = schema.read_text().replace("PERSON", "Person").replace("    name: String\n", "")
+    schema.write_text(edited.replace("since: String?", "born: Date?"))
+    mapping.write_text(
+        mapping.read_text()
+        .replace("node: PERSON", "node: Person\n  ignore: [name]")
+        .replace("    name: name\n", "")
+        .replace("since: since", "born: since")
+    )
+    done = omnigraph("import", "people", "g.omni", "--from-plan", "plan")
+    assert done.exit_code == 0, done.err
+    rows = omnigraph("query", "-e", ALL, "--store", "g.omni", "--json").json["rows"]
+    assert rows == [{"id": "a", "born": "1815-12-10"}, {"id": "b", "born": None}]
+
+
+def test_an_import_that_fails_or_is_rehearsed_leaves_no_graph(
+    here: Path, omnigraph: CommandLine
+) -> None:
+    rehearsed = omnigraph("import", "people", "g.omni", "--dry-run")
+    assert rehearsed.exit_code == 0 and "would load 3 entities" in rehearsed.err
+    assert not (here / "g.omni").exists()
+    (here / "people/knows.csv").write_text(KNOWS + "a,nobody,KNOWS\n")
+    failed = omnigraph("import", "people", "g.omni")
+    assert failed.exit_code == 1 and "people/knows.csv:3: " in failed.err
+    assert not (here / "g.omni").exists()
+    aside = omnigraph("import", "people", "g.omni", "--on-error", "quarantine", "--json")
+    assert aside.json["rejected"] == 1 and aside.json["is_new"] is True
+    assert Path(aside.json["quarantine"]).name.startswith("people.rejected-")
+
+
+def test_a_graph_whose_schema_does_not_fit_says_what_it_lacks(
+    here: Path, omnigraph: CommandLine
+) -> None:
+    graph = Graph.init("g.omni", "node Person { id: String @key }", durability="relaxed")
+    answer = omnigraph("import", "people", "g.omni")
+    assert answer.exit_code == 1
+    assert "mapping, PERSON.csv: Person has no property name" in answer.err
+    assert nodes_of(graph, "Person") == [] and len(graph.commits()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "said"),
+    [
+        (["gone", "g.omni"], 3, "no file at gone"),
+        (["people"], 2, "name the graph"),
+        (["people", "g.omni", "--format", "csv"], 2, "--format"),
+        (["people", "--plan", "a", "--from-plan", "b"], 2, "give one"),
+        (["people", "g.omni", "--from-plan", "b"], 3, "b/schema.pg"),
+        (["people", "g.omni", "--format", "kuzu"], 3, "schema.cypher"),
+        (["people", "g.omni", "--format", "graphml"], 1, "GraphML is one file"),
+        (["s3://bucket/people", "g.omni"], 1, "copy the files to a disk"),
+        (["people", "https://host/graphs/people"], 1, "a connection to a server can't do this"),
+    ],
+)
+def test_a_wrong_call_is_refused_before_anything_is_written(
+    arguments: list[str], exit_code: int, said: str, here: Path, omnigraph: CommandLine
+) -> None:
+    answer = omnigraph("import", *arguments)
+    assert answer.exit_code == exit_code, answer.err
+    assert said in answer.err
+    assert sorted(path.name for path in here.iterdir()) == ["people"]
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+@pytest.mark.usefixtures("spark")
+def test_spark_imports_the_same_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, omnigraph: CommandLine
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = unpacked("ladybug", tmp_path)
+    for engine in ("spark", "local"):
+        answer = omnigraph("import", str(source), f"{engine}.omni", "--engine", engine, "--json")
+        assert answer.exit_code == 0 and answer.json["engine"] == engine, answer.err
+    ours, theirs = (Graph.open(f"{name}.omni") for name in ("local", "spark"))
+    for type_ in ("Person", "City"):
+        assert nodes_of(ours, type_) == nodes_of(theirs, type_)
