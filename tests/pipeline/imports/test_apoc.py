@@ -10,7 +10,7 @@ import pytest
 from omnigraph import ImportPlan
 from omnigraph.base.types import ListOf, Scalar, VectorOf
 from omnigraph.errors import OmnigraphError
-from omnigraph.pipeline.imports.values import ANY_LIST, widest
+from omnigraph.pipeline.imports.values import ANY_LIST, FoundType, widest
 from tests.pipeline.imports.imported import edges_of, import_into, nodes_of
 
 
@@ -98,7 +98,7 @@ def test_lines_that_are_none_of_apoc_are_refused_by_place(
     assert said in str(caught.value)
 
 
-TYPES = (
+TYPES: tuple[FoundType, ...] = (
     *(one for one in Scalar if one is not Scalar.BLOB),
     *(ListOf(one) for one in (Scalar.I64, Scalar.U64, Scalar.F32, Scalar.STRING, Scalar.DATE)),
     *(VectorOf(2), VectorOf(3), ANY_LIST),
@@ -112,7 +112,7 @@ def test_the_type_of_a_column_does_not_depend_on_the_order_of_its_values() -> No
 
 
 def test_types_widen_to_the_smallest_that_holds_both() -> None:
-    for left, right, both in [
+    cases: list[tuple[FoundType, FoundType, FoundType]] = [
         (Scalar.I32, Scalar.U32, Scalar.I64),
         (Scalar.I64, Scalar.U64, Scalar.F64),
         (Scalar.I64, Scalar.F64, Scalar.F64),
@@ -121,5 +121,6 @@ def test_types_widen_to_the_smallest_that_holds_both() -> None:
         (ListOf(Scalar.I64), ListOf(Scalar.F64), ListOf(Scalar.F64)),
         (ListOf(Scalar.I64), Scalar.I64, Scalar.STRING),
         (ANY_LIST, ListOf(Scalar.BOOL), ListOf(Scalar.BOOL)),
-    ]:
+    ]
+    for left, right, both in cases:
         assert widest(left, right) == widest(right, left) == both

@@ -149,7 +149,7 @@ def graphs(draw: st.DrawFn) -> Any:
     return graph
 
 
-@settings(max_examples=8)
+@settings(max_examples=20)
 @given(graphs())
 def test_a_graph_of_networkx_comes_back_equal(graph: Any) -> None:
     with tempfile.TemporaryDirectory() as name:

@@ -237,6 +237,8 @@ class _Document:
         self._text: list[str] = []
         self._text_bytes = 0
         self._foreign = 0
+        self._tags: dict[str, str] = {}
+        """The name of each element without its namespace: few names, and many elements."""
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
         parser.StartElementHandler = self._start
@@ -268,7 +270,8 @@ class _Document:
             raise SourceInvalid(file=place(self._path, 1), reason=reason) from error
 
     def _start(self, name: str, about: dict[str, str]) -> None:
-        tag = _local(name)
+        if (tag := self._tags.get(name)) is None:
+            tag = self._tags[name] = _local(name)
         if not self._open and tag != "graphml":
             raise self._wrong(f"the document is {clipped(tag)}, not graphml")
         if len(self._open) >= MAX_DEPTH:
@@ -372,7 +375,7 @@ class _Document:
         if text == XML:
             self._seen.left_out.add(f"values of {clipped(key.name)}, which are XML themselves, are")
             return
-        if id_ in element.values or any(self.keys[k].name == key.name for k in element.values):
+        if any(self.keys[known].name == key.name for known in element.values):
             raise self._wrong(f"the {element.kind} has two values of {clipped(key.name)}")
         element.values[id_] = _cell(text, key.type)
 

@@ -5,6 +5,7 @@ where several have as many. So the nodes of a label stay together, and the edges
 its labels are kept in a column. Edges are told apart by their label and the types at their ends.
 """
 
+import json
 import sqlite3
 import tempfile
 from collections import Counter, defaultdict
@@ -185,6 +186,13 @@ def changed(file: str) -> SourceInvalid:
 
 # The types at the ends of edges -------------------------------------------------------------------
 
+# CROSS keeps the order: each id that is wanted is looked up. The other way round SQLite would go
+# through all that is wanted for every id of the space.
+LOOKED_UP = """
+SELECT ids.id, ids.type FROM json_each(?) AS wanted
+CROSS JOIN ids ON ids.space = ? AND ids.id = wanted.value
+"""
+
 
 class Resolver:
     """Tells the types at the ends of edges, from labels, from the space of an id, or by looking."""
@@ -216,11 +224,11 @@ class Resolver:
         if len(types) == 1 or not len(end.ids):
             return types[0]
         assert self._ids is not None, "such a space was indexed"
-        found = self._ids.execute  # one question an id: the answers are in its own cache
-        question = "SELECT type FROM ids WHERE space = ? AND id = ?"
-        rows = (found(question, (end.space, id_)).fetchone() for id_ in end.ids.to_pylist())
+        # One question for the whole block: a question for each id takes ten times as long.
+        wanted = json.dumps(end.ids.unique().drop_null().to_pylist())
+        known = dict(self._ids.execute(LOOKED_UP, (wanted, end.space)))
         # A load says which edges lead nowhere, whatever type their end would have.
-        return [types[0] if row is None else str(row[0]) for row in rows]
+        return [known.get(id_, types[0]) for id_ in end.ids.to_pylist()]
 
 
 @contextmanager
