@@ -37,6 +37,9 @@ query wrong() { match { $p: Persn } return { $p.name } }
 {"type": "Person", "data": {"name": "Bob", "born": "1900-01-02"}}
 {"edge": "Knows", "from": "Ada", "to": "Bob", "data": {"since": "1840-01-01"}}
 """,
+    "two.graphml": """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<graph edgedefault="directed"><node id="a"/><node id="b"/><edge source="a" target="b"/></graph>
+</graphml>""",
     "bad.jsonl": """
 {"type": "Person", "data": {"name": "Cy", "age": "old"}}
 {"type": "Person", "data": {"name": "Di"}}
@@ -70,6 +73,8 @@ COMMANDS = [
     "load --data bad.jsonl --mode merge g.omni --on-error quarantine --quarantine q --dry-run",
     "query names -q people.gq --store g.omni",
     "query names -q people.gq --store g.omni --snapshot {head}",
+    "import two.graphml --plan plan",
+    "import two.graphml two.omni --engine local",
     "analytics pagerank --store g.omni",
     "analytics degrees --store g.omni --write-to age=out_degree",
     "branch create side g.omni",

@@ -6,7 +6,7 @@ text, as a load of CSV reads it. A block without rows says that there is such a 
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.errors import SourceInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import Scalar, ValueType
 from omnigraph.base.words import is_whole
 from omnigraph.pipeline.imports.values import (
@@ -44,7 +45,7 @@ Labels = tuple[str, ...]
 """What a node is called, sorted; none is possible."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Columns:
     """What the rows of a block have beside ids and ends."""
 
@@ -58,7 +59,7 @@ class Columns:
     """Columns with values of several types, and these."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class NodeBlock:
     file: str
     lines: np.ndarray
@@ -73,7 +74,7 @@ class NodeBlock:
     id_type: ValueType = Scalar.STRING
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class End:
     """One end of the edges of a block."""
 
@@ -83,7 +84,7 @@ class End:
     """What the nodes are called, where the edges themselves say it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class EdgeBlock:
     file: str
     lines: np.ndarray

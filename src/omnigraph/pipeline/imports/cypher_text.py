@@ -6,9 +6,10 @@ Only what an export writes is read: tables, and the files of their rows. Other s
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.base.errors import SourceInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.base.words import clipped
 from omnigraph.pipeline.imports.blocks import place
 
@@ -27,7 +28,7 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 MULTIPLICITIES = ("MANY_MANY", "MANY_ONE", "ONE_MANY", "ONE_ONE")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableColumn:
     name: str
     type: str
@@ -40,7 +41,7 @@ class TableColumn:
         return None if self.default is None else self.default.value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeTable:
     name: str
     columns: tuple[TableColumn, ...]
@@ -48,7 +49,7 @@ class NodeTable:
     position: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RelTable:
     name: str
     pairs: tuple[tuple[str, str], ...]
@@ -57,7 +58,7 @@ class RelTable:
     position: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CopyFrom:
     table: str
     columns: tuple[str, ...] | None
@@ -182,7 +183,7 @@ def _copy(at: "_Statement") -> CopyFrom:
 # Tokens -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Token:
     kind: str
     content: str

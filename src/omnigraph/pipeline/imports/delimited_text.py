@@ -5,7 +5,6 @@ line: what its row would be is not known, so no rule can set it aside.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow as pa
 
 from omnigraph.base.disk_failures import reading_file
 from omnigraph.base.errors import LimitExceeded, SourceInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
 from omnigraph.pipeline.imports.blocks import place
 from omnigraph.pipeline.limits import InputLimits
@@ -29,7 +29,7 @@ __all__ = ["TextFile", "first_line", "text_blocks"]
 LIMITS = InputLimits()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextFile:
     path: Path
     delimiter: str = ","

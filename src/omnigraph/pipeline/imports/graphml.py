@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from omnigraph.base.disk_failures import reading_file
 from omnigraph.base.errors import LimitExceeded, SourceInvalid, Unsupported
+from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import suggestion
 from omnigraph.base.types import Scalar
 from omnigraph.base.words import clipped
@@ -58,7 +59,7 @@ MAX_VALUE_BYTES = InputLimits().max_line_bytes
 MAX_DEPTH = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Key:
     """An attribute, as a `key` element declares it."""
 

@@ -8,7 +8,6 @@ Types are declared, so a survey reads no rows.
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import pyarrow as pa
 from omnigraph.base.blob_text import text_from_blob
 from omnigraph.base.disk_failures import reading_file
 from omnigraph.base.errors import FileMissing, SourceInvalid, Unsupported
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import ListOf, Scalar, ValueType, VectorOf
 from omnigraph.base.words import clipped
 from omnigraph.lang.schema.text.written import value_text
@@ -68,7 +68,7 @@ BASE = re.compile(r"([A-Z0-9_]+)(\(.*\))?((?:\[[0-9]*\])*)", re.DOTALL)
 ESCAPED_BYTE = re.compile(rb"\\x([0-9A-Fa-f]{2})")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _File:
     """A file with rows of a table, and what its columns are, in order."""
 

@@ -9,7 +9,6 @@ import datetime
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -20,6 +19,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base.disk_failures import reading_file
 from omnigraph.base.errors import FileMissing, SourceInvalid, Unsupported
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import ListOf, Scalar
 from omnigraph.pipeline.imports.blocks import Columns, EdgeBlock, End, Labels, NodeBlock, place
 from omnigraph.pipeline.imports.delimited_text import TextFile, first_line, text_blocks
@@ -44,7 +44,7 @@ OFFSET = re.compile(r"(Z|[-+][0-9]{2}(:?[0-9]{2})?)$")
 ZONE = re.compile(r"\[([^\]]+)\]$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _File:
     path: Path
     header: Header

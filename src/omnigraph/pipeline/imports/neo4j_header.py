@@ -7,9 +7,10 @@ A field is `name:type`, with a space of ids or options behind it: `movieId:ID(Mo
 import csv
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from omnigraph.base.errors import SourceInvalid, Unsupported
+from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import suggestion
 from omnigraph.base.types import ListOf, Scalar, ValueType
 from omnigraph.base.words import clipped
@@ -53,7 +54,7 @@ TYPES: dict[str, Scalar] = {
 KEPT_AS_TEXT = ("localtime", "time", "duration", "point")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Field:
     name: str
     role: str | None = None
@@ -64,7 +65,7 @@ class Field:
     is_kept_as_text: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Header:
     fields: tuple[Field, ...]
     delimiter: str

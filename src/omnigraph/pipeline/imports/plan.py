@@ -8,13 +8,14 @@ second time.
 """
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from omnigraph.base.choices import ImportFormat
 from omnigraph.base.disk_failures import disk_failures
 from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.base.progress import Progress, silent
 from omnigraph.pipeline.imports.blocks import Reader
 from omnigraph.pipeline.imports.formats import detect_format, open_reader
@@ -29,7 +30,7 @@ __all__ = ["MAPPING_FILE", "SCHEMA_FILE", "ImportPlan"]
 SCHEMA_FILE, MAPPING_FILE, NOTES_FILE = "schema.pg", "mapping.yaml", "notes.txt"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class ImportPlan:
     """The proposal for a source: `ImportPlan.of` makes it."""
 

@@ -8,10 +8,10 @@ edit both texts; the tables stay as they are.
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.base.errors import SourceInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.base.span import SourceText
 from omnigraph.base.types import Scalar, ValueType
 from omnigraph.base.words import clipped, listed
@@ -36,7 +36,7 @@ YAML_WORDS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProposedColumn:
     column: str
     """As the source names it."""
@@ -46,7 +46,7 @@ class ProposedColumn:
     default: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProposedType:
     name: str
     properties: tuple[ProposedColumn, ...]
@@ -66,7 +66,7 @@ class ProposedType:
         return (*ends, *(column.column for column in self.properties))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Proposal:
     nodes: dict[str, ProposedType]
     """By the label that their nodes have."""

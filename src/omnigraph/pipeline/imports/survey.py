@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.errors import SourceInvalid
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import ListOf, Scalar, ValueType
 from omnigraph.pipeline.imports.blocks import Columns, EdgeBlock, End, Labels, NodeBlock, Reader
 from omnigraph.pipeline.imports.values import ANY_LIST, FoundType, cell_of, text_array, widest
@@ -96,7 +97,7 @@ class EdgeKey(NamedTuple):
     target: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Survey:
     nodes: dict[str, Draft]
     edges: dict[EdgeKey, Draft]

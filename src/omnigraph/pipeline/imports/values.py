@@ -9,12 +9,12 @@ import datetime
 import json
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import INTEGER_RANGES, ListOf, Scalar, ValueType, VectorOf
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnyList:
     """The type of a list without items: it fits every list."""
 

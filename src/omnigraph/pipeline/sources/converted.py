@@ -3,15 +3,14 @@
 The rows were someone else's, so messages name the file and line that they came from.
 """
 
-from dataclasses import dataclass
-
+from omnigraph.base.frozen import frozen
 from omnigraph.pipeline.sources.splits import Origin
 from omnigraph.store.location import Location
 
 __all__ = ["ConvertedTables", "TablePart"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TablePart:
     """Some records of a table, below its header."""
 
@@ -29,7 +28,7 @@ class TablePart:
         return self.table
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConvertedTables:
     name: str
     """Of what was converted, as its owner named it."""
