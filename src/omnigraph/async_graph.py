@@ -122,6 +122,7 @@ class AsyncAt(_Handle[At]):
 
     query = query_in_thread(At.query)
     explain = in_thread(At.explain)
+    spark = in_thread(At.spark)
     export = in_thread(At.export)
     schema = in_thread(At.schema)
     stats = in_thread(At.stats)
@@ -155,6 +156,7 @@ class AsyncBranch(_Handle[Branch]):
 
     query = query_in_thread(Branch.query)
     explain = in_thread(Branch.explain)
+    spark = in_thread(Branch.spark)
     export = in_thread(Branch.export)
     schema = in_thread(Branch.schema)
     stats = in_thread(Branch.stats)
@@ -287,6 +289,7 @@ class AsyncGraph(_Handle[Graph]):
     close = in_thread(Graph.close)
     query = query_in_thread(Graph.query)
     explain = in_thread(Graph.explain)
+    spark = in_thread(Graph.spark)
     export = in_thread(Graph.export)
     schema = in_thread(Graph.schema)
     schema_plan = in_thread(Graph.schema_plan)

@@ -88,6 +88,7 @@ READS: dict[str, Call] = {
     "neighborhood": lambda g, _: g.neighborhood("Person", "bo@x"),
     "indexes": lambda g, _: g.indexes(),
     **{f"analytics.{name}": algorithm(name, more) for name, more in ALGORITHMS.items()},
+    "spark": lambda g, _: g.spark(ADD),
 }
 OF_A_BRANCH: dict[str, Call] = {
     **READS,

@@ -24,6 +24,7 @@ __all__ = [
     "LoadModeName",
     "OnError",
     "OutputMode",
+    "QueryEngine",
     "SourceFormat",
     "check_choice",
     "words_of",
@@ -32,6 +33,7 @@ __all__ = [
 LoadModeName = Literal["append", "merge", "overwrite"]
 OnError = Literal["fail", "quarantine"]
 LoadEngine = Literal["auto", "spark", "local"]
+QueryEngine = Literal["local", "spark"]
 SourceFormat = Literal["jsonl", "csv", "parquet"]
 EmbedOnly = Literal["missing", "stale", "all"]
 ExportFormat = Literal["jsonl", "parquet"]

@@ -31,7 +31,7 @@ class PlanStep:
     ms: float | None = None
     """Milliseconds, without the steps below."""
     notes: tuple[str, ...] = ()
-    """What a search or a ranking looked at, if the query was run."""
+    """What a search or a ranking looked at, if the query was run; on Spark, what a step becomes."""
 
 
 @frozen(repr=False)
@@ -73,15 +73,16 @@ class Explanation:
         return plan_html(columns, ran, f"{of}: {total:.3f} ms in all")
 
     def _note(self, step: PlanStep) -> str:
+        noted = "".join(f"  ({note})" for note in step.notes)
         if step.rows is None:
             has_guess = step.rows_expected is not None and not self.is_analyzed
-            return f"~{_short(step.rows_expected or 0.0)} rows" if has_guess else ""
+            guess = f"~{_short(step.rows_expected or 0.0)} rows" if has_guess else ""
+            return f"{guess}{noted}".strip()
         is_counted = step.rows_of_pattern != step.rows
         paths = f" for {step.rows_of_pattern:,}" if is_counted else ""
         size = f"{_short(step.bytes) if step.bytes else '0':>6}B"
         found = f"{step.ms:9.3f} ms  {size}  {step.rows:,} rows{paths}"
-        notes = "".join(f"  ({note})" for note in step.notes)
-        return f"~{_short(step.rows_expected or 0.0):>6} rows  {found}{notes}"
+        return f"~{_short(step.rows_expected or 0.0):>6} rows  {found}{noted}"
 
 
 def _rows_expected(step: PlanStep) -> str:
@@ -104,19 +105,27 @@ def explanation_of(
     *,
     expected: Mapping[int, float] | None = None,
     measured: Mapping[int, Measured] | None = None,
+    notes: Mapping[int, str] | None = None,
 ) -> Explanation:
-    """The plan, with the rows to expect and what was measured, by the identity of operators."""
-    steps = tuple(_step(line, expected or {}, measured or {}) for line in plan_lines(query))
+    """The plan, with the rows to expect, what was measured and notes, by identity of operators."""
+    steps = tuple(
+        _step(line, expected or {}, measured or {}, notes or {}) for line in plan_lines(query)
+    )
     return Explanation(query.name, commit, is_analyzed=measured is not None, steps=steps)
 
 
 def _step(
-    line: PlanLine, expected: Mapping[int, float], measured: Mapping[int, Measured]
+    line: PlanLine,
+    expected: Mapping[int, float],
+    measured: Mapping[int, Measured],
+    notes: Mapping[int, str],
 ) -> PlanStep:
     operator = line.text.split(maxsplit=1)[0]
     guess, found = expected.get(id(line.op)), measured.get(id(line.op))
     if found is None:
-        return PlanStep(line.depth, operator, line.text, guess)
+        note = notes.get(id(line.op))
+        noted = () if note is None else (note,)
+        return PlanStep(line.depth, operator, line.text, guess, notes=noted)
     return PlanStep(
         line.depth,
         operator,

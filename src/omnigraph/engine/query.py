@@ -6,7 +6,7 @@ from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.engine.drawable import drawable_of
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.explanation import Explanation, explanation_of
-from omnigraph.engine.requests import Ask, Explain
+from omnigraph.engine.requests import Ask, Explain, OneQuery
 from omnigraph.engine.results import QueryResult
 from omnigraph.engine.travel import view_for
 from omnigraph.lang.plan.chain import compared_properties
@@ -20,14 +20,14 @@ from omnigraph.read.run import run
 from omnigraph.read.statistics import statistics_of
 from omnigraph.read.view import View
 
-__all__ = ["ask", "explain"]
+__all__ = ["ask", "expected_of", "explain", "plan_of", "read_query"]
 
 
 def ask(engine: Engine, request: Ask) -> QueryResult:
     """Run one read query at one commit."""
     engine.gate.allow(request)
     with view_for(engine, request) as view:
-        query = _read_query(_plan(engine, request, view))
+        query = read_query(plan_of(engine, request, view))
         answer = run(
             query,
             view,
@@ -47,12 +47,12 @@ def explain(engine: Engine, request: Explain) -> Explanation:
     """The plan for this graph; with `analyze` the query is run, and each step is measured."""
     engine.gate.allow(request)
     with view_for(engine, request) as view:
-        plan = _plan(engine, request, view)
+        plan = plan_of(engine, request, view)
         if request.analyze:
-            return _analyzed(engine, request, _read_query(plan), view)
+            return _analyzed(engine, request, read_query(plan), view)
         if isinstance(plan, MutationQuery):
             return explanation_of(plan, view.commit.id)
-        return explanation_of(plan, view.commit.id, expected=_expected(engine, plan, view))
+        return explanation_of(plan, view.commit.id, expected=expected_of(engine, plan, view))
 
 
 def _analyzed(engine: Engine, request: Explain, query: ReadQuery, view: View) -> Explanation:
@@ -68,16 +68,18 @@ def _analyzed(engine: Engine, request: Explain, query: ReadQuery, view: View) ->
         mode=engine.settings.traversal_mode,
         embedder=engine.query_texts,
     )
-    expected = _expected(engine, query, view)
+    expected = expected_of(engine, query, view)
     return explanation_of(query, view.commit.id, expected=expected, measured=profile.steps)
 
 
-def _plan(engine: Engine, request: Ask | Explain, view: View) -> CompiledQuery:
+def plan_of(engine: Engine, request: OneQuery, view: View) -> CompiledQuery:
+    """The plan of the query that a request names."""
     with engine.trace.step("plan"):
         return engine.plans.optimised(request.source, request.name, view, engine.cache)
 
 
-def _read_query(query: CompiledQuery) -> ReadQuery:
+def read_query(query: CompiledQuery) -> ReadQuery:
+    """The query, if it only reads."""
     if isinstance(query, MutationQuery):
         raise ArgumentInvalid(
             argument="query",
@@ -88,7 +90,8 @@ def _read_query(query: CompiledQuery) -> ReadQuery:
     return query
 
 
-def _expected(engine: Engine, query: ReadQuery, view: View) -> dict[int, float]:
+def expected_of(engine: Engine, query: ReadQuery, view: View) -> dict[int, float]:
+    """The rows to expect of each operator, by its identity."""
     types = [touch.type_name for touch in query.reads]
     compared = tuple(sorted(compared_properties(query.plan)))
     statistics = statistics_of(view, engine.cache, types, compared)

@@ -62,6 +62,7 @@ __all__ = [
     "Moment",
     "Mutation",
     "NeighborhoodRead",
+    "OneQuery",
     "Optimize",
     "Read",
     "Resolve",
@@ -69,6 +70,8 @@ __all__ = [
     "SchemaApply",
     "SchemaPlan",
     "SchemaRead",
+    "SparkAsk",
+    "SparkTable",
     "StatsRead",
     "StreamLoad",
     "Target",
@@ -127,7 +130,7 @@ class _OfCommits(Read):
 
 # Without slots: a class can take the slots of one base only.
 @frozen(slots=False, kw_only=True)
-class _OneQuery:
+class OneQuery:
     """One query of a text, with its parameters."""
 
     source: SourceText
@@ -149,7 +152,7 @@ class _OneQuery:
 
 
 @frozen(kw_only=True)
-class Ask(_OneQuery, Read):
+class Ask(OneQuery, Read):
     timeout_s: float | None = None
     memory_bytes: int | None = None
     """None: what the settings say."""
@@ -164,7 +167,7 @@ class Ask(_OneQuery, Read):
 
 
 @frozen(kw_only=True)
-class Explain(_OneQuery, Read):
+class Explain(OneQuery, Read):
     analyze: bool = False
     timeout_s: float | None = None
     memory_bytes: int | None = None
@@ -174,6 +177,29 @@ class Explain(_OneQuery, Read):
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
         check_limit("memory_bytes", self.memory_bytes)
+
+
+@frozen(kw_only=True)
+class SparkAsk(OneQuery, Read):
+    """A query that Spark answers: with rows, or as a frame."""
+
+    timeout_s: float | None = None
+    cancel: threading.Event | None = None
+    spark: Any = None
+
+    def __post_init__(self) -> None:
+        check_limit("timeout_s", self.timeout_s)
+
+
+@frozen(kw_only=True)
+class SparkTable(Read):
+    """The rows of a type, as a frame of Spark's."""
+
+    type_name: str
+    columns: tuple[str, ...] | None = None
+    tests: str | None = None
+    """What rows must satisfy, as text."""
+    spark: Any = None
 
 
 @frozen(kw_only=True)
@@ -376,7 +402,7 @@ class Write:
 
 
 @frozen(kw_only=True)
-class Mutation(_OneQuery, Write):
+class Mutation(OneQuery, Write):
     if_commit: CommitId | None = None
     """Only if the branch is at this commit."""
 

@@ -4,22 +4,22 @@ A variable may range over several tables; each gives its part, and the parts are
 order of the rows.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.errors import Unsupported
 from omnigraph.base.types import Scalar, VectorOf
-from omnigraph.lang.schema.catalog import ID, Property
+from omnigraph.lang.schema.catalog import ID, EntityType, Property
 from omnigraph.read.frame import Binding
-from omnigraph.read.space import NULL, Part, Space
+from omnigraph.read.space import NULL, Part
 from omnigraph.read.tables.tables import Columns
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.read.values.ordering import ranks
 from omnigraph.store.arrow import arrow_type
 
-__all__ = ["entities", "id_ranks", "identities", "properties"]
+__all__ = ["entities", "id_ranks", "identities", "properties", "shown_kinds"]
 
 
 def properties(binding: Binding, name: str, kind: pa.DataType, columns: Columns) -> pa.Array:
@@ -55,7 +55,7 @@ def entities(binding: Binding, columns: Columns) -> pa.Array:
     `id` is what `$x.id` means: the property of that name where the types declare one, and
     otherwise the identity. A property that one of several types lacks is null on its rows.
     """
-    shown = _shown(binding.space)
+    shown = shown_kinds(part.entity for part in binding.space.parts)
     own_id = shown.pop(ID, None)
     if own_id is not None and all(ID in part.entity.by_name for part in binding.space.parts):
         fields = {ID: properties(binding, ID, own_id, columns)}
@@ -70,10 +70,11 @@ def entities(binding: Binding, columns: Columns) -> pa.Array:
     )
 
 
-def _shown(space: Space) -> dict[str, pa.DataType]:
+def shown_kinds(entities: Iterable[EntityType]) -> dict[str, pa.DataType]:
+    """The properties that an entity of these types is shown with, by name."""
     found: dict[str, pa.DataType] = {}
-    for part in space.parts:
-        for property_ in part.entity.properties:
+    for entity in entities:
+        for property_ in entity.properties:
             if not _is_shown(property_):
                 continue
             kind = arrow_type(property_.type)

@@ -101,7 +101,7 @@ class View:
         if restriction is None:
             return rows
         rows = meeting(restriction.own, rows)
-        for node, end, condition in self._judged_ends(entity, restriction):
+        for node, end, condition in self.judged_ends(entity):
             if rows.num_rows:
                 seen = self._seen(node, condition, among=pc.unique(rows[end]))
                 rows = rows.filter(pc.is_in(rows[end], value_set=seen))
@@ -169,8 +169,7 @@ class View:
     ) -> Iterator[pa.RecordBatch]:
         # Asked for once, and not for the ends of each batch.
         ends = [
-            (end, self._seen(node, condition))
-            for node, end, condition in self._judged_ends(entity, restriction)
+            (end, self._seen(node, condition)) for node, end, condition in self.judged_ends(entity)
         ]
         for batch in batches:
             rows = meeting(restriction.own, pa.Table.from_batches([batch]))
@@ -178,11 +177,10 @@ class View:
                 rows = rows.filter(pc.is_in(rows[end], value_set=seen))
             yield from rows.to_batches()
 
-    def _judged_ends(
-        self, entity: EntityType, restriction: Restriction
-    ) -> Iterator[tuple[NodeType, str, Condition]]:
+    def judged_ends(self, entity: EntityType) -> Iterator[tuple[NodeType, str, Condition]]:
         """The ends of an edge type whose nodes have a condition."""
-        if not isinstance(entity, EdgeType):
+        restriction = self.restriction(entity)
+        if restriction is None or not isinstance(entity, EdgeType):
             return
         by_name = self.catalog.node_by_name
         if restriction.source != ALWAYS:

@@ -10,7 +10,7 @@
     │                                   embed_text_refused policy_invalid
     │                                   bad_request unsupported_media_type method_not_allowed
     │                                   local_only invalid_configuration part_damaged
-    │                                   wrong_usage
+    │                                   wrong_usage not_on_spark
     ├── MissingError    check the name  not_found graph_replaced
     ├── DeniedError     ask             read_only policy_denied unauthorized file_not_allowed
     ├── ConflictError   re-read, retry  version_conflict read_set_conflict precondition_failed
@@ -64,6 +64,7 @@ from omnigraph.base.errors.data import (
     JsonInvalid,
     MappingInvalid,
     MigrationRefused,
+    NotOnSpark,
     RangeOutside,
     RejectedTooMany,
     SchemasApart,
@@ -222,6 +223,7 @@ __all__ = [
     "MissingError",
     "MomentMissing",
     "NameMissing",
+    "NotOnSpark",
     "OmnigraphError",
     "OutcomeUnknown",
     "ParameterInvalid",

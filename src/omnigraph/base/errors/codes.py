@@ -37,6 +37,10 @@ ERROR_CODES: Final[dict[str, str]] = {
         "A command line has an option that is not known or does not apply, or lacks something; "
         "it exits with 2."
     ),
+    "not_on_spark": (
+        "A query asks for what Spark is not asked to do (a ranking, more than 12 hops): leave out "
+        "the engine."
+    ),
     "range_not_satisfiable": "Bytes were asked for that a blob does not have.",
     "forked_process": (
         "A graph was used in a child that was forked from a process that had used one: start "

@@ -17,6 +17,7 @@ __all__ = [
     "JsonInvalid",
     "MappingInvalid",
     "MigrationRefused",
+    "NotOnSpark",
     "RangeOutside",
     "RejectedTooMany",
     "SchemasApart",
@@ -150,6 +151,21 @@ class Unsupported(InputError):
     @property
     def hint(self) -> str | None:
         return self.instead
+
+
+@dataclass(eq=False)
+class NotOnSpark(InputError):
+    """A query asks for something that only this process can do."""
+
+    code: ClassVar[str] = "not_on_spark"
+    what: str
+
+    def __str__(self) -> str:
+        return f"Spark can't answer this query: {self.what}"
+
+    @property
+    def hint(self) -> str | None:
+        return "leave out the engine, and this process answers it"
 
 
 @dataclass(eq=False)

@@ -26,6 +26,7 @@ from omnigraph.base.choices import (
     LoadModeName,
     OnError,
     OutputMode,
+    QueryEngine,
     SourceFormat,
 )
 from omnigraph.base.ids import MAIN, BranchName, CommitId
@@ -335,6 +336,8 @@ class Graph(History):
         timeout_s: float | None = None,
         memory_bytes: int | None = None,
         cancel: threading.Event | None = None,
+        engine: QueryEngine = "local",
+        spark: Any = None,
     ) -> QueryResult:
         """Run one read query of `source` at a branch's head, or at a moment (see `at`).
 
@@ -343,9 +346,46 @@ class Graph(History):
 
         It may take `memory_bytes` (a quarter of the machine's memory if left out) and `timeout_s`;
         past either it ends in `resource_limit`. Another thread ends it by setting `cancel`.
+
+        With `engine="spark"` the same plan runs on Spark, for a graph that one machine can't hold;
+        `spark` is a session of yours, as in `load`. `not_on_spark` names what it can't do.
         """
         return self._reads(branch, snapshot).query(
-            source, name, params, timeout_s=timeout_s, memory_bytes=memory_bytes, cancel=cancel
+            source,
+            name,
+            params,
+            timeout_s=timeout_s,
+            memory_bytes=memory_bytes,
+            cancel=cancel,
+            engine=engine,
+            spark=spark,
+        )
+
+    def spark(
+        self,
+        source: Text,
+        name: str | Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        columns: Iterable[str] | None = None,
+        where: str | None = None,
+        branch: str | None = None,
+        snapshot: Moment | At | None = None,
+        spark: Any = None,
+    ) -> Any:
+        """A DataFrame of Spark's: of a type (`graph.spark("Person")`), or of a query's answer.
+
+        Of a type it has the rows of one commit, with the columns of a Parquet export: `id`, on
+        edges `from` and `to`, and the properties; blobs only if `columns` names them. Tasks read
+        the files, a partition for each fragment. `columns` and `where` (tests as those of a
+        mutation: `age > 30 and name starts_with "A"`) leave the rest unread.
+
+        A query is given as to `query`. The frame is lazy: nothing runs before you look at it.
+        `spark` is a session of yours to use; without it the handle starts one and keeps it until
+        closed.
+        """
+        return self._reads(branch, snapshot).spark(
+            source, name, params, columns=columns, where=where, spark=spark
         )
 
     def mutate(
@@ -373,13 +413,17 @@ class Graph(History):
         branch: str | None = None,
         snapshot: Moment | At | None = None,
         analyze: bool = False,
+        engine: QueryEngine = "local",
     ) -> Explanation:
         """The plan of a query for this graph, step by step, with the rows to expect of each.
 
         With `analyze` it is run, with `params`, and each step says what came of it in what time.
-        Printed, it is a table with a line for each step.
+        Printed, it is a table with a line for each step. With `engine="spark"` each step says what
+        Spark makes of it.
         """
-        return self._reads(branch, snapshot).explain(source, name, params, analyze=analyze)
+        return self._reads(branch, snapshot).explain(
+            source, name, params, analyze=analyze, engine=engine
+        )
 
     def blob(
         self,

@@ -8,7 +8,8 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.base.choices import EntityKind, ExportFormat
+from omnigraph.base.choices import EntityKind, ExportFormat, QueryEngine, check_choice
+from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.engine.backend import Backend, engine_of
 from omnigraph.engine.engine import Engine
@@ -22,6 +23,8 @@ from omnigraph.engine.requests import (
     Moment,
     NeighborhoodRead,
     SchemaRead,
+    SparkAsk,
+    SparkTable,
     StatsRead,
     Target,
 )
@@ -75,8 +78,23 @@ class Reads:
         timeout_s: float | None = None,
         memory_bytes: int | None = None,
         cancel: threading.Event | None = None,
+        engine: QueryEngine = "local",
+        spark: Any = None,
     ) -> QueryResult:
         """Run one read query of `source`; see `Graph.query`."""
+        if _is_on_spark(engine, spark=spark, memory_bytes=memory_bytes):
+            from omnigraph.engine.spark_reads import query_on_spark
+
+            asked = SparkAsk.of(
+                source,
+                name,
+                params,
+                timeout_s=timeout_s,
+                cancel=cancel,
+                spark=spark,
+                **self._where(),
+            )
+            return self.backend.run(query_on_spark, asked)
         limits = {"timeout_s": timeout_s, "memory_bytes": memory_bytes, "cancel": cancel}
         return self.backend.run(ask, Ask.of(source, name, params, **limits, **self._where()))
 
@@ -87,10 +105,39 @@ class Reads:
         params: Mapping[str, Any] | None = None,
         *,
         analyze: bool = False,
+        engine: QueryEngine = "local",
     ) -> Explanation:
         """The plan of a query; see `Graph.explain`."""
         request = Explain.of(source, name, params, analyze=analyze, **self._where())
+        if _is_on_spark(engine):
+            from omnigraph.engine.spark_reads import explain_on_spark
+
+            return self.backend.run(explain_on_spark, request)
         return self.backend.run(explain, request)
+
+    def spark(
+        self,
+        source: Text,
+        name: str | Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        columns: Iterable[str] | None = None,
+        where: str | None = None,
+        spark: Any = None,
+    ) -> Any:
+        """A type, or the answer of a query, as a DataFrame of Spark's; see `Graph.spark`."""
+        from omnigraph.engine.spark_reads import frame_of_query, frame_of_type
+
+        if isinstance(source, str) and source.isidentifier():
+            _refuse("a type", name=name, params=params)
+            wanted = None if columns is None else tuple(columns)
+            of_type = SparkTable(
+                type_name=source, columns=wanted, tests=where, spark=spark, **self._where()
+            )
+            return self.backend.run(frame_of_type, of_type)
+        _refuse("a query", columns=columns, where=where)
+        asked = SparkAsk.of(source, name, params, spark=spark, **self._where())
+        return self.backend.run(frame_of_query, asked)
 
     def blob(self, kind: EntityKind, type: str, id: str, prop: str) -> "Blob":
         """The bytes of a Blob property; see `Graph.blob`."""
@@ -170,3 +217,20 @@ class Reads:
             "moment": self._moment,
             "actor": self.backend.actor,
         }
+
+
+def _is_on_spark(engine: str, *, spark: Any = None, memory_bytes: int | None = None) -> bool:
+    """True if Spark answers; raises for what its other arguments have no meaning with."""
+    check_choice("engine", engine, QueryEngine)
+    if engine == "spark":
+        _refuse("Spark", memory_bytes=memory_bytes)
+        return True
+    _refuse("this process", spark=spark)
+    return False
+
+
+def _refuse(what: str, **given: object) -> None:
+    for argument, value in given.items():
+        if value is not None:
+            rule = f"it has no meaning for {what}"
+            raise ArgumentInvalid(argument=argument, value=str(value), rule=rule)

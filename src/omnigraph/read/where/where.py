@@ -42,9 +42,9 @@ class Where:
         ids = ids_to_look_up(self.entity, self.predicates, self.parameters)
         if ids is not None:
             return view.rows_of(self.entity, ids, columns[1:])
-        return view.scan(self.entity, columns[1:], self._tested())
+        return view.scan(self.entity, columns[1:], self.tested())
 
-    def _tested(self) -> RowFilter | None:
+    def tested(self) -> RowFilter | None:
         """What Lance tests: all that it compares as we do, or else one part of a text or a list."""
         given, now_ms = self.parameters, self.now_ms
         if (

@@ -279,16 +279,28 @@ class Dataset:
         return found.drop_columns([SCORE]) if isinstance(predicate, HasWords) else found
 
     def bounded_batches(
-        self, columns: Sequence[str], *, limit_bytes: int
+        self,
+        columns: Sequence[str],
+        *,
+        limit_bytes: int,
+        fragment_ids: Sequence[int] | None = None,
+        predicate: RowFilter | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The rows of a scan, about so many bytes at a time, however large the table is.
 
-        Blobs count too, as bytes; one that is larger than the limit comes by itself.
+        Blobs count too, as bytes; one that is larger than the limit comes by itself. Rows are those
+        that satisfy the predicate, of all fragments or of those named.
         """
+        assert not isinstance(predicate, HasWords), "words are asked of whole tables"
         blobs = [f.name for f in self.schema if f.name in columns and is_blob(f)]
+        fragments = None
+        if fragment_ids is not None:
+            fragments = [self._fragment(i) for i in fragment_ids]
         with failures("read", self.ref.path):
             scanner = self._handle.scanner(
                 columns=list(columns),
+                filter=None if predicate is None else lance_filter(predicate),
+                fragments=fragments,
                 blob_handling="blobs_descriptions",
                 with_row_id=bool(blobs),
                 batch_size=self._rows_within(limit_bytes),
