@@ -260,7 +260,7 @@ def test_a_directory_is_replaced_only_if_it_is_empty_or_an_export(
     ("target", "options", "error"),
     [
         ("out", {"format": "csv"}, ArgumentInvalid),
-        ("s3://bucket/out", {}, Unsupported),
+        ("gs://bucket/out", {}, Unsupported),
         ("nowhere/out", {}, StorageFailed),
         (io.StringIO(), {}, ArgumentInvalid),
         (io.BytesIO(), {"format": "parquet"}, ArgumentInvalid),

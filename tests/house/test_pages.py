@@ -58,7 +58,7 @@ WITH_GRAPH = [
     "querying.md",
     "shell.md",
 ]
-ON_SPARK = ["clusters.md", "streaming.md"]
+ON_SPARK = ["clusters.md", "spark.md", "streaming.md"]
 IN_A_BUCKET = ["object-stores.md"]
 LANGUAGES = ["query-language.md", "schema-language.md", "text-search.md", "vector-search.md"]
 # `tests/graph/test_mutations_page.py`, `tests/notebook/test_documents.py`,

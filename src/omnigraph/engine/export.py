@@ -1,20 +1,20 @@
 """Export: one view of a snapshot as files that a load reads back as the same graph, ids included.
 
 JSON lines go into one file or stream, nodes before edges. Parquet goes into a directory, one file a
-type, beside the schema and a manifest that says what there must be.
+type, beside the schema and a manifest that says what there must be. What goes to a bucket, or is
+written by Spark, is a directory of parts (`export_parts`).
 """
 
 import hashlib
 import io
-import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from omnigraph.base.errors import ArgumentInvalid, NameMissing, Unsupported
 from omnigraph.engine.engine import Engine
+from omnigraph.engine.export_manifest import MANIFEST, SCHEMA, manifest_of, needs_parts
 from omnigraph.engine.outfile import new_directory, new_file
 from omnigraph.engine.requests import Export, Target
 from omnigraph.engine.results import ExportedFile, ExportResult
@@ -26,10 +26,6 @@ from omnigraph.read.view import View
 
 __all__ = ["MANIFEST", "export", "lines_target"]
 
-# A load of the directory passes over names that begin with _.
-MANIFEST, SCHEMA = "_manifest.json", "schema.pg"
-MANIFEST_VERSION = 1
-
 
 def export(engine: Engine, request: Export) -> ExportResult:
     """Write one view to a file, a directory or a stream."""
@@ -37,6 +33,11 @@ def export(engine: Engine, request: Export) -> ExportResult:
     with view_for(engine, request) as view:
         entities = _chosen(view.catalog, request.types)
         batch_bytes = engine.settings.read_limits.max_export_batch_bytes
+        if needs_parts(request):
+            # Most processes never write one.
+            from omnigraph.engine.export_parts import export_parts
+
+            return export_parts(engine, request, view, entities)
         match request.format:
             case "jsonl":
                 return _export_lines(
@@ -81,7 +82,7 @@ def _path(target: Target) -> Path | None:
     text = os.fspath(target)
     if "://" in text:
         raise Unsupported(
-            what=f"exporting to {text}", instead="export to a file or a stream, and copy it there"
+            what=f"exporting to {text}", instead="export to a file, a stream or a bucket (s3://…)"
         )
     return Path(text).resolve()
 
@@ -159,23 +160,8 @@ def _export_parquet(
             files.append(ExportedFile(str(name), rows, file.stat().st_size, _sha256(file)))
         (directory / SCHEMA).write_text(schema_source, encoding="utf-8")
         result = ExportResult.of(view.snapshot, "parquet", str(path), counts, tuple(files))
-        manifest = json.dumps(_manifest(result), ensure_ascii=False, indent=1)
-        (directory / MANIFEST).write_text(manifest + "\n", encoding="utf-8")
+        (directory / MANIFEST).write_bytes(manifest_of(result))
     return result
-
-
-def _manifest(result: ExportResult) -> dict[str, Any]:
-    return {
-        "manifest_version": MANIFEST_VERSION,
-        "graph_commit_id": result.graph_commit_id,
-        "schema": SCHEMA,
-        "nodes": dict(result.nodes),
-        "edges": dict(result.edges),
-        "files": [
-            {"path": f.path, "rows": f.rows, "bytes": f.bytes, "sha256": f.sha256}
-            for f in result.files
-        ],
-    }
 
 
 def _sha256(file: Path) -> str:

@@ -246,6 +246,8 @@ class Export(Read):
     """None: all of them."""
     format: ExportFormat = "jsonl"
     overwrite: bool = False
+    engine: LoadEngine = "auto"
+    spark: Any = None
 
     @classmethod
     def of(cls, target: Target, types: Iterable[str] | None = None, **more: Any) -> Self:
@@ -255,6 +257,7 @@ class Export(Read):
 
     def __post_init__(self) -> None:
         check_choice("format", self.format, ExportFormat)
+        _check_engine(self)
 
 
 @frozen(kw_only=True)
@@ -588,7 +591,7 @@ def _check_bad_rows(request: Load | StreamLoad) -> None:
         raise ArgumentInvalid(argument="max_errors", value=str(request.max_errors), rule=rule)
 
 
-def _check_engine(request: Load | Embed) -> None:
+def _check_engine(request: Load | Embed | Export) -> None:
     """Refuse an engine that there is not, or that can't use the session that was passed."""
     if request.engine is not None:
         check_choice("engine", request.engine, LoadEngine)

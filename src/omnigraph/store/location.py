@@ -167,15 +167,15 @@ def graph_location(uri: str, access: BucketAccess | None = None) -> Location:
             return _graph_on_disk(uri, Path(uri))
 
 
-def source_location(uri: str, access: BucketAccess) -> BucketLocation:
-    """The location in a bucket that an `s3://` address of a load's source names.
+def source_location(uri: str, access: BucketAccess, *, argument: str = "source") -> BucketLocation:
+    """The location in a bucket that an `s3://` address of a load's source, or of files, names.
 
     Unlike a graph's, its key may have any letters.
     """
-    bucket, key = _bucket_and_key(uri, argument="source")
+    bucket, key = _bucket_and_key(uri, argument=argument)
     if "//" in key or key.startswith("/"):
         rule = 'the key contains an empty segment ("//")'
-        raise _refused(uri, rule, argument="source")
+        raise _refused(uri, rule, argument=argument)
     return BucketLocation(bucket, key.rstrip("/"), access.options(bucket))
 
 

@@ -487,15 +487,22 @@ class Graph(History):
         branch: str | None = None,
         snapshot: Moment | At | None = None,
         overwrite: bool = False,
+        engine: LoadEngine = "auto",
+        spark: Any = None,
     ) -> ExportResult:
         """Write a branch, or a moment of it, for others; a load of it gives an equal graph.
 
         `target` is the path of a file (`jsonl`) or of a directory (`parquet`), or for `jsonl` a
         stream of bytes. A file is there whole or not at all. `types` names the types to write; all
         if left out.
+
+        In a bucket (`s3://bucket/prefix`), and with `engine="spark"` on a disk too, it is a
+        directory of parts that tasks write in parallel, beside a manifest with the rows and the
+        checksum of each; the manifest is written last. `auto` takes Spark for a large graph that
+        goes to a bucket. `spark` is a session of yours, as in `load`.
         """
         return self._reads(branch, snapshot).export(
-            target, types=types, format=format, overwrite=overwrite
+            target, types=types, format=format, overwrite=overwrite, engine=engine, spark=spark
         )
 
     def schema(self, branch: str | None = None, *, snapshot: Moment | At | None = None) -> "Schema":

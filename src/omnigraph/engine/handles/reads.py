@@ -8,7 +8,13 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.base.choices import EntityKind, ExportFormat, QueryEngine, check_choice
+from omnigraph.base.choices import (
+    EntityKind,
+    ExportFormat,
+    LoadEngine,
+    QueryEngine,
+    check_choice,
+)
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.ids import MAIN, BranchName
 from omnigraph.engine.backend import Backend, engine_of
@@ -179,11 +185,14 @@ class Reads:
         types: Iterable[str] | None = None,
         format: ExportFormat = "jsonl",
         overwrite: bool = False,
+        engine: LoadEngine = "auto",
+        spark: Any = None,
     ) -> ExportResult:
         """Write the graph for others; see `Graph.export`."""
         from omnigraph.engine.export import export
 
-        request = Export.of(target, types, format=format, overwrite=overwrite, **self._where())
+        how = {"format": format, "overwrite": overwrite, "engine": engine, "spark": spark}
+        request = Export.of(target, types, **how, **self._where())
         return self.backend.run(export, request)
 
     def schema(self) -> "Schema":

@@ -7,7 +7,7 @@ be larger than that.
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 import pyarrow as pa
 
@@ -17,7 +17,21 @@ from omnigraph.pipeline.export.lines import lines_of
 from omnigraph.read.view import View
 from omnigraph.store.arrow import arrow_type, table_schema
 
-__all__ = ["Checksum", "Sink", "parquet_path", "write_lines", "write_parquet"]
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+__all__ = [
+    "Checksum",
+    "Sink",
+    "bytes_of",
+    "grouped",
+    "parquet_path",
+    "parquet_rows",
+    "parquet_schema",
+    "parquet_writer",
+    "write_lines",
+    "write_parquet",
+]
 
 # Larger groups compress better; a reader takes one at a time.
 GROUP_BYTES = 64 << 20
@@ -53,7 +67,7 @@ def write_lines(view: View, entity: EntityType, sink: Sink, *, batch_bytes: int)
     for batch in _batches(view, entity, batch_bytes):
         lines = lines_of(entity, batch)
         assert lines.null_count == 0 and len(lines) == batch.num_rows, "every row is a line"
-        sink.write(_bytes(lines))
+        sink.write(bytes_of(lines))
         count += len(lines)
     return count
 
@@ -69,17 +83,25 @@ def parquet_path(entity: EntityType) -> Path:
 
 def write_parquet(view: View, entity: EntityType, file: Path, *, batch_bytes: int) -> int:
     """Write the rows of a type as a Parquet file; gives how many there are."""
-    import pyarrow.parquet as pq  # a query starts without it
-
-    schema = _parquet_schema(entity)
-    columns = _columns(entity)
     count = 0
-    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        for rows in _groups(_batches(view, entity, batch_bytes)):
-            renamed = pa.Table.from_arrays([rows[column] for column in columns], schema=schema)
-            writer.write_table(renamed)
+    with parquet_writer(entity, file) as writer:
+        for rows in grouped(_batches(view, entity, batch_bytes)):
+            writer.write_table(parquet_rows(entity, rows))
             count += rows.num_rows
     return count
+
+
+def parquet_writer(entity: EntityType, file: Path | BinaryIO) -> "pq.ParquetWriter":
+    """What takes the rows of a type, and makes a Parquet file of them."""
+    import pyarrow.parquet as pq  # a query starts without it
+
+    return pq.ParquetWriter(file, parquet_schema(entity), compression="zstd")
+
+
+def parquet_rows(entity: EntityType, rows: pa.Table) -> pa.Table:
+    """Rows of a type's table as the file has them."""
+    columns = [rows[column] for column in _columns(entity)]
+    return pa.Table.from_arrays(columns, schema=parquet_schema(entity))
 
 
 def _batches(view: View, entity: EntityType, batch_bytes: int) -> Iterator[pa.RecordBatch]:
@@ -87,7 +109,7 @@ def _batches(view: View, entity: EntityType, batch_bytes: int) -> Iterator[pa.Re
     return view.batches(entity, columns, limit_bytes=batch_bytes)
 
 
-def _bytes(lines: pa.Array) -> memoryview:
+def bytes_of(lines: pa.Array) -> memoryview:
     """The text of all lines, as it lies in memory."""
     if not len(lines):
         return memoryview(b"")
@@ -96,7 +118,8 @@ def _bytes(lines: pa.Array) -> memoryview:
     return memoryview(data)[ends[0].as_py() : ends[-1].as_py()]
 
 
-def _groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+def grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows in groups that are worth writing at once."""
     waiting: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -119,7 +142,7 @@ def _columns(entity: EntityType) -> Sequence[str]:
     return [*system, *ends, *(p.column for p in entity.properties)]
 
 
-def _parquet_schema(entity: EntityType) -> pa.Schema:
+def parquet_schema(entity: EntityType) -> pa.Schema:
     """`id`, on edges `from` and `to`, then the properties by name.
 
     A property `id` takes the place of the id, which then must follow from the key.

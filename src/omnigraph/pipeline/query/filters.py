@@ -32,7 +32,7 @@ from omnigraph.pipeline.query.values import Typed, comparison, literal, matching
 from omnigraph.read.demand import variables_in
 from omnigraph.read.values.predicates import constant_of, holds
 
-__all__ = ["by_variable", "keep", "typed", "value_join"]
+__all__ = ["by_variable", "counts_hold", "keep", "typed", "value_join"]
 
 
 def by_variable(predicates: Sequence[Predicate]) -> dict[VariableName, tuple[Predicate, ...]]:

@@ -22,6 +22,7 @@ from omnigraph.surfaces.cli.load_options import (
     ModeOption,
     OnErrorOption,
     QuarantineOption,
+    ReadEngineOption,
     RemoteOption,
     ResumeOption,
 )
@@ -191,6 +192,9 @@ def query(
     style: Annotated[
         Format | None, typer.Option("--format", help="How to print rows; a table if left out.")
     ] = None,
+    engine: ReadEngineOption = "local",
+    master: MasterOption = None,
+    remote: RemoteOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ask a question.
@@ -201,9 +205,12 @@ def query(
         raise typer.BadParameter("say once how to print rows: with --json or with --format")
     on = branch_to_read(branch, snapshot)
     source, given = query_source(file, expression), parameters(params, params_file)
-    with waiting("query", as_json=as_json):
-        result = open_graph(store, read_only=True).query(
-            source, name=name, params=given, branch=on, snapshot=snapshot
+    with (
+        waiting("query", as_json=as_json),
+        open_graph(store, read_only=True, settings=spark_settings(master, remote)) as graph,
+    ):
+        result = graph.query(
+            source, name=name, params=given, branch=on, snapshot=snapshot, engine=engine
         )
     if as_json or style is Format.JSON:
         print_json(query_json(result, branch=None if snapshot else on or MAIN))

@@ -7,6 +7,7 @@ import typer
 
 from omnigraph.base.choices import ExportFormat
 from omnigraph.base.words import amount
+from omnigraph.surfaces.cli.load_options import ExportEngineOption, MasterOption, RemoteOption
 from omnigraph.surfaces.cli.options import (
     JsonOption,
     QuietOption,
@@ -16,6 +17,7 @@ from omnigraph.surfaces.cli.options import (
     TypesOption,
     branch_to_read,
     open_graph,
+    spark_settings,
 )
 from omnigraph.surfaces.cli.output import print_json, say
 from omnigraph.surfaces.cli.progress import waiting
@@ -32,7 +34,7 @@ def export(
     path: Annotated[
         str,
         typer.Argument(
-            help="A file, for parquet a directory; standard output if it is - or left out."
+            help="A file; for parquet, on Spark and in a bucket a directory. - is standard output."
         ),
     ] = STANDARD_OUTPUT,
     *,
@@ -42,6 +44,9 @@ def export(
     branch: ReadBranchOption = None,
     snapshot: SnapshotOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    engine: ExportEngineOption = "auto",
+    master: MasterOption = None,
+    remote: RemoteOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -55,10 +60,12 @@ def export(
             "--json wants standard output, and so do the rows: name a file for them"
         )
     on = branch_to_read(branch, snapshot)
-    graph = open_graph(store, read_only=True)
     # Rows that scroll by show well enough that work goes on.
     is_seen = is_stream and sys.stdout.isatty()
-    with waiting("export", is_silent=quiet or is_seen, as_json=as_json):
+    with (
+        waiting("export", is_silent=quiet or is_seen, as_json=as_json),
+        open_graph(store, read_only=True, settings=spark_settings(master, remote)) as graph,
+    ):
         result = graph.export(
             sys.stdout.buffer if is_stream else path,
             types=types or None,
@@ -66,6 +73,7 @@ def export(
             branch=on,
             snapshot=snapshot,
             overwrite=force,
+            engine=engine,
         )
     if is_stream:
         sys.stdout.buffer.flush()

@@ -15,6 +15,7 @@ from omnigraph.base.span import SourceText
 from omnigraph.base.words import amount
 from omnigraph.engine import language
 from omnigraph.engine.text import QUERY, SCHEMA, read_source
+from omnigraph.surfaces.cli.load_options import ReadEngineOption
 from omnigraph.surfaces.cli.options import (
     ExpressionOption,
     JsonOption,
@@ -127,6 +128,7 @@ def explain(
     analyze: Annotated[
         bool, typer.Option("--analyze", help="Run it: rows and milliseconds of each step.")
     ] = False,
+    engine: ReadEngineOption = "local",
     as_json: JsonOption = False,
 ) -> None:
     """Show the plan of a query: for a schema as it is written, for a graph as it would run.
@@ -140,8 +142,10 @@ def explain(
         graph = open_graph(store, read_only=True)
         on = branch_to_read(branch, snapshot)
         with waiting("explain", as_json=as_json):
-            plan = graph.explain(source, name, given, branch=on, snapshot=snapshot, analyze=analyze)
-    elif analyze or given or branch is not None or snapshot is not None:
+            plan = graph.explain(
+                source, name, given, branch=on, snapshot=snapshot, analyze=analyze, engine=engine
+            )
+    elif analyze or given or engine != "local" or branch is not None or snapshot is not None:
         raise typer.BadParameter("a query runs on a graph: name it with --store")
     else:
         plan = language.explain_text(source, _catalog(schema, store), name)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from omnigraph.base.choices import LoadEngine, LoadModeName, OnError, SourceFormat
+from omnigraph.base.choices import LoadEngine, LoadModeName, OnError, QueryEngine, SourceFormat
 from omnigraph.surfaces.cli import completing
 
 DataOption = Annotated[
@@ -68,6 +68,13 @@ EngineOption = Annotated[
         "--engine",
         help="auto, spark, or local: here, without Java. OMNIGRAPH_LOAD_ENGINE is the default.",
     ),
+]
+ReadEngineOption = Annotated[
+    QueryEngine, typer.Option("--engine", help="local: here; or spark, which runs the same plan.")
+]
+ExportEngineOption = Annotated[
+    LoadEngine,
+    typer.Option("--engine", help="local, spark: parts in parallel; auto: spark for large ones."),
 ]
 MasterOption = Annotated[
     str | None,

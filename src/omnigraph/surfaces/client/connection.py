@@ -15,6 +15,7 @@ from omnigraph.engine.blob import Blob, find_blob
 from omnigraph.engine.change_results import ChangeBaseline
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.export import export, lines_target
+from omnigraph.engine.export_manifest import needs_parts
 from omnigraph.engine.feed import baseline
 from omnigraph.engine.load.load import load
 from omnigraph.engine.query import ask
@@ -177,6 +178,8 @@ class Connection:
     def _export(self, request: Export) -> ExportResult:
         if request.format != "jsonl":
             raise LocalOnly(f"exporting {request.format}", "export jsonl, or use --store")
+        if needs_parts(request):
+            raise LocalOnly("exporting on Spark or to a bucket", "export to a file, or use --store")
         asked = ExportLines(
             branch=request.branch,
             is_branch_named=request.is_branch_named,

@@ -1,0 +1,167 @@
+"""An export by tasks: a directory of parts, on a disk or in a bucket, by Spark or in this process.
+
+The manifest is written last, and says which files there must be. On a disk the directory gets its
+name when it is whole; in a bucket an export is there once its manifest is. Files that no manifest
+names, as a task leaves them that was run twice, are removed before.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from omnigraph.base.errors import ArgumentInvalid, TargetTaken, Unsupported
+from omnigraph.engine.engine import Engine
+from omnigraph.engine.export_manifest import MANIFEST, SCHEMA, manifest_of
+from omnigraph.engine.outfile import new_directory
+from omnigraph.engine.requests import Export
+from omnigraph.engine.results import ExportedFile, ExportResult
+from omnigraph.engine.schema import schema_text
+from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.pipeline.export.parts import PartFile, part_tasks, write_part
+from omnigraph.pipeline.runner import Runner
+from omnigraph.read.view import View
+from omnigraph.store.location import (
+    BucketLocation,
+    DiskLocation,
+    Location,
+    is_bucket_address,
+    source_location,
+)
+
+__all__ = ["export_parts"]
+
+# Up to here it pays more to begin at once than to wait for Spark.
+MAX_LOCAL_BYTES = 4 << 30
+
+
+def export_parts(
+    engine: Engine, request: Export, view: View, entities: Sequence[EntityType]
+) -> ExportResult:
+    """Write what the view shows of these types as a directory of parts."""
+    address = _address(request)
+    schema = schema_text(engine, view).encode()
+
+    def write(target: Location) -> ExportResult:
+        runner = _runner(engine, request, view, entities)
+        tasks = part_tasks(
+            view,
+            entities,
+            target,
+            format=request.format,
+            parallelism=runner.parallelism,
+            batch_bytes=engine.settings.read_limits.max_export_batch_bytes,
+        )
+        written = [
+            file for ran in runner.run(tasks, write_part, doing="exporting") for file in ran.result
+        ]
+        target.objects().put(SCHEMA, schema)
+        return _result(view, entities, request, address, written)
+
+    if is_bucket_address(address):
+        location = source_location(address, engine.settings.bucket_access, argument="target")
+        return _to_bucket(location, write, overwrite=request.overwrite)
+    return _to_disk(Path(address).resolve(), write, overwrite=request.overwrite)
+
+
+def _address(request: Export) -> str:
+    if not isinstance(request.target, str | os.PathLike):
+        raise ArgumentInvalid(
+            argument="engine",
+            value=request.engine,
+            rule="Spark writes a directory of files, and the target is a stream",
+            advice="name a directory or a prefix of a bucket, or leave out engine",
+        )
+    address = os.fspath(request.target)
+    if "://" in address and not is_bucket_address(address):
+        instead = "export to a directory, or to a bucket (s3://…)"
+        raise Unsupported(what=f"exporting to {address}", instead=instead)
+    return address
+
+
+def _runner(engine: Engine, request: Export, view: View, entities: Sequence[EntityType]) -> Runner:
+    where = "spark" if request.spark is not None else request.engine
+    if where == "auto":
+        size = sum(view.snapshot.dataset(entity).files.bytes for entity in entities)
+        is_local = size <= MAX_LOCAL_BYTES or find_spec("pyspark") is None
+        where = "local" if is_local else "spark"
+    if where == "spark":
+        return engine.spark.session(request.spark)
+    from omnigraph.pipeline.local import InProcess
+
+    return InProcess()
+
+
+# Where it goes ------------------------------------------------------------------------------------
+
+Write = Callable[[Location], ExportResult]
+
+
+def _to_disk(path: Path, write: Write, *, overwrite: bool) -> ExportResult:
+    # Whatever else a directory holds is not ours to remove, however we are told.
+    is_ours = (path / MANIFEST).is_file()
+    with new_directory(path, overwrite=overwrite and is_ours) as directory:
+        target = DiskLocation(directory.resolve())
+        result = write(target)
+        _remove_others(target, _named(result))
+        target.objects().put(MANIFEST, manifest_of(result))
+    return result
+
+
+def _to_bucket(target: BucketLocation, write: Write, *, overwrite: bool) -> ExportResult:
+    objects = target.objects()
+    before = set(objects.walk(""))
+    is_ours = MANIFEST in before
+    if before and not (overwrite and is_ours):
+        raise TargetTaken(str(target))
+    with _undone(target, before):
+        result = write(target)
+        # What an earlier export has written stays until this one is there.
+        _remove_others(target, _named(result) | before)
+        if is_ours:
+            objects.put(MANIFEST, manifest_of(result))
+        elif not objects.put_if_absent(MANIFEST, manifest_of(result)):
+            raise TargetTaken(str(target))
+    _remove_others(target, _named(result))
+    return result
+
+
+@contextmanager
+def _undone(target: BucketLocation, before: set[str]) -> Iterator[None]:
+    """If the block fails, what it wrote is removed."""
+    try:
+        yield
+    except BaseException:
+        if MANIFEST in before or not target.objects().exists(MANIFEST):
+            _remove_others(target, before)
+        raise
+
+
+def _remove_others(target: Location, names: set[str]) -> None:
+    objects = target.objects()
+    for name in list(objects.walk("")):
+        if name not in names:
+            objects.delete(name)
+
+
+def _named(result: ExportResult) -> set[str]:
+    return {MANIFEST, SCHEMA, *(file.path for file in result.files if file.path is not None)}
+
+
+# What was written ---------------------------------------------------------------------------------
+
+
+def _result(
+    view: View,
+    entities: Sequence[EntityType],
+    request: Export,
+    address: str,
+    written: Sequence[PartFile],
+) -> ExportResult:
+    counts = {str(entity.name): 0 for entity in entities}
+    for file in written:
+        counts[file.type_name] += file.rows
+    files = tuple(ExportedFile(f.name, f.rows, f.bytes, f.sha256) for f in written)
+    path = address if is_bucket_address(address) else str(Path(address).resolve())
+    return ExportResult.of(view.snapshot, request.format, path, counts, files)

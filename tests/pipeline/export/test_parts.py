@@ -1,0 +1,225 @@
+"""An export by tasks is loaded as an equal graph, wherever it lies and whoever wrote it."""
+
+import hashlib
+import io
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omnigraph import Graph
+from omnigraph.base.choices import ExportFormat
+from omnigraph.base.ids import TypeName
+from omnigraph.errors import ArgumentInvalid, StorageFailed, TargetTaken, Unsupported
+from omnigraph.pipeline.export.parts import part_tasks, write_part
+from omnigraph.pipeline.spark.session import Spark
+from omnigraph.read.view import View
+from omnigraph.store.location import DiskLocation
+from tests.buckets import ENDPOINT, bucket_variables, location_of
+from tests.graph.test_export import SCHEMA, contents
+from tests.pipeline.conftest import ON_SPARK
+from tests.pipeline.frames.test_frames import REDS
+from tests.reference.table_policy import Role, Sees, TablePolicy
+
+# Without the one type that a Parquet file can't hold.
+PLAIN = SCHEMA.replace("node Note { text: String  id: String? }", "node Note { text: String }")
+ROWS: list[dict[str, Any]] = [
+    {
+        "type": "Person",
+        "data": {"email": "a@x", "name": "A", "photo": b"\x00\xff", "seed": 2**64 - 1},
+    },
+    {"type": "Person", "data": {"email": "b@x", "name": "", "score": 0.1, "tags": ["x"]}},
+    {"type": "City", "data": {"code": -5, "id": "own"}},
+    {"type": "Note", "data": {"text": "without an id"}},
+    {"edge": "Knows", "from": "a@x", "to": "b@x", "data": {"since": "1840-01-01"}},
+    {"edge": "Knows", "from": "a@x", "to": "b@x"},
+    {"edge": "LivesIn", "from": "b@x", "to": -5},
+]
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    """A graph with rows in several files, some of them deleted; no test changes it."""
+    graph = Graph.init(tmp_path_factory.mktemp("parts") / "g.omni", PLAIN, durability="relaxed")
+    graph.load(ROWS, mode="append")
+    more = [{"type": "Person", "data": {"email": f"{n}@x", "name": str(n)}} for n in range(3)]
+    graph.load(more, mode="append")
+    graph.mutate('query leave() { delete Person where email = "1@x" }')
+    return graph
+
+
+@pytest.fixture
+def in_a_bucket(bucket: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    for name, value in bucket_variables(os.environ[ENDPOINT]).items():
+        monkeypatch.setenv(name, value)
+    return f"{bucket}/export"
+
+
+def stored(target: str) -> dict[str, bytes]:
+    objects = location_of(target).objects()
+    return {name: objects.get(name) or b"" for name in objects.walk("")}
+
+
+def check_manifest(target: str, graph: Graph) -> dict[str, Any]:
+    """All files are named, and are as the manifest says."""
+    files = stored(target)
+    manifest: dict[str, Any] = json.loads(files.pop("_manifest.json"))
+    assert files.pop("schema.pg").decode() == PLAIN
+    assert {f["path"] for f in manifest["files"]} == {*files}
+    for file in manifest["files"]:
+        data = files[file["path"]]
+        assert (file["bytes"], file["sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
+    counts = {type_: len(rows) for type_, rows in contents(graph).items()}
+    assert {**manifest["nodes"], **manifest["edges"]} == counts
+    return manifest
+
+
+def loaded(place: Path, source: str) -> Graph:
+    graph = Graph.init(place, PLAIN, durability="relaxed")
+    graph.load(source, mode="append", engine="local")
+    return graph
+
+
+@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+@pytest.mark.parametrize("who", ["local", pytest.param("spark", marks=ON_SPARK)])
+def test_an_export_to_a_bucket_is_loaded_as_an_equal_graph(
+    graph: Graph,
+    in_a_bucket: str,
+    tmp_path: Path,
+    format: ExportFormat,
+    who: str,
+    request: pytest.FixtureRequest,
+) -> None:
+    opened = Graph.open(graph.uri)  # with the way to the bucket
+    session = request.getfixturevalue("spark").session if who == "spark" else None
+    result = opened.export(in_a_bucket, format=format, spark=session)
+    assert result.path == in_a_bucket
+    assert result.nodes["Person"] == 4 and result.edges["Knows"] == 2
+    check_manifest(in_a_bucket, graph)
+    with pytest.raises(TargetTaken):
+        opened.export(in_a_bucket, format=format, spark=session)
+    before = stored(in_a_bucket)
+    again = opened.export(in_a_bucket, format=format, overwrite=True, spark=session)
+    assert {f.path for f in again.files}.isdisjoint(before)
+    check_manifest(in_a_bucket, graph)
+    copy = Graph.init(tmp_path / "copy.omni", PLAIN)
+    copy.load(in_a_bucket, mode="append", engine="local")
+    assert contents(copy) == contents(graph)
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+def test_spark_exports_a_commit_to_a_directory(
+    graph: Graph, tmp_path: Path, spark: Spark, format: ExportFormat
+) -> None:
+    old = graph.at(graph.commits()[1])
+    session = spark.session
+    old.export(tmp_path / "old", format=format, engine="spark", spark=session)
+    assert contents(loaded(tmp_path / "then.omni", str(tmp_path / "old")))["Person"] == sorted(
+        [*contents(graph)["Person"], *_person(tmp_path / "then.omni", "1@x")]
+    )
+    result = graph.export(tmp_path / "new", format=format, engine="spark", spark=session)
+    assert result.path == str(tmp_path / "new")
+    # A part for each fragment, and each in a file of its own.
+    assert len([f for f in result.files if f.path and "Person" in f.path]) == 2
+    check_manifest(str(tmp_path / "new"), graph)
+    assert contents(loaded(tmp_path / "now.omni", str(tmp_path / "new"))) == contents(graph)
+    with pytest.raises(TargetTaken):
+        graph.export(tmp_path / "new", format=format, spark=session)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def _person(place: Path, email: str) -> list[str]:
+    return [row for row in contents(Graph.open(place))["Person"] if f"'id': '{email}'" in row]
+
+
+def test_an_export_that_fails_leaves_nothing(
+    tmp_path: Path, in_a_bucket: str, graph: Graph
+) -> None:
+    loaded_copy(graph, tmp_path / "broken.omni")
+    (lost, *_) = (tmp_path / "broken.omni/edges").rglob("*.lance")
+    lost.unlink()
+    opened = Graph.open(tmp_path / "broken.omni", read_only=True)
+    with pytest.raises(StorageFailed):
+        opened.export(in_a_bucket)
+    assert stored(in_a_bucket) == {}
+    # What an earlier export has written stays.
+    Graph.open(graph.uri).export(in_a_bucket)
+    before = stored(in_a_bucket)
+    with pytest.raises(StorageFailed):
+        opened.export(in_a_bucket, overwrite=True)
+    assert stored(in_a_bucket) == before
+
+
+def loaded_copy(graph: Graph, place: Path) -> Graph:
+    written = io.BytesIO()
+    graph.export(written)
+    copy = Graph.init(place, PLAIN, durability="relaxed")
+    copy.load(written.getvalue(), mode="append", engine="local")
+    return copy
+
+
+def test_a_task_that_runs_twice_writes_other_files(graph: Graph, tmp_path: Path) -> None:
+    view = View(graph.snapshot().stored)
+    (task, *_) = part_tasks(
+        view,
+        [view.catalog.node_by_name[TypeName("Person")]],
+        DiskLocation(tmp_path),
+        format="jsonl",
+        parallelism=1,
+        batch_bytes=1 << 20,
+    )
+    first, second = write_part(task), write_part(task)
+    assert first[0].name != second[0].name and first[0].sha256 == second[0].sha256
+    elsewhere = replace(task, target=DiskLocation(tmp_path / "of another machine"))
+    with pytest.raises(StorageFailed, match="shared disk"):
+        write_part(elsewhere)
+
+
+def test_parts_show_what_the_actor_may_see(tmp_path: Path, in_a_bucket: str) -> None:
+    schema = """
+    node Person { name: String @key  team: String? }
+    edge Knows: Person -> Person
+    """
+    graph = Graph.init(tmp_path / "g.omni", schema, durability="relaxed")
+    teams = {"ada": "red", "bo": "blue", "cy": "red"}
+    graph.load(
+        [
+            *({"type": "Person", "data": {"name": n, "team": t}} for n, t in teams.items()),
+            *({"edge": "Knows", "from": a, "to": b} for a in teams for b in teams),
+        ],
+        mode="append",
+    )
+    policy = TablePolicy({"someone": Role(Sees({TypeName("Person"): REDS}))})
+    seen = graph.under_policy(policy).as_actor("someone")
+    stream = io.BytesIO()
+    seen.export(stream)
+    result = seen.export(in_a_bucket)
+    assert (result.nodes, result.edges) == ({"Person": 2}, {"Knows": 4})
+    lines = b"".join(data for name, data in stored(in_a_bucket).items() if name.endswith("l"))
+    assert sorted(lines.splitlines()) == sorted(stream.getvalue().splitlines())
+
+
+def test_what_cant_be_exported_in_parts_is_told(graph: Graph, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentInvalid, match="stream"):
+        graph.export(io.BytesIO(), engine="spark")
+    with pytest.raises(Unsupported):
+        graph.export("gs://bucket/x", engine="spark")
+    with pytest.raises(ArgumentInvalid, match="engine"):
+        graph.export(tmp_path / "x", engine="sparc")  # type: ignore[arg-type]
+    noted = Graph.init(tmp_path / "g.omni", SCHEMA, durability="relaxed")
+    noted.load([{"type": "Note", "data": {"text": "x"}}], mode="append")
+    view = View(noted.snapshot().stored)
+    with pytest.raises(Unsupported, match="Note"):
+        part_tasks(
+            view,
+            view.catalog.nodes,
+            DiskLocation(tmp_path),
+            format="parquet",
+            parallelism=1,
+            batch_bytes=1,
+        )
