@@ -8,7 +8,7 @@ PYTHON ?= python3
 WORKERS ?= 3
 # Passed on to the program: make bench ONLY=run ARGS="--help"
 ARGS ?=
-ONLY ?= languages start recall analytics commits writers changes search run queries shapes policy load upsert merge_load serve
+ONLY ?= languages start recall analytics commits writers changes search run queries shapes policy load upsert merge_load spark_queries serve
 
 BIN := .venv/bin
 READY := .venv/.ready

@@ -4,6 +4,7 @@ All of one view of a snapshot, as any read. A frame is lazy: it reads files of t
 somebody looks at it, and shows what its caller may see.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.errors import ArgumentInvalid, NameMissing
@@ -55,16 +56,20 @@ def query_on_spark(engine: Engine, request: SparkAsk) -> QueryResult:
     """The answer of a query, worked out by Spark."""
     budget = Budget(timeout_s=request.timeout_s, cancel=request.cancel)
     engine.gate.allow(request)
+
+    def check() -> None:
+        budget.check("Spark")
+
     with view_for(engine, request) as view:
         query = read_query(plan_of(engine, request, view))
-        answer = _query_frame(engine, request, query, view)
+        answer = _query_frame(engine, request, query, view, check)
         from omnigraph.pipeline.query.answer import rows_of
 
         rows = rows_of(
             engine.spark.session(request.spark),
             answer,
             doing=f"the query {query.name}",
-            check=lambda: budget.check(f"{query.name} on Spark"),
+            check=check,
         )
     return QueryResult(query.name, view.commit.id, rows)
 
@@ -85,7 +90,13 @@ def explain_on_spark(engine: Engine, request: Explain) -> Explanation:
         return explanation_of(query, view.commit.id, expected=expected, notes=notes)
 
 
-def _query_frame(engine: Engine, request: SparkAsk, query: ReadQuery, view: View) -> "QueryFrame":
+def _query_frame(
+    engine: Engine,
+    request: SparkAsk,
+    query: ReadQuery,
+    view: View,
+    check: Callable[[], None] = lambda: None,
+) -> "QueryFrame":
     parameters = bind_parameters(query, request.params)
     # Before a session is begun, which takes seconds.
     refuse(query.plan)
@@ -93,7 +104,7 @@ def _query_frame(engine: Engine, request: SparkAsk, query: ReadQuery, view: View
     from omnigraph.pipeline.query.lower import query_frame
 
     now_ms = engine.store.clock.now_ms()
-    return query_frame(spark, query.plan, view, parameters, now_ms=now_ms)
+    return query_frame(spark, query.plan, view, parameters, now_ms=now_ms, check=check)
 
 
 def _entity(view: View, name: str) -> EntityType:

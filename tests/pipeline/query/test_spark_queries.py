@@ -32,7 +32,7 @@ from tests.reference.table_policy import Role, Sees, TablePolicy
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 SCHEMA = """
-node Person { name: String @key  age: I64?  team: String?  bio: String?  place: Vector(2)? }
+node Person { name: String @key  age: I64?  team: String?  bio: String?  height: F64? }
 node Firm { name: String @key  size: U64? }
 edge Knows: Person -> Person { since: Date? }
 edge WorksAt: Person -> Firm
@@ -72,6 +72,10 @@ query edges() {
     return { $p.name as name, $k.since as since }
 }
 query total() { match { $p: Person } return { sum($p.age) as total, collect($p.age) as all } }
+query nobody() {
+    match { $p: Person { name: "nobody" }  $p worksAt $c }
+    return { $p.name as name, sum($p.height) as h, avg($p.age) as a, sum($c.size) as s }
+}
 query some() { match { $p: Person } return { $p.name }  limit 2 }
 query best() {
     match { $p: Person }  return { $p.name }  order { bm25($p.bio, "engine") }  limit 1
@@ -89,7 +93,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     return graph
 
 
-@pytest.mark.parametrize("name", ["paths", "far", "words", "staff", "edges", "total"])
+@pytest.mark.parametrize("name", ["paths", "far", "words", "staff", "edges", "total", "nobody"])
 def test_a_query_gives_the_same_table_on_spark(graph: Graph, spark: Spark, name: str) -> None:
     params = {"name": "ada"} if name == "far" else {}
     here = graph.query(QUERIES, name, params)

@@ -4,7 +4,7 @@ It reads like `read/run.py`, which runs the same plan over columns of row number
 here: the frame is lazy, and Spark is asked when somebody looks at it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -82,13 +82,18 @@ def query_frame(
     *,
     now_ms: int,
     max_broadcast_rows: int = MAX_BROADCAST_ROWS,
+    check: Callable[[], None] = lambda: None,
 ) -> QueryFrame:
-    """The answer of a plan as a frame. What Spark can't do is refused by name first."""
+    """The answer of a plan as a frame. What Spark can't do is refused by name first.
+
+    Of a long plan some rows are made here: `check` is asked meanwhile, and ends it if it raises.
+    """
     refuse(plan)
-    tables = Tables(spark, view, parameters, now_ms, max_broadcast_rows, needed=_needed_by(plan))
-    whole = _Walk(tables).answer(plan)
-    columns = [shown(column, whole, tables) for column in plan.columns]
-    frame = whole.rows.frame.select(*(c.column.alias(c.name) for c in columns))
+    tables = Tables(spark, view, parameters, now_ms, max_broadcast_rows, _needed_by(plan), check)
+    with spark.failures("planning a query"):
+        whole = _Walk(tables).answer(plan)
+        columns = [shown(column, whole, tables) for column in plan.columns]
+        frame = whole.rows.frame.select(*(c.column.alias(c.name) for c in columns))
     return QueryFrame(frame, pa.schema([(c.name, c.kind) for c in columns]))
 
 

@@ -1,6 +1,6 @@
 """The tables below a plan on Spark: scans of nodes and edges, properties by id, joins by size."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -46,6 +46,8 @@ class Tables:
     max_broadcast_rows: int = MAX_BROADCAST_ROWS
     needed: Mapping[VariableName, tuple[PropertyOf, ...]] = field(default_factory=dict)
     """Properties of variables that some expression of the plan will ask for."""
+    check: Callable[[], None] = lambda: None
+    """Asked while Spark works; it raises to end that."""
     _scans: dict[Hashable, Any] = field(default_factory=dict)
     _names: int = 0
 
@@ -102,7 +104,11 @@ class Tables:
         """
         if rows.joins <= MAX_REPEATED_JOINS:
             return rows
-        return rows.over(rows.frame.localCheckpoint(eager=False), joins=0)
+        kept = self.spark.kept(
+            rows.frame, doing="preparing a query", on_progress=lambda _: self.check()
+        )
+        self.check()
+        return rows.over(kept, joins=0)
 
     # Entities -------------------------------------------------------------------------------------
 

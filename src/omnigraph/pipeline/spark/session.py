@@ -190,6 +190,16 @@ class Spark:
         table: pa.Table = self._run(frame.toArrow, doing=doing, on_progress=on_progress)
         return table
 
+    def kept(
+        self, frame: Any, *, doing: str, on_progress: Callable[[int], None] | None = None
+    ) -> Any:
+        """A frame whose rows are made once and kept by the workers until nobody uses it.
+
+        Spark may make them now, or when they are asked for.
+        """
+        keep = partial(frame.localCheckpoint, eager=False)
+        return self._run(keep, doing=doing, on_progress=on_progress)
+
     def schema_of(self, frame: Any) -> pa.Schema:
         """The types that a frame's batches will have."""
         from pyspark.sql.pandas.types import to_arrow_schema

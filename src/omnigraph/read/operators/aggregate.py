@@ -166,4 +166,5 @@ class Grouped:
         weighted = numbers if weights is None else numbers * weights.astype(np.float64)
         if self.groups is None:
             return np.array([weighted.sum(dtype=np.float64)])
-        return np.bincount(self.groups.numbers, weights=weighted, minlength=self.groups.size)
+        sums = np.bincount(self.groups.numbers, weights=weighted, minlength=self.groups.size)
+        return sums.astype(np.float64, copy=False)  # of no rows at all they would be integers
