@@ -20,7 +20,7 @@ from omnigraph.read.view import View
 from omnigraph.store.location import DiskLocation
 from tests.buckets import ENDPOINT, bucket_variables, location_of
 from tests.graph.test_export import SCHEMA, contents
-from tests.pipeline.conftest import ON_SPARK
+from tests.pipeline.conftest import DEEP_ON_SPARK, ON_SPARK
 from tests.pipeline.frames.test_frames import REDS
 from tests.reference.table_policy import Role, Sees, TablePolicy
 
@@ -83,8 +83,15 @@ def loaded(place: Path, source: str) -> Graph:
     return graph
 
 
-@pytest.mark.parametrize("format", ["jsonl", "parquet"])
-@pytest.mark.parametrize("who", ["local", pytest.param("spark", marks=ON_SPARK)])
+@pytest.mark.parametrize(
+    ("who", "format"),
+    [
+        ("local", "jsonl"),
+        ("local", "parquet"),
+        pytest.param("spark", "jsonl", marks=ON_SPARK),
+        pytest.param("spark", "parquet", marks=DEEP_ON_SPARK),
+    ],
+)
 def test_an_export_to_a_bucket_is_loaded_as_an_equal_graph(
     graph: Graph,
     in_a_bucket: str,
@@ -112,7 +119,7 @@ def test_an_export_to_a_bucket_is_loaded_as_an_equal_graph(
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+@pytest.mark.parametrize("format", [pytest.param("jsonl", marks=pytest.mark.deep), "parquet"])
 def test_spark_exports_a_commit_to_a_directory(
     graph: Graph, tmp_path: Path, spark: Spark, format: ExportFormat
 ) -> None:

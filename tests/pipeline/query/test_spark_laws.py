@@ -23,10 +23,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 IS_DEEP = settings().max_examples > 50
 # A plan of many joins takes Spark seconds, whatever the rows.
-MAX_JOINS = 30 if IS_DEEP else 6
+MAX_JOINS = 30 if IS_DEEP else 4
 
 
-@given(graphs(), queries(), st.sampled_from([0, 100_000]))
+@given(graphs(), queries(), st.sampled_from([0, 5, 100_000]))
 @settings(
     max_examples=100 if IS_DEEP else 12,
     suppress_health_check=list(HealthCheck),

@@ -25,7 +25,7 @@ def begin(rows: Rows, variables: Iterable[VariableName], tables: Tables) -> Rows
         return tables.unit()
     frame = rows.frame.select(*map(key_of, used)).distinct()
     types = {v: rows.types[v] for v in used}
-    return Rows(frame, rows.most, types, rows.optional & frozenset(used))
+    return Rows(frame, rows.most, types, rows.optional & frozenset(used), held=frozenset(used))
 
 
 def exist_join(

@@ -7,7 +7,7 @@ no part stands twice, and it needs no look at the rows between.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import functions as sql
@@ -34,6 +34,7 @@ class Pairs:
 
 
 def expand(rows: Rows, op: Expand, demand: Demand, tables: Tables) -> Rows:
+    rows = _folded(rows, op, demand, tables)
     origins, targets = rows.types[op.origin], op.target_types
     if op.is_target_bound:
         targets = rows.types[op.target]
@@ -43,11 +44,29 @@ def expand(rows: Rows, op: Expand, demand: Demand, tables: Tables) -> Rows:
         found = _hop(op.steps, origins, targets, edge_types, tables, with_edge=with_edge)
         found = _only_types(found, op, targets, tables)
         if not with_edge:
+            if tables.is_small(rows.most) and not tables.is_small(found.most):
+                rows = tables.shared(rows)
+                found = _only_from(rows, op, found, tables)
             found = _distinct(found, tables)
     else:
         rows = tables.shared(rows)
         found = _only_types(_walked(rows, op, origins, targets, tables), op, targets, tables)
     return _joined(rows, op, found, targets, edge_types, demand, tables)
+
+
+def _folded(rows: Rows, op: Expand, demand: Demand, tables: Tables) -> Rows:
+    """Many rows that differ only in what nobody looks at any more, as one row with a weight."""
+    wanted = demand.live | rows.held | {op.origin, op.target}
+    kept = {v: types for v, types in rows.types.items() if v in wanted}
+    is_worth_it = rows.joins > 0 and not tables.is_small(rows.most)
+    if not (demand.allows_weights and is_worth_it and len(kept) < len(rows.types)):
+        return rows
+    attached = {(v, name): column for (v, name), column in rows.attached.items() if v in kept}
+    weight = tables.fresh("w")
+    each = sql.count(sql.lit(1)) if rows.weight is None else sql.sum(rows.weight)
+    keys = [*map(key_of, kept), *attached.values()]
+    frame = rows.frame.groupBy(*keys).agg(each.alias(weight))
+    return replace(rows, frame=frame, types=kept, attached=attached, weight=weight)
 
 
 def _joined(
@@ -168,6 +187,15 @@ def _distinct(found: Pairs, tables: Tables) -> Pairs:
         # By origin, as the join wants it: so the pairs are sent round once.
         frame = frame.repartition(found.origin)
     return Pairs(frame.distinct(), found.most, found.origin, found.target)
+
+
+def _only_from(rows: Rows, op: Expand, found: Pairs, tables: Tables) -> Pairs:
+    """The pairs of few origins: the others are not sent round to be compared."""
+    key = tables.fresh("k")
+    origins = rows.frame.select(sql.col(key_of(op.origin)).alias(key))
+    pairs = Rows(found.frame, found.most)
+    kept = tables.join(pairs, origins, [(found.origin, key)], "left_semi", most=rows.most)
+    return replace(found, frame=kept)
 
 
 def _only_types(found: Pairs, op: Expand, targets: Types, tables: Tables) -> Pairs:

@@ -30,6 +30,8 @@ class Rows:
     """Columns that hold properties."""
     weight: str | None = None
     """The column that says how many rows a row stands for."""
+    held: frozenset[VariableName] = frozenset()
+    """Variables that a sub-pattern began with: it is joined back by them."""
     joins: int = 0
     """About how many joins it takes to make them."""
 
