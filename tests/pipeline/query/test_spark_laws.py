@@ -50,7 +50,7 @@ def test_spark_gives_the_rows_of_this_process_and_of_the_plain_meaning(
         )
         ours = rows_of(spark, answer, doing="a law", check=lambda: None)
         read = ir.ReadQuery("random", (), query.plan, (), ())
-        here = run(read, view, query.parameters, cache=RuntimeCache(), now_ms=NOW_MS)
+        here = run(read, view, query.parameters, cache=RuntimeCache(), now_ms=NOW_MS).table
     assert ours.schema.types == here.schema.types
     plain = Naive(graph, query.parameters, NOW_MS).answer(query.plan)
     wanted, found, there = (

@@ -153,6 +153,11 @@ def test_explain_says_what_spark_makes_of_each_step(graph: Graph) -> None:
     assert "(1 fragment read by tasks)" in shown
     assert "joined by ids, sent to all workers, 3 rounds)" in shown
     assert "(left anti join)" in shown
+    # How large a table is would tell of rows that are hidden.
+    policy = TablePolicy({"someone": Role(Sees({TypeName("Person"): REDS}))})
+    seen = graph.under_policy(policy).as_actor("someone")
+    told = str(seen.explain(QUERIES, "far", {"name": "ada"}, engine="spark"))
+    assert "(visible rows read by tasks)" in told and "fragment" not in told
 
 
 def test_a_query_on_spark_ends_when_it_is_told_to(graph: Graph, spark: Spark) -> None:

@@ -9,7 +9,6 @@ import hashlib
 import io
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -19,6 +18,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base.disk_failures import disk_failures
 from omnigraph.base.errors import StorageFailed
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.plan.conditions import ALWAYS, Condition
 from omnigraph.lang.schema.catalog import ID, EntityType, NodeType
 from omnigraph.pipeline.export.files import (
@@ -46,7 +46,7 @@ MAX_FILE_BYTES = 128 << 20
 MAX_HELD_IDS = 4_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartFile:
     """A file that a task has written: its name below the target."""
 
@@ -57,7 +57,7 @@ class PartFile:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JudgedEnd:
     """An end of edges that are hidden with the nodes there."""
 
@@ -66,7 +66,7 @@ class JudgedEnd:
     condition: Condition
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartTask:
     number: int
     entity: EntityType

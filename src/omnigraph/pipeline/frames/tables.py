@@ -6,10 +6,10 @@ we do, and every row that comes is asked again here. So nothing depends on how S
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.lang.plan.conditions import ALWAYS, Condition
 from omnigraph.pipeline.frames.carried import as_carried, carried_schema
 from omnigraph.pipeline.load.row_sources import MAX_TASK_ROWS, CommittedRows
@@ -27,7 +27,7 @@ TASKS_PER_CORE = 3
 MAX_BATCH_BYTES = 16 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """A column of the frame."""
 
@@ -38,7 +38,7 @@ class Wanted:
     """The physical column; None: the type lacks it, and it is null."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class TableScan:
     """Which rows of a type, and what of them. It travels to tasks by value."""
 

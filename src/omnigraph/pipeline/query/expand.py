@@ -7,11 +7,12 @@ no part stands twice, and it needs no look at the rows between.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import functions as sql
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName
 from omnigraph.lang.plan.ir import Direction, EdgeStep, Expand
 from omnigraph.lang.schema.catalog import EdgeType
@@ -22,7 +23,7 @@ from omnigraph.read.demand import Demand
 __all__ = ["expand"]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Pairs:
     """The columns of a frame in which an edge, or a walk, is a row."""
 

@@ -5,11 +5,12 @@ here: the frame is lazy, and Spark is asked when somebody looks at it.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import VariableName
 from omnigraph.base.types import Value
 from omnigraph.lang.plan.chain import chain, operators
@@ -67,7 +68,7 @@ NOTHING = Demand(frozenset(), allows_weights=True)
 """Of a sub-pattern that only has to exist or be counted, no variable is wanted."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class QueryFrame:
     frame: Any
     schema: pa.Schema
@@ -97,7 +98,7 @@ def query_frame(
     return QueryFrame(frame, pa.schema([(c.name, c.kind) for c in columns]))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Walk:
     tables: Tables
 

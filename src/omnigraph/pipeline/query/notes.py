@@ -29,6 +29,7 @@ from omnigraph.lang.plan.ir import (
     Unit,
     ValueJoin,
 )
+from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.pipeline.query.refusals import refuse
 from omnigraph.pipeline.spark.session import MAX_BROADCAST_ROWS
 from omnigraph.read.demand import variables_in
@@ -90,13 +91,22 @@ def _expand(op: Expand, view: View) -> str:
     edges = tuple(dict.fromkeys(step.edge for step in op.steps))
     by_name = view.catalog.edge_by_name
     rows = sum(view.snapshot.dataset(by_name[name]).row_count for name in edges)
-    how = "sent to all workers" if rows <= MAX_BROADCAST_ROWS else "sorted and merged"
+    how = ", sent to all workers" if rows <= MAX_BROADCAST_ROWS else ", sorted and merged"
+    if any(_hides_rows(by_name[name], view) for name in edges):
+        how = ""
     rounds = f", {amount(op.most_hops, 'round')}" if op.most_hops > 1 else ""
-    return f"{_fragments(edges, view)} joined by ids, {how}{rounds}"
+    return f"{_fragments(edges, view)} joined by ids{how}{rounds}"
 
 
 def _fragments(types: Iterable[TypeName], view: View) -> str:
     catalog = view.catalog
     entities = [catalog.node_by_name.get(name) or catalog.edge_by_name[name] for name in types]
+    if any(_hides_rows(entity, view) for entity in entities):
+        return "visible rows"
     count = sum(len(view.snapshot.dataset(entity).fragment_ids) for entity in entities)
     return amount(count, "fragment")
+
+
+def _hides_rows(entity: EntityType, view: View) -> bool:
+    """True if the size of the table would tell of rows that the caller does not see."""
+    return view.restriction(entity) is not None

@@ -6,11 +6,12 @@ their table when an expression asks for them.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from pyspark.sql import functions as sql
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName, VariableName
 
 __all__ = ["Rows", "Types", "id_of", "key_of", "tagged", "type_of"]
@@ -18,7 +19,7 @@ __all__ = ["Rows", "Types", "id_of", "key_of", "tagged", "type_of"]
 Types = tuple[TypeName, ...]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Rows:
     frame: Any
     most: int

@@ -7,13 +7,14 @@ do not fit: Spark's own would fail on the way to a sum that fits.
 import base64
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import functions as sql
 
 from omnigraph.base.errors import LimitExceeded
+from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import VariableName
 from omnigraph.base.types import Scalar, ValueType
 from omnigraph.lang.plan.ir import (
@@ -48,7 +49,7 @@ UNSIGNED = (Scalar.U32, Scalar.U64)
 COUNT = pa.int64()
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Made:
     """A column that a grouping made."""
 
@@ -60,7 +61,7 @@ class Made:
     """True if it tells groups apart; False if it was worked out for each."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Shaped:
     """Rows of a pattern, or of groups: then `made` has their columns."""
 
@@ -68,7 +69,7 @@ class Shaped:
     made: Mapping[str, Made] | None = None
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ShownColumn:
     """A column of the answer: what it is called, its value, and its type as an answer has it."""
 

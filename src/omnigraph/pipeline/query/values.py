@@ -7,13 +7,13 @@ way of its shortest text. A comparison that meets a null is false.
 
 import datetime
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import functions as sql
 
+from omnigraph.base.frozen import frozen
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType
 from omnigraph.lang.plan.ir import MIRRORED, OPERATORS, CompareOp
 from omnigraph.pipeline.frames.carried import carried_type
@@ -26,7 +26,7 @@ WHOLE = "decimal(20,0)"
 EPOCH = datetime.date(1970, 1, 1)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Typed:
     column: Any
     type: ValueType
