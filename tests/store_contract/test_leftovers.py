@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from omnigraph.base.errors import AlreadyInitialized
+from omnigraph.base.errors import AlreadyInitialized, StorageFailed
 from omnigraph.store.durability import Durability
 from omnigraph.store.layout import GRAPH, MANIFEST
 from omnigraph.store.objects import UNFINISHED, Objects
@@ -66,7 +66,14 @@ def test_what_an_init_left_is_told_apart_and_replaced_if_asked(
 
 @pytest.mark.parametrize(
     "what",
-    ["a_graph", "a_graph_with_rows", "rows_without_a_manifest", "a_file", "leftovers_and_a_file"],
+    [
+        "a_graph",
+        "a_graph_with_rows",
+        "rows_without_a_manifest",
+        "a_file",
+        "leftovers_and_a_file",
+        "files_in_folders_called_as_ours",
+    ],
 )
 @pytest.mark.parametrize("force", [False, True])
 def test_a_graph_its_rows_and_the_files_of_others_are_refused_and_stay(
@@ -82,6 +89,9 @@ def test_a_graph_its_rows_and_the_files_of_others_are_refused_and_stay(
         case "leftovers_and_a_file":
             died(place)
             objects_at(place).put("notes.txt", b"mine")
+        case "files_in_folders_called_as_ours":
+            objects_at(place).put("nodes/people.csv", b"mine")
+            objects_at(place).put("edges/2024/knows.csv", b"mine")
         case _:
             objects_at(place).put("people.pg", b"mine")
     before = held(objects_at(place))
@@ -91,6 +101,14 @@ def test_a_graph_its_rows_and_the_files_of_others_are_refused_and_stay(
     assert held(objects_at(place)) == before
     if what == "a_graph_with_rows":
         assert contents(open_store(place)) == ({"ada": 1}, set())
+
+
+@pytest.mark.parametrize("with_rows", [False, True])
+def test_opening_advises_force_only_where_force_helps(place: str, with_rows: bool) -> None:
+    died(place, with_rows=with_rows)
+    with pytest.raises(StorageFailed) as refused:
+        open_store(place)
+    assert ("init --force" in str(refused.value)) is not with_rows
 
 
 def test_force_is_not_needed_for_an_empty_place(place: str) -> None:

@@ -170,7 +170,9 @@ class GraphStore:
         except StorageFailed as failure:
             if any(store.objects.walk(MANIFEST)):
                 raise
-            reason = "creating the graph did not finish: omnigraph init --force makes it anew"
+            reason = "its manifest is gone, and only a copy of the graph brings it back"
+            if storage.holds_leftovers():
+                reason = "creating the graph did not finish: omnigraph init --force makes it anew"
             raise StorageFailed(doing="open", path=uri, reason=reason) from failure
         return store
 

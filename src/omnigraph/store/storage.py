@@ -4,6 +4,7 @@ All three parts look at the same root; taking one of them from elsewhere is for 
 fail.
 """
 
+import re
 from contextlib import suppress
 
 from omnigraph.base.clock import Clock
@@ -32,10 +33,15 @@ __all__ = ["Storage"]
 
 # All that the making of a graph leaves, beside its mark.
 MADE_FIRST = (MANIFEST, AUDIT, SCHEMAS, LOCKS, NODES, EDGES, ADDRESS)
-# Lance keeps rows of a dataset below this folder of its own; a new one has none.
-ROWS = "/data/"
 # Where earlier versions kept the schema, which they wrote before anything else.
 OLD_SCHEMA = ("_schema.pg", "_schema.ir.json", "__schema_state.json")
+# The files of it. Folders called nodes and edges are also what people keep their own files in: only
+# datasets as Lance makes them are ours, and a new one has no rows, which would lie in `data/`.
+LEFT = re.compile(
+    rf"{GRAPH}|{ADDRESS}|{'|'.join(OLD_SCHEMA)}|{SCHEMAS}/[^/]+\.json|{LOCKS}/[^/]+"
+    rf"|({AUDIT}|({NODES}|{EDGES})/[0-9a-f]+)/(_versions|_transactions)/[^/]+"
+    rf"|(.+/)?{re.escape(UNFINISHED)}[^/]*"
+)
 
 
 @frozen(slots=False)
@@ -103,9 +109,7 @@ class Storage:
             return False
         found = False
         for left in self.objects.survey(""):
-            first = left.name.split("/", 1)[0]
-            is_ours = first in (*MADE_FIRST, GRAPH, *OLD_SCHEMA) or first.startswith(UNFINISHED)
-            if not is_ours or ROWS in left.name:
+            if LEFT.fullmatch(left.name) is None:
                 return False
             found = True
         return found
