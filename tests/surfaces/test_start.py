@@ -88,6 +88,42 @@ def test_a_process_ends_with_the_exit_code_of_its_command(tmp_path: Path) -> Non
     assert ran.returncode == 3 and ran.stderr.startswith("error: ")
 
 
+def in_a_shell(line: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    """A line of bash; `omnigraph` is a process of its own, and exits are those of a pipe's head."""
+    function = f'omnigraph() {{ "{sys.executable}" -m omnigraph "$@"; }}\n'
+    command = ["bash", "-c", f"unset PYTHONUNBUFFERED\n{function}{line}; exit ${{PIPESTATUS[0]}}"]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+@pytest.mark.parametrize("command", ["version", "version --json", "version --jsom --json"])
+def test_an_answer_that_can_not_be_written_is_an_error(tmp_path: Path, command: str) -> None:
+    ran = in_a_shell(f"omnigraph {command} > /dev/full", tmp_path)
+    assert ran.returncode in (1, 2)
+    assert ran.stderr == "error: the output can't be written: No space left on device\n"
+
+
+def test_a_reader_that_goes_away_gets_no_complaint(tmp_path: Path) -> None:
+    ran = in_a_shell("omnigraph version --json | true", tmp_path)
+    assert (ran.returncode, ran.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "2>/dev/full"])
+def test_a_command_works_without_the_streams_it_does_not_need(tmp_path: Path, closed: str) -> None:
+    (tmp_path / "people.pg").write_text(SCHEMA)
+    ran = in_a_shell(f"omnigraph init --schema people.pg g.omni {closed}", tmp_path)
+    assert (ran.returncode, ran.stdout) == (0, "")
+    assert (tmp_path / "g.omni" / "_graph.json").exists()
+
+
+def test_what_is_said_stands_behind_the_answer_where_both_go_to_one_file(tmp_path: Path) -> None:
+    from omnigraph import Graph
+
+    Graph.init(tmp_path / "g.omni", SCHEMA).close()
+    ran = in_a_shell(f"omnigraph query -e '{QUERY}' --store g.omni 2>&1", tmp_path)
+    assert ran.stdout.startswith("f.name") and ran.stdout.endswith("0 rows\n")
+
+
 def test_the_table_of_commands_names_them_all() -> None:
     tree: Any = typer.main.get_command(command_tree())
     listed = {name for names in COMMANDS.values() for name in names}

@@ -3,6 +3,7 @@
 The commands are imported only when Ctrl-C is taken care of: that takes most of a second.
 """
 
+import errno
 import io
 import os
 import signal
@@ -15,13 +16,16 @@ from omnigraph.base.errors import OmnigraphError
 
 EXIT_INTERRUPTED = 130
 
+UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
+"""Why an answer can't be written, whatever the answer is. An error of a file names the file."""
+
 
 def main() -> None:
     """Run a command; every error leaves as text or JSON, never as a traceback."""
     _show_any_character()
     usual = signal.signal(signal.SIGINT, _leave)
     from omnigraph.surfaces.cli.app import command_tree
-    from omnigraph.surfaces.cli.output import print_json, say
+    from omnigraph.surfaces.cli.output import print_json, say, say_unwritten
     from omnigraph.surfaces.cli.words import error_as_typed, interruption_as_said
     from omnigraph.surfaces.wire import EXIT_ERROR, error_json, exit_code
 
@@ -43,11 +47,20 @@ def main() -> None:
         raise
     except BrokenPipeError:
         # The reader of our output (head, less) has gone; there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _send_nowhere()
         sys.exit(EXIT_ERROR)
     except Exception as error:  # noqa: BLE001 - the outermost surface: a bug of ours ends here
-        _report_bug(error)
+        if isinstance(error, OSError) and error.errno in UNWRITTEN and error.filename is None:
+            _send_nowhere()
+            say_unwritten(error)
+        else:
+            _report_bug(error)
         sys.exit(EXIT_ERROR)
+
+
+def _send_nowhere() -> None:
+    """Give up what was not yet written of the answer: it would fail once more at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

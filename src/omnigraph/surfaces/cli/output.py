@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,15 @@ from omnigraph.surfaces.cli.tables import lay_out, plain, value_text
 if TYPE_CHECKING:
     from omnigraph.engine.results import QueryResult
 
-__all__ = ["Format", "print_json", "print_rows", "print_table", "print_text", "say"]
+__all__ = [
+    "Format",
+    "print_json",
+    "print_rows",
+    "print_table",
+    "print_text",
+    "say",
+    "say_unwritten",
+]
 
 
 NEEDS_QUOTES = re.compile('[",\r\n]|^[ \t]|[ \t]$')
@@ -53,7 +62,23 @@ def print_text(text: str, *, paint: Callable[[str], str] | None = None) -> None:
 def say(text: str) -> None:
     """Tell a person something that is not the answer."""
     shown = visible(text, keep="\n")
-    sys.stderr.write((paint_said(shown) if shows_colours(sys.stderr) else shown) + "\n")
+    # Where both go to one file, what was printed before stands before it. What can't be written
+    # now is written, or complained about, at the end.
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    try:
+        sys.stderr.write((paint_said(shown) if shows_colours(sys.stderr) else shown) + "\n")
+    except BrokenPipeError:
+        raise
+    except OSError:
+        # Its disk is full: nobody can be told, which is no reason to leave the work undone.
+        return
+
+
+def say_unwritten(error: OSError | ValueError) -> None:
+    """Tell a person that the answer is not where it should be."""
+    why = error.strerror if isinstance(error, OSError) else error
+    say(f"error: the output can't be written: {why}")
 
 
 def print_rows(result: "QueryResult", style: Format, *, how_whole: str = "--format kv") -> None:
