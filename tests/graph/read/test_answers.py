@@ -1,10 +1,13 @@
 """What an answer holds: groups, order, limits, and nodes as objects."""
 
+import sys
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from omnigraph import Graph
 from omnigraph.base.errors import LimitExceeded
 from omnigraph.read.context import Budget
 from tests.graph.read.town import Town
@@ -158,3 +161,15 @@ def test_a_count_beyond_64_bits_is_refused(town: Town) -> None:
 def test_an_offset_by_itself_keeps_the_order(town: Town) -> None:
     asked = "match { $p: Person } return { $p.email } order { $p.email desc } offset 2"
     assert town.ask(asked) == ["cat", "bob", "ann"]
+
+
+@pytest.mark.parametrize("key", ["", "$p.kind, "])
+def test_a_sum_of_floats_is_never_infinite_and_a_mean_is_right(tmp_path: Path, key: str) -> None:
+    graph = Graph.init(tmp_path / "g", "node P { name: String @key  kind: I32  size: F64 }")
+    largest = sys.float_info.max
+    rows = [{"name": name, "kind": 1, "size": largest} for name in "ab"]
+    graph.load([{"type": "P", "data": row} for row in rows], mode="append", engine="local")
+    asked = f"query q() {{ match {{ $p: P }} return {{ {key}%s($p.size) as n }} }}"
+    with pytest.raises(LimitExceeded, match=r"the sum `n` exceeds the limit of 1\.79"):
+        graph.query(asked % "sum")
+    assert graph.query(asked % "avg").to_pylist()[0]["n"] == largest

@@ -70,7 +70,7 @@ class SparkFailed(StorageError):
 class LimitExceeded(LimitError):
     code: ClassVar[str] = "resource_limit"
     what: str
-    limit: int
+    limit: float
     found: int | None = None
 
     def __str__(self) -> str:

@@ -25,9 +25,12 @@ from omnigraph.read.pace import Pace
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.read.values.compare import Mask
 from omnigraph.read.values.ordering import Codes, combined, first_rows, ranks, sort_values
-from omnigraph.read.values.sums import exact_sums, fitting
+from omnigraph.read.values.sums import exact_sums, finite, fitting
 
 __all__ = ["aggregate"]
+
+TOO_MANY = 2.0**64
+"""More rows than there can be. A power of two: a float divided by it keeps all its digits."""
 
 
 def aggregate(frame: Frame, op: Aggregate, context: Context) -> Frame:
@@ -119,14 +122,21 @@ class Grouped:
         """Signed and unsigned integers add up to 64 bits of their own, everything else to F64."""
         numbers = values.to_numpy()
         sums = self._sums(numbers)
-        if numbers.dtype.kind != "f":
+        if numbers.dtype.kind == "f":
+            sums = finite(sums, what=f"the sum {what}")
+        else:
             wide = np.dtype(np.uint64 if numbers.dtype.kind == "u" else np.int64)
             sums = fitting(sums, wide, what=f"the sum {what}")
         return pa.array(sums, mask=self.row_counts == 0)
 
     def average(self, values: pa.Array, what: str) -> pa.Array:
         counts = self._counts(what)
-        means = self._sums(values.to_numpy()) / np.maximum(counts, 1)
+        numbers = values.to_numpy()
+        means = self._sums(numbers) / np.maximum(counts, 1)
+        if numbers.dtype.kind == "f" and not np.isfinite(means).all():
+            # A sum may exceed what a mean never does.
+            small = self._sums(numbers / TOO_MANY) / np.maximum(counts, 1)
+            means = np.where(np.isfinite(means), means, small * TOO_MANY)
         return pa.array(means.astype(np.float64), mask=counts == 0)
 
     def extreme(self, values: pa.Array, *, is_greatest: bool) -> pa.Array:
@@ -163,8 +173,10 @@ class Grouped:
         if numbers.dtype.kind != "f":
             return exact_sums(numbers, self.frame.weights, self.groups)
         weights = self.frame.weights
-        weighted = numbers if weights is None else numbers * weights.astype(np.float64)
-        if self.groups is None:
-            return np.array([weighted.sum(dtype=np.float64)])
-        sums = np.bincount(self.groups.numbers, weights=weighted, minlength=self.groups.size)
-        return sums.astype(np.float64, copy=False)  # of no rows at all they would be integers
+        # A sum that is too large is infinite, which the caller sees.
+        with np.errstate(over="ignore", invalid="ignore"):
+            weighted = numbers if weights is None else numbers * weights.astype(np.float64)
+            if self.groups is None:
+                return np.array([weighted.sum(dtype=np.float64)])
+            sums = np.bincount(self.groups.numbers, weights=weighted, minlength=self.groups.size)
+            return sums.astype(np.float64, copy=False)  # of no rows at all they would be integers

@@ -1,4 +1,4 @@
-"""Sums and products of whole numbers that are right or refused, never wrapped around."""
+"""Sums and products that are right or refused: never wrapped around, and never infinite."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from omnigraph.base.errors import LimitExceeded
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.read.values.ordering import Codes
 
-__all__ = ["count_by_group", "exact_sums", "fitting", "multiplied"]
+__all__ = ["count_by_group", "exact_sums", "finite", "fitting", "multiplied"]
 
 # Whole numbers up to here are exact in the floats that NumPy's fast sums are made of.
 EXACT_IN_FLOAT = 2**53
@@ -55,6 +55,13 @@ def fitting(sums: NDArray[Any], kind: np.dtype[Any], *, what: str) -> NDArray[An
             if not limits.min <= furthest <= limits.max:
                 raise LimitExceeded(what=what, limit=int(limits.max), found=int(furthest))
     return sums.astype(kind)
+
+
+def finite(sums: NDArray[Any], *, what: str) -> NDArray[Any]:
+    """The sums of floats, refused where one is larger than a float can be: JSON has no infinity."""
+    if not np.isfinite(sums).all():
+        raise LimitExceeded(what=what, limit=float(np.finfo(np.float64).max))
+    return sums
 
 
 def _greatest(values: NDArray[Any] | None) -> int:

@@ -177,7 +177,7 @@ def _members(error: OmnigraphError, kind_of: KindOf | None) -> dict[str, Any]:
             return {"blob_range": BlobRangeOutput(start=start, end=end, length=size)}
         case RecoveryRequired(sidecar=sidecar):
             return {"recovery_required": RecoveryRequiredOutput(operation_id=_name(sidecar))}
-        case LimitExceeded(what=what, limit=limit, found=found):
+        case LimitExceeded(what=what, limit=int(limit), found=found):
             reached = max(limit if found is None else found, 0)
             limited = ResourceLimitOutput(resource=what, limit=max(limit, 0), actual=reached)
             return {"resource_limit": limited}
