@@ -103,6 +103,53 @@ def test_an_answer_that_can_not_be_written_is_an_error(tmp_path: Path, command: 
     assert ran.stderr == "error: the output can't be written: No space left on device\n"
 
 
+INTERRUPTED = """
+import signal, sys
+sys.argv = ["omnigraph", "version"]
+from omnigraph.surfaces.cli.process import program
+class CtrlC:
+    def find_spec(self, name, path=None, target=None):
+        if name == "omnigraph.surfaces.cli.language":
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, CtrlC())
+program()
+"""
+
+
+def test_ctrl_c_while_commands_are_imported_ends_the_program_silently() -> None:
+    ran = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")
+
+
+FAILING = """
+import sys
+sys.argv = ["omnigraph", "version"]
+from omnigraph.surfaces.cli import app
+from omnigraph.surfaces.cli.process import program
+import duckdb
+def command_tree(words):
+    def run(prog_name):
+        raise {error}
+    return run
+app.command_tree = command_tree
+program()
+"""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "KeyboardInterrupt",
+        'duckdb.InvalidInputException("counting the rows of claims failed: KeyboardInterrupt: ")',
+    ],
+)
+def test_ctrl_c_in_a_command_is_told_as_that_and_not_as_a_defect(error: str) -> None:
+    command = [sys.executable, "-c", FAILING.format(error=error)]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    told = "interrupted: what had not been committed was not written\n"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", told)
+
+
 def test_a_reader_that_goes_away_gets_no_complaint(tmp_path: Path) -> None:
     ran = in_a_shell("omnigraph version --json | true", tmp_path)
     assert (ran.returncode, ran.stderr) == (1, "")

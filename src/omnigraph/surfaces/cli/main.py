@@ -29,9 +29,10 @@ def main() -> None:
     from omnigraph.surfaces.cli.words import error_as_typed, interruption_as_said
     from omnigraph.surfaces.wire import EXIT_ERROR, error_json, exit_code
 
+    tree = command_tree(sys.argv[1:])
     signal.signal(signal.SIGINT, usual)
     try:
-        command_tree(sys.argv[1:])(prog_name="omnigraph")
+        tree(prog_name="omnigraph")
     except OmnigraphError as error:
         if _wants_json():
             print_json(error_json(error))
@@ -49,7 +50,13 @@ def main() -> None:
         # The reader of our output (head, less) has gone; there is nobody left to tell.
         _send_nowhere()
         sys.exit(EXIT_ERROR)
+    except KeyboardInterrupt as stopped:
+        say(interruption_as_said(stopped))
+        sys.exit(EXIT_INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the outermost surface: a bug of ours ends here
+        if _is_interruption_told_by_duckdb(error):
+            say(interruption_as_said(KeyboardInterrupt()))
+            sys.exit(EXIT_INTERRUPTED)
         if isinstance(error, OSError) and error.errno in UNWRITTEN and error.filename is None:
             _send_nowhere()
             say_unwritten(error)
@@ -80,6 +87,11 @@ def _interruption(error: BaseException | None) -> KeyboardInterrupt | None:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error
+
+
+def _is_interruption_told_by_duckdb(error: Exception) -> bool:
+    """Where DuckDB reads our tables it makes an error of its own of Ctrl-C, and keeps the name."""
+    return "duckdb" in type(error).__module__ and "KeyboardInterrupt" in str(error)
 
 
 def _wants_json() -> bool:
