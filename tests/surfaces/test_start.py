@@ -1,5 +1,7 @@
 """A command imports what it needs, and a process ends as its command says."""
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -169,6 +171,24 @@ def test_what_is_said_stands_behind_the_answer_where_both_go_to_one_file(tmp_pat
     Graph.init(tmp_path / "g.omni", SCHEMA).close()
     ran = in_a_shell(f"omnigraph query -e '{QUERY}' --store g.omni 2>&1", tmp_path)
     assert ran.stdout.startswith("f.name") and ran.stdout.endswith("0 rows\n")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "ascii"])
+def test_a_script_is_utf_8_and_json_is_json_in_every_environment(
+    tmp_path: Path, encoding: str
+) -> None:
+    from omnigraph import Graph
+
+    Graph.init(tmp_path / "g.omni", SCHEMA).close()
+    script = 'insert Person { name: "Zoë 😀" };\nmatch { $p: Person } return { $p.name };'
+    ran = subprocess.run(
+        [sys.executable, "-m", "omnigraph", "shell", "g.omni", "--format", "jsonl"],
+        input=script.encode(),
+        capture_output=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+    )
+    assert json.loads(ran.stdout) == {"p.name": "Zoë 😀"}
 
 
 def test_the_table_of_commands_names_them_all() -> None:

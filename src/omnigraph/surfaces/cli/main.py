@@ -80,6 +80,9 @@ def _show_any_character() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    # What comes from a file or a pipe is UTF-8, as all our files are, whatever a terminal shows.
+    if isinstance(sys.stdin, io.TextIOWrapper) and not sys.stdin.isatty():
+        sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
 
 
 def _interruption(error: BaseException | None) -> KeyboardInterrupt | None:

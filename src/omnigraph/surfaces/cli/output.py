@@ -46,7 +46,9 @@ class Format(StrEnum):
 
 
 def print_json(document: Any) -> None:
-    text = json.dumps(document, ensure_ascii=False, default=plain)
+    # Python would write \U0001f600 where the encoding lacks a character, which is no JSON.
+    has_all = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    text = json.dumps(document, ensure_ascii=not has_all, default=plain)
     # JSON lets characters stand in a text that a terminal obeys, such as U+009B and U+202E.
     sys.stdout.write(visible(text, escape=lambda character: json.dumps(character)[1:-1]) + "\n")
 
