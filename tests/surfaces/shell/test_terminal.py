@@ -134,6 +134,8 @@ def test_what_is_piped_in_runs_to_the_first_error(
     assert (code, out) == (3, "c.name\nAnalytical\n") and "no branch named nowhere" in err
     code, _, err = piped(f"// one\n{ask};  match {{ $p: Nobody }}\nreturn {{ $p }}")
     assert code == 1 and "<stdin>:4:16" in err
+    code, _, err = piped(f"{ask}  .help")
+    assert code == 1 and "hint: end the statement above with ;" in err
     assert piped('insert Person { name: "x" };', "--read-only")[0] == 1
     assert piped(".checkout", "--branch", "nowhere")[0] == 3
 

@@ -19,6 +19,8 @@ __all__ = ["Typed", "is_change"]
 NAME = "typed"
 """What a query is called that has no name of its own."""
 
+NOT_ENDED = "end the statement above with ; or an empty line before you type a command"
+
 TYPES: tuple[tuple[type, str], ...] = (
     (bool, "Bool"),
     (int, "I64"),
@@ -123,7 +125,16 @@ def _moved(
 ) -> LanguageError:
     by = statement.line - 1 - is_body
     moved = tuple(
-        replace(found, span=replace(found.span, line=max(1, found.span.line + by)))
+        _advised(
+            replace(found, span=replace(found.span, line=max(1, found.span.line + by))), written
+        )
         for found in error.diagnostics
     )
     return type(error)(written, moved)
+
+
+def _advised(found: Diagnostic, written: SourceText) -> Diagnostic:
+    """A command is read as a part of the statement above it, if that has not ended."""
+    line, at = written.line(found.span.line), found.span.column - 1
+    is_command = line[at:].startswith(".") and not line[:at].strip()
+    return replace(found, hint=NOT_ENDED) if is_command and found.hint is None else found
