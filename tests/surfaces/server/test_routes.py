@@ -132,6 +132,8 @@ def test_a_load_in_an_envelope_is_one_commit(world: World, route: str) -> None:
     assert answer["nodes"] == [{"name": "Person", "entities_loaded": 1}]
     assert answer["total_entities"] == 1
     assert answer["commit"] == head(world, "fresh")
+    again = world.post(f"{G}/{route}", json={**body, "mode": "merge"}).json()
+    assert (again["branch_created"], again["base_branch"]) == (False, None)
 
 
 def test_a_load_of_plain_lines_is_one_commit_and_merges_unless_told(world: World) -> None:

@@ -85,8 +85,11 @@ def _carry_out(
             recover_if_idle(store, request.branch)
     if (before := loaded_before(store, request)) is not None:
         return _finished(store, request, before)
+    base = _base_of(store, request)
     with driving(store, request.load_id) as hold:
-        preparation = Preparation(engine, request, hold=hold, tell=tell, prepared=prepared)
+        preparation = Preparation(
+            engine, request, base=base, hold=hold, tell=tell, prepared=prepared
+        )
         result = _publish(engine, request, preparation, tell)
     if result.commit is not None and result.read >= engine.settings.load_limits.min_indexed_rows:
         Reconciler(engine).run_on(request.branch)
@@ -112,7 +115,7 @@ def _publish(engine: Engine, request: Load, preparation: Preparation, tell: Prog
         preparation.end(Ending.BY_OTHER)
         before = loaded_before(engine.store, request)
         assert before is not None, "a write steps aside only for this"
-        return load_result(request, base_branch=request.from_, commit=before, quarantine=None)
+        return load_result(request, base_branch=preparation.base, commit=before, quarantine=None)
     failure: BaseException | None = None
     try:
         tell("publish", 1, 1)
@@ -157,12 +160,11 @@ def _rehearse(engine: Engine, request: Load, tell: Progress) -> LoadResult:
     store = engine.store
     if (before := loaded_before(store, request)) is not None:
         return load_result(request, base_branch=None, commit=before, quarantine=None)
-    base = request.branch
-    if request.from_ is not None and not _is_there(store, request.branch):
+    base = _base_of(store, request)
+    if base is not None:
         store.branches.check_new(request.branch)
-        base = request.from_
-    snapshot = store.snapshot(base)
-    preparation = Preparation(engine, request, hold=None, tell=tell)
+    snapshot = store.snapshot(base or request.branch)
+    preparation = Preparation(engine, request, base=base, hold=None, tell=tell)
     began = time.monotonic()
     preparation.prepare(snapshot)
     result = preparation.result(None, seconds=time.monotonic() - began)
@@ -200,6 +202,13 @@ def _on_its_branch(store: GraphStore, request: Load) -> Iterator[None]:
         except OmnigraphError as failure:
             log.warning("the branch %s stays: %s", branch, failure)
         raise
+
+
+def _base_of(store: GraphStore, request: Load) -> BranchName | None:
+    """What the branch of a load has to be made from; None where it is there already."""
+    if request.from_ is None or _is_there(store, request.branch):
+        return None
+    return request.from_
 
 
 def _is_there(store: GraphStore, branch: BranchName) -> bool:

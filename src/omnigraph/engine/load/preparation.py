@@ -21,7 +21,7 @@ from omnigraph.base.errors import (
     SchemaMoved,
     StorageFailed,
 )
-from omnigraph.base.ids import CommitId
+from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.base.progress import Progress
 from omnigraph.embed.provider import EmbedConfig
 from omnigraph.embed.providers import open_provider
@@ -56,16 +56,19 @@ class Preparation(Writer[Work]):
         engine: Engine,
         request: Load,
         *,
+        base: BranchName | None,
         hold: Hold | None,
         tell: Progress,
         prepared: Callable[[LoadResult], None] | None = None,
     ) -> None:
+        """`base` is what the branch is made from, None where it is there already."""
         from omnigraph.pipeline.load.load import Phases
         from omnigraph.pipeline.staging.area import StagingArea
 
         self._engine = engine
         self._store = engine.store
         self._request = request
+        self.base = base
         self._hold = hold
         self._tell = tell
         self._prepared = prepared
@@ -166,7 +169,7 @@ class Preparation(Writer[Work]):
         assert self._resolved is not None and self._runner is not None, "it was prepared"
         return load_result(
             self._request,
-            base_branch=self._request.from_,
+            base_branch=self.base,
             commit=commit,
             quarantine=quarantine,
             resolved=self._resolved,
