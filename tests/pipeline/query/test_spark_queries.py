@@ -102,6 +102,21 @@ def test_a_query_gives_the_same_table_on_spark(graph: Graph, spark: Spark, name:
     assert there.table.equals(here.table), (there.to_pylist(), here.to_pylist())
 
 
+def test_a_sum_of_floats_that_is_too_large_is_refused_and_their_mean_is_right(
+    graph: Graph, spark: Spark
+) -> None:
+    graph.branch_create("tall")
+    tall = "query grow() { update Person set { height: 1.5e308 } where name is not null }"
+    assert graph.mutate(tall, branch="tall").affected_nodes > 1
+    mean = "query mean() { match { $p: Person } return { avg($p.height) as mean } }"
+    total = "query total() { match { $p: Person } return { sum($p.height) as total } }"
+    for how in ({}, {"engine": "spark", "spark": spark.session}):
+        asked: dict[str, Any] = {"branch": "tall", **how}
+        assert graph.query(mean, **asked).to_pylist() == [{"mean": 1.5e308}]
+        with pytest.raises(LimitExceeded, match="the sum"):
+            graph.query(total, **asked)
+
+
 def test_the_answer_may_be_a_frame_of_any_place(graph: Graph, spark: Spark) -> None:
     first = graph.at(graph.commits()[0])
     graph.branch_create("side")

@@ -40,6 +40,7 @@ from omnigraph.pipeline.query.tables import Tables
 from omnigraph.pipeline.query.values import spark_type
 from omnigraph.pipeline.spark.tasks import ERROR_MARK
 from omnigraph.read.values.predicates import constant_of
+from omnigraph.read.values.sums import LARGEST_FLOAT, TOO_MANY
 from omnigraph.store.arrow import arrow_type
 
 __all__ = ["Shaped", "ShownColumn", "grouped", "in_order", "shaped", "shown"]
@@ -183,15 +184,26 @@ def _count(values: Any, rows: Rows) -> Any:
 def _sum(values: Any, type_: ValueType, name: str, *, is_distinct: bool) -> Any:
     add = sql.sum_distinct if is_distinct else sql.sum
     if type_ in FLOATS:
-        return add(values.cast("double"))
+        total = add(values.cast("double"))
+        return _unless_too_large(total, _is_finite(total), "double", name, LARGEST_FLOAT)
     is_unsigned = type_ in UNSIGNED
     low, high = (0, 2**64 - 1) if is_unsigned else (-(2**63), 2**63 - 1)
     total = add(values.cast("decimal(28,0)"))
     wide = spark_type(pa.uint64() if is_unsigned else pa.int64())
-    refusal = LimitExceeded(what=f"the sum `{name}`", limit=high)
+    fits = (total >= sql.lit(low)) & (total <= _exact(high))
+    return _unless_too_large(total, fits, wide, name, high)
+
+
+def _unless_too_large(total: Any, fits: Any, type_: Any, name: str, limit: float) -> Any:
+    refusal = LimitExceeded(what=f"the sum `{name}`", limit=limit)
     told = f"{refusal} {ERROR_MARK}{base64.b64encode(pickle.dumps(refusal)).decode()}"
-    fits = total.isNull() | ((total >= sql.lit(low)) & (total <= _exact(high)))
-    return sql.when(fits, total.try_cast(wide)).otherwise(sql.raise_error(sql.lit(told)).cast(wide))
+    refused = sql.raise_error(sql.lit(told)).cast(type_)
+    return sql.when(total.isNull() | fits, total.try_cast(type_)).otherwise(refused)
+
+
+def _is_finite(number: Any) -> Any:
+    """Spark takes what is no number for greater than infinity."""
+    return sql.abs(number) <= sql.lit(LARGEST_FLOAT)
 
 
 def _exact(number: int) -> Any:
@@ -203,8 +215,12 @@ def _exact(number: int) -> Any:
 def _average(values: Any, type_: ValueType, *, is_distinct: bool) -> Any:
     add = sql.sum_distinct if is_distinct else sql.sum
     count = sql.count_distinct(values) if is_distinct else sql.count(values)
-    wide = "double" if type_ in FLOATS else "decimal(28,0)"
-    return sql.when(count > 0, add(values.cast(wide)).cast("double") / count)
+    if type_ not in FLOATS:
+        return sql.when(count > 0, add(values.cast("decimal(28,0)")).cast("double") / count)
+    mean = add(values.cast("double")) / count
+    # A sum may exceed what a mean never does.
+    small = add(values.cast("double") / sql.lit(TOO_MANY)) / count * sql.lit(TOO_MANY)
+    return sql.when(count > 0, sql.when(_is_finite(mean), mean).otherwise(small))
 
 
 # Order --------------------------------------------------------------------------------------------

@@ -25,12 +25,9 @@ from omnigraph.read.pace import Pace
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.read.values.compare import Mask
 from omnigraph.read.values.ordering import Codes, combined, first_rows, ranks, sort_values
-from omnigraph.read.values.sums import exact_sums, finite, fitting
+from omnigraph.read.values.sums import TOO_MANY, exact_sums, finite, fitting
 
 __all__ = ["aggregate"]
-
-TOO_MANY = 2.0**64
-"""More rows than there can be. A power of two: a float divided by it keeps all its digits."""
 
 
 def aggregate(frame: Frame, op: Aggregate, context: Context) -> Frame:

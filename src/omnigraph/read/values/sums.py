@@ -9,7 +9,19 @@ from omnigraph.base.errors import LimitExceeded
 from omnigraph.read.topology.csr import Ordinals
 from omnigraph.read.values.ordering import Codes
 
-__all__ = ["count_by_group", "exact_sums", "finite", "fitting", "multiplied"]
+__all__ = [
+    "LARGEST_FLOAT",
+    "TOO_MANY",
+    "count_by_group",
+    "exact_sums",
+    "finite",
+    "fitting",
+    "multiplied",
+]
+
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
+TOO_MANY = 2.0**64
+"""More rows than there can be. A power of two: a float divided by it keeps all its digits."""
 
 # Whole numbers up to here are exact in the floats that NumPy's fast sums are made of.
 EXACT_IN_FLOAT = 2**53
@@ -60,7 +72,7 @@ def fitting(sums: NDArray[Any], kind: np.dtype[Any], *, what: str) -> NDArray[An
 def finite(sums: NDArray[Any], *, what: str) -> NDArray[Any]:
     """The sums of floats, refused where one is larger than a float can be: JSON has no infinity."""
     if not np.isfinite(sums).all():
-        raise LimitExceeded(what=what, limit=float(np.finfo(np.float64).max))
+        raise LimitExceeded(what=what, limit=LARGEST_FLOAT)
     return sums
 
 
