@@ -4,8 +4,8 @@
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
-# One more than the two cores of CI: some tests wait for a disk, a JVM or a clock.
-WORKERS ?= 3
+# Twice the two cores of CI: many tests wait for a disk, a JVM or a clock.
+WORKERS ?= 4
 # Passed on to the program: make bench ONLY=run ARGS="--help"
 ARGS ?=
 ONLY ?= languages start recall analytics commits writers changes search run queries shapes policy load upsert merge_load spark_queries serve
