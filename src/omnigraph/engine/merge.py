@@ -51,7 +51,7 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
             argument="source",
             value=source,
             rule="a branch can't be merged into itself",
-            advice="name another branch to merge into: into, or --into",
+            advice="name another branch to merge into, with into= or --into",
         )
     theirs = store.snapshot(source)
     if not request.preview:

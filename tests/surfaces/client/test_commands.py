@@ -169,6 +169,7 @@ def test_the_token_of_the_environment_is_sent(
         ("branch list --server http://h", "say which graph"),
         ("query -e x", "with --server and --graph"),
         ("branch list x --server http://h --graph g", "name the graph once"),
+        ("log --server http://h --graph g", "--server URL/graphs/ID"),
     ],
 )
 def test_a_server_is_named_once_and_whole(omnigraph: CommandLine, line: str, told: str) -> None:

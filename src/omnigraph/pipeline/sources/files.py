@@ -66,7 +66,7 @@ OTHER_DATA_SUFFIXES = (
 
 READABLE = (
     "give .jsonl, .csv or .tsv (also as .gz or .zst), .parquet or a Lance dataset, "
-    "or pass format if the name doesn't tell"
+    "or pass format (--format) if the name doesn't tell"
 )
 
 # A directory with a folder of this name is a Lance dataset.

@@ -116,6 +116,11 @@ def _with_address(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def run(*, server: str | None = None, profile: str | None = None, **given: Any) -> Any:
         graph = given.pop("graph", None) if has_graph else None
+        if not has_graph and given["graph"] and server is not None and given.get("uri"):
+            # Typed as `--graph ID`, of which the flag took the first word alone.
+            raise typer.BadParameter(
+                "--graph of this command draws: name the graph in the URL, --server URL/graphs/ID"
+            )
         said = _Said(
             store=given["store"] or given.get("uri"), server=server, graph=graph, profile=profile
         )
