@@ -1,6 +1,6 @@
 # `make` alone lists the targets. A target installs what it needs: nothing has to be run first.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint format pictures bench deep soak dist fresh lock clean
+.PHONY: help setup demo test check lint format pictures web bench deep soak dist fresh lock clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -31,7 +31,8 @@ demo: $(READY) ## load the sample graph and walk through queries, a branch, a me
 	rm -rf demo
 	$(BIN)/omnigraph demo $(or $(ARGS),demo)
 
-test: lint ## lint, then every test, Spark included
+test: lint ## lint, then every test, Spark and a browser included
+	.ci/chromium
 	$(PYTEST)
 
 check: lint ## lint, then the tests that show most for a second: within three minutes
@@ -51,10 +52,14 @@ format: $(READY) ## rewrite the code in the house style
 pictures: $(READY) ## draw the terminal pictures of the documentation anew, from runs of today
 	$(BIN)/pytest -q -n 0 --bless tests/house/test_pictures.py
 
+web: $(READY) ## build the page of the Explorer from web/ into the package; it is checked in
+	.ci/web
+
 bench: $(BENCH_READY) ## measure ourselves beside other systems, in .bench (ONLY=run ARGS="--size M")
 	for each in $(ONLY); do .bench/bin/python -m bench.$$each $(ARGS) || exit 1; done
 
 deep: $(READY) ## whole matrices, and more random runs than in a test
+	.ci/chromium
 	$(PYTEST) --deep --timeout 1800
 
 soak: $(READY) ## all that is deep, ten times as long: hours
@@ -69,13 +74,13 @@ fresh: ## demo and test in a clean clone with an empty home and no Java
 	PYTHON='$(PYTHON)' .ci/fresh
 
 lock: $(BIN)/uv ## resolve pyproject.toml again, keeping pins that still fit (UPGRADE=1 moves them all)
-	$(LOCK) --extra spark --extra local-embed --extra server --group dev pyproject.toml --output-file requirements.lock
+	$(LOCK) --extra spark --extra local-embed --extra mcp --extra server --group dev pyproject.toml --output-file requirements.lock
 	echo uv | $(LOCK) --no-annotate --constraint requirements.lock - --output-file requirements-tools.lock
 	$(LOCK) --extra spark --extra server --constraint requirements.lock pyproject.toml bench/requirements.in \
 		--output-file bench/requirements.lock
 
 clean: ## remove everything that was installed or built
-	rm -rf .venv .bench .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build demo dist site
+	rm -rf .venv .bench .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build demo dist site web/node_modules
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One version of each package for every Python we support, so that all of them test the same thing.

@@ -18,7 +18,7 @@ from tests.quick import quick_ones
 
 pytest_plugins = ("tests.places",)
 
-for name, max_examples in (("quick", 10), ("usual", 16)):
+for name, max_examples in (("quick", 8), ("usual", 10)):
     settings.register_profile(name, max_examples=max_examples, derandomize=True, deadline=None)
 for name, max_examples in (("deep", 200), ("soak", 2000)):
     settings.register_profile(

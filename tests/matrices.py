@@ -1,8 +1,8 @@
 """Which rows of a matrix run without `--deep`: few, with each value or pair of values in one.
 
-In a bucket a test with parameters shows each of their values at least once; all its rows run on
-the disk. Of a test marked `pairs`, every two values that some row has together stand in one that
-runs, and the place is one of the values.
+In a bucket a test with parameters shows each of their values at least once, unless it is marked
+`disk`; all its rows run on the disk. Of a test marked `pairs`, every two values that some row has
+together stand in one that runs, and the place is one of the values.
 """
 
 from collections import defaultdict
@@ -48,8 +48,10 @@ def chosen_rows(items: list[pytest.Item]) -> Iterator[pytest.Item]:
 def _chosen_of_test(rows: list[pytest.Item]) -> list[pytest.Item]:
     if rows[0].get_closest_marker("pairs"):
         return _few(rows, 2)
+    on_disk_alone = rows[0].get_closest_marker("disk") is not None
     in_bucket = [row for row in rows if _values(row).get("place") == "'s3'"]
-    return [*(row for row in rows if row not in in_bucket), *_few(in_bucket, 1)]
+    on_disk = [row for row in rows if row not in in_bucket]
+    return on_disk if on_disk_alone else [*on_disk, *_few(in_bucket, 1)]
 
 
 def _few(rows: list[pytest.Item], size: int) -> list[pytest.Item]:

@@ -1,4 +1,4 @@
-"""An S3 server on loopback: moto, made as strict as a real store.
+"""An S3 server: moto, made as strict as a real store.
 
 moto looks at the condition of a put and then writes, with nothing to keep another request out in
 between; here, requests take turns. In the bucket that is named to it as careless, conditions are
@@ -6,7 +6,8 @@ ignored, as some stores do. Whether an object is there, which most requests ask,
 moto's objects at once: its own way to the same answer takes ten times as long.
 `/requests` tells how many requests there have been.
 
-It prints its port, and serves until its standard input ends.
+It listens where its second argument says, or on loopback. It prints its port, and serves until its
+standard input ends.
 """
 
 import logging
@@ -79,7 +80,8 @@ def main() -> None:
     # Connections are kept: a new one for each request would take longer than the request.
     WSGIRequestHandler.protocol_version = "HTTP/1.1"
     app = Strict(create_backend_app("s3"), careless=sys.argv[1])
-    server = make_server("127.0.0.1", 0, app, threaded=True)
+    address = sys.argv[2] if len(sys.argv) > 2 else "127.0.0.1"
+    server = make_server(address, 0, app, threaded=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(server.server_port, flush=True)  # noqa: T201
     sys.stdin.read()

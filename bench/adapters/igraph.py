@@ -33,4 +33,6 @@ class Analytics:
         return Ranked(str(best), float(scores[best]))
 
     def components(self) -> int:
+        # It remembers that a graph is connected, and then looks at no edge.
+        getattr(self.graph, "__invalidate_cache")()
         return len(self.graph.connected_components(mode="weak"))

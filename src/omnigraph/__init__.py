@@ -16,9 +16,9 @@ from omnigraph.base.errors import OmnigraphError
 if TYPE_CHECKING:
     from omnigraph import results
     from omnigraph.async_graph import AsyncGraph
+    from omnigraph.engine.import_plan import ImportPlan
     from omnigraph.engine.settings import Settings
     from omnigraph.graph import Graph
-    from omnigraph.pipeline.imports.plan import ImportPlan
     from omnigraph.policy.policy import Policy
 
 __all__ = [
@@ -47,7 +47,7 @@ def __getattr__(name: str) -> Any:
 
             return Graph
         case "ImportPlan":
-            from omnigraph.pipeline.imports.plan import ImportPlan
+            from omnigraph.engine.import_plan import ImportPlan
 
             return ImportPlan
         case "Policy":

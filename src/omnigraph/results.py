@@ -35,7 +35,11 @@ from omnigraph.engine.change_results import (
     Diff,
     EntityChanges,
 )
+from omnigraph.engine.editing import LintedText, TextFinding, TextParameter, TextQuery
+from omnigraph.engine.entity import BlobSize, EdgeEnd, Entity
+from omnigraph.engine.entity_history import EntityChange, EntityHistory, PropertyChange
 from omnigraph.engine.explanation import Explanation, PlanStep
+from omnigraph.engine.find import Found, Hit
 from omnigraph.engine.handles.analytics import Analytics, EdgeNames, NodeName, RunOptions
 from omnigraph.engine.handles.at import At
 from omnigraph.engine.handles.branch import Branch
@@ -56,6 +60,7 @@ from omnigraph.engine.results import (
     OptimizeResult,
     QueryResult,
 )
+from omnigraph.engine.review import Review
 from omnigraph.engine.schema import Schema
 from omnigraph.engine.schema_results import SchemaChange
 from omnigraph.engine.tables import SnapshotTables, TableInfo
@@ -73,6 +78,7 @@ __all__ = [
     "AnalyticsResult",
     "At",
     "Blob",
+    "BlobSize",
     "Branch",
     "Catalog",
     "ChangeBaseline",
@@ -93,19 +99,26 @@ __all__ = [
     "DrawnEdge",
     "DrawnNode",
     "DurabilityName",
+    "EdgeEnd",
     "EdgeNames",
     "EdgeTally",
     "EmbedConfig",
     "EmbedOnly",
     "EmbedResult",
+    "Entity",
+    "EntityChange",
     "EntityChanges",
+    "EntityHistory",
     "EntityKind",
     "Explanation",
     "ExportFormat",
     "ExportResult",
     "ExportedFile",
     "Finding",
+    "Found",
+    "Hit",
     "IndexInfo",
+    "LintedText",
     "LoadEngine",
     "LoadModeName",
     "LoadResult",
@@ -122,9 +135,11 @@ __all__ = [
     "OutputMode",
     "PlanStep",
     "Progress",
+    "PropertyChange",
     "QueryResult",
     "RepairResult",
     "RevertResult",
+    "Review",
     "RowCounts",
     "RunOptions",
     "Schema",
@@ -138,6 +153,9 @@ __all__ = [
     "TableStatistics",
     "Target",
     "Text",
+    "TextFinding",
+    "TextParameter",
+    "TextQuery",
     "Violation",
     "Violations",
 ]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from omnigraph import Graph
@@ -17,6 +18,9 @@ from omnigraph.errors import (
     OmnigraphError,
     QueryCancelled,
 )
+from omnigraph.read.analytics.algorithms import Betweenness
+from omnigraph.read.analytics.betweenness import betweenness
+from omnigraph.read.analytics.links import Links, quiet
 from omnigraph.results import AnalyticsResult
 from tests.analytics.worlds import SCHEMA, World
 
@@ -223,6 +227,20 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], type[OmnigraphError], str]] = {
         ArgumentInvalid,
         "one node or more",
     ),
+    "sources beyond measure": (
+        lambda a: a.pagerank("Knows", sources={"a": 1e308, "b": 1e308}),
+        ArgumentInvalid,
+        "one node or more",
+    ),
+    "a source beyond measure": (
+        lambda a: a.pagerank("Knows", sources={"a": 10**400}),
+        ArgumentInvalid,
+        "one node or more",
+    ),
+    "damping beyond measure": (lambda a: a.pagerank(damping=10**400), ArgumentInvalid, "between"),
+    "a number for an edge": (lambda a: a.degrees(5), ArgumentInvalid, "it must be a name"),
+    "numbers for edges": (lambda a: a.degrees([5]), ArgumentInvalid, "it must be a name"),
+    "a number for a weight": (lambda a: a.degrees(weight=5), ArgumentInvalid, "it must be a name"),
     "an engine": (lambda a: a.degrees(engine="sparks"), ArgumentInvalid, "auto, spark or local"),
     "memory": (lambda a: a.pagerank(memory_bytes=10, engine="local"), LimitExceeded, "pagerank"),
     "time": (lambda a: a.pagerank(timeout_s=0), LimitExceeded, "the time in milliseconds"),
@@ -254,6 +272,52 @@ def test_a_negative_weight_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ArgumentInvalid, match=r"below 0: the lowest is -1\.5"):
             run("Knows", weight="weight")
     assert graph.analytics.pagerank("Knows").converged
+
+
+def test_weights_too_large_to_be_added_up_are_refused(tmp_path: Path) -> None:
+    # A sum that is infinite would be a distance of no node, and a score of nothing.
+    edges = (("a", "b", 1e308), ("b", "c", 1e308), ("b", "d", 1.0))
+    run = World(tuple("abcd"), (), {"Knows": edges}).made(tmp_path / "g.omni").analytics
+    calls: list[Callable[[], AnalyticsResult]] = [
+        lambda: run.degrees("Knows", weight="weight"),
+        lambda: run.pagerank("Knows", weight="weight"),
+        lambda: run.label_propagation("Knows", weight="weight"),
+        lambda: run.shortest_paths("Knows", source="a", weight="weight"),
+        lambda: run.shortest_paths("Knows", pairs=[("a", "c")], weight="weight"),
+    ]
+    for refused in calls:
+        with pytest.raises(ArgumentInvalid, match="more than a number can hold"):
+            refused()
+    assert run.degrees("Knows").edge_count == 3
+
+
+def test_weights_next_to_nothing_are_weights(tmp_path: Path) -> None:
+    def ranks(weight: float, folder: str) -> list[float]:
+        edges = (("a", "b", weight), ("a", "c", weight), ("b", "a", 3 * weight))
+        graph = World(tuple("abc"), (), {"Knows": edges}).made(tmp_path / folder)
+        return [row["score"] for row in graph.analytics.pagerank("Knows", weight="weight")]
+
+    assert ranks(1e-310, "little.omni") == pytest.approx(ranks(1.0, "much.omni"))
+
+
+def test_more_shortest_paths_than_can_be_counted_are_refused() -> None:
+    def counted(fans: int, width: int = 100) -> np.ndarray:
+        """From each hub ways through so many nodes lead to the next: the paths multiply."""
+        step = width + 1
+        hubs = np.arange(fans) * step
+        ends = np.hstack(
+            [hubs[:, None] + np.arange(1, step), np.repeat(hubs + step, width).reshape(fans, width)]
+        ).astype(np.int32)
+        counts = np.array([*[width, *[1] * width] * fans, 0], dtype=np.int64)
+        asked, first = Betweenness(normalized=False), np.array([0])
+        links = Links.of(counts, ends.ravel())
+        found = betweenness(links, asked, first, is_directed=True, beat=quiet)
+        return found.values / links.size
+
+    # Of the paths from the first hub, each node of a fan is part of as many as the others.
+    assert counted(150)[1] == pytest.approx((1 + 149 * 101) / 100)
+    with pytest.raises(LimitExceeded, match="the number of shortest paths between two nodes"):
+        counted(160)
 
 
 def test_an_argument_that_there_is_not_is_a_type_error(graph: Graph) -> None:

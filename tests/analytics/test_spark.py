@@ -89,6 +89,16 @@ def test_every_way_of_asking_answers_as_in_this_process(
     compare(world.made(tmp_path / "g.omni"), spark, name, is_whole=True)
 
 
+@pytest.mark.deep
+def test_walks_may_begin_at_any_number_of_nodes(tmp_path: Path, spark: Spark) -> None:
+    people = tuple(f"p{n:04}" for n in range(5_000))
+    run = World(people, (), {"Knows": (("p0000", "p0001", 1.0),)}).made(tmp_path / "g").analytics
+    shares: dict[Any, float] = {name: 1 + n % 3 for n, name in enumerate(people[1:])}
+    here = run.pagerank("Knows", sources=shares, max_iterations=1)
+    there = run.pagerank("Knows", sources=shares, max_iterations=1, spark=spark.session)
+    assert values(there) == pytest.approx(values(here), abs=1e-12)
+
+
 def test_what_does_not_fit_in_memory_runs_on_spark_and_says_no_in_the_same_words(
     tmp_path: Path, spark: Spark
 ) -> None:
@@ -106,6 +116,9 @@ def test_what_does_not_fit_in_memory_runs_on_spark_and_says_no_in_the_same_words
                 call(**how)
             told.append(refused.value.render())
         assert told[0] == told[1]
+    large = World(("a", "b"), (), {"Knows": (("a", "b", 1e308),)}).made(tmp_path / "large.omni")
+    with pytest.raises(ArgumentInvalid, match="more than a number can hold"):
+        large.analytics.degrees("Knows", weight="weight", spark=spark.session)
     with pytest.raises(LimitExceeded):
         run.degrees("Knows", spark=spark.session, timeout_s=0)
     with pytest.raises(ArgumentInvalid, match="work in this process can't use the Spark session"):

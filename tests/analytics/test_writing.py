@@ -102,6 +102,23 @@ def test_an_error_says_which_line_the_schema_lacks(graph: Graph) -> None:
         assert line in (refused.value.hint or "")
 
 
+@pytest.mark.parametrize("default", ["", "@default(0.0)"])
+def test_a_node_that_was_not_reached_gets_no_other_value_instead(
+    tmp_path: Path, default: str
+) -> None:
+    schema = f"node P {{ name: String @key  far: F64 {default} }}  edge K: P -> P"
+    graph = Graph.init(tmp_path / "g.omni", schema, durability="relaxed")
+    rows: list[dict[str, Any]] = [{"type": "P", "data": {"name": n, "far": 5.0}} for n in "abc"]
+    graph.load([*rows, {"edge": "K", "from": "a", "to": "b"}], mode="append", engine="local")
+    with pytest.raises(
+        ArgumentInvalid, match=r"1 node of P has no value, and P\.far can't be null"
+    ):
+        graph.analytics.shortest_paths("K", source="a", write_to="far")
+    assert len(graph.commits()) == 2
+    graph.mutate('query q() { delete P where name = "c" }')
+    assert graph.analytics.shortest_paths("K", source="a", write_to="far").written == {"P": 2}
+
+
 def test_paths_of_pairs_are_not_written(graph: Graph) -> None:
     with pytest.raises(ArgumentInvalid, match="belong to no node"):
         graph.analytics.shortest_paths("Knows", pairs=[("a", "b")], write_to="rank")

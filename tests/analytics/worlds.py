@@ -61,7 +61,13 @@ class World:
     def seen(self) -> "World":
         """The same without what is hidden."""
         edges = {
-            type_: tuple(e for e in of_type if not {e[0], e[1]} & self.hidden)
+            type_: tuple(
+                edge
+                for edge in of_type
+                # A company may have the name of a person.
+                if not {("Person", name) for name in self.hidden}
+                & {*zip(ENDS[type_], edge[:2], strict=True)}
+            )
             for type_, of_type in self.edges.items()
         }
         people = tuple(name for name in self.people if name not in self.hidden)

@@ -46,7 +46,7 @@ SAMPLES: dict[str, Any] = {
     "status": 400,
     "expected": 3,
     "findings": (
-        errors.PolicyFinding(
+        errors.FileFinding(
             SourceText("a: 1\n\tb", "team.yaml"), Diagnostic("P1", "no such group", Span(2, 2, 1))
         ),
     ),

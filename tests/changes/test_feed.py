@@ -205,7 +205,7 @@ def test_a_cursor_that_somebody_else_made_is_rejected(graph: Graph, members: Any
 @pytest.mark.parametrize("offset", [-1, "0", None, 1.5])
 def test_a_page_that_somebody_else_made_up_is_rejected(graph: Graph, offset: Any) -> None:
     (commit,) = graph.commits(limit=1)
-    token = packed("ogn1_", [commit.graph_commit_id, "Person", "ada", 1, offset])
+    token = packed("ogn1_", [commit.graph_commit_id, "Person", "ada", 1, None, None, offset])
     with pytest.raises(ChangeCursorRejected, match="torn"):
         graph.neighborhood("Person", "ada", page_token=token)
 

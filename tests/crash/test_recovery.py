@@ -102,6 +102,7 @@ def copied(store: GraphStore, place: str) -> None:
     bring_here(open_store(places.copied(str(store.root), place)))
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize(
     ("place", "way", "is_after"),
     [

@@ -121,6 +121,7 @@ def test_a_moved_graph_is_as_it_was_at_every_commit_of_every_branch(place: str) 
     assert told(Graph.open(graph.uri, read_only=True)) == before
 
 
+@pytest.mark.disk
 def test_all_that_can_be_done_to_a_graph_can_be_done_to_a_moved_one(place: str) -> None:
     made(place)
     graph = Graph.open(moved(place, f"{place}-moved"))
@@ -148,6 +149,7 @@ def test_all_that_can_be_done_to_a_graph_can_be_done_to_a_moved_one(place: str) 
     assert {at: told_at(again, *at) for at in past} == past
 
 
+@pytest.mark.disk
 def test_a_moved_graph_that_nobody_may_write_is_read_on_main_and_says_what_to_do(
     place: str,
 ) -> None:
@@ -190,6 +192,7 @@ def test_a_graph_that_is_moved_away_under_a_handle_is_missed_by_name(place: str)
             graph.branches()
 
 
+@pytest.mark.disk
 def test_a_graph_from_before_addresses_were_recorded_is_looked_at_once(place: str) -> None:
     graph = made(place)
     before = told(graph)
@@ -208,6 +211,7 @@ def linked(source: str, target: str) -> str:
     return str(shutil.copytree(source, target, copy_function=os.link))
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize(
     ("place", "copy"),
     [("disk", copied), ("disk", linked), ("s3", copied)],

@@ -28,6 +28,7 @@ they ask for `--quiet`. Colours are for terminals, and `NO_COLOR` turns them off
 | 2 | the command line is wrong |
 | 3 | what was named is not there |
 | 4 | a condition or a conflict: nothing was changed |
+| 5 | no error: a plan has something to do, or a comparison found a difference |
 | 130 | interrupted |
 
 Commands about a graph find it by the argument, `--store`, `--server`, `--profile` or your

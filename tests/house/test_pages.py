@@ -37,6 +37,7 @@ ALONE = [
     "blobs.md",
     "branches.md",
     "data-quality.md",
+    "deployments.md",
     "embeddings.md",
     "export.md",
     "importing.md",
@@ -48,7 +49,15 @@ ALONE = [
 ]
 # They hold tables and pictures.
 NOTHING_TO_RUN = ["concepts.md"]
-WITH_CONSOLE = {"analytics.md", "clusters.md", "install.md", "quickstart.md", "shell.md"}
+WITH_CONSOLE = {
+    "analytics.md",
+    "clusters.md",
+    "deployments.md",
+    "explorer.md",
+    "install.md",
+    "quickstart.md",
+    "shell.md",
+}
 WITH_FILES = ["loading.md"]
 WITH_GRAPH = [
     "changes.md",
@@ -62,12 +71,14 @@ ON_SPARK = ["clusters.md", "spark.md", "streaming.md"]
 IN_A_BUCKET = ["object-stores.md"]
 LANGUAGES = ["query-language.md", "schema-language.md", "text-search.md", "vector-search.md"]
 # `tests/graph/test_mutations_page.py`, `tests/notebook/test_documents.py`,
-# `tests/surfaces/test_configuration.py`, `tests/surfaces/client`, `tests/house/test_package.py`
-# and `tests/surfaces/server/test_page.py` look closer.
+# `tests/surfaces/test_configuration.py`, `tests/surfaces/client`, `tests/house/test_package.py`,
+# `tests/surfaces/test_explore.py` and `tests/surfaces/server/test_page.py` look closer.
 ELSEWHERE = [
     "client.md",
     "configuration.md",
+    "explorer.md",
     "install.md",
+    "mcp.md",
     "mutations.md",
     "notebooks.md",
     "server.md",

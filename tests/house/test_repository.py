@@ -48,7 +48,7 @@ MADE_HERE = {
 # The largest files that belong here are the locks.
 MAX_FILE_BYTES = 1 << 20
 # A case that is about NUL holds one.
-BINARY_SUFFIXES = {".gz", ".png", ".case"}
+BINARY_SUFFIXES = {".gz", ".png", ".webp", ".case"}
 
 
 def tracked_files() -> list[Path]:
@@ -133,6 +133,7 @@ def test_make_lists_every_target_that_the_documents_mention() -> None:
     assert mentioned <= targets
 
 
+@pytest.mark.deep
 def test_tests_of_one_group_share_a_worker(tmp_path: Path) -> None:
     """Spark tests count on it: pytest and xdist must agree, or every worker starts a JVM."""
     (tmp_path / "test_group.py").write_text(

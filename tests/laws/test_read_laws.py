@@ -21,6 +21,7 @@ from omnigraph.read.values.sums import exact_sums, fitting
 from omnigraph.read.view import View
 from tests.reference.naive import Naive, PlainGraph, compared
 from tests.reference.random_plans import FIRST, RandomQuery, graphs, queries
+from tests.reference.random_schemas import RandomCase, cases
 from tests.reference.small_graph import stored
 
 NOW_MS = 1_700_000_000_123
@@ -55,6 +56,13 @@ def test_a_plan_gives_the_rows_that_its_plain_meaning_gives(
 ) -> None:
     with tempfile.TemporaryDirectory() as root:
         agree(query, graph, Path(root))
+
+
+@given(cases())
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
+def test_a_plan_means_the_same_whatever_the_schema(case: RandomCase) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        agree(case.query, case.graph, Path(root))
 
 
 @given(graphs(), queries())

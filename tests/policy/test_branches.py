@@ -224,3 +224,22 @@ def test_a_table_that_is_seen_in_part_does_not_tell_where_it_was_written(tmp_pat
     before = told("red"), told("boss")
     boss.mutate('query a() { update Person set { salary: 99 } where email = "cy" }', branch="side")
     assert told("red") == before[0] and told("boss") != before[1]
+
+
+def test_a_diff_does_not_tell_whether_a_branch_that_may_not_be_read_is_there(
+    tmp_path: Path,
+) -> None:
+    policy = tmp_path / "policy.yaml"
+    rule = "{actors: [bo], actions: [read], branch_scope: protected}"
+    policy.write_text(
+        f"version: 1\nprotected_branches: [main]\nrules:\n  - {{id: r, allow: {rule}}}\n"
+    )
+    graph = Graph.init(tmp_path / "g.omni", "node Person { name: String @key }")
+    graph.branch_create("side")
+    bo = Graph.open(graph.uri, policy=policy, actor="bo")
+    said = set()
+    for name in ("side", "sidf"):
+        with pytest.raises(PolicyDenied) as told:
+            bo.diff("main", name)
+        said.add(told.value.message.replace(name, "?"))
+    assert len(said) == 1

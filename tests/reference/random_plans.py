@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 
 from omnigraph.base.ids import TypeName, VariableName
-from omnigraph.base.types import ListOf, Scalar, Value
+from omnigraph.base.types import EnumOf, ListOf, Scalar, Value, ValueType, VectorOf
 from omnigraph.lang.plan import ir
+from omnigraph.lang.schema.catalog import Catalog, EntityType
 from tests.reference.naive import Entity, PlainGraph
 from tests.reference.small_graph import catalog_of, plain_graph
 
@@ -29,8 +30,6 @@ edge Ba: B -> A { w: I32? }
 """
 CATALOG = catalog_of(SCHEMA)
 
-A, B = TypeName("A"), TypeName("B")
-
 T = TypeVar("T")
 
 words = st.sampled_from(["", "a", "ab", "b", "é", "\U0001f600", "Z"])
@@ -41,19 +40,39 @@ times = st.sampled_from(
     [datetime.datetime(2024, 2, 29, 12, 0, 0, ms * 1000, datetime.UTC) for ms in (0, 1, 999)]
 )
 
-PROPERTY_VALUES: dict[str, st.SearchStrategy[Any]] = {
-    "name": words,
-    "n": integers,
-    "x": halves,
-    "small": st.integers(-2, 3),
-    "flag": st.booleans(),
-    "day": days,
-    "at": times,
-    "tags": st.lists(words, max_size=3),
-    "big": st.sampled_from([0, 1, 2**53 + 1, 2**63, 2**64 - 1]),
-    "w": st.integers(-1, 2),
+VALUES: dict[Scalar, st.SearchStrategy[Any]] = {
+    Scalar.STRING: words,
+    Scalar.BLOB: st.binary(max_size=3),
+    Scalar.BOOL: st.booleans(),
+    Scalar.I32: st.integers(-2, 3),
+    Scalar.I64: integers,
+    Scalar.U32: st.sampled_from([0, 1, 2, 2**32 - 1]),
+    Scalar.U64: st.sampled_from([0, 1, 2**53 + 1, 2**63, 2**64 - 1]),
+    # Their sums are exact, in whatever order they are added up.
+    Scalar.F32: halves,
+    Scalar.F64: halves,
+    Scalar.DATE: days,
+    Scalar.DATETIME: times,
 }
-NUMBERS = ("n", "x", "small", "big", "w")
+SUMMED = (Scalar.I32, Scalar.U32, Scalar.F32, Scalar.F64)
+"""Types whose few values have a sum that fits."""
+
+
+def values_of(type_: ValueType) -> st.SearchStrategy[Any]:
+    match type_:
+        case Scalar():
+            return VALUES[type_]
+        case EnumOf(values=values):
+            return st.sampled_from(values)
+        case ListOf(item=item):
+            return st.lists(VALUES[item], max_size=3)
+        case VectorOf(width=width):
+            return st.lists(st.integers(1, 3).map(float), min_size=width, max_size=width)
+
+
+def _is_number(type_: ValueType | None) -> bool:
+    return isinstance(type_, Scalar) and type_.is_numeric
+
 
 # What a value of a number's column may be compared with, whatever the column's own type.
 number_literals = st.one_of(
@@ -68,38 +87,62 @@ number_literals = st.one_of(
 
 
 @st.composite
-def graphs(draw: st.DrawFn) -> PlainGraph:
+def graphs(draw: st.DrawFn, catalog: Catalog = CATALOG) -> PlainGraph:
     rows: dict[str, list[Entity]] = {}
-    for type_, most in ((A, 5), (B, 3)):
+    for node, most in zip(catalog.nodes, (5, 3, 3, 3), strict=False):
         ids = [str(number) for number in range(draw(st.integers(0, most)))]
-        rows[type_] = [Entity(type_, id_, draw(_values(type_, id_))) for id_ in ids]
-    for edge in CATALOG.edges:
+        if catalog is not CATALOG and not _has_number_for_key(node):
+            ids = draw(st.lists(st.sampled_from(ODD_IDS), max_size=most, unique=True))
+        rows[node.name] = [Entity(node.name, id_, draw(_values(node, id_))) for id_ in ids]
+    for edge in catalog.edges:
         sources, targets = rows[edge.source], rows[edge.target]
         count = draw(st.integers(0, 7)) if sources and targets else 0
         rows[edge.name] = [
             Entity(
                 edge.name,
                 f"e{number}",
-                draw(_values(edge.name, "")),
+                draw(_values(edge, "")),
                 src=draw(st.sampled_from(sources)).id,
                 dst=draw(st.sampled_from(targets)).id,
             )
             for number in range(count)
         ]
-    return plain_graph(CATALOG, rows)
+    return plain_graph(catalog, rows)
 
 
-def _values(type_: str, id_: str) -> st.SearchStrategy[dict[str, Any]]:
-    entity = CATALOG.node_by_name.get(type_) or CATALOG.edge_by_name[type_]
-    own = {"id": st.just(int(id_))} if type_ == B else {}
+# Texts that look like what an engine may make of an id.
+ODD_IDS = [
+    "0",
+    "1",
+    "A:0",
+    ":",
+    "\x010",
+    "é",
+    "\U0001f600",
+    "\uffff",
+    "a.b`c 'd\"",
+    "null",
+    "Z",
+    "z",
+]
+
+
+def _has_number_for_key(node: EntityType) -> bool:
+    return any(_is_number(node.by_name[name].type) for name in node.key)
+
+
+def _values(entity: EntityType, id_: str) -> st.SearchStrategy[dict[str, Any]]:
+    own = {name: st.just(int(id_) if _has_number_for_key(entity) else id_) for name in entity.key}
     return st.fixed_dictionaries(
-        own
-        | {
-            p.name: st.none() | PROPERTY_VALUES[p.name]
+        {
+            p.name: own.get(p.name, _value(p.type, is_nullable=p.is_nullable))
             for p in entity.properties
-            if p.name in PROPERTY_VALUES
         }
     )
+
+
+def _value(type_: ValueType, *, is_nullable: bool) -> st.SearchStrategy[Any]:
+    return st.none() | values_of(type_) if is_nullable else values_of(type_)
 
 
 # Plans --------------------------------------------------------------------------------------------
@@ -110,16 +153,17 @@ class Variable:
     name: VariableName
     types: tuple[TypeName, ...]
     is_edge: bool = False
+    catalog: Catalog = field(default=CATALOG, compare=False, repr=False)
 
     def properties(self) -> list[ir.PropertyOf]:
-        """Those that all of its types have."""
-        known = CATALOG.edges if self.is_edge else CATALOG.nodes
+        """Those that all of its types have, and that a query can read."""
+        known = self.catalog.edges if self.is_edge else self.catalog.nodes
         entities = [entity for entity in known if entity.name in self.types]
         shared = set.intersection(*(set(entity.by_name) for entity in entities))
         return [
             ir.PropertyOf(self.name, p.name, p.type, is_nullable=True)
             for p in entities[0].properties
-            if p.name in shared
+            if p.name in shared and p.type is not Scalar.BLOB and not isinstance(p.type, VectorOf)
         ]
 
 
@@ -128,6 +172,7 @@ class Drawing:
     """A plan in the making. Names are given out once, so that no sub-pattern hides another's."""
 
     draw: st.DrawFn
+    catalog: Catalog = CATALOG
     parameters: dict[str, Value] = field(default_factory=dict)
     names: int = 0
 
@@ -136,7 +181,11 @@ class Drawing:
 
     def fresh(self) -> VariableName:
         self.names += 1
-        return VariableName(f"v{self.names}")
+        # Every other name differs from the one before in case alone.
+        return VariableName(f"{'vV'[self.names % 2 == 0]}{(self.names + 1) // 2}")
+
+    def variable(self, types: tuple[TypeName, ...], *, is_edge: bool = False) -> Variable:
+        return Variable(self.fresh(), types, is_edge, self.catalog)
 
     def given(self, literal: ir.Literal) -> ir.Literal | ir.Parameter:
         """The literal itself, or a parameter that holds it, or null."""
@@ -172,8 +221,9 @@ def pattern(d: Drawing, source: ir.Op, scope: list[Variable], *, depth: int, siz
 
 
 def _scan(d: Drawing, source: ir.Op, scope: list[Variable]) -> ir.Op:
-    types = d.choose([(A,), (A,), (B,), (A, B)])
-    variable = Variable(d.fresh(), types)
+    names = [node.name for node in d.catalog.nodes]
+    types = d.choose([(names[0],), *((name,) for name in names), tuple(names)])
+    variable = d.variable(types)
     scope.append(variable)
     return ir.NodeScan(source, variable.name, types)
 
@@ -182,7 +232,7 @@ def _steps(d: Drawing, origin: Variable) -> tuple[tuple[ir.EdgeStep, ...], set[T
     """One to three ways to leave the origin, and the types where they can end."""
     count = d.choose([1, 1, 1, 2, 3])
     steps, ends = [], set()
-    for edge in d.draw(st.permutations(CATALOG.edges))[:count]:
+    for edge in d.draw(st.permutations(d.catalog.edges))[:count]:
         ways = [ir.Direction.OUT, ir.Direction.IN]
         if edge.source == edge.target:
             ways.append(ir.Direction.BOTH)
@@ -200,12 +250,12 @@ def _expand(d: Drawing, source: ir.Op, scope: list[Variable], depth: int) -> ir.
     steps, ends = _steps(d, origin)
     least, most = d.choose([(1, 1), (1, 1), (1, 1), (1, 2), (2, 2), (1, 3), (2, 3)])
     types = tuple(sorted(ends))
-    if len(types) == 2:
+    if len(types) > 1:
         types = d.choose([types, types[:1], types[1:]])
-    target = Variable(d.fresh(), types)
+    target = d.variable(types)
     edge = None
     if most == 1 and d.draw(st.integers(0, 3)) == 0:
-        edge = Variable(d.fresh(), tuple(sorted({s.edge for s in steps})), is_edge=True)
+        edge = d.variable(tuple(sorted({s.edge for s in steps})), is_edge=True)
         scope.append(edge)
     scope.append(target)
     return ir.Expand(
@@ -226,7 +276,7 @@ def _expand_bound(d: Drawing, source: ir.Op, scope: list[Variable], depth: int) 
     least, most = d.choose([(1, 1), (1, 1), (1, 2), (2, 3)])
     edge = None
     if most == 1 and d.draw(st.integers(0, 3)) == 0:
-        edge = Variable(d.fresh(), tuple(sorted({s.edge for s in steps})), is_edge=True)
+        edge = d.variable(tuple(sorted({s.edge for s in steps})), is_edge=True)
         scope.append(edge)
     return ir.Expand(
         source,
@@ -255,22 +305,24 @@ def random_predicate(d: Drawing, variable: Variable, scope: list[Variable]) -> i
     if d.draw(st.integers(0, 9)) == 0:
         return ir.NullTest(ir.EntityOf(variable.name), is_negated=d.draw(st.booleans()))
     if not properties or d.draw(st.integers(0, 6)) == 0:
-        wanted = d.given(ir.Literal(d.choose(["0", "1", "2"]), Scalar.STRING))
+        wanted = d.given(ir.Literal(d.choose(["0", "1", "2", "Z"]), Scalar.STRING))
         return ir.Compare(d.choose(ORDERED), ir.IdentityOf(variable.name), wanted)
     property_ = d.choose(properties)
     if d.draw(st.integers(0, 6)) == 0:
         return ir.NullTest(property_, is_negated=d.draw(st.booleans()))
-    if property_.name == "tags":
-        word = d.given(ir.Literal(d.draw(words), Scalar.STRING))
-        return ir.Compare(ir.CompareOp.CONTAINS, property_, word)
-    if property_.name in NUMBERS or property_.name == "id":
+    if isinstance(property_.type, ListOf):
+        item = property_.type.item
+        wanted = d.given(ir.Literal(d.draw(VALUES[item]), item))
+        return ir.Compare(ir.CompareOp.CONTAINS, property_, wanted)
+    if _is_number(property_.type):
         return _number_predicate(d, property_, scope)
-    ops = list(ir.CompareOp) if property_.name == "name" else ORDERED
+    values = values_of(property_.type)
+    ops = list(ir.CompareOp) if property_.type is Scalar.STRING else ORDERED
     if d.draw(st.integers(0, 4)) == 0:
-        options = tuple(d.draw(st.lists(PROPERTY_VALUES[property_.name], max_size=3)))
+        options = tuple(d.draw(st.lists(values, max_size=3)))
         return ir.Membership(property_, d.given(ir.Literal(options, ListOf(_scalar(property_)))))
-    same = [p for other in scope for p in other.properties() if p.name == property_.name]
-    literal = d.given(ir.Literal(d.draw(PROPERTY_VALUES[property_.name]), property_.type))
+    same = [p for other in scope for p in other.properties() if p.type == property_.type]
+    literal = d.given(ir.Literal(d.draw(values), property_.type))
     sides: list[Any] = [property_, d.choose([literal, literal, d.choose(same)])]
     return ir.Compare(d.choose(ops), *d.draw(st.permutations(sides)))
 
@@ -286,7 +338,8 @@ def _tied(d: Drawing, source: ir.Op, scope: list[Variable]) -> ir.Op:
         for v in there
         for p in v.properties()
         for q in scope[-1].properties()
-        if p.name == q.name != "tags" or {p.name, q.name} <= {*NUMBERS, "id"}
+        if (p.type == q.type and not isinstance(p.type, ListOf))
+        or (_is_number(p.type) and _is_number(q.type))
     ]
     ids: tuple[ir.Expression, ir.Expression] = (
         ir.IdentityOf(d.choose(there).name),
@@ -320,6 +373,8 @@ def _literal_scalar(literal: ir.Literal) -> Scalar:
 
 
 def _scalar(property_: ir.PropertyOf) -> Scalar:
+    if isinstance(property_.type, EnumOf):
+        return Scalar.STRING
     assert isinstance(property_.type, Scalar)
     return property_.type
 
@@ -330,7 +385,7 @@ def _number_predicate(d: Drawing, property_: ir.PropertyOf, scope: list[Variable
         kind = d.choose([Scalar.I64, Scalar.F64])
         options = tuple(x.value for x in literals if x.type is kind)
         return ir.Membership(property_, d.given(ir.Literal(options, ListOf(kind))))
-    numbers = [p for v in scope for p in v.properties() if p.name in NUMBERS]
+    numbers = [p for v in scope for p in v.properties() if _is_number(p.type)]
     literal = d.given(d.draw(number_literals))
     sides: list[Any] = [property_, d.choose([literal, literal, *numbers])]
     return ir.Compare(d.choose(ORDERED), *d.draw(st.permutations(sides)))
@@ -374,7 +429,7 @@ def _either(d: Drawing, source: ir.Op, scope: list[Variable], depth: int) -> ir.
         inside = [used]
         begun = _expand(d, ir.Outer((used.name,)), inside, depth)
         assert isinstance(begun, ir.Expand)
-        renamed = Variable(shared, inside[-1].types)
+        renamed = Variable(shared, inside[-1].types, catalog=d.catalog)
         inside[-1] = renamed
         begun = ir.Expand(
             begun.source,
@@ -388,7 +443,7 @@ def _either(d: Drawing, source: ir.Op, scope: list[Variable], depth: int) -> ir.
         )
         blocks.append(pattern(d, begun, inside, depth=depth - 1, size=1))
         types |= set(renamed.types)
-    scope.append(Variable(shared, tuple(sorted(types))))
+    scope.append(Variable(shared, tuple(sorted(types)), catalog=d.catalog))
     return ir.Union(source, tuple(blocks), (shared,))
 
 
@@ -415,7 +470,7 @@ def _aggregate(d: Drawing, scope: list[Variable]) -> ir.AggregateOf:
     variable, function = d.choose(scope), d.choose(list(ir.AggregateFunction))
     is_distinct = d.draw(st.booleans())
     values: list[Any] = [ir.IdentityOf(variable.name), *variable.properties()]
-    numbers = [p for v in scope for p in v.properties() if p.name in ("x", "small", "w")]
+    numbers = [p for v in scope for p in v.properties() if p.type in SUMMED]
     whole = ir.EntityOf(variable.name)
     match function:
         case ir.AggregateFunction.COUNT:
@@ -459,8 +514,8 @@ class RandomQuery:
 
 
 @st.composite
-def queries(draw: st.DrawFn) -> RandomQuery:
-    d, scope = Drawing(draw), list[Variable]()
+def queries(draw: st.DrawFn, catalog: Catalog = CATALOG) -> RandomQuery:
+    d, scope = Drawing(draw, catalog), list[Variable]()
     source = _scan(d, ir.Unit(), scope)
     source = pattern(d, source, scope, depth=2, size=3)
     match draw(st.integers(0, 9)):

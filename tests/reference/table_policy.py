@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from omnigraph.base.errors import PolicyFinding, PolicyInvalid
+from omnigraph.base.errors import FileFinding, PolicyInvalid
 from omnigraph.base.errors.language import Diagnostic
 from omnigraph.base.ids import TypeName
 from omnigraph.base.span import SourceText, Span
@@ -80,4 +80,4 @@ class FittedTable:
 def unfit(name: str) -> PolicyInvalid:
     source = SourceText(name, "table")
     found = Diagnostic("P1", f"the schema has no {name}", Span(1, 1))
-    return PolicyInvalid((PolicyFinding(source, found),))
+    return PolicyInvalid((FileFinding(source, found),))

@@ -87,6 +87,7 @@ def assert_one_line(place: str, branch: str, years: int) -> None:
     assert all(child.parent == parent.id for child, parent in itertools.pairwise(line))
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize("branches", [[MAIN], ["a", "b", "c", "team/d"]], ids=["one", "four"])
 def test_writers_lose_nothing_and_readers_see_whole_commits(
     place: str, branches: list[str], times: int

@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.base.types import ListOf, Scalar
+from omnigraph.base.types import EnumOf, ListOf, Scalar, VectorOf
 from omnigraph.lang.schema.catalog import Index, NodeType
 from omnigraph.store.arrow import arrow_type, table_schema
 from omnigraph.store.datasets import Dataset, Datasets, index_steps
@@ -98,3 +99,15 @@ def test_members_of_any_list_are_found(
             wanted = HasMember("tags", pa.scalar(member, arrow_type(item)))
             has = {n for n, each in enumerate(lists) if each is not None and member in each}
             assert found(dataset, wanted) == has
+
+
+def test_an_expression_may_be_asked_of_a_table_with_columns_of_any_type(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    scalars = [kind for kind in Scalar if kind is not Scalar.BLOB]
+    kinds = [*Scalar, *map(ListOf, scalars), VectorOf(2), EnumOf(("a", "b"))]
+    properties = tuple(property_(n, f"p{n}", kind) for n, kind in enumerate(kinds, 9))
+    entity = replace(PERSON, properties=properties, constraints=(Index(("p9",)),))
+    for dataset in stored(tmp_path_factory, entity, "p9", ["a", "b", "a"]):
+        assert found(dataset, pc.field("p9") == "a") == {0, 2}
+        assert found(dataset, pc.field("id").isin(["1", "9"])) == {1}

@@ -1,6 +1,7 @@
 """Run a command in this process and catch what a person would see."""
 
 import json
+import logging
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -33,7 +34,15 @@ class CommandLine:
         # A slow machine would make commands say that they still work.
         self._monkeypatch.setattr(progress, "PATIENCE_S", 3600.0)
         self._monkeypatch.setattr(sys, "argv", ["omnigraph", *arguments])
-        with pytest.raises(SystemExit) as leaving:
-            main()
+        # A server takes the log of its process: here it is that of all tests.
+        root, interval = logging.getLogger(), sys.getswitchinterval()
+        handlers, level = root.handlers[:], root.level
+        try:
+            with pytest.raises(SystemExit) as leaving:
+                main()
+        finally:
+            root.handlers[:] = handlers
+            root.setLevel(level)
+            sys.setswitchinterval(interval)
         printed = self._capsys.readouterr()
         return Answer(int(leaving.value.code or 0), printed.out, printed.err)

@@ -58,6 +58,7 @@ WRONG = {
     "analytics k_core --source a": "k_core takes no --source",
     "analytics pagerank --target a": "pagerank takes no --target",
     "analytics shortest_paths --source a --source b": "paths to all nodes begin at one",
+    "analytics shortest_paths --target a": "give --source beside --target",
     "analytics degrees --write-to age --write-to rank": "name the column of each property",
     "analytics paths": "pagerank",
 }

@@ -39,6 +39,13 @@ def test_the_demo_leaves_a_graph_whose_queries_can_be_asked_again(
     for command in shown:
         again = omnigraph(*shlex.split(command))
         assert again.exit_code == 0, again.err
+    *_, last = tour.out.splitlines()
+    assert last == "omnigraph explore demo/packages.omni --queries demo/queries.gq"
+    monkeypatch.chdir(tmp_path)
+    assert all(Path(word).exists() for word in last.split() if word.startswith("demo/"))
+    monkeypatch.chdir(tmp_path / "demo")
+    waiting = omnigraph("branch", "merge", "for-review", "--preview", "--store", "packages.omni")
+    assert waiting.exit_code == 0 and "fast_forward" in waiting.out + waiting.err
     refused = omnigraph("demo", str(tmp_path / "demo"))
     assert (refused.exit_code, "new or empty" in refused.err) == (1, True)
 

@@ -1,11 +1,14 @@
 """`omnigraph import`: a proposal that is shown and can be edited, then one commit or nothing."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from omnigraph import Graph
+from tests.buckets import ENDPOINT, bucket_variables
 from tests.pipeline.imports.imported import nodes_of, unpacked, write_files
+from tests.places import copied
 from tests.surfaces.cli import CommandLine
 
 PEOPLE = "id:ID,name,since,:LABEL\na,Ada,1815-12-10,PERSON\nb,Bob,,PERSON\n"
@@ -85,17 +88,35 @@ def test_a_graph_whose_schema_does_not_fit_says_what_it_lacks(
     assert nodes_of(graph, "Person") == [] and len(graph.commits()) == 1
 
 
+def test_an_export_in_a_bucket_is_imported_by_the_variables_that_reach_it(
+    here: Path, bucket: str, omnigraph: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "people/knows.csv").write_text(KNOWS + "a,nobody,KNOWS\n")
+    source = copied("people", f"{bucket}/people")
+    for name, value in bucket_variables(os.environ[ENDPOINT]).items():
+        monkeypatch.setenv(name, value)
+    planned = omnigraph("import", source, "--plan", "plan", "--json")
+    assert planned.json["source"] == source
+    aside = ("--on-error", "quarantine", "--from-plan", "plan", "--json")
+    answer = omnigraph("import", source, "g.omni", *aside)
+    assert answer.json["rejected"] == 1 and answer.json["edges"][0]["name"] == "Knows"
+    # Beside the one who imports, since the bucket is others'.
+    (line,) = (here / answer.json["quarantine"]).glob("*.jsonl")
+    assert f"{source}/knows.csv" in line.read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "said"),
     [
         (["gone", "g.omni"], 3, "no file at gone"),
+        (["", "g.omni"], 1, "the path is empty"),
         (["people"], 2, "name the graph"),
         (["people", "g.omni", "--format", "csv"], 2, "--format"),
         (["people", "--plan", "a", "--from-plan", "b"], 2, "give one"),
         (["people", "g.omni", "--from-plan", "b"], 3, "b/schema.pg"),
         (["people", "g.omni", "--format", "kuzu"], 3, "schema.cypher"),
         (["people", "g.omni", "--format", "graphml"], 1, "GraphML is one file"),
-        (["s3://bucket/people", "g.omni"], 1, "copy the files to a disk"),
+        (["ftp://host/people", "g.omni"], 1, "copy the files to a disk or a bucket"),
         (["people", "https://host/graphs/people"], 1, "a connection to a server can't do this"),
     ],
 )

@@ -4,12 +4,16 @@ import io
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+from omnigraph.base.failpoints import Crash
+from omnigraph.cluster.lock import locked
+from omnigraph.cluster.place import ClusterPlace
 from omnigraph.surfaces.shapes.documents import DOCUMENTS
 from tests.surfaces.cli import Answer, CommandLine
 from tests.surfaces.client.served import answering
@@ -57,6 +61,20 @@ version: 1
 cases:
   - {id: reads, actor: ada, action: read, branch: main, expect: allow}
   - {id: writes, actor: ada, action: change, branch: main, expect: allow}
+""",
+    "cluster.yaml": """
+version: 1
+metadata: {name: brain}
+storage: ./deployed
+graphs:
+  people: {schema: deployed.pg, queries: deployed.gq}
+  taken: {schema: deployed.pg}
+policies:
+  staff: {file: policy.yaml, applies_to: [people]}
+""",
+    "deployed.pg": "node Person { name: String @key  age: I32? }",
+    "deployed.gq": """
+query find($name: String) { match { $p: Person { name: $name } } return { $p.age } }
 """,
     "home/config.yaml": """
 servers: {far: {url: https://far.example.org}}
@@ -119,6 +137,21 @@ COMMANDS = [
     "policy validate policy.yaml --schema people.pg",
     "policy test cases.yaml --policy policy.yaml --schema people.pg",
     "policy explain --policy policy.yaml --schema people.pg --actor ada --action read",
+    "cluster validate",
+    "cluster plan",
+    "init --schema deployed.pg deployed/graphs/taken.omni",
+    "cluster import taken --as ada",
+    "cluster apply --as ada",
+    "schema apply --schema people.pg deployed/graphs/taken.omni",
+    "cluster refresh",
+    "cluster plan",
+    "cluster approve schema.taken --as ada",
+    "cluster status",
+    "cluster apply",
+    "graphs list",
+    "queries list",
+    "queries validate",
+    "cluster force-unlock {lock}",
     "logout far",
     "profile list",
     "profile show work",
@@ -126,7 +159,7 @@ COMMANDS = [
     "version",
 ]
 # Their documents are whole, and they say by their exit code what was found.
-FINDS_SOMETHING = ("lint", "fmt", "policy test")
+FINDS_SOMETHING = ("lint", "fmt", "policy test", "cluster plan", "cluster refresh")
 
 FAILURES = [
     ("query names -q people.gq --store nowhere", 3),
@@ -209,7 +242,17 @@ def filled_in(command: str, omnigraph: CommandLine) -> str:
             commits = omnigraph("commit", "list", "g.omni", "--json").json["commits"]
             ids = [c["graph_commit_id"] for c in commits if kinds in (None, c["kind"])]
             command = command.replace(blank, ids[0])
+    if "{lock}" in command:
+        command = command.replace("{lock}", lock_left_behind())
     return command
+
+
+def lock_left_behind() -> str:
+    """The id of a lock whose holder does not give it back."""
+    place = ClusterPlace.at("deployed")
+    with suppress(Crash), locked(place, operation="apply", owner="ada") as held:
+        raise Crash
+    return held.lock.id
 
 
 def events(answer: Answer) -> Iterator[Any]:

@@ -42,6 +42,7 @@ NOT_FOR_A_QUERY = {
     "omnigraph.policy",
     "omnigraph.surfaces.cli.history",
     "omnigraph.surfaces.client",
+    "omnigraph.surfaces.mcp",
     "omnigraph.surfaces.server",
     "omnigraph.write",
 }

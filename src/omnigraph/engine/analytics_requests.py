@@ -37,6 +37,10 @@ class _Analysis:
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
         check_limit("memory_bytes", self.memory_bytes)
+        for argument, names in (("edge", self.edges or ()), ("weight", (self.weight or "",))):
+            for name in names:
+                if not isinstance(name, str):
+                    raise ArgumentInvalid(argument, str(name), "it must be a name")
         if self.edges is not None and not self.edges:
             rule = "it must name one edge type or more"
             raise ArgumentInvalid("edge", None, rule, "leave it out for all edge types")

@@ -27,7 +27,7 @@ from omnigraph.engine.travel import view_for
 from omnigraph.lang.schema.catalog import Catalog, EntityType, Property
 from omnigraph.store.datasets import BlobCell, Dataset
 
-__all__ = ["Blob", "StoredBytes", "find_blob"]
+__all__ = ["Blob", "StoredBytes", "entity_type", "find_blob"]
 
 # What a copy to a file or a socket holds in memory.
 CHUNK_BYTES = 4 << 20
@@ -90,7 +90,7 @@ def find_blob(engine: Engine, request: BlobRead) -> Blob:
     """Find a blob. Its bytes are read only where a tag must not tell of what is hidden."""
     engine.gate.allow(request)
     with view_for(engine, request) as view:
-        entity = _entity(view.catalog, request.kind, request.type_name)
+        entity = entity_type(view.catalog, request.kind, request.type_name)
         property_ = _blob_property(entity, request.property)
         is_id = is_whole(request.entity_id)
         found = view.blob(entity, property_.column, request.entity_id) if is_id else None
@@ -113,7 +113,8 @@ def find_blob(engine: Engine, request: BlobRead) -> Blob:
     return replace(blob, etag=_tag_of_bytes(blob)) if view.is_partial(entity) else blob
 
 
-def _entity(catalog: Catalog, kind: EntityKind, name: str) -> EntityType:
+def entity_type(catalog: Catalog, kind: EntityKind, name: str) -> EntityType:
+    """The node or edge type of a name; raises `NameMissing`."""
     entity: EntityType | None
     match kind:
         case "node":

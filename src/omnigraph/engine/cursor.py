@@ -18,7 +18,7 @@ from omnigraph.read.changes.compare import Place
 from omnigraph.read.changes.filter import ChangeFilter
 from omnigraph.store.branches import Branch
 
-__all__ = ["Cursor", "PageToken", "packed", "unpacked"]
+__all__ = ["Cursor", "FilterForm", "PageToken", "PlaceForm", "packed", "unpacked"]
 
 DIGEST_BYTES = 8
 

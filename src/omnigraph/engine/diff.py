@@ -13,7 +13,8 @@ from omnigraph.base.errors import (
     MissingError,
     StorageFailed,
 )
-from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.base.frozen import frozen
+from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.change_results import ChangeCause, CommitChangePage, Diff, ReadChanges
 from omnigraph.engine.cursor import PageToken
 from omnigraph.engine.engine import Engine
@@ -27,13 +28,49 @@ from omnigraph.read.context import Budget
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["DEFAULT_PAGE", "commit_changes", "comparison", "diff", "gap_where_rows_are_gone"]
+__all__ = [
+    "DEFAULT_PAGE",
+    "Sides",
+    "commit_changes",
+    "compared",
+    "comparison",
+    "diff",
+    "gap_where_rows_are_gone",
+]
 
 DEFAULT_PAGE = 1_000
 
 
+@frozen
+class Sides:
+    """Two moments that are compared."""
+
+    before: Snapshot
+    after: Snapshot
+    branches: tuple[BranchName, ...]
+    """By whose rules both are read."""
+    asked: tuple[CommitId, CommitId]
+    """The commits that were named; `before` may be the merge base of the two."""
+
+
 def diff(engine: Engine, request: DiffRead) -> Diff:
     """What turns one moment into another, as the caller may see both."""
+    with compared(engine, request) as (found, _):
+        return Diff.of(found)
+
+
+@contextmanager
+def compared(engine: Engine, request: DiffRead) -> Iterator[tuple[Comparison, Sides]]:
+    """The two moments of a request side by side, while rows of them are read."""
+    sides = _sides(engine, request)
+    before, after = sides.before, sides.after
+    with gap_where_rows_are_gone(before, after):
+        budget = Budget(timeout_s=request.timeout_s, cancel=request.cancel)
+        by = sides.branches
+        yield comparison(engine, request, before, after, request.filter, by, budget), sides
+
+
+def _sides(engine: Engine, request: DiffRead) -> Sides:
     engine.gate.allow(request)
     try:
         before, after = (_side(engine, request, moment) for moment in (request.from_, request.to))
@@ -41,15 +78,14 @@ def diff(engine: Engine, request: DiffRead) -> Diff:
         if reclaimed.by != "cleanup":
             raise
         raise ChangeFeedGap(first_unreadable_commit_id=reclaimed.commit) from reclaimed
+    asked = before.commit.id, after.commit.id
     branches = tuple(dict.fromkeys((before.branch, after.branch)))
     if request.since_base:
         before = base_of(engine.store, before, after)
         # It may have been made on a third branch, and is read by its rules too.
         engine.gate.allow_on(request, before.branch)
         branches = tuple(dict.fromkeys((*branches, before.branch)))
-    with gap_where_rows_are_gone(before, after):
-        budget = Budget(timeout_s=request.timeout_s, cancel=request.cancel)
-        return Diff.of(comparison(engine, request, before, after, request.filter, branches, budget))
+    return Sides(before, after, branches, asked)
 
 
 def commit_changes(engine: Engine, request: CommitChanges) -> CommitChangePage:
@@ -129,8 +165,11 @@ def _side(engine: Engine, request: Read, moment: Moment | Snapshot) -> Snapshot:
     """The snapshot that is meant, if the actor may read its branch."""
     try:
         snapshot = _meant(engine.store, moment)
-    except MissingError:
+    except MissingError as missing:
         engine.gate.allow_on(request, MAIN)
+        if isinstance(missing, BranchMissing):
+            # As of one that is hidden: whether it is there can't be told from the answer.
+            engine.gate.allow_on(request, missing.branch)
         raise
     engine.gate.allow_on(request, snapshot.branch)
     return snapshot

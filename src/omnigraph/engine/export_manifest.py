@@ -6,12 +6,12 @@ from typing import Any
 
 from omnigraph.engine.requests import Export
 from omnigraph.engine.results import ExportResult
+from omnigraph.pipeline.exported import MANIFEST, UNFINISHED
 from omnigraph.store.location import is_bucket_address
 
-__all__ = ["MANIFEST", "SCHEMA", "manifest_of", "needs_parts"]
+__all__ = ["MANIFEST", "SCHEMA", "UNFINISHED", "manifest_of", "needs_parts"]
 
-# A load of the directory passes over names that begin with _.
-MANIFEST, SCHEMA = "_manifest.json", "schema.pg"
+SCHEMA = "schema.pg"
 MANIFEST_VERSION = 1
 
 

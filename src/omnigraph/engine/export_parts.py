@@ -1,8 +1,9 @@
 """An export by tasks: a directory of parts, on a disk or in a bucket, by Spark or in this process.
 
 The manifest is written last, and says which files there must be. On a disk the directory gets its
-name when it is whole; in a bucket an export is there once its manifest is. Files that no manifest
-names, as a task leaves them that was run twice, are removed before.
+name when it is whole; in a bucket an export is there once its manifest is, and until then an object
+says that it is not whole. Files that no manifest names, as a task leaves them that was run twice,
+are removed before.
 """
 
 import os
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from omnigraph.base.errors import ArgumentInvalid, TargetTaken, Unsupported
 from omnigraph.engine.engine import Engine
-from omnigraph.engine.export_manifest import MANIFEST, SCHEMA, manifest_of
+from omnigraph.engine.export_manifest import MANIFEST, SCHEMA, UNFINISHED, manifest_of
 from omnigraph.engine.outfile import new_directory
 from omnigraph.engine.requests import Export
 from omnigraph.engine.results import ExportedFile, ExportResult
@@ -34,6 +35,8 @@ __all__ = ["export_parts"]
 
 # Up to here it pays more to begin at once than to wait for Spark.
 MAX_LOCAL_BYTES = 4 << 30
+
+NOT_WHOLE = b"An export to this place has not ended, or was killed. Export again with --force.\n"
 
 
 def export_parts(
@@ -112,29 +115,36 @@ def _to_disk(path: Path, write: Write, *, overwrite: bool) -> ExportResult:
 def _to_bucket(target: BucketLocation, write: Write, *, overwrite: bool) -> ExportResult:
     objects = target.objects()
     before = set(objects.walk(""))
-    is_ours = MANIFEST in before
+    # An export that was killed has no manifest, and is ours all the same.
+    is_ours = not before.isdisjoint((MANIFEST, UNFINISHED))
     if before and not (overwrite and is_ours):
+        raise TargetTaken(str(target))
+    if not objects.put_if_absent(UNFINISHED, NOT_WHOLE) and UNFINISHED not in before:
+        # Another export has begun meanwhile, and what is there is its own.
         raise TargetTaken(str(target))
     with _undone(target, before):
         result = write(target)
         # What an earlier export has written stays until this one is there.
-        _remove_others(target, _named(result) | before)
-        if is_ours:
-            objects.put(MANIFEST, manifest_of(result))
-        elif not objects.put_if_absent(MANIFEST, manifest_of(result)):
-            raise TargetTaken(str(target))
-    _remove_others(target, _named(result))
+        _remove_others(target, _named(result) | before | {UNFINISHED})
+        objects.put(MANIFEST, manifest_of(result))
+    _remove_others(target, _named(result) | {UNFINISHED})
+    objects.delete(UNFINISHED)
     return result
 
 
 @contextmanager
 def _undone(target: BucketLocation, before: set[str]) -> Iterator[None]:
-    """If the block fails, what it wrote is removed."""
+    """If the block fails, what it wrote is removed, and the schema there before is there again."""
+    objects = target.objects()
+    schema = objects.get(SCHEMA) if SCHEMA in before else None
     try:
         yield
     except BaseException:
-        if MANIFEST in before or not target.objects().exists(MANIFEST):
-            _remove_others(target, before)
+        if schema is not None:
+            objects.put(SCHEMA, schema)
+        _remove_others(target, before | {UNFINISHED})
+        if UNFINISHED not in before:
+            objects.delete(UNFINISHED)
         raise
 
 

@@ -20,7 +20,7 @@ from omnigraph.engine.settings import Settings
 from omnigraph.lang.schema.catalog import Catalog
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.imports.plan import ImportPlan
+    from omnigraph.engine.import_plan import ImportPlan
     from omnigraph.pipeline.sources.mapping import MappingArgument
 
 __all__ = ["import_", "import_new"]
@@ -31,7 +31,7 @@ def import_(engine: Engine, request: Import, progress: Progress | None = None) -
     engine.gate.allow(request)
     from omnigraph.pipeline.staging.area import Ending, StagingArea
 
-    plan = _plan_of(request)
+    plan = _plan_of(engine, request)
     mapping = plan.mapping if request.mapping is None else request.mapping
     catalog = engine.gate.view(head_of(engine.store, request), request).catalog
     _check_fit(plan, mapping, catalog)
@@ -68,14 +68,14 @@ def import_new(
     return result
 
 
-def _plan_of(request: Import) -> "ImportPlan":
-    from omnigraph.pipeline.imports.plan import ImportPlan
+def _plan_of(engine: Engine, request: Import) -> "ImportPlan":
+    from omnigraph.engine.import_plan import ImportPlan
 
     match request.source:
         case ImportPlan() as plan:
             return plan
         case str() | os.PathLike() as source:
-            return ImportPlan.of(source, format=request.import_format)
+            return ImportPlan.of(source, format=request.import_format, settings=engine.settings)
         case other:
             rule = "pass the path of an export, or an ImportPlan of it"
             raise ArgumentInvalid(argument="source", value=type(other).__name__, rule=rule)

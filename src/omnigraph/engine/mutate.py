@@ -15,6 +15,7 @@ from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey, TypeName
 from omnigraph.base.types import Value
 from omnigraph.base.violations import Violations
+from omnigraph.base.words import amount
 from omnigraph.check.rows.validate import Rows, check_rows
 from omnigraph.check.sets.in_memory import SqlSession, tables_judged_by
 from omnigraph.engine.engine import Engine
@@ -206,6 +207,7 @@ class MutationStaging:
         if found.num_rows:
             stored = {p.name: found[p.column].combine_chunks() for p in node.properties}
             given = {property_: column.take(places) for property_, column in values.items()}
+            _refuse_nulls(node, given)
             rows = Rows(found.num_rows, stored | given, ids=found[ID].combine_chunks())
             self._put(node, rows)
 
@@ -367,3 +369,13 @@ def _only(rows: pa.Table, ids: pa.Array) -> pa.Table:
 
 def _without(rows: pa.Table, ids: pa.Array) -> pa.Table:
     return rows.filter(pc.invert(pc.is_in(rows[ID].combine_chunks(), value_set=ids)))
+
+
+def _refuse_nulls(node: NodeType, given: Mapping[str, pa.Array]) -> None:
+    """Raise where a property would take its default for a value that there is not."""
+    for name, column in given.items():
+        if column.null_count and not node.by_name[name].is_nullable:
+            type_, count = node.by_name[name].type, column.null_count
+            nodes = f"{amount(count, 'node')} of {node.name} {'has' if count == 1 else 'have'}"
+            rule = f"{nodes} no value, and {node.name}.{name} can't be null"
+            raise ArgumentInvalid("write_to", name, rule, f"write to a property of type {type_}?")

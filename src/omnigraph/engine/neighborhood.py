@@ -29,11 +29,13 @@ __all__ = [
     "NeighborNode",
     "Neighborhood",
     "neighborhood",
+    "tallies",
 ]
 
 PREFIX = "ogn1_"
-TokenForm = tuple[str, str, str, int, Annotated[int, Meta(ge=0)]]
-"""Of a page token: the commit, the type and id of the entity, the depth, and the first node."""
+TokenForm = tuple[str, str, str, int, list[str] | None, str | None, Annotated[int, Meta(ge=0)]]
+"""Of a page token: the commit, the type and id of the entity, the depth, which edges are walked and
+how, and the first node."""
 MAX_EDGES_PER_NODE = 10
 """A page shows so many edges for each node that it may hold: parallel edges could be millions."""
 
@@ -94,8 +96,8 @@ def neighborhood(engine: Engine, request: NeighborhoodRead) -> Neighborhood:
     if request.page_token is not None:
         token: TokenForm = unpacked(PREFIX, request.page_token, TokenForm)
         commit, *asked, offset = token
-        if asked != [request.type_name, request.entity_id, request.depth]:
-            rule = "it is of another entity, or another depth"
+        if asked != _asked(request):
+            rule = "it is of another entity, another depth or other edges"
             raise ArgumentInvalid("page_token", None, rule, "ask for the first page without it")
         request = replace(request, moment=CommitId(commit), is_branch_named=False)
     with view_for(engine, request) as view:
@@ -107,7 +109,29 @@ def neighborhood(engine: Engine, request: NeighborhoodRead) -> Neighborhood:
         row = around.find(entity, request.entity_id) if is_id else None
         if row is None:
             raise EntityMissing(type_name=entity.name, entity_id=request.entity_id)
-        return _page(around, entity, row, view.commit.id, request, offset)
+        walked = replace(
+            around,
+            edges=_edge_types(view.catalog, request.edges),
+            direction=None if request.direction is None else Direction(request.direction),
+        )
+        return _page(around, walked, entity, row, view.commit.id, request, offset)
+
+
+def _asked(request: NeighborhoodRead) -> list[Any]:
+    """What all pages have in common."""
+    edges = None if request.edges is None else [*request.edges]
+    return [request.type_name, request.entity_id, request.depth, edges, request.direction]
+
+
+def _edge_types(catalog: Catalog, names: tuple[str, ...] | None) -> frozenset[TypeName] | None:
+    if names is None:
+        return None
+    found = set()
+    for name in names:
+        if (edge := catalog.edge_by_folded_name.get(name.casefold())) is None:
+            raise NameMissing(what="edge type", name=name, known=tuple(catalog.edge_by_name))
+        found.add(edge.name)
+    return frozenset(found)
 
 
 def _node_type(catalog: Catalog, name: str) -> NodeType:
@@ -119,6 +143,7 @@ def _node_type(catalog: Catalog, name: str) -> NodeType:
 
 def _page(
     around: Around,
+    walked: Around,
     entity: NodeType,
     row: int,
     commit: CommitId,
@@ -126,31 +151,35 @@ def _page(
     offset: int,
 ) -> Neighborhood:
     start: Level = {entity.name: np.array([row])}
-    levels = [start, *around.levels(entity.name, row, request.depth)]
+    levels = [start, *walked.levels(entity.name, row, request.depth)]
     count = sum(len(rows) for level in levels[1:] for rows in level.values())
     nodes: list[NeighborNode] = []
     edges: list[NeighborEdge] = []
     most_edges = request.limit * MAX_EDGES_PER_NODE
     for distance, shown in _shown(levels, offset, request.limit):
         nodes += _nodes(around, shown, distance)
-        edges += _edges(around, levels[distance - 1], shown, most_edges + 1 - len(edges))
+        edges += _edges(walked, levels[distance - 1], shown, most_edges + 1 - len(edges))
     more = None
     if offset + request.limit < count:
-        where = [commit, request.type_name, request.entity_id, request.depth]
-        more = packed(PREFIX, [*where, offset + request.limit])
+        more = packed(PREFIX, [commit, *_asked(request), offset + request.limit])
     (itself,) = _nodes(around, start, 0)
     return Neighborhood(
         graph_commit_id=commit,
         entity=itself,
-        counts=tuple(
-            EdgeTally(tally.edge, "out" if tally.direction is Direction.OUT else "in", tally.count)
-            for tally in around.counts(entity.name, row)
-        ),
+        counts=tallies(around, entity.name, row),
         nodes=tuple(nodes),
         edges=tuple(edges[:most_edges]),
         node_count=count,
         has_more_edges=len(edges) > most_edges,
         next_page_token=more,
+    )
+
+
+def tallies(around: Around, type_name: TypeName, row: int) -> tuple[EdgeTally, ...]:
+    """How many edges there are at a node, by type and direction."""
+    return tuple(
+        EdgeTally(tally.edge, "out" if tally.direction is Direction.OUT else "in", tally.count)
+        for tally in around.counts(type_name, row)
     )
 
 

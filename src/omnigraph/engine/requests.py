@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from datetime import date
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from omnigraph.base.choices import (
     EmbedOnly,
@@ -221,12 +221,18 @@ class NeighborhoodRead(Read):
     entity_id: str
     depth: int = 1
     limit: int = 100
+    edges: tuple[str, ...] | None = None
+    """Walk these edge types only; None: all of them."""
+    direction: Literal["out", "in"] | None = None
+    """Walk edges one way only; None: both ways."""
     page_token: str | None = None
     timeout_s: float | None = None
     cancel: threading.Event | None = None
 
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
+        if self.direction is not None:
+            check_choice("direction", self.direction, Literal["out", "in"])
         for argument, value, most in (
             ("depth", self.depth, MAX_NEIGHBOR_HOPS),
             ("limit", self.limit, MAX_PAGE_NEIGHBORS),

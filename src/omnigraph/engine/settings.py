@@ -19,7 +19,7 @@ from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.store.limits import StoreLimits
 from omnigraph.store.location import BucketAccess
 
-__all__ = ["Settings", "TokenSources"]
+__all__ = ["Settings", "TokenSources", "variable"]
 
 YES = ("1", "true", "yes", "on")
 
@@ -44,7 +44,7 @@ class Settings:
     `MODEL`, `BASE_URL`, `API_KEY`, `TIMEOUT_S`), `OMNIGRAPH_SERVER_…` (`BEARER_TOKENS_FILE`,
     `BEARER_TOKENS_JSON`, `BEARER_TOKEN`), `OMNIGRAPH_TOKEN` (what the command line is known by to a
     server), `OMNIGRAPH_HOME` (default `~/.omnigraph`), `OMNIGRAPH_PROFILE` (a profile of its
-    `config.yaml`), and the variables of S3 (`AWS_…`)."""
+    `config.yaml`), `DISPLAY` and `WAYLAND_DISPLAY`, and the variables of S3 (`AWS_…`)."""
 
     spark_master: str = "local[*]"
     spark_remote: str | None = field(default=None, repr=False)
@@ -68,6 +68,8 @@ class Settings:
     """Where a person's configuration is; None: they have no home."""
     profile: str | None = None
     """Which profile of it the command line uses."""
+    has_screen: bool = False
+    """True if there is a desktop that a browser can open a window on."""
     cache_directory: Path | None = None
     """Where adjacency is kept for other processes; None: nowhere."""
 
@@ -87,8 +89,14 @@ class Settings:
             token=environment.get("OMNIGRAPH_TOKEN") or None,
             home=home_directory(environment),
             profile=environment.get("OMNIGRAPH_PROFILE") or None,
+            has_screen=bool(environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")),
             bucket_access=_bucket_access(environment),
         )
+
+
+def variable(name: str, environment: Mapping[str, str] = os.environ) -> str | None:
+    """A variable that somebody else has named, such as the deployment of a server."""
+    return environment.get(name)
 
 
 def _spark_options(text: str) -> dict[str, str]:

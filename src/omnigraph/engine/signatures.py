@@ -10,10 +10,11 @@ from omnigraph.base.types import ValueType
 from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.ir import MutationQuery
 from omnigraph.lang.query.text import ast
+from omnigraph.lang.query.text.format import format_tree
 from omnigraph.lang.query.text.parser import parse
 from omnigraph.lang.schema.catalog import Catalog
 
-__all__ = ["QueryParameter", "QuerySignature", "query_kinds", "signature_of"]
+__all__ = ["QueryParameter", "QuerySignature", "query_kinds", "query_text", "signature_of"]
 
 
 @frozen
@@ -39,6 +40,12 @@ def query_kinds(source: SourceText) -> dict[str, bool]:
     that is wrong."""
     queries = parse(source).queries
     return {query.header.name.text: isinstance(query, ast.Mutation) for query in queries}
+
+
+def query_text(source: SourceText, name: str) -> str:
+    """One query of a text, by itself and without comments."""
+    query = next(q for q in parse(source).queries if q.header.name.text == name)
+    return format_tree(ast.File((query,)))
 
 
 def signature_of(source: SourceText, name: str, catalog: Catalog) -> QuerySignature:

@@ -27,6 +27,10 @@ class SparkOnDemand:
         if given is not None:
             return given if isinstance(given, Spark) else Spark.adopt(given)
         with self._lock:
+            if self._own is not None and self._own.is_over:
+                # Its cluster has gone, or has given it up: there may be another one by now.
+                self._own.close()
+                self._own = None
             if self._own is None:
                 self._own = Spark.open(
                     SparkSettings(

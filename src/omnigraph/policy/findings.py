@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from omnigraph.base.errors import Diagnostic, PolicyFinding, PolicyInvalid
+from omnigraph.base.errors import Diagnostic, FileFinding, PolicyInvalid
 from omnigraph.base.span import SourceText, Span
 from omnigraph.base.words import clipped
 from omnigraph.policy.codes import CODES
@@ -22,7 +22,7 @@ class Place(NamedTuple):
 
 class Findings:
     def __init__(self) -> None:
-        self._found: dict[PolicyFinding, None] = {}
+        self._found: dict[FileFinding, None] = {}
         self.rule: str | None = None
         """The id of the rule that is looked at; None: it is not known, or the files are."""
 
@@ -31,7 +31,7 @@ class Findings:
         hint = None if hint is None else clipped(hint, MAX_MESSAGE_CHARACTERS)
         message = clipped(message, MAX_MESSAGE_CHARACTERS)
         found = Diagnostic(code, message, place.span, hint)
-        self._found[PolicyFinding(place.source, found, self.rule)] = None
+        self._found[FileFinding(place.source, found, self.rule)] = None
 
     def __len__(self) -> int:
         return len(self._found)

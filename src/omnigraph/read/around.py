@@ -55,6 +55,10 @@ class Around:
     catalog: Catalog
     tables: Tables
     budget: Budget
+    edges: frozenset[TypeName] | None = None
+    """Edge types that are walked; None: all of them."""
+    direction: Direction | None = None
+    """Edges are walked this way only; None: both ways."""
 
     def find(self, entity: EntityType, id_: str) -> int | None:
         """The row of a node; None: there is none with this id."""
@@ -92,7 +96,7 @@ class Around:
 
     def edges_between(self, before: Level, nodes: Level) -> Iterator[Reached]:
         """The edges, of either direction, between these nodes and those of the level before."""
-        for edge, direction in self._steps_from(nodes):
+        for edge, direction in self._steps_from(nodes, is_back=True):
             here, there = _ends(edge, direction)
             if there not in before:
                 continue
@@ -122,13 +126,20 @@ class Around:
         found: list[dict[str, Any]] = with_short_floats(table).to_pylist()
         return found
 
-    def _steps_from(self, level: Level) -> Iterator[tuple[EdgeType, Direction]]:
+    def _steps_from(
+        self, level: Level, *, is_back: bool = False
+    ) -> Iterator[tuple[EdgeType, Direction]]:
+        """The edges that are walked from a level; `is_back`: to where they were walked from."""
+        only = self.direction
+        if is_back and only is not None:
+            only = Direction.IN if only is Direction.OUT else Direction.OUT
         for edge in self.catalog.edges:
             self.budget.check(STEP)
-            if edge.source in level:
-                yield edge, Direction.OUT
-            if edge.target in level:
-                yield edge, Direction.IN
+            if self.edges is not None and edge.name not in self.edges:
+                continue
+            for direction, end in ((Direction.OUT, edge.source), (Direction.IN, edge.target)):
+                if end in level and only in (None, direction):
+                    yield edge, direction
 
     def _walk(
         self, edge: EdgeType, direction: Direction, origins: Ordinals

@@ -20,6 +20,7 @@ from omnigraph.store.transactions import DatasetRef
 __all__ = [
     "DROPS",
     "LOAD_ID",
+    "LOAD_REPORT",
     "MERGED_LOAD_IDS",
     "REVERTED",
     "ROWS_OF",
@@ -31,6 +32,7 @@ __all__ = [
 
 
 LOAD_ID = "load_id"
+LOAD_REPORT = "load_report"
 MERGED_LOAD_IDS = "merged_load_ids"
 ROWS_OF = "rows_of"
 REVERTED = "reverted"
@@ -93,14 +95,20 @@ class Commit:
     manifest_version: int = 0
     """The version of the branch's manifest that made it visible; known once it is published."""
     extra: Mapping[str, str] = field(default_factory=dict)
-    """What the writer wants to find again: `LOAD_ID`, `to_version` of a roll-back, and of a merge
-    `MERGED_LOAD_IDS` and, if it shows the very rows of the merged commit, `ROWS_OF`: the commit
-    that first showed them; of a schema `DROPS`."""
+    """What the writer wants to find again: `LOAD_ID`, `LOAD_REPORT`, `to_version` of a roll-back,
+    and of a merge `MERGED_LOAD_IDS` and, if it shows the very rows of the merged commit, `ROWS_OF`:
+    the commit that first showed them; of a schema `DROPS`."""
 
     @property
     def load_id(self) -> str | None:
         """The name that its caller gave a load, so that it is not done twice."""
         return self.extra.get(LOAD_ID)
+
+    @property
+    def load_report(self) -> Mapping[str, Any] | None:
+        """Of a load: its mode, and what became of its rows; None: it is not known."""
+        found: dict[str, Any] | None = json.loads(self.extra.get(LOAD_REPORT, "null"))
+        return found
 
     @property
     def load_ids(self) -> frozenset[str]:

@@ -28,6 +28,7 @@ __all__ = [
     "Location",
     "graph_location",
     "is_bucket_address",
+    "is_location",
     "name_below",
     "source_location",
 ]
@@ -187,6 +188,15 @@ def name_below(location: Location, root: Location) -> str:
 def is_bucket_address(text: str) -> bool:
     """True if a text is an address in a bucket, and not a path."""
     return text.startswith(SCHEME)
+
+
+def is_location(uri: str) -> bool:
+    """True if a graph may lie at this address, as far as its text tells."""
+    try:
+        graph_location(uri)
+    except ArgumentInvalid:
+        return False
+    return True
 
 
 def _graph_on_disk(uri: str, path: Path) -> DiskLocation:

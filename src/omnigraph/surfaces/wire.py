@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from omnigraph.engine.embed_files import EmbeddedLines
     from omnigraph.engine.explanation import Explanation
+    from omnigraph.engine.import_plan import ImportPlan
     from omnigraph.engine.log import Log
     from omnigraph.engine.merge_results import MergeResult, RevertResult
     from omnigraph.engine.neighborhood import Neighborhood, NeighborNode
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from omnigraph.engine.schema_results import SchemaChange
     from omnigraph.engine.tables import SnapshotTables
     from omnigraph.engine.upkeep_results import CleanupResult, RepairResult
-    from omnigraph.pipeline.imports.plan import ImportPlan
     from omnigraph.store.statistics import Statistics
     from omnigraph.surfaces.shapes import changes as changes_shapes
     from omnigraph.surfaces.shapes import data as data_shapes
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXIT_ERROR",
+    "EXIT_TO_DO",
     "analytics_json",
     "baseline_json",
     "blob_json",
@@ -109,6 +110,8 @@ EXIT_CODES: dict[type[OmnigraphError], int] = {
 """0 is success."""
 EXIT_USAGE = 2
 """As shells have it."""
+EXIT_TO_DO = 5
+"""A plan holds changes, or a comparison found differences: no error, and something to do."""
 
 
 HTTP_STATUS: dict[type[OmnigraphError], int] = {
@@ -141,6 +144,7 @@ HTTP_STATUS_OF_CODE: dict[str, int] = {
     "embed_unreachable": 502,
     "forked_process": 500,
     "spool_full": 507,
+    "worker_version": 501,
 }
 """Codes that HTTP has a status of its own for; the others have that of their branch."""
 

@@ -13,7 +13,14 @@ import pytest
 from omnigraph import Graph
 from omnigraph.base.choices import ExportFormat
 from omnigraph.base.ids import TypeName
-from omnigraph.errors import ArgumentInvalid, StorageFailed, TargetTaken, Unsupported
+from omnigraph.errors import (
+    ArgumentInvalid,
+    ConstraintViolated,
+    SourceInvalid,
+    StorageFailed,
+    TargetTaken,
+    Unsupported,
+)
 from omnigraph.pipeline.export.parts import part_tasks, write_part
 from omnigraph.pipeline.spark.session import Spark
 from omnigraph.read.view import View
@@ -160,6 +167,53 @@ def test_an_export_that_fails_leaves_nothing(
     with pytest.raises(StorageFailed):
         opened.export(in_a_bucket, overwrite=True)
     assert stored(in_a_bucket) == before
+
+
+def test_an_export_that_was_killed_is_never_loaded(
+    tmp_path: Path, in_a_bucket: str, graph: Graph
+) -> None:
+    opened, objects = Graph.open(graph.uri), location_of(in_a_bucket).objects()
+    first = opened.export(in_a_bucket)
+    parts, manifest = stored(in_a_bucket), objects.get("_manifest.json")
+    # As a death leaves it before the manifest: the note that it began, and some of its files.
+    objects.delete("_manifest.json")
+    objects.delete(str(first.files[0].path))
+    objects.put("_unfinished", b"")
+    copy = Graph.init(tmp_path / "copy.omni", PLAIN)
+    with pytest.raises(SourceInvalid, match="has not ended"):
+        copy.load(in_a_bucket, mode="append", engine="local")
+    with pytest.raises(TargetTaken):
+        opened.export(in_a_bucket)
+    # As it leaves an earlier export, which is still whole.
+    for name, data in parts.items():
+        objects.put(name, data)
+    objects.put("nodes/00000-0-0/Person.jsonl", b'{"type":"Person","data":{"email":"half"}}\n')
+    copy.load(in_a_bucket, mode="append", engine="local")
+    assert contents(copy) == contents(graph)
+    opened.export(in_a_bucket, overwrite=True)
+    check_manifest(in_a_bucket, graph)
+    # Another one is at work there: it stays as it is.
+    for name in stored(in_a_bucket):
+        objects.delete(name)
+    objects.put("_unfinished", b"")
+    objects.put("nodes/0/Person.jsonl", manifest or b"")
+    with pytest.raises(TargetTaken):
+        opened.export(in_a_bucket)
+    assert len(stored(in_a_bucket)) == 2
+
+
+def test_an_export_that_has_lost_a_file_is_not_loaded(tmp_path: Path, graph: Graph) -> None:
+    graph.export(tmp_path / "out", format="parquet")
+    (tmp_path / "out/nodes/City.parquet").unlink()
+    copy = Graph.init(tmp_path / "copy.omni", PLAIN, durability="relaxed")
+    with pytest.raises(SourceInvalid, match="names this file"):
+        copy.load(tmp_path / "out", mode="append", engine="local")
+    # It is the user's word against the manifest's; other programs may have one too.
+    for content in (b"{}", b"no JSON", b"[]"):
+        (tmp_path / "out/_manifest.json").write_bytes(content)
+        assert copy.load(tmp_path / "out/nodes", mode="merge", engine="local").nodes
+        with pytest.raises(ConstraintViolated):
+            copy.load(tmp_path / "out", mode="merge", engine="local")
 
 
 def loaded_copy(graph: Graph, place: Path) -> Graph:

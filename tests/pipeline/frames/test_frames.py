@@ -24,7 +24,7 @@ node Person {
     tags: [String]?  halves: [F32]?  place: Vector(2)?  photo: Blob?  height: F32?
 }
 node Pet { id: String? }
-edge Knows: Person -> Person { since: I32? }
+edge Knows: Person -> Person { since: I32?  _src: String?  _dst: I32?  siNce: I32? }
 """
 PEOPLE: list[dict[str, Any]] = [
     {
@@ -47,7 +47,7 @@ PEOPLE: list[dict[str, Any]] = [
     *({"type": "Person", "data": {"name": n, "team": t, "age": a}} for n, t, a in [
         ("alan", "red", 41), ("bo", "blue", None), ("cy", "blue", 7)
     ]),
-    *({"edge": "Knows", "from": a, "to": b, "data": {"since": s}} for a, b, s in [
+    *({"edge": "Knows", "from": a, "to": b, "data": {"since": s, "_src": "x"}} for a, b, s in [
         ("ada", "alan", 1), ("ada", "bo", 2), ("bo", "cy", 3), ("alan", "alan", None)
     ]),
 ]  # fmt: skip
@@ -146,6 +146,17 @@ def test_no_value_changes_on_its_way_to_spark(graph: Graph, spark: Spark) -> Non
     }
 
 
+def test_names_that_differ_only_in_case_are_two_columns(graph: Graph, spark: Spark) -> None:
+    edges = graph.spark("Knows", spark=spark.session)
+    assert {"since", "siNce"} <= set(edges.columns)
+    spark.session.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        rows = {tuple(row) for row in edges.select("since", "siNce").collect()}
+        assert rows == {(1, None), (2, None), (None, None)}
+    finally:
+        spark.session.conf.unset("spark.sql.caseSensitive")
+
+
 def test_a_where_is_that_of_a_mutation(graph: Graph, spark: Spark) -> None:
     def names(where: str) -> list[str]:
         frame = graph.spark("Person", columns=["name"], where=where, spark=spark.session)
@@ -186,8 +197,9 @@ def test_a_frame_shows_what_its_actor_may_see(graph: Graph, spark: Spark) -> Non
     assert [row.name for row in frame.select("name").orderBy("name").collect()] == ["ada", "alan"]
     # An edge goes with its ends, whichever columns are asked for.
     edges = seen.spark("Knows", columns=["since"], spark=spark.session)
-    assert told(edges) == without(exported(seen.export, "Knows"), "id", "from", "to")
+    assert told(edges) == without(exported(seen.export, "Knows"), "id", "from", "to", "_src")
     assert len(told(edges)) == 2
+    assert told(seen.spark("Knows", spark=spark.session)) == exported(seen.export, "Knows")
     with pytest.raises(LanguageError):
         seen.spark("Person", where="age > 3", spark=spark.session)
     for type_ in ("Person", "Knows"):

@@ -83,6 +83,17 @@ def test_a_person_is_told_what_was_widened_renamed_and_read_as_a_time(tmp_path: 
         (b'{"type":"relationship","id":"0","label":"K","start":1,"end":2}\n', "all.json:1: the "),
         (b'{"type":"node","id":"\xff"}\n', "all.json:1: the line is not UTF-8"),
         (b'{"type":"node","id":"0","properties":{"a":"\\ud800"}}\n', "all.json:1: a text contains"),
+        (b'{"type":"node","id":"\\ud800"}\n', "all.json:1: a text contains half"),
+        (
+            b'{"type":"node","id":"0","labels":["a","\\uD800"]}\n',
+            "all.json:1: a text contains half",
+        ),
+        (b'{"type":"node","id":"0","properties":{"\\ud800":1}}\n', "all.json:1: a text contains"),
+        (b'{"type":"node","id":true}\n', "all.json:1: the line is neither a node"),
+        (
+            b'{"type":"node","id":"0","labels":["A"]}\n{"type":"node","id":"0","labels":["B"]}\n',
+            "all.json:2: the id 0 is that of a A and of a B",
+        ),
         (b'{"a":' * 100_000, "all.json:1: the JSON is nested too deep"),
         (b'{"type":"node","id":"0","properties":{"a":' + b"9" * 5000 + b"}}", "broken JSON"),
         (b"\n", "it has no nodes"),
@@ -96,6 +107,13 @@ def test_lines_that_are_none_of_apoc_are_refused_by_place(
     with pytest.raises(OmnigraphError) as caught:
         ImportPlan.of(file, format="apoc")
     assert said in str(caught.value)
+
+
+def test_an_edge_that_does_not_say_what_it_joins_is_joined_all_the_same(tmp_path: Path) -> None:
+    silent = {"type": "relationship", "id": "9", "label": "K"}
+    ends = {"start": {"id": "0"}, "end": {"id": "2", "labels": None}}
+    source = lines(tmp_path, ADAM, ROME, silent | ends)
+    assert edges_of(import_into(tmp_path, source), "K") == [("0", "2", {})]
 
 
 TYPES: tuple[FoundType, ...] = (

@@ -120,6 +120,34 @@ def test_documents_that_are_no_graphml_or_would_do_harm_are_refused_by_place(
     assert said in str(caught.value)
 
 
+def test_numbers_that_need_more_room_than_their_type_get_it(tmp_path: Path) -> None:
+    text = (
+        f'{HEAD}<key id="a" for="node" attr.name="a" attr.type="int"/>'
+        '<key id="b" for="node" attr.name="b" attr.type="int"><default>3000000000</default></key>'
+        '<key id="c" for="node" attr.name="c" attr.type="int"><default>-2147483648</default></key>'
+        '<graph><node id="n"><data key="a">2147483648</data></node><node id="m"/></graph></graphml>'
+    )
+    graph = import_into(tmp_path, document(tmp_path, text))
+    schema = graph.schema().text
+    for line in ("a: I64?", "b: I64 @default(3000000000)", "c: I32 @default(-2147483648)"):
+        assert line in schema
+    assert nodes_of(graph, "Node") == [
+        {"id": "n", "a": 2147483648, "b": 3000000000, "c": -2147483648},
+        {"id": "m", "b": 3000000000, "c": -2147483648},
+    ]
+
+
+def test_a_value_that_is_partly_xml_is_left_out_whole(tmp_path: Path) -> None:
+    text = (
+        f'{HEAD}<key id="a" for="node" attr.name="a" attr.type="string"/><graph>'
+        '<node id="n"><data key="a">before<b xmlns="other">in</b>after</data></node>'
+        "</graph></graphml>"
+    )
+    source = document(tmp_path, text)
+    assert any("values of a, which are XML" in note for note in ImportPlan.of(source).notes)
+    assert nodes_of(import_into(tmp_path, source), "Node") == [{"id": "n"}]
+
+
 WORDS = st.text(
     st.one_of(st.sampled_from(" <&>\"',\n"), st.characters(exclude_categories=["Cs", "Cc"])),
     max_size=5,

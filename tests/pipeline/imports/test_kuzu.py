@@ -1,8 +1,11 @@
 """Exports of Kuzu and Ladybug are imported as they were written: tables, keys, types, edges."""
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from omnigraph import ImportPlan
@@ -77,6 +80,31 @@ def test_a_table_that_joins_several_pairs_is_an_edge_type_for_each(tmp_path: Pat
     assert edges_of(graph, "Mentions_Person_City") == []
 
 
+def test_numbers_and_times_of_parquet_keep_their_values(tmp_path: Path) -> None:
+    fine = 1_717_156_800_123_456_789
+    cells = {
+        "id": pa.array([1]),
+        "price": pa.array([Decimal("1.25")], pa.decimal128(10, 2)),
+        "prices": pa.array([[Decimal("1.25")]], pa.list_(pa.decimal128(10, 2))),
+        "fine": pa.array([fine], pa.timestamp("ns")),
+        "fines": pa.array([[fine]], pa.list_(pa.timestamp("ns"))),
+    }
+    types = ["INT64", "DECIMAL(10, 2)", "DECIMAL(10, 2)[]", "TIMESTAMP_NS", "TIMESTAMP_NS[]"]
+    columns = ", ".join(f"`{name}` {type_}" for name, type_ in zip(cells, types, strict=True))
+    tables = f"CREATE NODE TABLE `Thing` ({columns}, PRIMARY KEY(`id`));"
+    source = write_files(tmp_path / "export", {"schema.cypher": tables})
+    pq.write_table(pa.table(cells), source / "nodes_Thing.parquet")
+    assert nodes_of(import_into(tmp_path, source), "Thing") == [
+        {
+            "id": 1,
+            "price": 1.25,
+            "prices": [1.25],
+            "fine": "2024-05-31T12:00:00.123Z",
+            "fines": ["2024-05-31T12:00:00.123Z"],
+        }
+    ]
+
+
 def test_what_a_table_declares_stands_in_the_schema(tmp_path: Path) -> None:
     schema = ImportPlan.of(unpacked("ladybug", tmp_path)).schema
     for line in (
@@ -143,10 +171,15 @@ def test_a_damaged_export_is_refused_by_the_place_of_its_fault(
     assert said in str(caught.value)
 
 
-def test_a_truncated_parquet_file_is_refused_before_a_graph_is_made(tmp_path: Path) -> None:
+def test_a_damaged_parquet_file_is_refused_before_a_graph_is_made(tmp_path: Path) -> None:
     source = unpacked("ladybug", tmp_path)
     file = source / "rels_Knows.parquet"
     file.write_bytes(file.read_bytes()[:-20])
+    with pytest.raises(SourceInvalid, match=r"rels_Knows\.parquet: it can't be read as Parquet"):
+        ImportPlan.of(source)
+    table = pa.table({"from": ["a"], "to": ["b"], "sinceX": ["x"], "note": [""]})
+    pq.write_table(table, file, store_schema=False)
+    file.write_bytes(file.read_bytes().replace(b"sinceX", b"since\xff"))
     with pytest.raises(SourceInvalid, match=r"rels_Knows\.parquet: it can't be read as Parquet"):
         ImportPlan.of(source)
     file.unlink()

@@ -144,6 +144,17 @@ def test_a_duplicated_id_is_told_with_its_file_and_line(tmp_path: Path) -> None:
         ({"a.csv": ":ID,:START_ID,:END_ID\n"}, "both :ID and an end"),
         ({"a.csv": ":ID,:ID\n"}, "several :ID columns"),
         ({"a.csv": "id:ID{id-type:float}\n"}, "ids can't have the type float"),
+        ({"a.csv": "id:id,x:nit\n1,2\n"}, "a.csv:1, column x:nit: the type nit is not known"),
+        ({"a.csv": "x" * 200_000 + "\n1\n"}, "a.csv:1: the header names neither :ID"),
+        ({"a.csv": ":START_ID,:END_ID,:TYPE,:TYPE\n"}, "several :TYPE columns"),
+        (
+            {"a.csv": "id:ID,:LABEL\n1,A\n2,A\n", "b.csv": "id:ID,:LABEL\n3,B\n2,B\n"},
+            "b.csv:3: the id 2 is that of a A and of a B",
+        ),
+        (
+            {"a.csv": "pid:ID,:LABEL\n1,A\n", "b.csv": ":ID,pid,:LABEL\n2,x,A\n"},
+            "column pid: it is the id of some nodes of A, and a property of others",
+        ),
         ({"a.csv": ":START_ID(P),:END_ID(P)\n1,2\n", "p.csv": "id:ID\n1\n"}, "the id space P"),
         ({"a.csv": "id:ID\n1\n", "r.csv": ":START_ID,:END_ID,:TYPE\n1,1,\n"}, "r.csv:2: the rel"),
     ],
@@ -154,6 +165,58 @@ def test_files_that_are_no_import_of_neo4j_are_refused_by_place(
     with pytest.raises(OmnigraphError) as caught:
         ImportPlan.of(write_files(tmp_path / "bad", files))
     assert said in str(caught.value)
+
+
+def test_labels_of_several_columns_are_all_labels_of_a_node(tmp_path: Path) -> None:
+    files = {"n.csv": "id:ID,:LABEL,n:int,:label\n1,Cat;Pet,1,Cat\n2,,2,Pet\n3,Cat,3,\n"}
+    graph = import_into(tmp_path, write_files(tmp_path / "cats", files))
+    assert {row["id"]: row["labels"] for row in nodes_of(graph, "Cat")} == {
+        "1": ["Cat", "Pet"],
+        "3": ["Cat"],
+    }
+    assert [row["id"] for row in nodes_of(graph, "Pet")] == ["2"]
+
+
+def test_a_node_without_an_id_is_told_whatever_else_it_has(tmp_path: Path) -> None:
+    alone = write_files(tmp_path / "alone", {"n.csv": "id:ID,:LABEL\n1,Cat\n,Cat\n"})
+    with pytest.raises(SourceInvalid, match=r"n\.csv:3: the node has no id"):
+        import_into(tmp_path, alone)
+    (tmp_path / "more").mkdir()
+    more = write_files(tmp_path / "others", {"n.csv": "id:ID,name,:LABEL\n1,a,Cat\n,b,Cat\n"})
+    with pytest.raises(ConstraintViolated, match=r"n\.csv:3: Cat\.id is required"):
+        import_into(tmp_path / "more", more)
+
+
+def test_ids_that_are_numbers_are_found_however_they_are_written(tmp_path: Path) -> None:
+    files = {
+        "n.csv": "id:ID(Cat){id-type:long},:LABEL\n1, Cat\n 02,Cat\n",
+        "e.csv": ":START_ID(Cat),:END_ID(Cat),:TYPE\n01,2,SEES\n 2 ,1,SEES\n",
+    }
+    graph = import_into(tmp_path, write_files(tmp_path / "cats", files))
+    assert edges_of(graph, "Sees") == [("1", "2", {}), ("2", "1", {})]
+
+
+def test_numbers_and_days_are_read_in_all_forms_that_neo4j_takes(tmp_path: Path) -> None:
+    files = {
+        "n.csv": "id:ID,:LABEL,n:int,ns:long[],f:double,fs:float[],d:date,ds:date[]\n"
+        "a,Cat,007,007;-0;1,.5,.5;1.;1e3;-2,20240531,2024-05-31;2024-W22-5\n"
+    }
+    (cat,) = nodes_of(import_into(tmp_path, write_files(tmp_path / "cats", files)), "Cat")
+    assert cat == {
+        "id": "a",
+        "n": 7,
+        "ns": [7, 0, 1],
+        "f": 0.5,
+        "fs": [0.5, 1, 1000, -2],
+        "d": "2024-05-31",
+        "ds": ["2024-05-31", "2024-05-31"],
+    }
+
+
+def test_other_names_of_an_id_are_told(tmp_path: Path) -> None:
+    files = {"a.csv": "pid:ID,:LABEL\n1,A\n", "b.csv": "other:ID,:LABEL\n2,A\n"}
+    plan = ImportPlan.of(write_files(tmp_path / "a", files))
+    assert "A.pid holds other too" in plan.notes
 
 
 def test_a_directory_without_files_is_missing_something(tmp_path: Path) -> None:

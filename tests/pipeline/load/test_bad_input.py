@@ -281,6 +281,14 @@ def test_a_format_says_what_files_are_whose_names_do_not(tmp_path: Path) -> None
         conform_all(tmp_path, format="parquet")
 
 
+def test_a_parquet_file_whose_names_are_no_text_is_refused_by_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "Person.parquet"
+    pq.write_table(pa.table({"email": ["a@x"], "nameX": ["a"]}), file, store_schema=False)
+    file.write_bytes(file.read_bytes().replace(b"nameX", b"name\xff"))
+    with pytest.raises(SourceInvalid, match=r"Person\.parquet: the file is not Parquet"):
+        conform_all(tmp_path)
+
+
 class Gives:
     """An open file that does not keep what it promises."""
 

@@ -188,6 +188,23 @@ def overtaken_once(work: "partial[R]", marker: str, task: NamedTask) -> R:
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("cluster")
+def test_a_worker_whose_storage_fails_is_named(cluster_driver: Driver) -> None:
+    with pytest.raises(StorageFailed) as caught:
+        cluster_driver.run(fail_in_a_task)
+    assert caught.value.reason == f"as asked (on the worker {os.uname().nodename})"
+
+
+def fail_in_a_task() -> None:
+    """Inside a driver."""
+    spark_there().run([None], fail, doing="testing")
+
+
+def fail(_: None) -> None:
+    raise StorageFailed(doing="write", path="x", reason="as asked")
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("cluster")
 def test_workers_that_see_another_disk_are_named_and_write_nothing(
     cluster_driver: Driver, tmp_path: Path
 ) -> None:

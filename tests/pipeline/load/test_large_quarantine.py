@@ -12,7 +12,7 @@ from omnigraph.base.choices import LoadModeName
 from omnigraph.base.errors import ConstraintViolated, InputUnreadable
 from omnigraph.pipeline.spark.session import Spark
 from tests.pipeline import damage
-from tests.pipeline.conftest import DEEP_ON_SPARK, ON_SPARK
+from tests.pipeline.conftest import DEEP_ON_SPARK
 from tests.pipeline.limits import LARGE
 from tests.pipeline.load.test_quarantine import Held, rejected
 
@@ -59,7 +59,7 @@ def world(tmp_path: Path) -> Held:
     return Held(tmp_path, LARGE)
 
 
-@pytest.fixture(params=["local", pytest.param("spark", marks=ON_SPARK)])
+@pytest.fixture(params=["local", pytest.param("spark", marks=DEEP_ON_SPARK)])
 def options(request: pytest.FixtureRequest) -> dict[str, Any]:
     if request.param == "local":
         return {"engine": "local"}
@@ -77,9 +77,6 @@ def test_every_kind_of_violation_is_found_wherever_a_load_runs(
     assert done.read == len(INPUT) == done.total_entities + done.rejected
 
 
-@pytest.mark.parametrize(
-    "options", ["local", pytest.param("spark", marks=DEEP_ON_SPARK)], indirect=True
-)
 def test_a_large_merge_rejects_what_breaks_a_rule_wherever_it_runs(
     world: Held, options: dict[str, Any]
 ) -> None:

@@ -12,7 +12,7 @@ from omnigraph import Graph
 from omnigraph.base.errors import MergeConflicts
 from omnigraph.base.ids import BranchName
 from omnigraph.store.commits import Commit
-from tests.pipeline.conftest import ON_SPARK
+from tests.pipeline.conftest import DEEP_ON_SPARK
 from tests.pipeline.merge.test_earlier_schemas import OURS, later_graph
 from tests.pipeline.merge.test_large_merges import TASKS
 from tests.pipeline.merge.world import (
@@ -178,7 +178,7 @@ def test_both_ways_come_to_the_same_with_bases_of_an_earlier_schema(
     agree(crossing, in_files(graph, task_bytes=task_bytes), take=take, chance=chance)
 
 
-@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=ON_SPARK)])
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=DEEP_ON_SPARK)])
 def test_a_crossing_merge_is_one_commit_and_leaves_no_other_file(
     tmp_path: Path, engine: str, request: pytest.FixtureRequest
 ) -> None:

@@ -17,7 +17,7 @@ from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.local import InProcess
 from omnigraph.pipeline.merge.large import LargeMerge
 from omnigraph.pipeline.staging.area import Ending, StagingArea
-from tests.pipeline.conftest import ON_SPARK
+from tests.pipeline.conftest import DEEP_ON_SPARK
 from tests.pipeline.merge.world import (
     CHANGES,
     SCHEMA,
@@ -102,7 +102,7 @@ def test_both_ways_come_to_the_same(
     assert rows(large, copy) == rows(graph, target)
 
 
-@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=ON_SPARK)])
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=DEEP_ON_SPARK)])
 def test_rows_that_break_a_rule_of_ours_are_counted_and_chosen(
     tmp_path: Path, engine: str, request: pytest.FixtureRequest
 ) -> None:

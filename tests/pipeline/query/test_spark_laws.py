@@ -1,13 +1,17 @@
-"""A plan on Spark gives the rows that its plain meaning gives."""
+"""A plan on Spark gives the rows that its plain meaning gives, of what the caller sees."""
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
+from omnigraph.base.ids import TypeName
 from omnigraph.lang.plan import ir
+from omnigraph.lang.plan.conditions import Condition
 from omnigraph.pipeline.query.answer import rows_of
 from omnigraph.pipeline.query.lower import joins_of, query_frame
 from omnigraph.pipeline.spark.session import Spark
@@ -15,8 +19,11 @@ from omnigraph.read.run import run
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.view import View
 from tests.laws.test_read_laws import NOW_MS, canonical
+from tests.laws.test_view_laws import without_hidden
 from tests.reference.naive import Naive, PlainGraph
+from tests.reference.random_conditions import conditions
 from tests.reference.random_plans import RandomQuery, graphs, queries
+from tests.reference.random_schemas import RandomCase, cases
 from tests.reference.small_graph import stored
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -26,20 +33,48 @@ IS_DEEP = settings().max_examples > 50
 MAX_JOINS = 30 if IS_DEEP else 4
 
 
-@given(graphs(), queries(), st.sampled_from([0, 5, 100_000]))
-@settings(
-    max_examples=100 if IS_DEEP else 12,
+# Each try takes a second: an example is rather shown as it was found.
+few = settings(
+    max_examples=100 if IS_DEEP else 8,
     suppress_health_check=list(HealthCheck),
     deadline=None,
-    # Each try takes a second: an example is rather shown as it was found.
     phases=[Phase.explicit, Phase.generate],
 )
+sizes = st.sampled_from([0, 5, 100_000])
+"""How many rows count as few."""
+
+
+@given(graphs(), queries(), st.just({}) | conditions(), sizes)
+@few
 def test_spark_gives_the_rows_of_this_process_and_of_the_plain_meaning(
-    spark: Spark, graph: PlainGraph, query: RandomQuery, max_broadcast_rows: int
+    spark: Spark,
+    graph: PlainGraph,
+    query: RandomQuery,
+    visible: dict[TypeName, Condition],
+    max_broadcast_rows: int,
 ) -> None:
+    agree(spark, graph, query, max_broadcast_rows, visible)
+
+
+@given(cases(), sizes)
+@few
+def test_they_agree_whatever_the_schema(
+    spark: Spark, case: RandomCase, max_broadcast_rows: int
+) -> None:
+    agree(spark, case.graph, case.query, max_broadcast_rows)
+
+
+def agree(
+    spark: Spark,
+    graph: PlainGraph,
+    query: RandomQuery,
+    max_broadcast_rows: int,
+    visible: Mapping[TypeName, Condition] = MappingProxyType({}),
+) -> None:
+    """`visible`: the conditions that rows must meet to be seen."""
     assume(joins_of(query.plan) <= MAX_JOINS)
     with tempfile.TemporaryDirectory() as root:
-        view = View(stored(graph, Path(root)))
+        view = View.where(stored(graph, Path(root)), dict(visible))
         answer = query_frame(
             spark,
             query.plan,
@@ -52,7 +87,8 @@ def test_spark_gives_the_rows_of_this_process_and_of_the_plain_meaning(
         read = ir.ReadQuery("random", (), query.plan, (), ())
         here = run(read, view, query.parameters, cache=RuntimeCache(), now_ms=NOW_MS).table
     assert ours.schema.types == here.schema.types
-    plain = Naive(graph, query.parameters, NOW_MS).answer(query.plan)
+    seen = without_hidden(graph, dict(visible))
+    plain = Naive(seen, query.parameters, NOW_MS).answer(query.plan)
     wanted, found, there = (
         list(map(canonical, rows)) for rows in (plain, ours.to_pylist(), here.to_pylist())
     )

@@ -10,7 +10,7 @@ import pytest
 
 from omnigraph import Graph
 from omnigraph.base.choices import QueryEngine
-from omnigraph.base.ids import TypeName
+from omnigraph.base.ids import TypeName, VariableName
 from omnigraph.base.types import Scalar
 from omnigraph.errors import (
     ArgumentInvalid,
@@ -20,11 +20,15 @@ from omnigraph.errors import (
     OmnigraphError,
     QueryCancelled,
 )
+from omnigraph.lang.plan import ir
 from omnigraph.lang.plan.ir import CompareOp, Literal
+from omnigraph.pipeline.query.answer import rows_of
+from omnigraph.pipeline.query.lower import query_frame
 from omnigraph.pipeline.query.values import Typed, comparison, literal, matching_keys
 from omnigraph.pipeline.spark.session import Spark
 from omnigraph.read.values.compare import compare
 from omnigraph.read.values.predicates import constant_of
+from omnigraph.read.view import View
 from tests.pipeline.frames.test_frames import REDS
 from tests.reference.naive import compared
 from tests.reference.table_policy import Role, Sees, TablePolicy
@@ -76,6 +80,15 @@ query nobody() {
     match { $p: Person { name: "nobody" }  $p worksAt $c }
     return { $p.name as name, sum($p.height) as h, avg($p.age) as a, sum($c.size) as s }
 }
+query twins() {
+    match { $p: Person  $p knows $P  $p knows $f  $P knows $F }
+    return { $p.name as p, $P.name as P, $f.name as f, $F.name as F }  order { p, P, f, F }
+}
+query cut() { match { $p: Person } return { $p.name }  order { $p.name }  limit 3000000000 }
+query behind() { match { $p: Person } return { $p.name }  order { $p.name }  offset 3000000000 }
+query both() {
+    match { $p: Person } return { $p.name } order { $p.name } limit 2147483647 offset 1
+}
 query some() { match { $p: Person } return { $p.name }  limit 2 }
 query best() {
     match { $p: Person }  return { $p.name }  order { bm25($p.bio, "engine") }  limit 1
@@ -93,7 +106,22 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     return graph
 
 
-@pytest.mark.parametrize("name", ["paths", "far", "words", "staff", "edges", "total", "nobody"])
+SAME = [
+    "paths",
+    "far",
+    "words",
+    "staff",
+    "edges",
+    "total",
+    "nobody",
+    "twins",
+    "cut",
+    "behind",
+    "both",
+]
+
+
+@pytest.mark.parametrize("name", SAME)
 def test_a_query_gives_the_same_table_on_spark(graph: Graph, spark: Spark, name: str) -> None:
     params = {"name": "ada"} if name == "far" else {}
     here = graph.query(QUERIES, name, params)
@@ -204,6 +232,39 @@ def test_a_sum_is_right_or_refused_whichever_way_it_is_added_up(
             graph.query(asked, engine=engine, spark=session)
         told.append((caught.value.code, getattr(caught.value, "what", None)))
     assert told[0] == told[1] == ("resource_limit", "the sum `n`")
+
+
+def test_a_number_of_paths_is_right_or_refused_whatever_the_session_does(
+    tmp_path_factory: pytest.TempPathFactory, spark: Spark
+) -> None:
+    graph = Graph.init(tmp_path_factory.mktemp("paths") / "g.omni", SCHEMA, durability="relaxed")
+    loops = [{"edge": "Knows", "from": "ada", "to": "ada"}] * 2_000
+    graph.load([{"type": "Person", "data": {"name": "ada"}}, *loops], mode="append")
+    view = View(graph.snapshot().stored)
+
+    def paths(hops: int) -> int:
+        names = [VariableName(f"p{at}") for at in range(hops + 1)]
+        person, knows = TypeName("Person"), TypeName("Knows")
+        op: ir.Op = ir.NodeScan(ir.Unit(), names[0], (person,))
+        steps = (ir.EdgeStep(knows, ir.Direction.OUT),)
+        for at, (here, there) in enumerate(itertools.pairwise(names)):
+            edge = VariableName(f"e{at}")
+            op = ir.Expand(op, here, there, (person,), steps, 1, 1, edge_variable=edge)
+        count = ir.AggregateOf(ir.AggregateFunction.COUNT, ir.EntityOf(names[0]))
+        op = ir.Aggregate(op, (), (ir.Column("n", count),))
+        plan = ir.Project(op, (ir.Column("n", ir.ColumnOf("n")),))
+        # No number of rows is small: so they are folded.
+        answer = query_frame(spark, plan, view, {}, now_ms=0, max_broadcast_rows=0)
+        rows = rows_of(spark, answer, doing="a test", check=lambda: None)
+        return int(rows["n"][0].as_py())
+
+    spark.session.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        assert paths(3) == 2_000**3
+        with pytest.raises(LimitExceeded, match="the number of rows"):
+            paths(6)
+    finally:
+        spark.session.conf.unset("spark.sql.ansi.enabled")
 
 
 NUMBERS: list[tuple[Scalar, list[Any]]] = [

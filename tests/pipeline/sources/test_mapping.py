@@ -18,6 +18,7 @@ from omnigraph.pipeline.sources.feed import Feed
 from omnigraph.pipeline.sources.mapping import feed_for, read_mapping
 from tests.pipeline.forms import bad_rows, conform_all, rows_by_type
 from tests.pipeline.world import CATALOG
+from tests.reference.small_graph import catalog_of
 
 PEOPLE = pa.table({"mail": ["a@x"], "name": ["a"], "note": ["?"]})
 
@@ -41,6 +42,18 @@ def test_rules_are_tried_in_order_and_obvious_tables_need_none() -> None:
     frames = {"people": PEOPLE, "CITY": pa.table({"code": [1]})}
     found = rows_by_type(conform_all(frames, mapping={"people": rules["peo*"]}))
     assert [row["code"] for row in found["City"]] == [1]
+
+
+def test_types_whose_names_differ_only_in_case_are_told_apart() -> None:
+    catalog = catalog_of("node Thing { a: I32? }  node THing { a: I32? }")
+    for name in ("Thing", "THing"):
+        found = feed_for(name, ["a"], rules=(), catalog=catalog, names=[name])
+        (rule,) = read_mapping({"node": name}, catalog)
+        assert (found.entity(catalog).name, rule.entity.name) == (name, name)
+    with pytest.raises(SourceInvalid):
+        feed_for("thing", ["a"], rules=(), catalog=catalog, names=["thing"])
+    with pytest.raises(MappingInvalid, match="did you mean"):
+        read_mapping({"node": "thing"}, catalog)
 
 
 OBVIOUS = pa.table(

@@ -1,7 +1,8 @@
-"""Real Spark servers on loopback, and a driver that uses them from a process of its own.
+"""Real Spark servers, and a driver that uses them from a process of its own.
 
-A process holds one Spark session, and that of a test run is local: so a cluster's driver is another
-process, which loads what it is told to by way of the public `Graph`.
+They are on loopback, or on hosts that `namespaces` makes. A process holds one Spark session, and
+that of a test run is local: so a cluster's driver is another process, which loads what it is told
+to by way of the public `Graph`.
 """
 
 import multiprocessing
@@ -10,7 +11,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -27,6 +28,7 @@ from omnigraph.engine.settings import Settings
 from omnigraph.pipeline.limits import LoadLimits
 from omnigraph.pipeline.spark.java import find_java_home
 from omnigraph.pipeline.spark.session import Spark, SparkSettings
+from omnigraph.store.arrow import table_schema
 from tests.pipeline.limits import with_limits
 from tests.processes import PATIENCE_S, end_with_parent, under_a_warden
 
@@ -36,7 +38,7 @@ REPOSITORY = Path(__file__).parents[3]
 
 # The second compiler and the parallel collector pay off in programs that run for longer than these.
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
-RUNS = "CoarseGrainedExecutorBackend"
+DEPLOY = "org.apache.spark.deploy"
 
 # Small tables: two parts of a shuffle are enough, and a heartbeat tells early of what has died.
 SMALL = {
@@ -80,21 +82,46 @@ class Server:
         return [pid for pid, parent, words in found if parent in servers and "Coarse" in words]
 
 
+@dataclass(frozen=True)
+class Host:
+    """Where a server listens, and what begins the command line of a process there."""
+
+    address: str
+    inside: tuple[str, ...] = ()
+
+
+# Spark takes them for two machines.
+LOOPBACKS = (Host("127.0.0.1"), Host("127.0.0.2"))
+
+
 @contextmanager
-def standalone(place: Path) -> Iterator[Server]:
-    """A master and two workers of one core each, on hosts that Spark takes for two machines."""
+def standalone(
+    place: Path,
+    master: Host = LOOPBACKS[0],
+    workers: Sequence[Host] = LOOPBACKS,
+    *,
+    java_options: str = "",
+    surroundings: Mapping[str, str] | None = None,
+) -> Iterator[Server]:
+    """A master, and workers of one core each. They are told `java_options`, and find
+    `surroundings` in their environment."""
+    told = {"SPARK_DAEMON_JAVA_OPTS": f"{QUICK_START} {java_options}", **(surroundings or {})}
     with _stopped_at_the_end() as processes:
-        master = "org.apache.spark.deploy.master.Master --host 127.0.0.1 --port 0 --webui-port 0"
-        log = _spark("spark-class", master.split(), place / "master.log", processes)
+
+        def start(host: Host, log: Path, command: str) -> Path:
+            there = {**told, "SPARK_LOCAL_IP": host.address}
+            return _spark("spark-class", command.split(), log, processes, host, there)
+
+        listens = f"--host {master.address} --port 0 --webui-port 0"
+        log = start(master, place / "master.log", f"{DEPLOY}.master.Master {listens}")
         url = _told(log, r"Starting Spark master at (spark://\S+)", processes)
         logs = []
-        for number in (1, 2):
+        for number, host in enumerate(workers, start=1):
             worker = (
-                f"org.apache.spark.deploy.worker.Worker --host 127.0.0.{number} --webui-port 0 "
+                f"{DEPLOY}.worker.Worker --host {host.address} --webui-port 0 "
                 f"-c 1 -m 1g --work-dir {place / f'work{number}'} {url}"
             )
-            log = place / f"worker{number}.log"
-            logs.append(_spark("spark-class", worker.split(), log, processes))
+            logs.append(start(host, place / f"worker{number}.log", worker))
         for log in logs:
             _told(log, r"(Successfully registered)", processes)
         yield Server(url, place, processes)
@@ -122,12 +149,18 @@ def connect_server(place: Path) -> Iterator[Server]:
 
 
 def _spark(
-    program: str, arguments: list[str], log: Path, processes: list[subprocess.Popen[bytes]]
+    program: str,
+    arguments: list[str],
+    log: Path,
+    processes: list[subprocess.Popen[bytes]],
+    host: Host = LOOPBACKS[0],
+    surroundings: Mapping[str, str] | None = None,
 ) -> Path:
     home = Path(pyspark.__file__).parent
     with log.open("wb") as output:
-        environment = {**os.environ, **_surroundings(), "SPARK_HOME": str(home)}
-        command = [str(home / "bin" / program), *arguments]
+        ours = {**_surroundings(), "SPARK_HOME": str(home), **(surroundings or {})}
+        environment = {**os.environ, **ours}
+        command = [*host.inside, str(home / "bin" / program), *arguments]
         processes.append(under_a_warden(command, environment=environment, output=output))
     return log
 
@@ -196,8 +229,12 @@ class Driver:
     time meanwhile, and when its Spark has failed: so no test suffers from the one before.
     """
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], enter: Callable[[], None] | None = None
+    ) -> None:
+        """`enter` is called in the process before anything else."""
         self._environment = dict(environment)
+        self._enter = enter
         self._running: tuple[BaseProcess, Connection] | None = None
         self._asked = 0
         self._is_waiting = False
@@ -231,11 +268,15 @@ class Driver:
     def stop(self) -> None:
         self._end(is_patient=not self._is_waiting)
 
+    def kill(self) -> None:
+        """By the signal that no process survives, whatever it does at the moment."""
+        self._end(is_patient=False)
+
     def _pipe(self) -> Connection:
         if self._running is None:
             context = multiprocessing.get_context("spawn")
             ours, theirs = context.Pipe()
-            process = context.Process(target=_serve, args=(self._environment, theirs))
+            process = context.Process(target=_serve, args=(self._enter, self._environment, theirs))
             process.start()
             theirs.close()
             self._running = process, ours
@@ -256,12 +297,15 @@ def cluster_environment(server: Server) -> dict[str, str]:
     """What a driver of that server finds in its environment, and needs no more."""
     if server.url.startswith("sc://"):
         return {"OMNIGRAPH_SPARK_REMOTE": server.url}
-    options = " ".join(f"'{name}={value}'" for name, value in (SMALL | IMPATIENT).items())
+    return {**spark_variables(server, SMALL | IMPATIENT), "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+def spark_variables(server: Server, options: Mapping[str, str]) -> dict[str, str]:
+    """What tells a driver of a standalone cluster."""
     return {
         "OMNIGRAPH_SPARK_MASTER": server.url,
-        "OMNIGRAPH_SPARK_OPTIONS": options,
+        "OMNIGRAPH_SPARK_OPTIONS": " ".join(f"'{n}={value}'" for n, value in options.items()),
         "OMNIGRAPH_SPARK_LOG": str(server.place / "driver.log"),
-        "SPARK_LOCAL_IP": "127.0.0.1",
     }
 
 
@@ -285,7 +329,22 @@ def spark_there() -> Spark:
 HELD: list[Graph] = []
 
 
-def _serve(environment: Mapping[str, str], pipe: Connection) -> None:
+def contents(graph: Graph, branch: str = "main") -> dict[str, list[dict[str, Any]]]:
+    """Every row, without the ids that a load makes up."""
+    snapshot = graph.snapshot(branch).stored
+    found: dict[str, list[dict[str, Any]]] = {}
+    for entity in snapshot.catalog.entities:
+        names = [n for n in table_schema(entity).names if n != "id" or entity.key]
+        rows = snapshot.dataset(entity).scan(names).to_pylist()
+        found[entity.name] = sorted(rows, key=lambda row: [str(value) for value in row.values()])
+    return found
+
+
+def _serve(
+    enter: Callable[[], None] | None, environment: Mapping[str, str], pipe: Connection
+) -> None:
+    if enter is not None:
+        enter()
     end_with_parent()
     os.environ.update(environment)
     while True:

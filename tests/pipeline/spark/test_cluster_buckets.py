@@ -19,7 +19,8 @@ from tests.pipeline.limits import MANY_TASKS
 from tests.pipeline.spark.clusters import Driver, Server, load_there
 from tests.pipeline.world import edge, node, text, write
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster")]
+# Deep: the cluster whose machines stand apart loads into a bucket in every run.
+pytestmark = [pytest.mark.spark, pytest.mark.deep, pytest.mark.xdist_group("cluster")]
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from omnigraph import Graph
-from tests.pipeline.spark.clusters import HELD, Driver, spark_there
-from tests.pipeline.spark.test_clusters import contents, graph_with
+from tests.pipeline.spark.clusters import HELD, Driver, contents, spark_there
+from tests.pipeline.spark.test_clusters import graph_with
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster")]
 
@@ -15,10 +15,10 @@ QUERY = """
 query far($name: String) {
     match {
         $p: Person { name: $name }  $p knows{1,3} $f  $f livesIn $c
-        $q: Person  $q.age = $f.age
+        $F: Person  $F.age = $f.age
         not { $f knows $p }
     }
-    return { $f as friend, $f.name as who, collect($q.name) as like, sum($q.age) as ages }
+    return { $f as friend, $f.name as who, collect($F.name) as like, sum($F.age) as ages }
     order { who }
 }
 """

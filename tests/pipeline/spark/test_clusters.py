@@ -13,11 +13,11 @@ import pytest
 from omnigraph import Graph
 from omnigraph.base.errors import OmnigraphError
 from omnigraph.engine.results import LoadResult
-from omnigraph.store.arrow import table_schema
 from tests.pipeline.spark.clusters import (
     Driver,
     Server,
     ancestors,
+    contents,
     load_there,
     spark_there,
 )
@@ -193,14 +193,3 @@ def outcome(load: Callable[[], LoadResult]) -> dict[str, Any]:
         return error.to_json()
     counts = (loaded.read, loaded.rejected, loaded.superseded, loaded.inserted, loaded.updated)
     return {"counts": counts, "nodes": loaded.nodes, "edges": loaded.edges}
-
-
-def contents(graph: Graph, branch: str) -> dict[str, list[dict[str, Any]]]:
-    """Every row, without the ids that a load makes up."""
-    snapshot = graph.snapshot(branch).stored
-    found: dict[str, list[dict[str, Any]]] = {}
-    for entity in snapshot.catalog.entities:
-        names = [n for n in table_schema(entity).names if n != "id" or entity.key]
-        rows = snapshot.dataset(entity).scan(names).to_pylist()
-        found[entity.name] = sorted(rows, key=lambda row: [str(value) for value in row.values()])
-    return found

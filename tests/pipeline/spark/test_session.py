@@ -1,6 +1,7 @@
 import json
 import math
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -169,9 +170,24 @@ def test_a_token_is_not_shown(remote: str) -> None:
     [
         ({"master": "nonsense"}, "Spark failed while starting: Master must"),
         ({"master": "local[x]"}, "Spark failed while starting: Could not parse Master URL"),
+        (
+            {"master": "spark://127.0.0.1:1,127.0.0.2:1"},
+            "Spark failed while connecting to spark://127.0.0.1:1,127.0.0.2:1: Connection refused",
+        ),
+        pytest.param(
+            {"master": "spark://127.0.0.1"},
+            "Spark failed while starting: Invalid master URL",
+            marks=pytest.mark.deep,
+        ),
         ({"log": "/proc/none/spark.log"}, "write /proc/none/spark.log failed"),
     ],
-    ids=["a master of no kind", "a master that can't be", "a log that can't be written"],
+    ids=[
+        "a master of no kind",
+        "a master that can't be",
+        "masters that are not there",
+        "a master without a port",
+        "a log that can't be written",
+    ],
 )
 def test_a_session_that_can_not_begin_says_why_in_one_line(
     settings: dict[str, str], error: str
@@ -184,6 +200,20 @@ def test_a_session_that_can_not_begin_says_why_in_one_line(
     )
     assert (ran.stderr, ran.stdout.count("\n")) == ("", 1)
     assert ran.stdout.startswith(error)
+
+
+@pytest.mark.deep
+def test_a_master_that_never_answers_is_named_after_a_minute() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        master = f"spark://127.0.0.1:{deaf.getsockname()[1]}"
+        ran = subprocess.run(
+            [sys.executable, "-c", REFUSED, json.dumps({"master": master})],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+    told = f"Spark failed while connecting to {master}: no Spark master there took us on"
+    assert (ran.stdout.strip(), ran.stderr) == (told, "")
 
 
 # Spark's own pipe to its Java is another kind of file, and not ours to close.

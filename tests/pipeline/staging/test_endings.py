@@ -159,6 +159,7 @@ def test_a_load_that_changes_nothing_leaves_no_file(load: Place) -> None:
     load.assert_nothing_left(rows=len(people))
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize("mode", ["append", "merge"])
 def test_files_that_rejected_rows_have_left_go(load: Place, tmp_path: Path, mode: str) -> None:
     load.give([*ROWS, LOOSE, "{"])
@@ -167,6 +168,7 @@ def test_files_that_rejected_rows_have_left_go(load: Place, tmp_path: Path, mode
     load.assert_nothing_left(rows=len(ROWS))
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_a_load_that_breaks_a_rule_leaves_no_file(load: Place, mode: str, dry_run: bool) -> None:
@@ -185,6 +187,7 @@ def test_a_load_in_conflict_with_another_leaves_no_file(load: Place) -> None:
     load.assert_nothing_left(rows=1)
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize("mode", ["append", "merge"])
 def test_a_load_that_is_resolved_again_leaves_the_files_of_its_commit(
     load: Place, mode: str
@@ -207,6 +210,7 @@ def test_a_load_of_keys_that_others_took_leaves_no_file(load: Place) -> None:
 # The load is ended --------------------------------------------------------------------------------
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize("load_id", ["x", None])
 @pytest.mark.parametrize("when", [PARSE, "check", "publish"])
 def test_an_interrupted_load_leaves_no_file_and_can_be_repeated_at_once(
@@ -277,6 +281,7 @@ def test_after_a_kill_the_files_that_receipts_name_are_there_until_someone_goes_
     assert load.unnamed() == (torn if resume or not load.is_bucket else left)
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize("point", [Failpoint.AFTER_PUBLISH, Failpoint.AFTER_DISARM])
 def test_of_a_load_killed_when_it_was_published_the_files_stay(
     load: Place, point: Failpoint
@@ -348,6 +353,7 @@ def test_a_driver_that_took_a_lease_and_gives_up_leaves_the_files_of_the_other(
 # Several branches ---------------------------------------------------------------------------------
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
 def test_a_load_onto_a_new_branch_has_its_files_once_and_they_go_with_the_branch(
     load: Place, mode: str
@@ -362,6 +368,7 @@ def test_a_load_onto_a_new_branch_has_its_files_once_and_they_go_with_the_branch
     load.assert_nothing_left(rows=0)
 
 
+@pytest.mark.disk
 def test_a_load_that_waits_on_a_branch_is_no_other_branchs(load: Place) -> None:
     load.graph.branch_create("side")
     load.killed(Failpoint.AFTER_STAGE.value, branch="side")
@@ -371,6 +378,7 @@ def test_a_load_that_waits_on_a_branch_is_no_other_branchs(load: Place) -> None:
     assert load.load(branch="side", resume=True).resumed_tasks
 
 
+@pytest.mark.disk
 def test_a_repetition_leaves_alone_what_waits_on_another_branch(load: Place) -> None:
     load.graph.branch_create("side")
     load.load()
@@ -389,6 +397,7 @@ def test_what_waited_on_a_branch_that_is_gone_is_in_nobodys_way(load: Place) -> 
     assert load.staged() == []
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize("wrong", [{"mapping": {"nope": 1}}, {"source": "missing.jsonl"}], ids=str)
 def test_a_resume_that_finds_no_input_leaves_what_was_staged(
     load: Place, wrong: dict[str, Any]

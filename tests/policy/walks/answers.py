@@ -114,6 +114,18 @@ def around(graph: Graph, type_: str, id_: str, **where: Any) -> Any:
     return outcome(ask)
 
 
+def looked_at(graph: Graph, id_: str, **where: Any) -> Any:
+    """A node whole, and what its id and a letter find."""
+
+    def ask() -> Any:
+        found = graph.entity("node", "Person", id_, **where)
+        return found.properties, found.blobs, sorted(map(repr, found.counts))
+
+    # Hits that are as good come in the order in which rows lie.
+    hits = [graph.find(text, limit=200, **where).hits for text in (id_, "p")]
+    return outcome(ask), [sorted(map(repr, each)) for each in hits]
+
+
 def differences(graph: Graph, first: str, last: str) -> Any:
     def ask() -> Any:
         diff = graph.diff(first, last)

@@ -272,6 +272,7 @@ class Walk:
         for id_ in ("p0", "p1"):
             asked = (graph, "Person", id_), (other, "Person", id_)
             yield "around", partial(_both, answers.around, *asked, branch)
+            yield "looked at", partial(_both, answers.looked_at, (graph, id_), (other, id_), branch)
         if branch != "main":
             return
         (first, first_own), (last, last_own) = removed.commits[0], removed.commits[-1]

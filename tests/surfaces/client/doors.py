@@ -11,6 +11,7 @@ from typing import Any
 
 from omnigraph import Graph
 from omnigraph.results import At, Branch
+from omnigraph.surfaces.crossing.values import encoded
 from omnigraph.surfaces.wire import neighborhood_json
 
 SCHEMA = """
@@ -116,6 +117,22 @@ OF_A_PLACE: dict[str, Door] = {
     "tables": lambda g: g.tables(),
     # As JSON: equal times may have zones of two classes.
     "neighborhood": lambda g: neighborhood_json(g.neighborhood("Person", "ada", depth=2, limit=2)),
+    "find": lambda g: [g.find("a"), g.find("ada", types="Person"), g.find("nobody", limit=1)],
+    # As JSON, too.
+    "entity": lambda g: [
+        encoded(g.entity("node", "Person", "ada")),
+        encoded(g.entity("edge", "Knows", g.neighborhood("Person", "bob").edges[0].id)),
+    ],
+    "entity_history": lambda g: [
+        encoded(page := g.entity_history("node", "Person", "ada", limit=1)),
+        page.next_page_token
+        and encoded(g.entity_history("node", "Person", "ada", page_token=page.next_page_token)),
+    ],
+    "lint": lambda g: [
+        g.lint(QUERIES),
+        g.lint("query q() { match { $p: Persn } retur"),
+        g.lint(""),
+    ],
     "indexes": lambda g: g.indexes(),
     "analytics": lambda g: [
         g.analytics.pagerank("Knows", sources={"ada": 2, ("Person", "bob"): 1}, timeout_s=60),
@@ -170,6 +187,7 @@ READS: dict[str, Door] = {
         g.diff("main", "main"),
     ],
     "log": lambda g: [g.log(), g.log("side/1", limit=2)],
+    "review": lambda g: [g.review("side/1"), g.review("main", into="side/1")],
     "snapshot": lambda g: [
         repr(g.snapshot("side/1")),
         g.snapshot().query(QUERIES, "everyone"),

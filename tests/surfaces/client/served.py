@@ -15,9 +15,9 @@ from tests.processes import PATIENCE_S
 
 
 @contextmanager
-def served(app: App) -> Iterator[str]:
-    """The URL of the server."""
-    with socket.create_server(("127.0.0.1", 0)) as line:
+def served(app: App, port: int = 0) -> Iterator[str]:
+    """The URL of the server; port 0 is any that is free."""
+    with socket.create_server(("127.0.0.1", port)) as line:
         config = uvicorn.Config(app, log_level="critical", lifespan="off", ws="none")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[line])))

@@ -111,6 +111,10 @@ def test_a_catalog_comes_back_with_every_type_and_rule() -> None:
         DiffRead(from_="main", to=3),
         BranchCreate(from_="main"),
         Merge(source="x", resolve=({"type": "A", "id": "b", "take": "ours"},)),  # type: ignore[arg-type]
+        Merge(
+            source="x",  # type: ignore[arg-type]
+            resolve=tuple({"type": "A", "id": each, "take": "theirs"} for each in "bc"),
+        ),
         Merge(source="x", resolve="theirs"),  # type: ignore[arg-type]
         ChangesRead(cursor="abc", limit=3),
     ],

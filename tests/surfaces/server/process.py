@@ -44,10 +44,13 @@ class ServerProcess:
 
 @contextmanager
 def server_process(
-    store: Path, *options: str, environment: Mapping[str, str] | None = None
+    store: Path,
+    *options: str,
+    environment: Mapping[str, str] | None = None,
+    of: str = "--store",
 ) -> Iterator[ServerProcess]:
     """`omnigraph serve` on any free port; it is killed if the test leaves it running."""
-    command = [sys.executable, "-m", "omnigraph", "serve", "--store", str(store)]
+    command = [sys.executable, "-m", "omnigraph", "serve", of, str(store)]
     with subprocess.Popen(
         [*command, "--bind", "127.0.0.1:0", *options],
         env={**os.environ, **(environment or {})},

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from omnigraph import Graph
+from omnigraph.engine.stored_queries import read_queries
 from omnigraph.errors import ArgumentInvalid, OmnigraphError, ParseFailed, TypeCheckFailed
-from omnigraph.surfaces.server.stored_queries import read_queries
 from tests.surfaces.server.world import SCHEMA, G, World
 
 

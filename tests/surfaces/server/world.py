@@ -10,13 +10,13 @@ from starlette.testclient import TestClient
 
 from omnigraph import Graph
 from omnigraph.engine.settings import Settings
+from omnigraph.engine.stored_queries import StoredQueries, read_queries
 from omnigraph.surfaces.server.access import Access, Open
 from omnigraph.surfaces.server.app import App
 from omnigraph.surfaces.server.jobs.places import Places
 from omnigraph.surfaces.server.jobs.spool import Spool
 from omnigraph.surfaces.server.limits import ServerLimits
 from omnigraph.surfaces.server.registry import Registry, ServedGraph, Serving
-from omnigraph.surfaces.server.stored_queries import StoredQueries, read_queries
 
 SCHEMA = """
 node Person {
@@ -96,13 +96,16 @@ def serve_here(
     headers: Mapping[str, str] | None = None,
     spool: Path | None = None,
     load_from: Sequence[str] = (),
+    serving: Serving | None = None,
+    may_agents_write: bool = True,
 ) -> World:
     served = ServedGraph("people", graph, guarded or graph, queries or StoredQueries())
     app = App(
-        Serving(Registry({"people": served}), access or Open()),
+        serving or Serving(Registry({"people": served}), access or Open()),
         limits or ServerLimits(),
         spool=Spool.open(spool or Path(tempfile.mkdtemp(dir=Path(graph.uri).parent))),
         places=Places.named(load_from),
+        may_agents_write=may_agents_write,
     )
     # Bodies stay packed unless a test asks for it.
     usual = {"accept-encoding": "identity", **(headers or {})}

@@ -10,14 +10,16 @@
     │                                   embed_text_refused policy_invalid
     │                                   bad_request unsupported_media_type method_not_allowed
     │                                   local_only invalid_configuration part_damaged
-    │                                   wrong_usage not_on_spark
+    │                                   wrong_usage not_on_spark worker_version cluster_invalid
     ├── MissingError    check the name  not_found graph_replaced
     ├── DeniedError     ask             read_only policy_denied unauthorized file_not_allowed
+    │                                   approval_needed
     ├── ConflictError   re-read, retry  version_conflict read_set_conflict precondition_failed
     │                                   key_conflict branch_exists branch_in_use already_initialized
     │                                   merge_conflicts target_exists load_in_progress
     │                                   change_feed_gap blob_changed policy_in_use job_not_open
-    │                                   parts_missing
+    │                                   parts_missing cluster_locked lock_lost plan_changed
+    │                                   plan_blocked schema_declared
     ├── StorageError    look before you retry: the outcome may be unknown   storage_error
     │                                   store_unfit spark_error embed_unreachable
     │                                   embed_answer_invalid server_unreachable outcome_unknown
@@ -26,7 +28,7 @@
     │                                   embed_rate_limited embed_quota_spent
     │                                   too_many_requests request_timeout spool_full
     └── RecoveryError   an operator decides   recovery_required schema_version_unsupported
-                                        graph_moved
+                                        graph_moved ledger_damaged
 
 A leaf has a stable `code`, typed fields and a sentence. Match the type or the code, never the
 text. A bug of ours is an `AssertionError`, not one of these.
@@ -36,6 +38,19 @@ from omnigraph.base.errors.changes import (
     ChangeCursorRejected,
     ChangeDiffRefused,
     ChangeFeedGap,
+)
+from omnigraph.base.errors.cluster import (
+    ApprovalNeeded,
+    ClusterInvalid,
+    ClusterLocked,
+    ClusterMissing,
+    LedgerDamaged,
+    LockLost,
+    LockMissing,
+    PlanBlocked,
+    PlanChanged,
+    ResourceMissing,
+    SchemaDeclared,
 )
 from omnigraph.base.errors.configuration import ConfigurationInvalid
 from omnigraph.base.errors.conflicts import (
@@ -71,6 +86,7 @@ from omnigraph.base.errors.data import (
     SourceInvalid,
     Unsupported,
     UsageInvalid,
+    WorkerDiffers,
 )
 from omnigraph.base.errors.denied import ReadOnly
 from omnigraph.base.errors.embedding import (
@@ -85,6 +101,7 @@ from omnigraph.base.errors.embedding import (
     EmbedUnreachable,
     EmbedWidthWrong,
 )
+from omnigraph.base.errors.findings import FileFinding, FilesInvalid
 from omnigraph.base.errors.jobs import (
     FileNotAllowed,
     JobMissing,
@@ -118,7 +135,6 @@ from omnigraph.base.errors.missing import (
 )
 from omnigraph.base.errors.policy import (
     PolicyDenied,
-    PolicyFinding,
     PolicyInTheWay,
     PolicyInvalid,
 )
@@ -163,6 +179,7 @@ from omnigraph.base.errors.tree import (
 __all__ = [
     "AlreadyInitialized",
     "AnswerUnreadable",
+    "ApprovalNeeded",
     "ArgumentInvalid",
     "BlobChanged",
     "BlobMissing",
@@ -176,6 +193,9 @@ __all__ = [
     "ChangeDiffRefused",
     "ChangeFeedGap",
     "ChoicesOutdated",
+    "ClusterInvalid",
+    "ClusterLocked",
+    "ClusterMissing",
     "CommitMissing",
     "CommitReclaimed",
     "ConfigurationInvalid",
@@ -196,8 +216,10 @@ __all__ = [
     "EmbedWidthWrong",
     "EntityMissing",
     "FenceLost",
+    "FileFinding",
     "FileMissing",
     "FileNotAllowed",
+    "FilesInvalid",
     "ForkedProcess",
     "GraphMissing",
     "GraphMoved",
@@ -210,11 +232,14 @@ __all__ = [
     "JsonInvalid",
     "KeyTaken",
     "LanguageError",
+    "LedgerDamaged",
     "LimitError",
     "LimitExceeded",
     "LoadCancelled",
     "LoadUnderWay",
     "LocalOnly",
+    "LockLost",
+    "LockMissing",
     "MappingInvalid",
     "MediaTypeUnsupported",
     "MergeConflicts",
@@ -231,8 +256,9 @@ __all__ = [
     "PartDamaged",
     "PartsMissing",
     "PathMissing",
+    "PlanBlocked",
+    "PlanChanged",
     "PolicyDenied",
-    "PolicyFinding",
     "PolicyInTheWay",
     "PolicyInvalid",
     "PreconditionFailed",
@@ -246,6 +272,8 @@ __all__ = [
     "RejectedTooMany",
     "RequestMalformed",
     "RequestsTooMany",
+    "ResourceMissing",
+    "SchemaDeclared",
     "SchemaInvalid",
     "SchemaMoved",
     "SchemaVersionUnsupported",
@@ -264,4 +292,5 @@ __all__ = [
     "Unauthorized",
     "Unsupported",
     "UsageInvalid",
+    "WorkerDiffers",
 ]

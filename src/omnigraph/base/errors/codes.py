@@ -41,6 +41,10 @@ ERROR_CODES: Final[dict[str, str]] = {
         "A query asks for what Spark is not asked to do (a ranking, more than 12 hops): leave out "
         "the engine."
     ),
+    "worker_version": (
+        "A Spark worker has another version of the package than its driver, or none; it did "
+        "nothing."
+    ),
     "range_not_satisfiable": "Bytes were asked for that a blob does not have.",
     "forked_process": (
         "A graph was used in a child that was forked from a process that had used one: start "
@@ -92,6 +96,10 @@ ERROR_CODES: Final[dict[str, str]] = {
     "invalid_configuration": (
         "A file of your configuration can't be used: the message says where, and how it must be."
     ),
+    "cluster_invalid": (
+        "The folder of a cluster can't be used; each finding has its file, line, column, code and "
+        "what to do."
+    ),
     "part_damaged": "A part of an upload has another checksum than its header says: send it again.",
     "not_found": (
         "No such graph, load job, branch, commit (or its rows went with its branch or by a "
@@ -111,6 +119,10 @@ ERROR_CODES: Final[dict[str, str]] = {
     "file_not_allowed": (
         "A load job names a file outside the places that the server loads from; whether it is "
         "there is not told."
+    ),
+    "approval_needed": (
+        "A plan of a cluster deletes a graph or loses data, and nobody approved of just that: "
+        "`details.addresses`."
     ),
     "key_conflict": "A strict insert met an id that is already there.",
     "version_conflict": "Another writer published first.",
@@ -147,6 +159,22 @@ ERROR_CODES: Final[dict[str, str]] = {
     "merge_conflicts": (
         "Two branches changed what only one of them can have, or a commit to revert was changed "
         "since; nothing was written and `details.conflicts` lists all of it."
+    ),
+    "cluster_locked": (
+        "Another process is at work on the cluster, or died at it; the lock's id, owner and time "
+        "are given."
+    ),
+    "lock_lost": (
+        "The lock of a cluster was taken away from a process that was at work: it left off there, "
+        "and the next apply goes on."
+    ),
+    "plan_changed": "The plan of a cluster is another one than the one that `--plan` names.",
+    "plan_blocked": (
+        "Something stands in the way of a plan of a cluster, and none of it was done; "
+        "`details.reasons` has all."
+    ),
+    "schema_declared": (
+        "A schema was to be changed over HTTP, and a cluster declares it: change it in its folder."
     ),
     "storage_error": "The disk refused; the message says what was tried.",
     "spark_error": (
@@ -190,6 +218,10 @@ ERROR_CODES: Final[dict[str, str]] = {
     "graph_moved": (
         "The graph was moved or copied and not opened with write access since: its branches "
         "can't be used yet."
+    ),
+    "ledger_damaged": (
+        "The ledger of a cluster was changed by hand, or is torn; the message says which copy to "
+        "put back."
     ),
     "schema_version_unsupported": "The graph was written by a newer OmniGraph.",
     "internal": "A defect of ours; `OMNIGRAPH_DEBUG=1` shows where.",

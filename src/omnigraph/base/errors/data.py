@@ -24,6 +24,7 @@ __all__ = [
     "SourceInvalid",
     "Unsupported",
     "UsageInvalid",
+    "WorkerDiffers",
 ]
 
 
@@ -166,6 +167,28 @@ class NotOnSpark(InputError):
     @property
     def hint(self) -> str | None:
         return "leave out the engine, and this process answers it"
+
+
+@dataclass(eq=False)
+class WorkerDiffers(InputError):
+    """A Spark worker has another version of this package than its driver, or none. It did
+    nothing."""
+
+    code: ClassVar[str] = "worker_version"
+    host: str
+    found: str | None
+    wanted: str
+
+    def __str__(self) -> str:
+        found = "no omnigraph" if self.found is None else f"omnigraph {self.found}"
+        return f"the Spark worker on {self.host} has {found}, and its driver has {self.wanted}"
+
+    @property
+    def hint(self) -> str | None:
+        return (
+            f'on every worker: pip install "omnigraph[spark]=={self.wanted}", in the Python that '
+            "PYSPARK_PYTHON names"
+        )
 
 
 @dataclass(eq=False)

@@ -91,13 +91,14 @@ class MethodUnknown(InputError):
 @dataclass(eq=False)
 class PathMissing(MissingError):
     path: str
+    advice: str = "/openapi.json lists the routes, and GET /graphs the graphs"
 
     def __str__(self) -> str:
         return f"nothing is served at {self.path}"
 
     @property
     def hint(self) -> str | None:
-        return "/openapi.json lists the routes, and GET /graphs the graphs"
+        return self.advice
 
 
 @dataclass(eq=False)

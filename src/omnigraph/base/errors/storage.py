@@ -57,13 +57,16 @@ class SparkFailed(StorageError):
     code: ClassVar[str] = "spark_error"
     doing: str
     reason: str
+    advice: str | None = None
 
     def __str__(self) -> str:
         return f"Spark failed while {self.doing}: {self.reason}"
 
     @property
     def hint(self) -> str | None:
-        return "Spark's own log says more: name a file for it in OMNIGRAPH_SPARK_LOG"
+        return self.advice or (
+            "Spark's own log says more: name a file for it in OMNIGRAPH_SPARK_LOG"
+        )
 
 
 @dataclass(eq=False)

@@ -252,7 +252,7 @@ class Analytics:
 def _edges(edge: EdgeNames) -> tuple[str, ...] | None:
     if edge is None:
         return None
-    return (edge,) if isinstance(edge, str) else tuple(edge)
+    return tuple(edge) if isinstance(edge, Iterable) and not isinstance(edge, str) else (edge,)
 
 
 def _properties(write_to: str | Mapping[str, str], algorithm: Algorithm) -> dict[str, str]:

@@ -47,7 +47,7 @@ from omnigraph.engine.text import Text
 from omnigraph.engine.travel import check_moment, hold
 
 if TYPE_CHECKING:
-    from omnigraph.pipeline.imports.plan import ImportPlan
+    from omnigraph.engine.import_plan import ImportPlan
     from omnigraph.pipeline.sources.mapping import MappingArgument
     from omnigraph.pipeline.streaming import Stream
 

@@ -14,7 +14,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from omnigraph.base.choices import (
     DurabilityName,
@@ -39,6 +39,7 @@ from omnigraph.engine.guard import PolicyArgument
 from omnigraph.engine.handles.at import At, moment_of
 from omnigraph.engine.handles.branch import Branch
 from omnigraph.engine.handles.history import History
+from omnigraph.engine.handles.looking import Looking
 from omnigraph.engine.handles.reads import Reads
 from omnigraph.engine.requests import Moment, SchemaApply, SchemaPlan, Target
 from omnigraph.engine.results import (
@@ -56,12 +57,12 @@ from omnigraph.engine.text import SCHEMA, Text, as_source
 if TYPE_CHECKING:
     from omnigraph.engine.blob import Blob
     from omnigraph.engine.handles.analytics import Analytics
+    from omnigraph.engine.import_plan import ImportPlan
     from omnigraph.engine.neighborhood import Neighborhood
     from omnigraph.engine.schema import Schema
     from omnigraph.engine.schema_results import SchemaChange
     from omnigraph.engine.tables import SnapshotTables
     from omnigraph.engine.upkeep_results import CleanupResult, RepairResult
-    from omnigraph.pipeline.imports.plan import ImportPlan
     from omnigraph.pipeline.sources.mapping import MappingArgument
     from omnigraph.pipeline.streaming import Stream
     from omnigraph.store.statistics import Statistics
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
 __all__ = ["Graph"]
 
 
-class Graph(History):
+class Graph(History, Looking):
     """One graph. Make it with `Graph.init`, open it with `Graph.open`."""
 
     # Making, opening, closing --------------------------------------------------------------------
@@ -448,6 +449,8 @@ class Graph(History):
         *,
         depth: int = 1,
         limit: int = 100,
+        edges: Iterable[str] | None = None,
+        direction: Literal["out", "in"] | None = None,
         page_token: str | None = None,
         branch: str | None = None,
         snapshot: Moment | At | None = None,
@@ -458,13 +461,16 @@ class Graph(History):
         many edges of each type it has.
 
         The nearest nodes come first, at most `limit` on a page. The `next_page_token` of a page
-        asks for the one after it, of the same commit.
+        asks for the one after it, of the same commit. With `edges` only edges of these types are
+        walked, and with `direction` only those that go `out` or come `in`.
         """
         return self._reads(branch, snapshot).neighborhood(
             type,
             id,
             depth=depth,
             limit=limit,
+            edges=edges,
+            direction=direction,
             page_token=page_token,
             timeout_s=timeout_s,
             cancel=cancel,

@@ -25,6 +25,7 @@ from omnigraph.engine.results import CommitInfo, CommitList
 if TYPE_CHECKING:
     from omnigraph.engine.log import Log
     from omnigraph.engine.merge_results import MergeResult, RevertResult
+    from omnigraph.engine.review import Review
 
 __all__ = ["History"]
 
@@ -124,6 +125,26 @@ class History(Followed):
             if_source_commit=_commit_id(if_source_commit),
         )
         return self.backend.run(merge, request)
+
+    def review(self, source: str, into: str = MAIN, *, resolve: Resolve | None = None) -> "Review":
+        """What a merge of `source` into another branch would come to, without the rows.
+
+        It tells the conflicts that are left, how many rows would change, the commits that come with
+        it, and the heads of both branches: pass them to `branch_merge` as `if_source_commit` and
+        `if_commit`, and what is merged is what was reviewed. `diff(into, source, since_base=True)`
+        has the rows.
+        """
+        from omnigraph.engine.explore_requests import ReviewRead
+        from omnigraph.engine.review import review
+
+        chosen = _held(resolve)
+        request = ReviewRead(
+            source=BranchName(source),
+            branch=BranchName(into),
+            resolve=chosen if chosen is None or isinstance(chosen, str) else tuple(chosen),
+            actor=self.backend.actor,
+        )
+        return self.backend.run(review, request)
 
     def revert(
         self,

@@ -6,7 +6,7 @@ imports the use case, so that a process has only those that it asks for.
 
 import threading
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.base.choices import (
     EntityKind,
@@ -35,11 +35,15 @@ from omnigraph.engine.requests import (
     Target,
 )
 from omnigraph.engine.results import ExportResult, IndexInfo, QueryResult
-from omnigraph.engine.text import Text
+from omnigraph.engine.text import QUERY, Text, as_source
 from omnigraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from omnigraph.engine.blob import Blob
+    from omnigraph.engine.editing import LintedText
+    from omnigraph.engine.entity import Entity
+    from omnigraph.engine.entity_history import EntityHistory
+    from omnigraph.engine.find import Found
     from omnigraph.engine.handles.analytics import Analytics
     from omnigraph.engine.neighborhood import Neighborhood
     from omnigraph.engine.schema import Schema
@@ -159,6 +163,8 @@ class Reads:
         *,
         depth: int = 1,
         limit: int = 100,
+        edges: Iterable[str] | None = None,
+        direction: Literal["out", "in"] | None = None,
         page_token: str | None = None,
         timeout_s: float | None = None,
         cancel: threading.Event | None = None,
@@ -171,12 +177,80 @@ class Reads:
             entity_id=id,
             depth=depth,
             limit=limit,
+            edges=_names(edges),
+            direction=direction,
             page_token=page_token,
             timeout_s=timeout_s,
             cancel=cancel,
             **self._where(),
         )
         return self.backend.run(neighborhood, request)
+
+    def find(
+        self,
+        text: str,
+        *,
+        types: Iterable[str] | None = None,
+        limit: int = 20,
+        timeout_s: float | None = None,
+        cancel: threading.Event | None = None,
+    ) -> "Found":
+        """Nodes that a text may mean; see `Graph.find`."""
+        from omnigraph.engine.explore_requests import FindRead
+        from omnigraph.engine.find import find
+
+        request = FindRead(
+            text=text,
+            types=_names(types),
+            limit=limit,
+            timeout_s=timeout_s,
+            cancel=cancel,
+            **self._where(),
+        )
+        return self.backend.run(find, request)
+
+    def entity(self, kind: EntityKind, type: str, id: str) -> "Entity":
+        """One entity with all its properties; see `Graph.entity`."""
+        from omnigraph.engine.entity import entity
+        from omnigraph.engine.explore_requests import EntityRead
+
+        request = EntityRead(kind=kind, type_name=type, entity_id=id, **self._where())
+        return self.backend.run(entity, request)
+
+    def entity_history(
+        self,
+        kind: EntityKind,
+        type: str,
+        id: str,
+        *,
+        limit: int = 20,
+        page_token: str | None = None,
+        timeout_s: float | None = None,
+        cancel: threading.Event | None = None,
+    ) -> "EntityHistory":
+        """What commits have made of an entity; see `Graph.entity_history`."""
+        from omnigraph.engine.entity_history import entity_history
+        from omnigraph.engine.explore_requests import EntityHistoryRead
+
+        request = EntityHistoryRead(
+            kind=kind,
+            type_name=type,
+            entity_id=id,
+            limit=limit,
+            page_token=page_token,
+            timeout_s=timeout_s,
+            cancel=cancel,
+            **self._where(),
+        )
+        return self.backend.run(entity_history, request)
+
+    def lint(self, source: Text) -> "LintedText":
+        """What is wrong with a text of queries; see `Graph.lint`."""
+        from omnigraph.engine.editing import lint
+        from omnigraph.engine.explore_requests import LintRead
+
+        request = LintRead(source=as_source(source, QUERY), **self._where())
+        return self.backend.run(lint, request)
 
     def export(
         self,
@@ -226,6 +300,11 @@ class Reads:
             "moment": self._moment,
             "actor": self.backend.actor,
         }
+
+
+def _names(given: Iterable[str] | None) -> tuple[str, ...] | None:
+    """One name may stand for a list of one."""
+    return (given,) if isinstance(given, str) else None if given is None else tuple(given)
 
 
 def _is_on_spark(engine: str, *, spark: Any = None, memory_bytes: int | None = None) -> bool:

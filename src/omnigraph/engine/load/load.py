@@ -24,12 +24,12 @@ from omnigraph.engine.engine import Engine
 from omnigraph.engine.history import allow_start, naming_known_branches
 from omnigraph.engine.load.frames import for_tasks
 from omnigraph.engine.load.preparation import Preparation, loaded_before
-from omnigraph.engine.load.result import load_result
+from omnigraph.engine.load.result import load_note, load_result
 from omnigraph.engine.reconcile import Reconciler
 from omnigraph.engine.requests import BranchCreate, Load
 from omnigraph.engine.results import LoadResult
 from omnigraph.store.branching import create_branch, delete_branch
-from omnigraph.store.commits import LOAD_ID, Commit, CommitKind
+from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.write.recover import recover_if_idle
 from omnigraph.write.work import CommitNote, Target, Work
@@ -100,8 +100,7 @@ def _publish(engine: Engine, request: Load, preparation: Preparation, tell: Prog
     from omnigraph.pipeline.staging.area import Ending
 
     began = time.monotonic()
-    named = {LOAD_ID: request.load_id} if request.load_id is not None else {}
-    note = CommitNote(CommitKind.LOAD, request.actor, request.message, extra=named)
+    note = load_note(request)
     try:
         written = _write(engine, request, preparation, note)
     except (BranchBusy, ReadSetMoved):

@@ -27,7 +27,7 @@ from omnigraph.embed.provider import EmbedConfig
 from omnigraph.embed.providers import open_provider
 from omnigraph.embed.targets import require_models, targets_of
 from omnigraph.engine.engine import Engine
-from omnigraph.engine.load.result import load_result
+from omnigraph.engine.load.result import load_note, load_result, report_of
 from omnigraph.engine.permit import Permit
 from omnigraph.engine.requests import Load
 from omnigraph.engine.results import LoadResult
@@ -204,7 +204,8 @@ class Preparation(Writer[Work]):
             self._prepared(self._result(None, seconds=self._clock.seconds, quarantine=None))
         if not self._request.dry_run:
             self._tell("publish", 0, 1)
-        return self._resolved.work
+        report = report_of(self._request, self._resolved)
+        return replace(self._resolved.work, note=load_note(self._request, report))
 
     def _stage(self, snapshot: Snapshot) -> tuple["Runner", "StagedLoad"]:
         from omnigraph.pipeline.load.load import LoadMode, stage_load
@@ -341,23 +342,12 @@ class Preparation(Writer[Work]):
 
     def _account_for(self, resolved: "ResolvedLoad") -> None:
         """Every row of the input is loaded, rejected or superseded, and the report says so."""
-        load, superseded = resolved.load, resolved.superseded
-        loaded = sum((*resolved.nodes.values(), *resolved.edges.values()))
-        assert load.read == loaded + load.rejected + superseded, "every row is accounted for"
-        if self._quarantine is None or not load.rejected:
+        told = report_of(self._request, resolved)
+        if self._quarantine is None or not resolved.load.rejected:
             return
-        report = {
-            "branch": self._request.branch,
-            "mode": self._request.mode,
-            "dry_run": self._request.dry_run,
-            "read": load.read,
-            "loaded": loaded,
-            "rejected": load.rejected,
-            "superseded": superseded,
-            "counts": load.violations.counts_json(),
-        }
+        report = {"branch": self._request.branch, "dry_run": self._request.dry_run, **told}
         # Before anything is published: all that is left then is to give it its name.
-        self._quarantine.write_report(load.parts, report)
+        self._quarantine.write_report(resolved.load.parts, report)
 
 
 def loaded_before(store: GraphStore, request: Load) -> Commit | None:

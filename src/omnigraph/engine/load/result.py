@@ -1,18 +1,49 @@
 """What a load came to, told to its caller."""
 
+import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.requests import Load
 from omnigraph.engine.results import CommitInfo, LoadResult
-from omnigraph.store.commits import Commit
+from omnigraph.store.commits import LOAD_ID, LOAD_REPORT, Commit, CommitKind
+from omnigraph.write.work import CommitNote
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.load.resolve import ResolvedLoad
     from omnigraph.pipeline.runner import Engine
 
-__all__ = ["load_result"]
+__all__ = ["load_note", "load_result", "report_of"]
+
+MAX_RULES_TOLD = 100
+"""Broken rules that a commit tells of; a quarantine has them all."""
+
+
+def load_note(request: Load, report: Mapping[str, Any] | None = None) -> CommitNote:
+    """What the commit of a load says of itself; `report` is what became of its rows."""
+    extra = {}
+    if request.load_id is not None:
+        extra[LOAD_ID] = request.load_id
+    if report is not None:
+        told = {**report, "counts": report["counts"][:MAX_RULES_TOLD]}
+        extra[LOAD_REPORT] = json.dumps(told, ensure_ascii=False)
+    return CommitNote(CommitKind.LOAD, request.actor, request.message, extra=extra)
+
+
+def report_of(request: Load, resolved: "ResolvedLoad") -> dict[str, Any]:
+    """What became of the rows of a load: every one is loaded, rejected or superseded."""
+    load, superseded = resolved.load, resolved.superseded
+    loaded = sum((*resolved.nodes.values(), *resolved.edges.values()))
+    assert load.read == loaded + load.rejected + superseded, "every row is accounted for"
+    return {
+        "mode": request.mode,
+        "read": load.read,
+        "loaded": loaded,
+        "rejected": load.rejected,
+        "superseded": superseded,
+        "counts": load.violations.counts_json(),
+    }
 
 
 def load_result(

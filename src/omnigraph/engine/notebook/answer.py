@@ -15,21 +15,20 @@ from numpy.typing import NDArray
 
 from omnigraph.base.errors import ArgumentInvalid, NameMissing
 from omnigraph.engine.drawable import Drawable
+from omnigraph.engine.labels import LABELS, label_of
 from omnigraph.engine.notebook.drawing import Drawing, DrawnEdge, DrawnNode
 from omnigraph.lang.plan.ir import Direction
 from omnigraph.lang.plan.links import Link
 from omnigraph.lang.schema.catalog import ID
 from omnigraph.store.arrays import with_short_floats
 
-__all__ = ["MOST_NODES", "drawing_of"]
+__all__ = ["MOST_NODES", "drawing_of", "drawn"]
 
 # A picture of more can't be read, and takes seconds to lay out.
 MOST_NODES = 300
 MOST_EDGES = 1_000
 # Edges that tell properties are looked at one by one.
 MOST_EDGE_ROWS = 10_000
-LABELS = ("name", "title", "label")
-"""What a node is called by, if it has one of them; otherwise by its id."""
 
 SEPARATOR = pa.scalar("\x1f", pa.large_string())
 """Between the type and the id of a node; no type has it in its name."""
@@ -54,24 +53,37 @@ def drawing_of(
     columns = drawable.entities.column_names
     if label is not None:
         _check_label(label, table, columns)
+    return drawn(table, drawable, label=label, most_nodes=limit, most_edges=MOST_EDGES)
+
+
+def drawn(
+    table: pa.Table,
+    drawable: Drawable,
+    *,
+    label: str | None = None,
+    most_nodes: int,
+    most_edges: int,
+) -> Drawing:
+    """The first nodes and edges of an answer, in the order of its rows; nothing is laid out."""
+    columns = drawable.entities.column_names
     numbers, count = _numbered(table, drawable)
-    places = _first_places(numbers, limit)
+    places = _first_places(numbers, most_nodes)
     nodes = tuple(_node(found, label) for found in _found(table, drawable, places))
-    drawn = np.full(count, -1, dtype=np.int64)
-    drawn[numbers.ravel()[places]] = np.arange(len(places))
-    # The last of `drawn` is for -1, the number of no node.
-    drawn = np.append(drawn, -1)
-    ends = {name: drawn[numbers[:, i]] for i, name in enumerate(columns)}
+    shown = np.full(count, -1, dtype=np.int64)
+    shown[numbers.ravel()[places]] = np.arange(len(places))
+    # The last of `shown` is for -1, the number of no node.
+    shown = np.append(shown, -1)
+    ends = {name: shown[numbers[:, i]] for i, name in enumerate(columns)}
     edges: dict[tuple[Any, ...], DrawnEdge] = {}
     has_more = False
     for link in drawable.links:
         for edge in _edges(table, link, ends, nodes):
             told = edge.label, edge.is_directed, str(edge.properties)
             edges.setdefault((*_ends(edge), *told), edge)
-            has_more = has_more or len(edges) > MOST_EDGES
+            has_more = has_more or len(edges) > most_edges
             if has_more:
                 break
-    return Drawing(nodes, tuple(edges.values())[:MOST_EDGES], count, has_more)
+    return Drawing(nodes, tuple(edges.values())[:most_edges], count, has_more)
 
 
 def _check_label(label: str, table: pa.Table, columns: list[str]) -> None:
@@ -133,7 +145,7 @@ def _found(
 def _node(found: tuple[str, str, dict[str, Any]], label: str | None) -> DrawnNode:
     type_name, id_, properties = found
     names = LABELS if label is None else (label,)
-    said = next((str(v) for n in names if (v := properties.get(n)) is not None), str(id_))
+    said = label_of(properties, id_, names)
     # A property that the node's type lacks is null in a column of several types.
     told = {n: v for n, v in properties.items() if v is not None and (n, v) != (ID, id_)}
     return DrawnNode(type_name, str(id_), said, told)

@@ -20,13 +20,14 @@ from omnigraph.pipeline.analytics.reading import (
     edge_tasks,
     node_tasks,
     read_edges,
+    read_given,
     read_nodes,
 )
 from omnigraph.pipeline.spark.session import MAX_BROADCAST_ROWS, Spark
 from omnigraph.read.analytics.algorithms import NodeKey
 from omnigraph.read.analytics.links import Beat
 from omnigraph.read.analytics.named_nodes import ids_named, number_of
-from omnigraph.read.analytics.named_types import check_weights
+from omnigraph.read.analytics.named_types import check_total, check_weights
 from omnigraph.read.view import View
 
 __all__ = ["SparkNetwork"]
@@ -107,12 +108,15 @@ class SparkNetwork:
     def _checked(self, edges: Any, names: Sequence[str], weight: str | None) -> int:
         lowest = sql.min("weight").alias("lowest")
         nulls = sql.count_if(sql.col("weight").isNull()).alias("nulls")
-        found = self.rows(edges.groupBy("edge").agg(sql.count("*").alias("count"), nulls, lowest))
+        total = sql.sum("weight").alias("total")
+        count = sql.count("*").alias("count")
+        found = self.rows(edges.groupBy("edge").agg(count, nulls, lowest, total))
         if weight is not None:
             for row in sorted(found, key=lambda row: int(row["edge"])):
                 lowest_found = 0.0 if row["lowest"] is None else row["lowest"]
                 name = names[row["edge"]]
                 check_weights(name, weight, nulls=row["nulls"], lowest=lowest_found)
+            check_total(weight, sum(row["total"] or 0.0 for row in found))
         return sum(row["count"] for row in found)
 
     # Frames ---------------------------------------------------------------------------------------
@@ -128,6 +132,10 @@ class SparkNetwork:
     def one(self, frame: Any) -> dict[str, Any]:
         (row,) = self.rows(frame)
         return row
+
+    def given(self, table: pa.Table) -> Any:
+        """Rows that this process has, as a frame."""
+        return self.spark.frame([table], read_given, table.schema)
 
     def _looked(self, _: int) -> None:
         """While tasks run: raises when the time is over."""
@@ -154,7 +162,8 @@ class SparkNetwork:
     def find(self, keys: Sequence[NodeKey], argument: str) -> list[int]:
         """The number of each node that a caller names."""
         ids = ids_named(keys)
-        rows = self.rows(self.nodes.where(sql.col("id").isin(ids)))
+        wanted = self.given(pa.table({"id": pa.array(ids, pa.string())}))
+        rows = self.rows(self.nodes.join(sql.broadcast(wanted), ["id"], "left_semi"))
         known = {(self.types[row["type"]], row["id"]): int(row["n"]) for row in rows}
 
         def number(type_: TypeName, id_: str) -> int | None:

@@ -19,6 +19,7 @@ __all__ = [
     "edge_tasks",
     "node_tasks",
     "read_edges",
+    "read_given",
     "read_nodes",
 ]
 
@@ -116,6 +117,11 @@ def read_edges(task: EdgeRows) -> Iterator[pa.RecordBatch]:
         weights,
     ]
     yield from pa.table(columns, schema=EDGES).to_batches()
+
+
+def read_given(task: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Rows that the driver has: of any number, which an expression of Spark's could not hold."""
+    yield from task.to_batches()
 
 
 def _read(source: CommittedRows, columns: Sequence[str], condition: Condition) -> pa.Table:

@@ -5,6 +5,7 @@ A frame of values has `n`, `value` and `before`. Each round is one frame, and on
 
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import Window
 from pyspark.sql import functions as sql
 
@@ -70,9 +71,10 @@ def _restarts(network: SparkNetwork, asked: PageRank) -> Any:
     begin: dict[int, float] = {}
     for number, (_, share) in zip(numbers, asked.sources, strict=True):
         begin[number] = begin.get(number, 0.0) + share / whole
-    known = [v for n, part in begin.items() for v in (sql.lit(n).cast("bigint"), sql.lit(part))]
-    part = sql.element_at(sql.create_map(*known), sql.col("n"))
-    return network.nodes.select("n", sql.coalesce(part, sql.lit(0.0)).alias("begin"))
+    numbers, parts = pa.array(begin.keys(), pa.int64()), pa.array(begin.values(), pa.float64())
+    known = network.given(pa.table({"n": numbers, "part": parts}))
+    found = network.joined(network.nodes.select("n"), known, ["n"], "left")
+    return found.selectExpr("n", "coalesce(part, 0.0D) as begin")
 
 
 def _sum(network: SparkNetwork, frame: Any) -> float:

@@ -41,8 +41,9 @@ def type_frame(
     wanted = _chosen(entity, columns)
     asked = Where(entity, where, {}, now_ms)
     ends = [end for _, end, _ in view.judged_ends(entity)]
-    hidden = {end: f"_{end}" for end in ends}
-    # What tells whether an edge is shown is read beside what the caller wants, and then dropped.
+    # What tells whether an edge is shown is read beside what the caller wants, and then dropped:
+    # under a name that no property can have.
+    hidden = {end: f"^{end}" for end in ends}
     beside = [Wanted(hidden[end], pa.string(), end) for end in ends]
     frame = rows_frame(spark, view, asked, (*wanted, *beside), own_ends=hidden)
     return frame.drop(*hidden.values()) if hidden else frame

@@ -8,17 +8,16 @@ The database's own numbers are the only ids there are, so they become the keys.
 """
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from omnigraph.base.disk_failures import reading_file
-from omnigraph.base.errors import FileMissing, LimitExceeded, SourceInvalid
+from omnigraph.base.errors import FileMissing, SourceInvalid
 from omnigraph.base.types import Scalar
-from omnigraph.base.words import clipped
+from omnigraph.base.words import clipped, is_whole
 from omnigraph.pipeline.imports.blocks import (
     BLOCK_ROWS,
     Columns,
@@ -29,26 +28,20 @@ from omnigraph.pipeline.imports.blocks import (
     columns_of_rows,
     place,
 )
+from omnigraph.pipeline.imports.files import Source, SourceFile
 from omnigraph.pipeline.imports.values import text_array
 from omnigraph.pipeline.limits import InputLimits
 
-__all__ = ["ApocReader", "json_files"]
+__all__ = ["SUFFIXES", "ApocReader"]
 
 SUFFIXES = (".json", ".jsonl", ".ndjson")
+SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 TIMES = frozenset((Scalar.DATE, Scalar.DATETIME))
 MAX_LINE_BYTES = InputLimits().max_line_bytes
 
 
-def json_files(source: Path) -> list[Path]:
-    if not source.is_dir():
-        return [source]
-    with reading_file(source):
-        found = sorted(source.iterdir())
-    return [path for path in found if path.suffix.lower() in SUFFIXES and path.is_file()]
-
-
 class ApocReader:
-    def __init__(self, source: Path) -> None:
+    def __init__(self, source: Source) -> None:
         self._source = source
         self._has_times = False
 
@@ -63,7 +56,7 @@ class ApocReader:
             for labels, of_labels in rows.items():
                 lines = [line for line, _ in of_labels]
                 properties = [row.get("properties") or {} for _, row in of_labels]
-                columns = self._columns(properties, file, lines)
+                columns = self._columns(properties)
                 yield NodeBlock(
                     file=file,
                     lines=np.array(lines),
@@ -78,7 +71,7 @@ class ApocReader:
             for (label, source, target), of_key in rows.items():
                 lines = [line for line, _ in of_key]
                 properties = [row.get("properties") or {} for _, row in of_key]
-                columns = self._columns(properties, file, lines)
+                columns = self._columns(properties)
                 yield EdgeBlock(
                     file=file,
                     lines=np.array(lines),
@@ -97,8 +90,8 @@ class ApocReader:
         )
         return [told] if self._has_times else []
 
-    def _columns(self, rows: list[dict[str, object]], file: str, lines: list[int]) -> Columns:
-        columns = columns_of_rows(rows, file, lines)
+    def _columns(self, rows: list[dict[str, object]]) -> Columns:
+        columns = columns_of_rows(rows)
         self._has_times |= not TIMES.isdisjoint(columns.types.values())
         return columns
 
@@ -106,13 +99,14 @@ class ApocReader:
         self, type_: str, key: Any
     ) -> Iterator[tuple[str, dict[Any, list[tuple[int, dict[str, Any]]]]]]:
         """Rows of one type in groups, so many at a time."""
-        files = json_files(self._source)
+        files = self._source.with_suffixes(SUFFIXES)
         if not files:
-            raise FileMissing(path=str(self._source / "*.json"))
-        for path in files:
+            raise FileMissing(path=self._source.path("*.json"))
+        for source in files:
+            path = source.file
             groups: dict[Any, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
             count = 0
-            for line, row in _rows(path):
+            for line, row in _rows(source):
                 if row["type"] != type_:
                     continue
                 try:
@@ -120,28 +114,23 @@ class ApocReader:
                 except (KeyError, TypeError) as error:
                     raise _no_row(path, line) from error
                 if (count := count + 1) == BLOCK_ROWS:
-                    yield str(path), groups
+                    yield path, groups
                     groups, count = defaultdict(list), 0
             if groups:
-                yield str(path), groups
+                yield path, groups
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with reading_file(path), path.open("rb") as file:
-        number = 0
-        while data := file.readline(MAX_LINE_BYTES + 1):
-            number += 1
-            if len(data) > MAX_LINE_BYTES:
-                raise LimitExceeded(what=f"a line of {path}, in bytes,", limit=MAX_LINE_BYTES)
-            if not data.strip():
-                continue
-            row = _read(data.rstrip(b"\r\n"), path, number)
-            if row.get("type") not in ("node", "relationship") or not _has_id(row):
-                raise _no_row(path, number)
-            yield number, row
+def _rows(source: SourceFile) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, data in enumerate(source.lines(MAX_LINE_BYTES), 1):
+        if not data.strip():
+            continue
+        row = _read(data.rstrip(b"\r"), source.file, number)
+        if row.get("type") not in ("node", "relationship") or not _has_id(row):
+            raise _no_row(source.file, number)
+        yield number, row
 
 
-def _read(data: bytes, path: Path, line: int) -> dict[str, Any]:
+def _read(data: bytes, path: str, line: int) -> dict[str, Any]:
     try:
         row = json.loads(data.decode("utf-8-sig" if line == 1 else "utf-8"))
     except UnicodeDecodeError as error:
@@ -155,6 +144,9 @@ def _read(data: bytes, path: Path, line: int) -> dict[str, Any]:
         raise SourceInvalid(file=place(path, line), reason="the JSON is nested too deep") from error
     if not isinstance(row, dict):
         raise _no_row(path, line)
+    if SURROGATE.search(data) and not is_whole(json.dumps(row, ensure_ascii=False)):
+        reason = "a text contains half of a surrogate pair, which is not text"
+        raise SourceInvalid(file=place(path, line), reason=reason)
     return row
 
 
@@ -162,8 +154,11 @@ def _has_id(row: object) -> bool:
     if not isinstance(row, dict):
         return False
     properties = row.get("properties")
-    return isinstance(row.get("id"), str | int) and (
-        properties is None or isinstance(properties, dict)
+    id_ = row.get("id")
+    return (
+        isinstance(id_, str | int)
+        and not isinstance(id_, bool)
+        and (properties is None or isinstance(properties, dict))
     )
 
 
@@ -174,17 +169,22 @@ def _labels(row: dict[str, Any], member: str) -> Labels:
     return tuple(sorted(set(labels)))
 
 
-def _edge_key(row: dict[str, Any]) -> tuple[str, Labels, Labels]:
+def _end_labels(end: dict[str, Any]) -> Labels | None:
+    """None: the edge does not say, so the node is looked for."""
+    return _labels(end, "labels") if end.get("labels") else None
+
+
+def _edge_key(row: dict[str, Any]) -> tuple[str, Labels | None, Labels | None]:
     label, start, end = row["label"], row["start"], row["end"]
     if not (isinstance(label, str) and label) or not (_has_id(start) and _has_id(end)):
         raise TypeError("label")
-    return label, _labels(start, "labels"), _labels(end, "labels")
+    return label, _end_labels(start), _end_labels(end)
 
 
-def _no_row(path: Path, line: int) -> SourceInvalid:
+def _no_row(path: str, line: int) -> SourceInvalid:
     return SourceInvalid(
         file=place(path, line),
         reason="the line is neither a node nor a relationship of an APOC export",
         advice='a node is {"type": "node", "id": "0", "labels": [], "properties": {}}; '
-        f"omnigraph load reads lines of other kinds ({clipped(path.name)})",
+        f"omnigraph load reads lines of other kinds ({clipped(path)})",
     )

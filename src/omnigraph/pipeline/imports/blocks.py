@@ -13,10 +13,8 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.base.errors import SourceInvalid
 from omnigraph.base.frozen import frozen
 from omnigraph.base.types import Scalar, ValueType
-from omnigraph.base.words import is_whole
 from omnigraph.pipeline.imports.values import (
     ANY_LIST,
     FoundType,
@@ -114,8 +112,6 @@ class Reader(Protocol):
 
 def columns_of_rows(
     rows: list[dict[str, object]],
-    file: str,
-    lines: list[int],
     *,
     types: Mapping[str, FoundType] | None = None,
 ) -> Columns:
@@ -130,7 +126,7 @@ def columns_of_rows(
                     if type_ != ANY_LIST:
                         words[name].add(str(type_))
     cells = {
-        name: _cells([cell_of(row.get(name), type_) for row in rows], file, lines)
+        name: text_array(cell_of(row.get(name), type_) for row in rows)
         for name, type_ in found.items()
     }
     mixed = {name: of_name for name, of_name in words.items() if len(of_name) > 1}
@@ -139,12 +135,3 @@ def columns_of_rows(
 
 def place(file: str | Path, line: int, column: int | None = None) -> str:
     return f"{file}:{line}" if column is None else f"{file}:{line}:{column}"
-
-
-def _cells(cells: list[str | None], file: str, lines: list[int]) -> pa.Array:
-    try:
-        return text_array(cells)
-    except UnicodeEncodeError as error:
-        halves = (n for n, c in zip(lines, cells, strict=True) if c and not is_whole(c))
-        reason = "a text contains half of a surrogate pair, which is not text"
-        raise SourceInvalid(file=place(file, next(halves)), reason=reason) from error

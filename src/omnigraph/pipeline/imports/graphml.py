@@ -6,20 +6,19 @@ the type `Edge`, unless they have labels as Neo4j writes them (`labels=":Person"
 """
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from xml.parsers import expat
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.base.disk_failures import reading_file
 from omnigraph.base.errors import LimitExceeded, SourceInvalid, Unsupported
 from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import suggestion
-from omnigraph.base.types import Scalar
+from omnigraph.base.types import INTEGER_RANGES, Scalar
 from omnigraph.base.words import clipped
 from omnigraph.lang.schema.text.written import value_text
 from omnigraph.pipeline.imports.blocks import (
@@ -32,6 +31,7 @@ from omnigraph.pipeline.imports.blocks import (
     columns_of_rows,
     place,
 )
+from omnigraph.pipeline.imports.files import SourceFile
 from omnigraph.pipeline.imports.values import FoundType, text_array, widest
 from omnigraph.pipeline.limits import InputLimits
 
@@ -53,6 +53,10 @@ ENDS = ("source", "target")
 XML = "\x00xml"
 """Stands for a value that is XML itself; no document can hold this text."""
 
+WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,19}", re.ASCII)
+WIDE_DIGITS = 10
+"""Fewer digits fit into 32 bits."""
+
 CHUNK_BYTES = 1 << 16
 MAX_VALUE_BYTES = InputLimits().max_line_bytes
 # Far deeper than graphs within nodes are ever nested.
@@ -68,17 +72,27 @@ class _Key:
     type: Scalar
     default: str | None = None
 
+    def type_of(self, text: str) -> Scalar:
+        """The type of a value: programs call whole numbers `int` that need more room."""
+        is_wide = self.type is Scalar.I32 and len(text) >= WIDE_DIGITS
+        if is_wide and WHOLE_NUMBER.fullmatch(text):
+            low, high = INTEGER_RANGES[Scalar.I32]
+            return Scalar.I32 if low <= int(text) <= high else Scalar.I64
+        return self.type
+
     @property
     def literal(self) -> str | None:
         """The default as the schema language writes it; None where there is no such value."""
         if self.default is None:
             return None
         try:
-            match self.type:
+            match type_ := self.type_of(self.default):
                 case Scalar.BOOL:
                     return {"true": "true", "false": "false"}[self.default.lower()]
                 case Scalar.I32 | Scalar.I64:
-                    return value_text(int(self.default))
+                    low, high = INTEGER_RANGES[type_]
+                    whole = int(self.default)
+                    return value_text(whole) if low <= whole <= high else None
                 case Scalar.F32 | Scalar.F64:
                     number = float(self.default)
                     return value_text(number) if math.isfinite(number) else None
@@ -114,7 +128,7 @@ class _Seen:
 
 
 class GraphmlReader:
-    def __init__(self, source: Path) -> None:
+    def __init__(self, source: SourceFile) -> None:
         self._source = source
         self._seen = _Seen()
 
@@ -127,20 +141,20 @@ class GraphmlReader:
     def nodes(self) -> Iterator[NodeBlock]:
         for labels, document, elements in self._gathered(NODES, "labels"):
             yield NodeBlock(
-                file=str(self._source),
+                file=self._source.file,
                 lines=np.array([one.line for one in elements], np.int64),
                 space="",
                 labels=labels,
                 ids=text_array(one.about["id"] for one in elements),
-                columns=_columns(document, NODES, elements, str(self._source)),
+                columns=_columns(document, NODES, elements),
             )
 
     def edges(self) -> Iterator[EdgeBlock]:
         for labels, document, elements in self._gathered(EDGES, "label"):
             source, target = (End(_named(elements, end), "") for end in ENDS)
-            columns = _columns(document, EDGES, elements, str(self._source))
+            columns = _columns(document, EDGES, elements)
             yield EdgeBlock(
-                file=str(self._source),
+                file=self._source.file,
                 lines=np.array([one.line for one in elements], np.int64),
                 label=labels[0] if labels else UNLABELLED_EDGE,
                 source=source,
@@ -195,23 +209,28 @@ def _free(name: str, taken: Mapping[str, object]) -> str:
     return name if name not in taken else f"edge_{name}"
 
 
-def _columns(document: "_Document", kind: str, elements: list[_Element], file: str) -> Columns:
+def _columns(document: "_Document", kind: str, elements: list[_Element]) -> Columns:
     """The attributes that the elements have, and those with a default."""
     declared = {id_: key for id_, key in document.keys.items() if key.domain in (kind, "all")}
     preset = {key.name: key.default for key in declared.values() if key.default is not None}
     types: dict[str, FoundType] = {}
     words: dict[str, set[str]] = defaultdict(set)
     rows: list[dict[str, object]] = []
-    used = {id_ for element in elements for id_ in element.values}
+    used: dict[str, FoundType] = {
+        id_: key.type_of(key.default) for id_, key in declared.items() if key.default is not None
+    }
+    for element in elements:
+        for id_, text in element.values.items():
+            found = declared[id_].type_of(text)
+            used[id_] = widest(used.get(id_, found), found)
     for id_, key in declared.items():
-        if id_ in used or key.default is not None:
-            known = types.get(key.name, key.type)
-            types[key.name] = widest(known, key.type)
+        if id_ in used:
+            types[key.name] = widest(types.get(key.name, used[id_]), used[id_])
             words[key.name].add(str(key.type))
     for element in elements:
         own = {declared[id_].name: text for id_, text in element.values.items()}
         rows.append({**preset, **own})
-    columns = columns_of_rows(rows, file, [one.line for one in elements], types=types)
+    columns = columns_of_rows(rows, types=types)
     defaults = {key.name: key.literal for key in declared.values() if key.literal is not None}
     mixed = {name: of_name for name, of_name in words.items() if len(of_name) > 1}
     return replace(columns, defaults=defaults, mixed=mixed)
@@ -223,8 +242,8 @@ def _columns(document: "_Document", kind: str, elements: list[_Element], file: s
 class _Document:
     """One reading of the file, from its beginning to its end."""
 
-    def __init__(self, path: Path, seen: _Seen) -> None:
-        self._path, self._seen = path, seen
+    def __init__(self, source: SourceFile, seen: _Seen) -> None:
+        self._source, self._path, self._seen = source, source.file, seen
         self.keys: dict[str, _Key] = {}
         self._ready: list[_Element] = []
         self._open: list[str] = []
@@ -251,13 +270,12 @@ class _Document:
         self._parser = parser
 
     def elements(self) -> Iterator[_Element]:
-        with reading_file(self._path), self._path.open("rb") as file:
-            while chunk := file.read(CHUNK_BYTES):
-                self._parse(chunk, is_last=False)
-                yield from self._ready
-                self._ready.clear()
-            self._parse(b"", is_last=True)
+        for chunk in self._source.chunks(CHUNK_BYTES):
+            self._parse(chunk, is_last=False)
             yield from self._ready
+            self._ready.clear()
+        self._parse(b"", is_last=True)
+        yield from self._ready
 
     def _parse(self, chunk: bytes, *, is_last: bool) -> None:
         try:
@@ -334,7 +352,8 @@ class _Document:
                 pass
 
     def _characters(self, text: str) -> None:
-        if self._foreign or (self._data is None and self._default is None):
+        is_value = self._data is not None or self._default is not None
+        if self._foreign or not is_value or self._text[:1] == [XML]:
             return
         self._text.append(text)
         self._text_bytes += len(text)

@@ -9,13 +9,12 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
+from pathlib import PurePosixPath
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.base.blob_text import text_from_blob
-from omnigraph.base.disk_failures import reading_file
 from omnigraph.base.errors import FileMissing, SourceInvalid, Unsupported
 from omnigraph.base.frozen import frozen
 from omnigraph.base.types import ListOf, Scalar, ValueType, VectorOf
@@ -38,6 +37,7 @@ from omnigraph.pipeline.imports.cypher_text import (
     read_tables,
 )
 from omnigraph.pipeline.imports.delimited_text import TextFile, text_blocks
+from omnigraph.pipeline.imports.files import Source, SourceFile
 from omnigraph.pipeline.imports.kuzu_parquet import opened_parquet
 from omnigraph.pipeline.imports.values import cells_of, mapped_cells, text_array
 
@@ -72,20 +72,23 @@ ESCAPED_BYTE = re.compile(rb"\\x([0-9A-Fa-f]{2})")
 class _File:
     """A file with rows of a table, and what its columns are, in order."""
 
-    path: Path
-    name: str
+    source: SourceFile
     columns: tuple[str, ...]
     pair: tuple[str, str] | None
     options: dict[str, str]
 
     @property
     def is_parquet(self) -> bool:
-        return self.path.suffix.lower() == ".parquet"
+        return self.source.suffix == ".parquet"
+
+    @property
+    def name(self) -> str:
+        return self.source.file
 
 
 class KuzuReader:
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, source: Source) -> None:
+        self._source = source
 
     def survey_nodes(self) -> Iterator[NodeBlock]:
         for each in self._tables:
@@ -94,13 +97,13 @@ class KuzuReader:
                     _check_parquet(file)
         for table in self._nodes.values():
             empty = _columns(table.columns, {}, but=table.key)
-            yield self._node_block(table, str(self._folder), np.empty(0), text_array([]), empty)
+            yield self._node_block(table, self._source.name, np.empty(0), text_array([]), empty)
 
     def survey_edges(self) -> Iterator[EdgeBlock]:
         for table in self._rels.values():
             for pair in table.pairs:
                 nobody, empty = text_array([]), _columns(table.columns, {})
-                file = str(self._folder)
+                file = self._source.name
                 yield self._edge_block(table, pair, file, np.empty(0), (nobody, nobody), empty)
 
     def nodes(self) -> Iterator[NodeBlock]:
@@ -149,7 +152,7 @@ class KuzuReader:
 
     @cached_property
     def _tables(self) -> list[NodeTable | RelTable]:
-        tables = read_tables(self._text(SCHEMA), str(self._folder / SCHEMA))
+        tables = read_tables(self._text(SCHEMA), self._source.path(SCHEMA))
         for table in tables:
             for column in table.columns:
                 _check_type(column, table)
@@ -171,26 +174,35 @@ class KuzuReader:
     @cached_property
     def _copies(self) -> list[CopyFrom] | None:
         """None: the names of the files follow from those of the tables."""
-        if not (self._folder / COPIES).exists():
+        if self._source.get(COPIES) is None:
             return None
-        copies = read_copies(self._text(COPIES), str(self._folder / COPIES))
+        copies = read_copies(self._text(COPIES), self._source.path(COPIES))
         for copy in copies:
-            if not (self._folder / copy.file).is_file():
-                raise FileMissing(path=f"{self._folder / copy.file}, named in {copy.position}")
+            self._file(copy)
             if copy.table not in {table.name for table in self._tables}:
                 reason = f"{SCHEMA} has no table {clipped(copy.table)}"
                 raise SourceInvalid(file=copy.position, reason=reason)
         return copies
 
     def _text(self, name: str) -> str:
-        path = self._folder / name
-        with reading_file(path):
-            data = path.read_bytes()
+        path = self._source.path(name)
+        if (file := self._source.get(name)) is None:
+            raise FileMissing(path=path)
+        data = b"".join(file.chunks())
         try:
             return data.decode()
         except UnicodeDecodeError as error:
             line = data[: error.start].count(b"\n") + 1
             raise SourceInvalid(file=place(path, line), reason="it is not UTF-8") from error
+
+    def _file(self, copy: CopyFrom) -> SourceFile:
+        """The file that a statement names. Others than those of the export are never read."""
+        name = copy.file
+        if PurePosixPath(name).is_absolute():  # where the export was written to
+            name = PurePosixPath(name).name
+        if (found := self._source.get(name)) is None:
+            raise FileMissing(path=f"{self._source.path(copy.file)}, named in {copy.position}")
+        return found
 
     # Files ----------------------------------------------------------------------------------------
 
@@ -208,17 +220,17 @@ class KuzuReader:
             if isinstance(table, RelTable):
                 pair = _pair_of(copy, table)
                 columns = (":from", ":to", *columns)
-            path = self._folder / copy.file
-            yield _File(path, str(path), columns, pair, copy.options)
+            yield _File(self._file(copy), columns, pair, copy.options)
 
     def _file_named_like(self, table: NodeTable | RelTable) -> _File:
         kind, ends = ("nodes", ()) if isinstance(table, NodeTable) else ("rels", (":from", ":to"))
-        path = self._folder / f"{kind}_{table.name}.parquet"
-        if not path.is_file():
+        name = f"{kind}_{table.name}.parquet"
+        if (found := self._source.get(name)) is None:
+            path = self._source.path(name)
             raise FileMissing(path=f"{path}, for the table of {table.position}")
         columns = (*ends, *(column.name for column in table.columns))
         pair = table.pairs[0] if isinstance(table, RelTable) else None
-        return _File(path, str(path), columns, pair, {})
+        return _File(found, columns, pair, {})
 
     def _rows(
         self, file: _File, columns: tuple[TableColumn, ...]
@@ -358,7 +370,7 @@ def _pair_of(copy: CopyFrom, table: RelTable) -> tuple[str, str]:
 
 
 def _check_parquet(file: _File) -> None:
-    with opened_parquet(file.path) as parquet:
+    with opened_parquet(file.source) as parquet:
         names = parquet.schema_arrow.names
     if len(names) != len(file.columns):
         reason = f"it has {len(names)} columns, and its table {len(file.columns)}"
@@ -367,7 +379,7 @@ def _check_parquet(file: _File) -> None:
 
 def _parquet_blocks(file: _File) -> Iterator[tuple[np.ndarray, dict[str, pa.Array]]]:
     first = 1
-    with opened_parquet(file.path) as parquet:
+    with opened_parquet(file.source) as parquet:
         for batch in parquet.iter_batches(BLOCK_ROWS):
             lines = np.arange(first, first + batch.num_rows)
             yield lines, dict(zip(file.columns, batch.columns, strict=True))
@@ -381,7 +393,7 @@ def _csv_blocks(file: _File) -> Iterator[tuple[np.ndarray, dict[str, pa.Array]]]
             what = f"{option}={options[option]} in {file.name}"
             raise Unsupported(what=what, instead="export without this option, or to Parquet")
     has_header = options.get("header", "false").lower() == "true"
-    text = TextFile(file.path, options.get("delim", options.get("delimiter", ",")))
+    text = TextFile(file.source, options.get("delim", options.get("delimiter", ",")))
     yield from text_blocks(text, file.columns, skip_header=has_header)
 
 

@@ -9,14 +9,15 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from omnigraph.base.disk_failures import reading_file
 from omnigraph.base.errors import SourceInvalid
 from omnigraph.base.words import clipped
+from omnigraph.pipeline.imports.files import SourceFile
+from omnigraph.pipeline.sources.opening import opened
 
 __all__ = ["opened_parquet"]
 
@@ -28,20 +29,23 @@ SERIAL, INT_64 = b"\x25\x2c", b"\x25\x24"
 
 
 @contextmanager
-def opened_parquet(path: Path) -> Iterator[pq.ParquetFile]:
-    with reading_file(path), path.open("rb") as file:
+def opened_parquet(source: SourceFile) -> Iterator[pq.ParquetFile]:
+    # Parquet knows which bytes it wants: a bucket is asked for those, many at once.
+    with opened(source, ahead_bytes=0) as file:
         footer = _footer(file.read(4), file)
-    try:
-        mended = _mended(footer)
-        metadata = None if mended == footer else _metadata(mended)
-        with pq.ParquetFile(path, metadata=metadata) as parquet:
-            yield parquet
-    except (pa.ArrowException, OSError) as error:
-        reason = f"it can't be read as Parquet ({clipped(str(error), 200)})"
-        raise SourceInvalid(file=str(path), reason=reason) from error
+        file.seek(0)
+        try:
+            mended = _mended(footer)
+            metadata = None if mended == footer else _metadata(mended)
+            with pq.ParquetFile(file, metadata=metadata, pre_buffer=True) as parquet:
+                yield parquet
+        # Names of columns may be any bytes.
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            reason = f"it can't be read as Parquet ({clipped(str(error), 200)})"
+            raise SourceInvalid(file=source.file, reason=reason) from error
 
 
-def _footer(head: bytes, file: io.BufferedReader) -> bytes:
+def _footer(head: bytes, file: BinaryIO) -> bytes:
     """The description at the end of the file; nothing if there is none."""
     size = file.seek(0, io.SEEK_END)
     if head != MARK or size < 12:

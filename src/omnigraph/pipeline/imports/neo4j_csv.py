@@ -10,19 +10,18 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.base.disk_failures import reading_file
-from omnigraph.base.errors import FileMissing, SourceInvalid, Unsupported
+from omnigraph.base.errors import FileMissing, SourceInvalid
 from omnigraph.base.frozen import frozen
 from omnigraph.base.types import ListOf, Scalar
 from omnigraph.pipeline.imports.blocks import Columns, EdgeBlock, End, Labels, NodeBlock, place
 from omnigraph.pipeline.imports.delimited_text import TextFile, first_line, text_blocks
+from omnigraph.pipeline.imports.files import Source, SourceFile
 from omnigraph.pipeline.imports.neo4j_header import (
     END,
     ID,
@@ -31,40 +30,38 @@ from omnigraph.pipeline.imports.neo4j_header import (
     TYPE,
     Field,
     Header,
-    has_role,
+    is_header,
     read_header,
 )
 from omnigraph.pipeline.imports.values import mapped_cells
 
-__all__ = ["Neo4jReader", "csv_files"]
+__all__ = ["SUFFIXES", "Neo4jReader"]
 
 SUFFIXES = (".csv", ".tsv", ".txt")
 HEADER_WORD = re.compile(r"[-_. ]*headers?[-_. ]*", re.IGNORECASE)
 OFFSET = re.compile(r"(Z|[-+][0-9]{2}(:?[0-9]{2})?)$")
+WHOLE_NUMBER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
+FRACTION = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?", re.ASCII)
 ZONE = re.compile(r"\[([^\]]+)\]$")
 
 
 @frozen
 class _File:
-    path: Path
+    source: SourceFile
     header: Header
     label: str
     """Of its rows, where no column says it."""
     has_header: bool = True
     """True if the header is its own first line."""
 
-
-def csv_files(source: Path) -> list[Path]:
-    """The files of separated values at a path, by name."""
-    if not source.is_dir():
-        return [source]
-    with reading_file(source):
-        found = sorted(source.iterdir())
-    return [path for path in found if path.suffix.lower() in SUFFIXES and path.is_file()]
+    @property
+    def path(self) -> str:
+        """What messages call it."""
+        return self.source.file
 
 
 class Neo4jReader:
-    def __init__(self, source: Path) -> None:
+    def __init__(self, source: Source) -> None:
         self._source = source
 
     def survey_nodes(self) -> Iterator[NodeBlock]:
@@ -79,87 +76,89 @@ class Neo4jReader:
                 if file.header.with_role(LABEL) is None:
                     # Its name is the label, also where it has no rows.
                     yield _node_block(file, np.empty(0, np.int64), {}, (file.label,))
-                for lines, cells in _rows(file):
+                for lines, cells in _rows(file, self._number_spaces):
                     yield from _node_blocks(file, lines, cells)
 
     def edges(self) -> Iterator[EdgeBlock]:
         for file in self._files:
             if not file.header.is_of_nodes:
-                for lines, cells in _rows(file):
+                for lines, cells in _rows(file, self._number_spaces):
                     yield from _edge_blocks(file, lines, cells)
 
     def notes(self) -> list[str]:
         return [
-            f"{file.path.name}: {field.name} is a time of day, a duration or a point, kept as text"
+            f"{file.source.location.name}: {field.name} is a time of day, a duration or a point, "
+            "kept as text"
             for file in self._files
             for field in file.header.properties
             if field.is_kept_as_text
         ]
 
     @cached_property
+    def _number_spaces(self) -> frozenset[str]:
+        """Spaces of ids that are whole numbers: `007` is 7 there, wherever it stands."""
+        ids = (file.header.with_role(ID) for file in self._files)
+        return frozenset(id_.space for id_ in ids if id_ is not None and id_.type is Scalar.I64)
+
+    @cached_property
     def _files(self) -> list[_File]:
-        paths = csv_files(self._source)
-        if not paths:
-            raise FileMissing(path=str(self._source / "*.csv"))
-        self._refuse_packed()
+        sources = self._source.with_suffixes(SUFFIXES)
+        if not sources:
+            raise FileMissing(path=self._source.path("*.csv"))
         headers: dict[str, Header] = {}
         found: list[_File] = []
-        bare: list[Path] = []
-        for path in paths:
-            line, size = first_line(path)
-            if not has_role(line):
-                bare.append(path)
+        bare: list[SourceFile] = []
+        for source in sources:
+            line = first_line(source)
+            if not is_header(line.text):
+                bare.append(source)
                 continue
-            header = read_header(line, place(path, 1))
-            is_alone = path.stat().st_size == size and HEADER_WORD.search(path.stem) is not None
-            if is_alone:
-                headers[HEADER_WORD.sub("", path.stem)] = header
+            header = read_header(line.text, place(source.file, 1))
+            if line.is_all and HEADER_WORD.search(source.stem) is not None:
+                headers[HEADER_WORD.sub("", source.stem)] = header
             else:
-                found.append(_File(path, header, path.stem))
-        found += [_with_header(path, headers) for path in bare if path.stat().st_size]
+                found.append(_File(source, header, source.stem))
+        found += [_with_header(source, headers) for source in bare if source.head(1)]
         return sorted(found, key=lambda file: file.path)
 
-    def _refuse_packed(self) -> None:
-        if not self._source.is_dir():
-            return
-        for path in sorted(self._source.iterdir()):
-            if path.suffix.lower() in (".gz", ".zip"):
-                instead = "unpack the file first"
-                raise Unsupported(what=f"importing {path}", instead=instead)
 
-
-def _with_header(path: Path, headers: dict[str, Header]) -> _File:
+def _with_header(source: SourceFile, headers: dict[str, Header]) -> _File:
     """The file with the header of the longest name that its own begins with."""
-    stem = max((name for name in headers if path.stem.startswith(name)), key=len, default=None)
+    stem = max((name for name in headers if source.stem.startswith(name)), key=len, default=None)
     if stem is None:
-        read_header(first_line(path)[0], place(path, 1))  # says what is missing
+        read_header(first_line(source).text, place(source.file, 1))  # says what is missing
         raise AssertionError("a header without a role is refused")
-    return _File(path, headers[stem], stem, has_header=False)
+    return _File(source, headers[stem], stem, has_header=False)
 
 
 # Rows ---------------------------------------------------------------------------------------------
 
 
-def _rows(file: _File) -> Iterator[tuple[np.ndarray, dict[str, pa.Array]]]:
+def _rows(
+    file: _File, number_spaces: frozenset[str]
+) -> Iterator[tuple[np.ndarray, dict[str, pa.Array]]]:
     """Blocks of records as cells of ours."""
-    header, text = file.header, TextFile(file.path, file.header.delimiter)
-    part = "," if header.delimiter == ";" else ";"
+    header, text = file.header, TextFile(file.source, file.header.delimiter)
     named = [*zip(header.columns, header.fields, strict=True)]
     for lines, cells in text_blocks(text, header.columns, skip_header=file.has_header):
         ours = {}
         for column, field in named:
-            change = _change(field, part) if field.role is None else None
+            if field.role is None:
+                change = _change(field, _part(header))
+            else:
+                is_number = field.role in (ID, START, END) and field.space in number_spaces
+                change = _whole_number if is_number else None
             ours[column] = cells[column] if change is None else mapped_cells(cells[column], change)
         yield lines, ours
 
 
 def _node_blocks(file: _File, lines: np.ndarray, cells: dict[str, pa.Array]) -> Iterator[NodeBlock]:
-    column = file.header.column_of(LABEL)
-    if column is None:
+    columns, part = file.header.columns_of(LABEL), _part(file.header)
+    if not columns:
         yield _node_block(file, lines, cells, (file.label,))
         return
-    for text, rows in _groups(cells[column]):
-        part = "," if file.header.delimiter == ";" else ";"
+    texts = [pc.fill_null(cells[column], "") for column in columns]
+    for text, rows in _groups(pc.binary_join_element_wise(*texts, part)):
         labels = tuple(sorted({one.strip() for one in (text or "").split(part)} - {""}))
         yield _node_block(file, lines[rows], _taken(cells, rows), labels)
 
@@ -170,7 +169,7 @@ def _node_block(
     id_, column = file.header.with_role(ID), file.header.column_of(ID)
     assert id_ is not None and column is not None, "it is a file of nodes"
     return NodeBlock(
-        file=str(file.path),
+        file=file.path,
         lines=lines,
         space=id_.space,
         labels=labels,
@@ -198,7 +197,7 @@ def _edge_block(
 ) -> EdgeBlock:
     source, target = (_end(file.header, role, cells) for role in (START, END))
     columns = _columns(file.header, cells)
-    return EdgeBlock(str(file.path), lines, label, source, target, columns)
+    return EdgeBlock(file.path, lines, label, source, target, columns)
 
 
 def _end(header: Header, role: str, cells: dict[str, pa.Array]) -> End:
@@ -230,6 +229,11 @@ def _taken(cells: dict[str, pa.Array], rows: np.ndarray) -> dict[str, pa.Array]:
 # Cells --------------------------------------------------------------------------------------------
 
 
+def _part(header: Header) -> str:
+    """What stands between the items of a list."""
+    return "," if header.delimiter == ";" else ";"
+
+
 def _change(field: Field, part: str) -> Callable[[str], str | None] | None:
     """How a cell becomes one of ours; None: it is one already."""
     match field.type:
@@ -238,7 +242,9 @@ def _change(field: Field, part: str) -> Callable[[str], str | None] | None:
         case Scalar.STRING:
             return None
         case Scalar.DATETIME:
-            return lambda cell: _moment(cell.strip(), field)
+            return lambda cell: _moment(cell.strip(), field) or None
+        case Scalar.DATE:
+            return lambda cell: _day(cell.strip()) or None
         case _:
             # What is not text may have blanks around it.
             return lambda cell: cell.strip() or None
@@ -250,12 +256,34 @@ def _list(cell: str, item: Scalar, field: Field, part: str) -> str:
         case Scalar.STRING:
             return json.dumps(items, ensure_ascii=False)
         case Scalar.DATE:
-            return json.dumps([one.strip() for one in items])
+            return json.dumps([_day(one.strip()) for one in items])
         case Scalar.DATETIME:
             return json.dumps([_moment(one.strip(), field) for one in items])
         case _:
             # As JSON has numbers and truth values; a load says of the others what is wrong.
-            return f"[{', '.join(one.strip().lower() for one in items)}]"
+            return f"[{', '.join(_plain(one.strip(), item) for one in items)}]"
+
+
+def _plain(text: str, item: Scalar) -> str:
+    if item is Scalar.I64:
+        return _whole_number(text) or ""
+    if item is Scalar.F64 and FRACTION.fullmatch(text):
+        return repr(float(text))
+    return text.lower()
+
+
+def _whole_number(cell: str) -> str | None:
+    """`007` is 7: so a node is found whichever way its id is written."""
+    text = cell.strip()
+    return str(int(text)) if WHOLE_NUMBER.fullmatch(text) else text or None
+
+
+def _day(text: str) -> str:
+    """`20240531` and `2024-W22-5` too, as Neo4j takes them."""
+    try:
+        return datetime.date.fromisoformat(text).isoformat()
+    except ValueError:
+        return text
 
 
 def _moment(cell: str, field: Field) -> str:

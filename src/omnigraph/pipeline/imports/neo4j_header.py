@@ -23,7 +23,7 @@ __all__ = [
     "TYPE",
     "Field",
     "Header",
-    "has_role",
+    "is_header",
     "read_header",
 ]
 
@@ -39,8 +39,6 @@ OPTION = re.compile(r"""\s*([A-Za-z-]+)\s*:\s*(?:'([^']*)'|"([^"]*)"|([^,}]*))\s
 
 ID, LABEL, START, END, TYPE, IGNORE = "ID", "LABEL", "START_ID", "END_ID", "TYPE", "IGNORE"
 ROLES = (ID, LABEL, START, END, TYPE, IGNORE)
-# Of a name without a type, these parts would be a role.
-ROLE = re.compile(rf":(?:{'|'.join((ID, START, END))})\b")
 
 TYPES: dict[str, Scalar] = {
     **dict.fromkeys(("byte", "short", "int", "integer", "long"), Scalar.I64),
@@ -89,28 +87,41 @@ class Header:
             for number, one in enumerate(self.fields)
         )
 
-    def column_of(self, role: str) -> str | None:
+    def columns_of(self, role: str) -> list[str]:
         named = zip(self.columns, self.fields, strict=True)
-        return next((column for column, one in named if one.role == role), None)
+        return [column for column, one in named if one.role == role]
+
+    def column_of(self, role: str) -> str | None:
+        return next(iter(self.columns_of(role)), None)
 
 
-def has_role(line: str) -> bool:
-    """True if the line looks like a header: a field of it names an id or an end."""
-    return ROLE.search(line) is not None
+def is_header(line: str) -> bool:
+    """True if a field of the line says that it is an id or an end."""
+    fields = _split(line, _delimiter(line))
+    return any(
+        match is not None and (match["type"] or "").upper() in (ID, START, END)
+        for match in (FIELD.fullmatch(text.strip()) for text in fields)
+    )
 
 
 def read_header(line: str, file: str) -> Header:
     """The header in this line; `file` is its place, for messages."""
     delimiter = _delimiter(line)
-    texts = next(csv.reader([line], delimiter=delimiter), [])
-    fields = tuple(_field(text, file) for text in texts)
+    fields = tuple(_field(text, file) for text in _split(line, delimiter))
     _check(fields, file)
     return Header(fields, delimiter)
 
 
+def _split(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:  # a field of a size that no header has
+        return []
+
+
 def _delimiter(line: str) -> str:
     """The one that tells apart the most fields; a comma where several do."""
-    fields = {one: len(next(csv.reader([line], delimiter=one), [])) for one in DELIMITERS}
+    fields = {one: len(_split(line, one)) for one in DELIMITERS}
     return max(DELIMITERS, key=lambda one: fields[one])
 
 
@@ -150,7 +161,7 @@ def _id_type(options: dict[str, str], file: str, text: str) -> Scalar:
 
 def _check(fields: tuple[Field, ...], file: str) -> None:
     roles = [one.role for one in fields]
-    for role in (ID, START, END):
+    for role in (ID, START, END, TYPE):
         if roles.count(role) > 1:
             what = f"a header with several :{role} columns ({file})"
             raise Unsupported(what=what, instead="join them into one column first")

@@ -103,6 +103,7 @@ def propose(found: Survey, *, source: str, notes: Sequence[str] = ()) -> Proposa
     for label in sorted(found.nodes):
         name = names.give(node_name(label))
         _tell_name(told, "label", label, name)
+        _check_id(label, found.nodes[label], source)
         nodes[label] = _node(name, found.nodes[label], told)
     edges: dict[EdgeKey, ProposedType] = {}
     for key in sorted(found.edges):
@@ -121,6 +122,16 @@ def propose(found: Survey, *, source: str, notes: Sequence[str] = ()) -> Proposa
     return Proposal(nodes, edges, tuple(told))
 
 
+def _check_id(label: str, draft: Draft, source: str) -> None:
+    if both := sorted(draft.id_names & draft.types.keys()):
+        raise SourceInvalid(
+            file=source,
+            column=clipped(both[0]),
+            reason=f"it is the id of some nodes of {clipped(label)}, and a property of others",
+            advice="give it another name in one of the headers",
+        )
+
+
 def _node(name: str, draft: Draft, told: list[str]) -> ProposedType:
     given = Names()
     id_column = draft.id_name or ID_COLUMN
@@ -132,7 +143,12 @@ def _node(name: str, draft: Draft, told: list[str]) -> ProposedType:
     key = ProposedColumn(id_column, names[id_column], draft.id_type or Scalar.STRING)
     others = [_column(column, names[column], draft) for column in _columns(draft, but=id_column)]
     _tell_columns(told, name, (key, *others), draft)
+    told += [f"{name}.{key.property} holds {clipped(one)} too" for one in _other_ids(draft)]
     return ProposedType(name, (key, *others))
+
+
+def _other_ids(draft: Draft) -> list[str]:
+    return sorted(draft.id_names - {draft.id_name or ""})
 
 
 def _edge(name: str, ends: tuple[str, str], draft: Draft, told: list[str]) -> ProposedType:

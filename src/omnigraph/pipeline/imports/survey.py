@@ -21,7 +21,16 @@ import pyarrow as pa
 from omnigraph.base.errors import SourceInvalid
 from omnigraph.base.frozen import frozen
 from omnigraph.base.types import ListOf, Scalar, ValueType
-from omnigraph.pipeline.imports.blocks import Columns, EdgeBlock, End, Labels, NodeBlock, Reader
+from omnigraph.base.words import clipped
+from omnigraph.pipeline.imports.blocks import (
+    Columns,
+    EdgeBlock,
+    End,
+    Labels,
+    NodeBlock,
+    Reader,
+    place,
+)
 from omnigraph.pipeline.imports.values import ANY_LIST, FoundType, cell_of, text_array, widest
 
 __all__ = ["LABELS", "Draft", "EdgeKey", "Resolver", "Survey", "changed", "resolving", "survey"]
@@ -46,6 +55,8 @@ class Draft:
     """Columns whose rows have several types, and these."""
     defaults: dict[str, str] = field(default_factory=dict)
     id_name: str | None = None
+    id_names: set[str] = field(default_factory=set)
+    """All names of the ids: the first is the one that they get."""
     id_type: ValueType | None = None
     is_to_one: bool = False
 
@@ -61,6 +72,7 @@ class Draft:
     def identify(self, name: str | None, type_: ValueType | None) -> None:
         """The ids have this name and type, unless others do already."""
         self.id_name = self.id_name or name
+        self.id_names |= {name} if name is not None else set()
         if self.id_type is not None and type_ not in (None, self.id_type):
             type_ = Scalar.STRING
         self.id_type = type_ or self.id_type
@@ -74,6 +86,7 @@ class Draft:
         self.defaults |= more.defaults
         self.row_count += more.row_count
         self.identify(more.id_name, more.id_type)
+        self.id_names |= more.id_names
 
     def is_optional(self, column: str) -> bool:
         return column in self.open or self.filled[column] < self.row_count
@@ -189,6 +202,7 @@ def changed(file: str) -> SourceInvalid:
 
 # CROSS keeps the order: each id that is wanted is looked up. The other way round SQLite would go
 # through all that is wanted for every id of the space.
+ADDED = "INSERT OR IGNORE INTO ids VALUES (?, ?, ?)"
 LOOKED_UP = """
 SELECT ids.id, ids.type FROM json_each(?) AS wanted
 CROSS JOIN ids ON ids.space = ? AND ids.id = wanted.value
@@ -250,10 +264,24 @@ def resolving(reader: Reader, found: Survey) -> Iterator[Resolver]:
         ids.execute("BEGIN")
         for block in reader.nodes():
             if block.space in unclear:
-                rows = _rows(block, found.node_type(block))
-                ids.executemany("INSERT OR IGNORE INTO ids VALUES (?, ?, ?)", rows)
+                type_ = found.node_type(block)
+                added = ids.executemany(ADDED, _rows(block, type_))
+                if added.rowcount < len(block.ids):
+                    _refuse_other_types(ids, block, type_)
         ids.execute("COMMIT")
         yield Resolver(found, ids)
+
+
+def _refuse_other_types(ids: sqlite3.Connection, block: NodeBlock, type_: str) -> None:
+    """An id of nodes of two types: which of them an edge means can't be told. Of two nodes of one
+    type a load says it, and can set one aside."""
+    wanted = json.dumps(block.ids.drop_null().to_pylist())
+    known = dict(ids.execute(LOOKED_UP, (wanted, block.space)))
+    for id_, line in zip(block.ids.to_pylist(), block.lines.tolist(), strict=True):
+        if known.get(id_, type_) != type_:
+            reason = f"the id {clipped(id_)} is that of a {clipped(known[id_])} and of a {type_}"
+            advice = "ids of one space are unique: give each type its own, such as :ID(Person)"
+            raise SourceInvalid(file=place(block.file, line), reason=reason, advice=advice)
 
 
 def _rows(block: NodeBlock, type_: str) -> Iterable[tuple[str, str, str]]:

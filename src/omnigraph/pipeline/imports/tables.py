@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
+from omnigraph.base.errors import SourceInvalid
 from omnigraph.base.progress import Progress, silent
-from omnigraph.pipeline.imports.blocks import Columns, EdgeBlock, NodeBlock, Reader
+from omnigraph.pipeline.imports.blocks import Columns, EdgeBlock, NodeBlock, Reader, place
 from omnigraph.pipeline.imports.propose import (
     END_COLUMN,
     START_COLUMN,
@@ -104,6 +105,8 @@ class _Tables:
         self, type_: ProposedType, block: NodeBlock | EdgeBlock, cells: dict[str, pa.Array]
     ) -> None:
         count = len(block.lines)
+        if len(type_.columns) == 1:
+            _refuse_blank(block, cells[type_.columns[0]])
         nulls = pa.nulls(count, pa.string())
         table = pa.table([cells.get(name, nulls) for name in type_.columns], list(type_.columns))
         waiting = self._waiting.setdefault((block.file, type_.name), _Waiting(type_, block.file))
@@ -148,6 +151,13 @@ class _Tables:
                 origin=Origin(waiting.file, self._root / lines),
             )
         )
+
+
+def _refuse_blank(block: NodeBlock | EdgeBlock, cells: pa.Array) -> None:
+    """A row of one empty cell would be a blank line, which is no row to a load."""
+    if cells.null_count:
+        line = int(block.lines[cells.is_null().to_numpy(zero_copy_only=False)][0])
+        raise SourceInvalid(file=place(block.file, line), reason="the node has no id")
 
 
 def _quoted(name: str) -> str:

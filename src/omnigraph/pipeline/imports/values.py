@@ -6,6 +6,7 @@ else to text. The order of the rows makes no difference.
 """
 
 import datetime
+import decimal
 import json
 import re
 from collections.abc import Callable, Iterable
@@ -127,9 +128,15 @@ def cells_of(array: pa.Array) -> pa.Array:
         return array.cast(pa.string())
     if pa.types.is_boolean(type_) or pa.types.is_integer(type_) or pa.types.is_date(type_):
         return array.cast(pa.string())
+    if pa.types.is_decimal(type_):
+        return array.cast(pa.string())
     if pa.types.is_timestamp(type_):
-        shown = pc.strftime(array.cast(pa.timestamp("us", type_.tz)), format="%Y-%m-%dT%H:%M:%S")
+        # Finer than any time of ours: what is below a microsecond goes.
+        whole = array.cast(pa.timestamp("us", type_.tz), safe=False)
+        shown = pc.strftime(whole, format="%Y-%m-%dT%H:%M:%S")
         return pc.binary_join_element_wise(shown, "Z", "")
+    if pa.types.is_list(type_) and pa.types.is_timestamp(type_.value_type):
+        array = array.cast(pa.list_(pa.timestamp("us", type_.value_type.tz)), safe=False)
     if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
         from omnigraph.base.blob_text import text_from_blob
 
@@ -207,5 +214,7 @@ def _plain(value: object) -> object:
             return value.isoformat()
         case bytes():
             return value.hex()
+        case decimal.Decimal():
+            return float(value)
         case _:
             return str(value)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as sql
 
 from omnigraph.base.ids import VariableName
 from omnigraph.lang.plan.ir import AntiJoin, CountJoin, LeftJoin, SemiJoin, Union
+from omnigraph.pipeline.query.counts import added, multiplied
 from omnigraph.pipeline.query.filters import counts_hold
 from omnigraph.pipeline.query.rows import Rows, Types, key_of, tagged
 from omnigraph.pipeline.query.tables import Tables, united
@@ -47,7 +48,7 @@ def count_join(rows: Rows, begun: Rows, matched: Rows, op: CountJoin, tables: Ta
     each = sql.lit(1) if matched.weight is None else sql.col(matched.weight)
     found, pairs = _keyed(begun, matched, [each.cast("bigint").alias(count)], tables)
     there = [name for _, name in pairs]
-    counts = found.groupBy(*there).agg(sql.sum(count).alias(count))
+    counts = found.groupBy(*there).agg(added(sql.col(count)).alias(count))
     nulls, most = rows.nulls_in(begun.types), begun.most
     frame = tables.join(rows, counts, pairs, "left", most=most, with_nulls=nulls)
     number = sql.coalesce(sql.col(count), sql.lit(0).cast("bigint"))
@@ -69,7 +70,7 @@ def left_join(rows: Rows, begun: Rows, matched: Rows, op: LeftJoin, tables: Tabl
     if matched.weight is not None:
         kept = tables.fresh("w")
         times = sql.coalesce(sql.col(weight), sql.lit(1))
-        product = times if rows.weight is None else sql.col(rows.weight) * times
+        product = times if rows.weight is None else multiplied(sql.col(rows.weight), times)
         frame = frame.withColumn(kept, product)
     bound = {v: matched.types[v] for v in made}
     most = rows.most * max(1, matched.most)

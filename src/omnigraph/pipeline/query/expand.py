@@ -16,6 +16,7 @@ from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName
 from omnigraph.lang.plan.ir import Direction, EdgeStep, Expand
 from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.pipeline.query.counts import added, multiplied
 from omnigraph.pipeline.query.rows import Rows, Types, key_of, tagged, type_of
 from omnigraph.pipeline.query.tables import Tables, united
 from omnigraph.read.demand import Demand
@@ -64,7 +65,7 @@ def _folded(rows: Rows, op: Expand, demand: Demand, tables: Tables) -> Rows:
         return rows
     attached = {(v, name): column for (v, name), column in rows.attached.items() if v in kept}
     weight = tables.fresh("w")
-    each = sql.count(sql.lit(1)) if rows.weight is None else sql.sum(rows.weight)
+    each = sql.count(sql.lit(1)) if rows.weight is None else added(sql.col(rows.weight))
     keys = [*map(key_of, kept), *attached.values()]
     frame = rows.frame.groupBy(*keys).agg(each.alias(weight))
     return replace(rows, frame=frame, types=kept, attached=attached, weight=weight)
@@ -107,7 +108,9 @@ def _weighed(rows: Rows, found: Pairs, pairs: Sequence[tuple[str, str]], tables:
     there = [name for _, name in pairs]
     counts = found.frame.groupBy(*there).agg(sql.count(sql.lit(1)).alias(counted))
     frame = tables.join(rows, counts, pairs, "inner", most=found.most)
-    product = sql.col(counted) if rows.weight is None else sql.col(rows.weight) * sql.col(counted)
+    product = sql.col(counted)
+    if rows.weight is not None:
+        product = multiplied(sql.col(rows.weight), product)
     gone = [*there, counted, *([rows.weight] if rows.weight else [])]
     return rows.over(frame.withColumn(weight, product).drop(*gone), weight=weight)
 

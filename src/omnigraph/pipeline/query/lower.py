@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.base.errors import NotOnSpark
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import VariableName
 from omnigraph.base.types import Value
@@ -66,6 +67,9 @@ __all__ = ["QueryFrame", "joins_of", "query_frame"]
 
 NOTHING = Demand(frozenset(), allows_weights=True)
 """Of a sub-pattern that only has to exist or be counted, no variable is wanted."""
+
+MAX_CUT = 2**31 - 1
+"""The last row at which Spark can cut an answer, as a limit and an offset together say."""
 
 
 @frozen(slots=False)
@@ -135,11 +139,17 @@ class _Walk:
     def _limited(
         self, whole: Shaped, count: int | Parameter | None, offset: int | Parameter
     ) -> Shaped:
-        frame = whole.rows.frame
-        if start := self._bound(offset):
+        start, frame, most = self._bound(offset), whole.rows.frame, whole.rows.most
+        stop = None if count is None else start + self._bound(count)
+        if start > MAX_CUT:
+            _require_all(most, start, f"`offset {start}`")
+            frame = frame.limit(0)
+        elif start:
             frame = frame.offset(start)
-        if count is not None:
-            frame = frame.limit(self._bound(count))
+        if stop is not None and stop <= MAX_CUT:
+            frame = frame.limit(stop - start)
+        elif stop is not None:
+            _require_all(most, stop, f"`limit {stop - start}`")
         return Shaped(whole.rows.over(frame), whole.made)
 
     def _bound(self, bound: int | Parameter) -> int:
@@ -237,6 +247,12 @@ class _Walk:
         return blocks.union(
             rows, op, used, lambda block, begun: self._rows(block, wanted, begun), self.tables
         )
+
+
+def _require_all(most: int, cut: int, what: str) -> None:
+    """Where there are fewer rows than Spark can count to, a cut behind them takes none away."""
+    if most > cut:
+        raise NotOnSpark(f"{what}: behind row {MAX_CUT}")
 
 
 def joins_of(plan: Project) -> int:

@@ -5,6 +5,7 @@ since equal ids of different types are different entities. Properties are attach
 their table when an expression asks for them.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any
@@ -17,6 +18,8 @@ from omnigraph.base.ids import TypeName, VariableName
 __all__ = ["Rows", "Types", "id_of", "key_of", "tagged", "type_of"]
 
 Types = tuple[TypeName, ...]
+
+CAPITAL = re.compile("[A-Z]")
 
 
 @frozen(slots=False)
@@ -50,8 +53,11 @@ class Rows:
 
 
 def key_of(variable: VariableName) -> str:
-    """The column that says which entity a variable is bound to."""
-    return f"v_{variable}"
+    """The column that says which entity a variable is bound to.
+
+    Spark takes `v_p` and `v_P` for one column; `$p` and `$P` are two variables.
+    """
+    return "v_" + CAPITAL.sub(lambda letter: f"^{letter[0].lower()}", variable)
 
 
 def tagged(column: Any, type_: TypeName) -> Any:

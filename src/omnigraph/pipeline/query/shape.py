@@ -4,8 +4,6 @@ Sums of integers are added up as decimals, which hold every one of them, and are
 do not fit: Spark's own would fail on the way to a sum that fits.
 """
 
-import base64
-import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import functions as sql
 
-from omnigraph.base.errors import LimitExceeded
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import VariableName
 from omnigraph.base.types import Scalar, ValueType
@@ -34,11 +31,11 @@ from omnigraph.lang.plan.ir import (
     Sort,
 )
 from omnigraph.lang.schema.catalog import ID
+from omnigraph.pipeline.query.counts import added, refused
 from omnigraph.pipeline.query.filters import typed
 from omnigraph.pipeline.query.rows import Rows, Types, id_of, key_of, type_of
 from omnigraph.pipeline.query.tables import Tables
 from omnigraph.pipeline.query.values import spark_type
-from omnigraph.pipeline.spark.tasks import ERROR_MARK
 from omnigraph.read.values.predicates import constant_of
 from omnigraph.read.values.sums import LARGEST_FLOAT, TOO_MANY
 from omnigraph.store.arrow import arrow_type
@@ -177,8 +174,8 @@ def _aggregate(aggregate: AggregateOf, name: str, rows: Rows, tables: Tables) ->
 def _count(values: Any, rows: Rows) -> Any:
     if rows.weight is None:
         return sql.count(values)
-    weights = sql.when(values.isNotNull(), sql.col(rows.weight))
-    return sql.coalesce(sql.sum(weights), sql.lit(0).cast("bigint"))
+    weights = added(sql.when(values.isNotNull(), sql.col(rows.weight)).otherwise(0))
+    return sql.when(sql.count(sql.lit(1)) > 0, weights).otherwise(sql.lit(0).cast("bigint"))
 
 
 def _sum(values: Any, type_: ValueType, name: str, *, is_distinct: bool) -> Any:
@@ -195,10 +192,8 @@ def _sum(values: Any, type_: ValueType, name: str, *, is_distinct: bool) -> Any:
 
 
 def _unless_too_large(total: Any, fits: Any, type_: Any, name: str, limit: float) -> Any:
-    refusal = LimitExceeded(what=f"the sum `{name}`", limit=limit)
-    told = f"{refusal} {ERROR_MARK}{base64.b64encode(pickle.dumps(refusal)).decode()}"
-    refused = sql.raise_error(sql.lit(told)).cast(type_)
-    return sql.when(total.isNull() | fits, total.try_cast(type_)).otherwise(refused)
+    too_large = refused(f"the sum `{name}`", limit, type_)
+    return sql.when(total.isNull() | fits, total.try_cast(type_)).otherwise(too_large)
 
 
 def _is_finite(number: Any) -> Any:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from omnigraph.base.errors import FileMissing
 from omnigraph.base.frozen import frozen
+from omnigraph.pipeline.exported import files_to_take
 from omnigraph.pipeline.sources.files import (
     LANCE_VERSIONS,
     OTHER_DATA_SUFFIXES,
@@ -98,14 +99,21 @@ def _wanted(
     directory: BucketLocation, files: Sequence[BucketFile], form: Form | None
 ) -> Iterator[InputObject]:
     """Files that programs leave beside data, and texts, are skipped as on a disk."""
-    mark = f"/{LANCE_VERSIONS}/"
+    mark, root = f"/{LANCE_VERSIONS}/", f"{_path(directory)}/"
     paths = {_path(file.location): file for file in files}
+    only = files_to_take(
+        str(directory),
+        lambda name: f"{root}{name}" in paths,
+        lambda name: directory.objects().get(name) or b"",
+    )
     datasets = {path.partition(mark)[0] for path in paths if mark in path}
     wanted: dict[str, InputObject] = {}
     for path, file in paths.items():
         found = next((above for above in _above(path) if above in datasets), path)
         names = found.removeprefix(_path(directory)).split("/")
         if any(name.startswith((".", "_")) for name in names):
+            continue
+        if only is not None and path.removeprefix(root) not in only:
             continue
         if found in datasets:
             size = file.size + (wanted[found].size if found in wanted else 0)

@@ -137,6 +137,6 @@ def _reading(file: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise FileMissing(path=file) from error
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:  # names may be any bytes
         reason = f"the file is not Parquet, or is damaged ({str(error).splitlines()[0]})"
         raise SourceInvalid(file=file, reason=reason) from error

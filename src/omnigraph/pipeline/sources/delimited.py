@@ -32,7 +32,7 @@ from omnigraph.pipeline.sources.opening import (
 )
 from omnigraph.pipeline.sources.splits import CsvFile, CsvRange, TextTable
 
-__all__ = ["Records", "csv_splits", "read_header", "record_blocks"]
+__all__ = ["Records", "csv_splits", "read_header", "record_blocks", "records_in", "without_first"]
 
 NEWLINE, RETURN, QUOTE = 10, 13, 34
 
@@ -183,9 +183,17 @@ def record_blocks(split: CsvRange | CsvFile, limits: InputLimits) -> Iterator[Re
         case CsvFile():
             _, header_bytes = read_header(split, limits)
             line = _head(split, limits)[:header_bytes].count(b"\n")
-            chunks = _without(unpacked_chunks(split, limits.chunk_bytes), header_bytes)
-    delimiter, first = split.table.delimiter, 0
-    for block in _blocks(chunks, delimiter, split.file, limits):
+            chunks = without_first(unpacked_chunks(split, limits.chunk_bytes), header_bytes)
+    delimiter = split.table.delimiter
+    yield from records_in(chunks, delimiter, file=split.file, first_line=line, limits=limits)
+
+
+def records_in(
+    chunks: Iterator[bytes], delimiter: str, *, file: str, first_line: int, limits: InputLimits
+) -> Iterator[Records]:
+    """Bytes as records in order; `first_line` lines of the file come before them."""
+    first, line = 0, first_line
+    for block in _blocks(chunks, delimiter, file, limits):
         records = _records(block, delimiter, first=first, first_line=line)
         yield records
         first += len(records.ends)
@@ -342,7 +350,7 @@ def _of_size(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
         yield b"".join(waiting)
 
 
-def _without(chunks: Iterator[bytes], count: int) -> Iterator[bytes]:
+def without_first(chunks: Iterator[bytes], count: int) -> Iterator[bytes]:
     """All but the first bytes."""
     for chunk in chunks:
         yield chunk[count:]

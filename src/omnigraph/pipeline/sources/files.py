@@ -16,6 +16,7 @@ from omnigraph.base.choices import SourceFormat, check_choice
 from omnigraph.base.disk_failures import reading_file
 from omnigraph.base.errors import FileMissing, Unsupported
 from omnigraph.base.frozen import frozen
+from omnigraph.pipeline.exported import files_to_take
 from omnigraph.pipeline.sources.opening import PACKED_SUFFIXES, suffix_of
 from omnigraph.store.location import DiskLocation
 
@@ -157,8 +158,16 @@ def _files_in(directory: Path, form: Form | None) -> Iterator[InputFile]:
     if _is_lance(directory):
         yield InputFile(str(directory), Form.LANCE)
         return
+    with reading_file(_as_text(str(directory))):
+        only = files_to_take(
+            _as_text(str(directory)),
+            lambda name: (directory / name).is_file(),
+            lambda name: (directory / name).read_bytes(),
+        )
     wanted = []
     for path in _below(directory, seen=set()):
+        if only is not None and path.relative_to(directory).as_posix() not in only:
+            continue
         if path.is_dir():
             wanted.append(InputFile(str(path), Form.LANCE))
         elif form or form_of(path) or suffix_of(path) in OTHER_DATA_SUFFIXES:

@@ -147,9 +147,8 @@ class _RuleText:
     def _entity(self, word: str, catalog: Catalog) -> EntityType:
         name = self._text(word, self.content[word])
         known: Sequence[EntityType] = catalog.nodes if word == "node" else catalog.edges
-        for entity in known:
-            if entity.name.casefold() == name.casefold():
-                return entity
+        if len(found := _named(name, known)) == 1:
+            return found[0]
         near = suggestion(name, (entity.name for entity in known))
         raise self._wrong(f"the schema has no {word} type {name}{near}")
 
@@ -319,8 +318,7 @@ class _Columns:
 
 def _type_of_table(table: str, names: Sequence[str], catalog: Catalog) -> EntityType:
     for name in names:
-        found = [e for e in catalog.entities if e.name.casefold() == name.casefold()]
-        if len(found) == 1:
+        if len(found := _named(name, catalog.entities)) == 1:
             return found[0]
     near = suggestion(names[0], (e.name for e in catalog.entities)) if names else ""
     raise SourceInvalid(
@@ -328,6 +326,12 @@ def _type_of_table(table: str, names: Sequence[str], catalog: Catalog) -> Entity
         reason=f"no type of the schema has its name{near}, and no rule of a mapping matches it",
         advice="add a rule that says which type its rows are, as in node: Person",
     )
+
+
+def _named(name: str, known: Sequence[EntityType]) -> list[EntityType]:
+    """The type of this name, or else those whose names differ from it only in case."""
+    exact = [entity for entity in known if entity.name == name]
+    return exact or [entity for entity in known if entity.name.casefold() == name.casefold()]
 
 
 def _matches(table: str, pattern: str) -> bool:

@@ -24,7 +24,16 @@ from omnigraph.base.frozen import frozen
 from omnigraph.base.machine import memory_bytes
 from omnigraph.pipeline.spark.java import find_java_home
 
-__all__ = ["SparkSettings", "connect", "first_reason", "launch", "open_log"]
+__all__ = [
+    "STOPPED",
+    "SparkSettings",
+    "connect",
+    "first_reason",
+    "forget_stopped",
+    "is_stopped",
+    "launch",
+    "open_log",
+]
 
 # The JVM shuffles keys; rows live in the Python workers, which need the rest of the memory.
 DRIVER_MEMORY_SHARE = 0.25
@@ -35,6 +44,9 @@ DRIVER_MEMORY_MIB = range(1024, 8192 + 1)
 TRIES_ON_ONE_MACHINE = 2
 
 LOOPBACK = "127.0.0.1"
+STANDALONE = "spark://"
+# What Spark says of a context that it has stopped by itself.
+STOPPED = "stopped SparkContext"
 CONNECT_PORT, CONNECT_TIMEOUT_S = 15002, 30
 
 LOG_TAIL_BYTES = 2_000
@@ -61,6 +73,7 @@ def launch(settings: SparkSettings, environment: Mapping[str, str], log: IO[byte
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
+    _require_master(settings.master)
     conf = SparkConf(loadDefaults=False)
     for name, value in {**_options(settings.master), **settings.options}.items():
         conf.set(name, value)
@@ -79,9 +92,77 @@ def launch(settings: SparkSettings, environment: Mapping[str, str], log: IO[byte
                 return SparkSession(SparkContext(conf=conf, gateway=gateway))
     # Java's own errors come as they are before there is a session.
     except Py4JError as error:
+        if STOPPED in str(error) and settings.master.startswith(STANDALONE):
+            raise _unheard(settings.master, "no Spark master there took us on") from error
         raise SparkFailed(doing="starting", reason=first_reason(str(error))) from error
     except PySparkException as error:
         raise SparkFailed(doing="starting", reason=_last_words(log) or str(error)) from error
+
+
+def is_stopped(context: Any) -> bool:
+    """True if a context is of no use any more: Spark has stopped it, or its JVM has died."""
+    from py4j.protocol import Py4JError
+
+    try:
+        return context._jsc is None or bool(context._jsc.sc().isStopped())
+    except (Py4JError, OSError):
+        return True
+
+
+def forget_stopped() -> None:
+    """Make room for another context where this process has one that is of no use any more."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    if context is None or not is_stopped(context):
+        return
+    if not _answers(SparkContext._jvm):
+        # There is nobody to be told to stop, and the next context needs another JVM.
+        if java := getattr(SparkContext._gateway, "proc", None):
+            java.stdin.close()
+        context._jsc = SparkContext._gateway = SparkContext._jvm = None
+    context.stop()
+
+
+def _answers(jvm: Any) -> bool:
+    from py4j.protocol import Py4JError
+
+    try:
+        jvm.System.nanoTime()
+    except (Py4JError, OSError):
+        return False
+    return True
+
+
+def _require_master(master: str) -> None:
+    """Spark itself asks a master that is not there for a minute, then says that it was stopped."""
+    if not master.startswith(STANDALONE):
+        return
+    try:
+        masters = [urlsplit(f"//{one}") for one in master.removeprefix(STANDALONE).split(",")]
+        servers = [(one.hostname, one.port) for one in masters]
+    except ValueError:
+        return  # Spark knows better what is wrong with it
+    if not all(host and port for host, port in servers):
+        return
+    failed: OSError | None = None
+    for server in servers:
+        try:
+            socket.create_connection(server, timeout=CONNECT_TIMEOUT_S).close()
+        except OSError as error:
+            failed = error
+        else:
+            return
+    assert failed is not None, "there is a master"
+    raise _unheard(master, failed.strerror or str(failed)) from failed
+
+
+def _unheard(master: str, reason: str) -> SparkFailed:
+    advice = (
+        "check that a Spark master of this version runs there, that its address and port are "
+        "those that its log tells (7077 where none is chosen), and that this machine reaches it"
+    )
+    return SparkFailed(doing=f"connecting to {master}", reason=reason, advice=advice)
 
 
 def connect(remote: str, options: Mapping[str, str]) -> Any:
@@ -103,7 +184,13 @@ def connect(remote: str, options: Mapping[str, str]) -> Any:
         ) from missing
     except (OSError, ValueError, PySparkException) as error:
         server_name, reason = _without_secrets(remote, first_reason(str(error)))
-        raise SparkFailed(doing=f"connecting to {server_name}", reason=reason) from error
+        advice = (
+            "check that a Spark Connect server runs there, and that this machine reaches it at "
+            f"this address and port ({CONNECT_PORT} where none is chosen)"
+        )
+        raise SparkFailed(
+            doing=f"connecting to {server_name}", reason=reason, advice=advice
+        ) from error
 
 
 def _without_secrets(remote: str, reason: str) -> tuple[str, str]:

@@ -22,18 +22,35 @@ from typing import IO, Any, Generic, TypeVar, cast
 
 import pyarrow as pa
 
-from omnigraph.base.errors import DependencyMissing, OmnigraphError, SparkFailed
+from omnigraph.base.errors import (
+    DependencyMissing,
+    OmnigraphError,
+    SparkFailed,
+    StorageFailed,
+    WorkerDiffers,
+)
 from omnigraph.pipeline.runner import Engine, TaskResult
-from omnigraph.pipeline.spark.launch import SparkSettings, connect, first_reason, launch, open_log
+from omnigraph.pipeline.spark.launch import (
+    STOPPED,
+    SparkSettings,
+    connect,
+    first_reason,
+    forget_stopped,
+    is_stopped,
+    launch,
+    open_log,
+)
 from omnigraph.pipeline.spark.tasks import (
     BUG_MARK,
     ERROR_MARK,
     RAN,
+    VERSION_MARK,
+    our_version,
     read_tasks,
     run_one,
     run_over,
     run_partition,
-    task_body,
+    shipped,
 )
 
 __all__ = ["MAX_BROADCAST_ROWS", "Spark", "SparkSettings"]
@@ -78,6 +95,7 @@ class Spark:
                 what="pyspark",
                 install='pip install "omnigraph[spark]", or load without Spark: engine local',
             ) from missing
+        forget_stopped()
         # The active session is one per thread, the context one per process.
         if SparkContext._active_spark_context is not None:
             return cls.adopt(SparkSession.builder.getOrCreate())
@@ -97,7 +115,9 @@ class Spark:
         return cls(session, is_owned=False)
 
     def close(self) -> None:
-        if self._is_owned:
+        if self._is_owned and self.is_over:
+            forget_stopped()
+        elif self._is_owned:
             self.session.stop()
         if self._log is not None:
             self._log.close()
@@ -113,11 +133,18 @@ class Spark:
         return "spark"
 
     @property
+    def is_over(self) -> bool:
+        """True if Spark itself has stopped the session, as when its master is gone."""
+        context = self._context()
+        return context is not None and is_stopped(context)
+
+    @property
     def parallelism(self) -> int:
         context = self._context()
         if context is None:
             return CLUSTER_PARALLELISM
-        width = int(context.defaultParallelism)
+        with self.failures("asking how wide it is"):
+            width = int(context.defaultParallelism)
         return width if context.master.startswith("local[") else max(width, CLUSTER_PARALLELISM)
 
     def run(
@@ -239,7 +266,7 @@ class Spark:
         with warnings.catch_warnings():
             # Spark warns of pandas 3 on every call; no pandas value is ever made here.
             warnings.filterwarnings("ignore", message=".*pandas", category=FutureWarning)
-            return frame.mapInArrow(partial(task_body, body), from_arrow_schema(schema))
+            return frame.mapInArrow(shipped(body), from_arrow_schema(schema))
 
     def _context(self) -> Any | None:
         """None over Spark Connect, which has no context on this side."""
@@ -299,6 +326,15 @@ class Spark:
                     return
                 time.sleep(POLL_S)
 
+    def _of_task(self, pickled: str, *, host: str) -> OmnigraphError:
+        """An error of ours from a task. Where one machine of many fails, it is to be looked at."""
+        error = cast(OmnigraphError, pickle.loads(base64.b64decode(pickled)))
+        context = self._context()
+        is_here = context is not None and context.master.startswith("local")
+        if isinstance(error, StorageFailed) and host and not is_here and host not in error.reason:
+            error.reason = f"{error.reason} (on the worker {host})"
+        return error
+
     @contextlib.contextmanager
     def failures(self, doing: str) -> Iterator[None]:
         """Errors of ours come back as they were; Spark's own become `SparkFailed`."""
@@ -309,16 +345,28 @@ class Spark:
             yield
         except (PySparkException, Py4JError) as error:
             text = str(error)
-            if ours := re.search(f"{ERROR_MARK}([A-Za-z0-9+/=]+)", text):
-                raise cast(OmnigraphError, pickle.loads(base64.b64decode(ours[1]))) from None
+            if ours := re.search(rf"{ERROR_MARK}([A-Za-z0-9+/=]+)@(\S*)\.", text):
+                raise self._of_task(ours[1], host=ours[2]) from None
+            if differs := re.search(rf"{VERSION_MARK}(.*)@(\S+)\.", text):
+                raise WorkerDiffers(
+                    host=differs[2], found=differs[1] or None, wanted=our_version()
+                ) from error
             if missing := re.search(r"No module named '(\w+)", text):
                 reason = f"the Python of the workers has no {missing[1]}: install omnigraph there"
                 raise SparkFailed(doing=doing, reason=reason) from error
             if OTHER_VERSION.search(text):
                 reason = "the workers have another version of omnigraph: install this one there"
                 raise SparkFailed(doing=doing, reason=reason) from error
+            if STOPPED in text:
+                reason = "the session was stopped: its master is gone, or has given it up"
+                raise SparkFailed(doing=doing, reason=reason) from error
             assert BUG_MARK not in text, text
             raise SparkFailed(doing=doing, reason=first_reason(text)) from error
+        except ConnectionError as error:
+            # A caller who hears of progress may have lost a connection of its own.
+            if not self.is_over:
+                raise
+            raise SparkFailed(doing=doing, reason="its Java process has died") from error
 
 
 @contextlib.contextmanager
@@ -408,13 +456,19 @@ def _poll(
     on_progress: Callable[[int], None],
     stopped_by: list[BaseException],
 ) -> None:
+    from py4j.protocol import Py4JError
+
     tracker = context.statusTracker()
     while not done.wait(POLL_S):
+        try:
+            completed = sum(stage.numCompletedTasks for stage in _stages(tracker, group))
+            if stopped_by:
+                # Again and again: an action may begin its next tasks after these were ended.
+                context.cancelJobGroup(group)
+        except (Py4JError, OSError):
+            return  # Spark is gone: whoever waits for the answer is told so
         if not stopped_by:
             try:
-                on_progress(sum(stage.numCompletedTasks for stage in _stages(tracker, group)))
+                on_progress(completed)
             except BaseException as error:  # noqa: BLE001 - it is raised where the tasks are waited for
                 stopped_by.append(error)
-        if stopped_by:
-            # Again and again: an action may begin its next tasks after these were ended.
-            context.cancelJobGroup(group)

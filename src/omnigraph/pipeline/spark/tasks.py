@@ -4,9 +4,12 @@ Workers import this module and what they are sent, and nothing of the session.
 """
 
 import base64
+import importlib
 import os
 import pickle
+import socket
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -18,11 +21,15 @@ __all__ = [
     "BUG_MARK",
     "ERROR_MARK",
     "RAN",
+    "VERSION_MARK",
     "UnknownWorkError",
+    "marked",
+    "our_version",
     "read_tasks",
     "run_one",
     "run_over",
     "run_partition",
+    "shipped",
     "task_body",
 ]
 
@@ -31,22 +38,57 @@ R = TypeVar("R")
 
 RAN = pa.schema([("ran", pa.binary())])
 
-# How an error of ours travels from a task through Java and back: as a word in its message. A bug of
-# ours has a mark too, since other people's code and other people's machines fail in the same way.
+# How an error of ours travels from a task through Java and back: as a word in its message, with the
+# name of the machine. A bug of ours has a mark too, since other people's code and other people's
+# machines fail in the same way.
 ERROR_MARK = "omnigraph-error:"
 BUG_MARK = "omnigraph-bug"
 
+# How a worker says which version it has, and on which machine: no class of ours is known there.
+VERSION_MARK = "omnigraph-version:"
 
-def task_body(
-    body: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
-    batches: Iterator[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
+Body = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def shipped(body: Body) -> Body:
+    """What Spark sends to workers in place of `body`: it looks for our version there first.
+
+    Another version might know all names that it is sent, and write other files.
+    """
+    from pyspark import cloudpickle
+
+    packed = cloudpickle.dumps(partial(task_body, body))  # type: ignore[no-untyped-call]
+    wanted = our_version()
+
+    # A function within a function is pickled with its code: whatever a worker has, it runs this.
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            found = getattr(importlib.import_module("omnigraph"), "__version__", "of no version")
+        except ImportError:
+            found = ""
+        if found != wanted:
+            raise RuntimeError(f"{VERSION_MARK}{found}@{socket.gethostname()}.")
+        yield from pickle.loads(packed)(batches)
+
+    return run
+
+
+def our_version() -> str:
+    # The package as a whole stands above this module, which may not import it by its name.
+    return str(importlib.import_module("omnigraph").__version__)
+
+
+def marked(error: OmnigraphError, *, host: str = "") -> str:
+    """The word that an error of ours travels as; no host, if any machine would say the same."""
+    return f"{ERROR_MARK}{base64.b64encode(pickle.dumps(error)).decode()}@{host}."
+
+
+def task_body(body: Body, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     failed: list[Exception] = []
     try:
         yield from body(_noting(batches, failed))
     except OmnigraphError as error:
-        text = base64.b64encode(pickle.dumps(error)).decode()
-        raise RuntimeError(f"{ERROR_MARK}{text}") from error
+        raise RuntimeError(marked(error, host=socket.gethostname())) from error
     except (MemoryError, UnknownWorkError):
         raise
     except Exception as error:

@@ -5,6 +5,7 @@ checked where they are made.
 """
 
 import math
+import sys
 from typing import ClassVar
 
 from omnigraph.base.errors import ArgumentInvalid
@@ -65,7 +66,8 @@ class PageRank:
         _check_rounds(self.max_iterations)
         if self.sources is not None:
             shares = [share for _, share in self.sources]
-            if not all(_is_number(share) and share >= 0 for share in shares) or not sum(shares) > 0:
+            is_right = all(_is_number(share) and share >= 0 for share in shares)
+            if not (is_right and 0 < sum(shares) <= sys.float_info.max):
                 rule = "it must name one node or more, and their weights must be 0 or more"
                 raise ArgumentInvalid("sources", None, rule, "leave it out to begin everywhere")
 
@@ -188,8 +190,10 @@ def _check_rounds(value: object) -> None:
 
 
 def _is_number(value: object) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and math.isfinite(value)  # type: ignore[arg-type]
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    # A whole number may be too large for any fraction.
+    return math.isfinite(value) if isinstance(value, float) else abs(value) <= sys.float_info.max
 
 
 def _is_whole(value: object) -> bool:

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 from scipy.sparse import csr_array
 
+from omnigraph.base.errors import LimitExceeded
 from omnigraph.base.frozen import frozen
 from omnigraph.read.analytics.algorithms import Betweenness
 from omnigraph.read.analytics.links import Beat, Floats, Found, Links, Numbers
@@ -66,6 +67,7 @@ class _Walk:
             beat()
             levels.append(here)
             there, values = here.step(paths[here.at], self.forward)
+            _check_counted(values)
             is_new = depths[there.at] < 0
             here = _Level(there.rows[is_new], there.nodes[is_new])
             paths[here.at], depths[here.at] = values[is_new], len(levels)
@@ -81,6 +83,13 @@ class _Walk:
         through[levels[0].at] = 0.0
         found: Floats = through.sum(axis=0)
         return found
+
+
+def _check_counted(paths: Floats) -> None:
+    """A grid of some hundred nodes a side has more shortest paths than a number can hold: what a
+    node is part of, of infinitely many, tells nothing."""
+    if len(paths) and not np.isfinite(paths.max()):
+        raise LimitExceeded(what="the number of shortest paths between two nodes", limit=10**308)
 
 
 @frozen(slots=False)

@@ -1,5 +1,6 @@
 """The types and properties that a run names, as the catalog of a view has them."""
 
+import sys
 from collections.abc import Sequence
 
 from omnigraph.base.errors import ArgumentInvalid, NameMissing
@@ -8,7 +9,7 @@ from omnigraph.base.types import Scalar
 from omnigraph.base.words import amount
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, Property
 
-__all__ = ["check_weights", "edge_types_of", "node_types_of", "weight_of"]
+__all__ = ["check_total", "check_weights", "edge_types_of", "node_types_of", "weight_of"]
 
 
 def edge_types_of(catalog: Catalog, names: Sequence[str] | None) -> tuple[EdgeType, ...]:
@@ -59,3 +60,13 @@ def check_weights(edge: str, weight: str, *, nulls: int, lowest: float) -> None:
     if lowest < 0:
         rule = f"edges of {edge} have values below 0: the lowest is {lowest:g}"
         raise ArgumentInvalid("weight", weight, rule, "a weight is 0 or more")
+
+
+def check_total(weight: str, total: float) -> None:
+    """Refuse weights that are too large to be added up: a sum that is infinite tells nothing.
+
+    Twice the total, since a loop counts at both of its ends.
+    """
+    if not total <= sys.float_info.max / 2:
+        rule = "the weights of all edges, added up, are more than a number can hold"
+        raise ArgumentInvalid("weight", weight, rule, "write them in a larger unit")

@@ -20,7 +20,12 @@ from omnigraph.lang.schema.catalog import ID, EdgeType
 from omnigraph.read.analytics.algorithms import NodeKey
 from omnigraph.read.analytics.links import Floats, Links, Numbers
 from omnigraph.read.analytics.named_nodes import ids_named, number_of
-from omnigraph.read.analytics.named_types import check_weights, node_types_of, weight_of
+from omnigraph.read.analytics.named_types import (
+    check_total,
+    check_weights,
+    node_types_of,
+    weight_of,
+)
 from omnigraph.read.context import Budget
 from omnigraph.read.space import Part, Space
 from omnigraph.read.tables.adjacencies import Route
@@ -164,4 +169,7 @@ class Network:
             lowest = float(values.min()) if len(values) and not column.null_count else 0.0
             check_weights(edge.name, self.weight, nulls=column.null_count, lowest=lowest)
             found.append(values)
-        return np.concatenate(found)
+        weights = np.concatenate(found)
+        with np.errstate(over="ignore"):
+            check_total(self.weight, float(weights.sum()))
+        return weights

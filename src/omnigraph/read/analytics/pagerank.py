@@ -1,6 +1,7 @@
 """PageRank: how often a walk that follows edges, and now and then begins again, is at each node."""
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from omnigraph.read.analytics.algorithms import PageRank
 from omnigraph.read.analytics.links import Beat, Floats, Found, Links
@@ -18,14 +19,13 @@ def pagerank(incoming: Links, asked: PageRank, restarts: Floats | None, beat: Be
     if not size:
         return Found(np.empty(0), 0)
     out = incoming.strengths_at_ends()
-    shares = np.divide(1.0, out, out=np.zeros(size), where=out > 0)
     begin = np.full(size, 1.0 / size) if restarts is None else restarts / restarts.sum()
     is_stuck = np.flatnonzero(out <= 0)
-    matrix, damping = incoming.matrix(), asked.damping
+    matrix, damping = _shares(incoming, out), asked.damping
     scores = begin.copy()
     for done in range(1, asked.max_iterations + 1):
         beat(done - 1, asked.max_iterations)
-        following = matrix @ (scores * shares)
+        following = matrix @ scores
         following += scores[is_stuck].sum() * begin
         following *= damping
         following += (1.0 - damping) * begin
@@ -36,3 +36,14 @@ def pagerank(incoming: Links, asked: PageRank, restarts: Floats | None, beat: Be
         if change <= asked.tolerance:
             return Found(scores, done)
     return Found(scores, asked.max_iterations, converged=False)
+
+
+def _shares(incoming: Links, out: Floats) -> csr_array:
+    """What part of its score a node gives along each edge.
+
+    A weight is divided by the sum that it is part of: one divided by a sum may be infinite.
+    """
+    shares = out[incoming.ends]
+    ones = np.ones(1) if incoming.weights is None else incoming.weights
+    np.divide(ones, shares, out=shares, where=shares > 0)
+    return csr_array((shares, incoming.ends, incoming.starts), shape=(incoming.size,) * 2)

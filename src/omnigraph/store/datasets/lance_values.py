@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal
 
 import lance
@@ -241,6 +242,21 @@ def lance_filter(
             return f"array_has(`{column}`, {_literal(value)})"
         case _:
             return tested
+
+
+def _cant_be_told(kind: pa.DataType) -> bool:
+    """True if Lance can't read the type of a column beside an expression, whichever it tests."""
+    if pa.types.is_list(kind) and pa.types.is_unsigned_integer(kind.value_type):
+        return True
+    return bool(_LANCE_CANT_TELL(kind))
+
+
+# An expression travels with the types of all columns. Lance itself puts a number in the place of
+# those that it could not read at the other end, and forgets lists of unsigned integers: no
+# expression could be asked of a table that has one.
+_LANCE: Any = import_module("lance.dataset")
+_LANCE_CANT_TELL = _LANCE._needs_substrait_placeholder
+_LANCE._needs_substrait_placeholder = _cant_be_told
 
 
 def _literal(value: pa.Scalar) -> str:

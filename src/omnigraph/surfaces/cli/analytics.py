@@ -172,6 +172,8 @@ def _place(graph: "Graph", branch: str | None, snapshot: str | None) -> Any:
 def _ends(name: str, sources: list[str], targets: list[str]) -> dict[str, Any]:
     if name != "shortest_paths":
         return {"sources": sources or None, "pairs": targets or None}
+    if targets and not sources:
+        raise typer.BadParameter("paths begin somewhere: give --source beside --target")
     if targets:
         return {"pairs": [(source, target) for source in sources for target in targets]}
     if len(sources) > 1:

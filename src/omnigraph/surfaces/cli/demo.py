@@ -5,6 +5,7 @@ Everything here is what a person could type; the demo holds no logic of its own.
 
 import json
 import secrets
+import shlex
 import sys
 import tempfile
 import time
@@ -32,6 +33,7 @@ __all__ = ["Tour", "run_demo"]
 ADVISORY = "DEMO-2026-0001"
 BRANCH = "triage/setuptools"
 SECOND_OPINION = "second-opinion"
+FOR_REVIEW = "for-review"
 PACKAGE = "python3-pkg-resources"
 TOPIC = "talking to other computers"
 LOCAL: ProviderName = "local"
@@ -53,7 +55,10 @@ def run_demo(directory: str | None) -> None:
     _tell(
         f"\nThat was the whole tour. The graph and its files are in {directory}: the queries above"
     )
-    _tell("work there as they stand, and queries.gq has more.")
+    _tell(f"work there as they stand, and queries.gq has more. The branch {FOR_REVIEW} waits for")
+    _tell("you in the browser:\n")
+    place, queries = (shlex.quote(str(folder / name)) for name in ("packages.omni", "queries.gq"))
+    _tell(f"omnigraph explore {place} --queries {queries}")
 
 
 class Tour:
@@ -84,6 +89,7 @@ class Tour:
             self._merge(graph)
             self._conflict(graph)
             self._travel(graph, loaded)
+            self._leave_a_branch(graph)
             self._two_actors(graph)
         self.two_tokens()
 
@@ -248,6 +254,28 @@ class Tour:
             _command("query", "advisories", {}, f"--snapshot {commit}"),
         )
         self._show(graph, "advisories", snapshot=commit)
+
+    def _leave_a_branch(self, graph: "Graph") -> None:
+        """Something to look at, and to merge, in the explorer."""
+        self._say(
+            "Somebody else works on: their branch is not merged yet",
+            f"branch create {FOR_REVIEW} --store packages.omni",
+        )
+        graph.branch_create(FOR_REVIEW)
+        for name, params in (
+            ("annotate", {"package": PACKAGE, "note": f"see {ADVISORY}"}),
+            ("reclassify", {"code": ADVISORY, "severity": "medium"}),
+        ):
+            self._say(
+                "A change on the branch",
+                _command("mutate", name, params, f"--branch {FOR_REVIEW} --as demo"),
+            )
+            graph.mutate(self._queries, name=name, params=params, branch=FOR_REVIEW, actor="demo")
+        self._say(
+            "What it would bring",
+            f"branch diff {FOR_REVIEW} --store packages.omni",
+        )
+        _note(graph.diff("main", FOR_REVIEW, since_base=True).summary)
 
     def _two_actors(self, graph: "Graph") -> None:
         """The same question, asked by two: what a policy hides from one of them is not there."""

@@ -39,8 +39,8 @@ from omnigraph.surfaces.wire import import_plan_json, load_json
 
 if TYPE_CHECKING:
     from omnigraph.engine.handles.graph import Graph
+    from omnigraph.engine.import_plan import ImportPlan
     from omnigraph.engine.settings import Settings
-    from omnigraph.pipeline.imports.plan import ImportPlan
 
 PlanOption = Annotated[
     Path | None,
@@ -63,7 +63,10 @@ def register(app: typer.Typer) -> None:
 
 
 def import_(
-    source: Annotated[str, typer.Argument(help="A directory or a file that was exported.")],
+    source: Annotated[
+        str,
+        typer.Argument(help="A directory or a file that was exported; also s3://bucket/prefix."),
+    ],
     uri: UriArgument = None,
     *,
     store: UriOption = None,
@@ -98,27 +101,28 @@ def import_(
 
     Example: omnigraph import ./exported ./people.omni
     """
+    from omnigraph.engine.import_plan import MAPPING_FILE, SCHEMA_FILE, ImportPlan
     from omnigraph.engine.imports import import_ as use_case
     from omnigraph.engine.imports import import_new
     from omnigraph.engine.requests import Import
     from omnigraph.engine.text import SCHEMA, as_source
-    from omnigraph.pipeline.imports.plan import MAPPING_FILE, SCHEMA_FILE, ImportPlan
 
+    settings = spark_settings(master, remote)
     if plan is not None:
         if from_plan is not None:
             raise typer.BadParameter("--plan writes a plan and --from-plan reads one: give one")
-        made = ImportPlan.of(source, format=format_)
+        made = ImportPlan.of(source, format=format_, settings=settings)
         made.save(plan)
         _say_plan(made, plan, as_json=as_json, quiet=quiet)
         return
-    target, settings = one_uri(uri, store), spark_settings(master, remote)
+    target = one_uri(uri, store)
     if is_url(target):
         # Before a source is read that may be large.
         raise LocalOnly("import")
     graph = _graph_at(target, settings)
     if graph is not None and mode == "overwrite" and not dry_run:
         require_yes(graph.uri, f"replaces rows on branch {branch}", yes=yes)
-    made = ImportPlan.of(source, format=format_)
+    made = ImportPlan.of(source, format=format_, settings=settings)
     if not (quiet or as_json):
         _say_proposal(made)
         say(f"importing into {target}, branch {branch}" + "; the graph is new" * (graph is None))

@@ -1,6 +1,7 @@
 """`omnigraph serve`: graphs over HTTP."""
 
 import importlib.util
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,6 @@ import typer
 
 from omnigraph.base.errors import ArgumentInvalid, DependencyMissing
 from omnigraph.surfaces.cli.garbage import settle
-from omnigraph.surfaces.cli.options import StoreOption
 
 __all__ = ["register", "require_server"]
 
@@ -21,7 +21,33 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     *,
-    store: StoreOption,
+    store: Annotated[
+        str | None, typer.Option("--store", "--uri", help="The graph: a path or URI.")
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            help="All graphs of a deployment: its folder, its storage root, or s3://….",
+            metavar="PLACE",
+        ),
+    ] = None,
+    require_all_graphs: Annotated[
+        bool,
+        typer.Option(
+            "--require-all-graphs",
+            help="Don't start while a graph of the cluster can't be opened.",
+        ),
+    ] = False,
+    watch_s: Annotated[
+        float | None,
+        typer.Option(
+            "--watch-s",
+            help="How often to look for a new revision of the cluster; 0: only on SIGHUP.",
+            min=0,
+            show_default="2",
+        ),
+    ] = None,
     graph: Annotated[
         str | None,
         typer.Option(
@@ -56,6 +82,10 @@ def serve(
         Path | None,
         typer.Option("--spool", help="Where load jobs and their uploads are kept.", metavar="DIR"),
     ] = None,
+    mcp_write: Annotated[
+        bool,
+        typer.Option("--mcp-write", help="Agents that come by /mcp may write, as policy allows."),
+    ] = False,
     max_job_bytes: Annotated[
         int | None, typer.Option("--max-job-bytes", help="The largest upload.", min=1)
     ] = None,
@@ -88,15 +118,18 @@ def serve(
         ),
     ] = None,
 ) -> None:
-    """Serve a graph over HTTP, for many people and agents at once.
+    """Serve a graph, or all graphs of a deployment, over HTTP, for many people and agents at once.
 
     Example: omnigraph serve --store ./people.omni --bind 127.0.0.1:8080
     """
     host, port = _address(bind)
+    place = _place(store, cluster, {"--graph": graph, "--policy": policy, "--queries": queries})
+    if cluster is None and (require_all_graphs or watch_s is not None):
+        raise typer.BadParameter("--require-all-graphs and --watch-s go with --cluster")
     require_server()
     from omnigraph.surfaces.server.lifecycle import serve as serve_graphs
     from omnigraph.surfaces.server.limits import ServerLimits
-    from omnigraph.surfaces.server.starting import UPKEEP_S, ServerConfig
+    from omnigraph.surfaces.server.starting import UPKEEP_S, WATCH_S, ServerConfig
 
     settle()
     given = {
@@ -111,7 +144,10 @@ def serve(
     limits = ServerLimits(**{name: each for name, each in given.items() if each is not None})  # type: ignore[arg-type]
     serve_graphs(
         ServerConfig(
-            store=store,
+            store=place,
+            is_cluster=cluster is not None,
+            requires_all_graphs=require_all_graphs,
+            watch_s=WATCH_S if watch_s is None else watch_s,
             graph_id=graph,
             host=host,
             port=port,
@@ -121,9 +157,25 @@ def serve(
             upkeep_s=UPKEEP_S if upkeep_s is None else upkeep_s,
             load_from=tuple(load_from or ()),
             spool=spool,
+            may_agents_write=mcp_write,
             limits=limits,
         )
     )
+
+
+def _place(store: str | None, cluster: str | None, declared: Mapping[str, object]) -> str:
+    """The graph to serve, or the storage root of a cluster."""
+    if (store is None) == (cluster is None):
+        raise typer.BadParameter("give --store for one graph, or --cluster for a deployment")
+    if cluster is None:
+        assert store is not None
+        return store
+    for option, given in declared.items():
+        if given:
+            raise typer.BadParameter(f"{option} goes with --store: a cluster declares it itself")
+    from omnigraph.cluster.served import cluster_storage
+
+    return cluster_storage(cluster)
 
 
 def require_server() -> None:

@@ -13,15 +13,22 @@ from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.analytics import analyze
 from omnigraph.engine.analytics_write import analyze_into
+from omnigraph.engine.answers import answer
 from omnigraph.engine.diff import commit_changes, diff
+from omnigraph.engine.editing import complete, lint
+from omnigraph.engine.entity import entity
+from omnigraph.engine.entity_history import entity_history
 from omnigraph.engine.feed import changes
+from omnigraph.engine.find import find
 from omnigraph.engine.history import branch, branch_create, branch_delete, branches, commit, commits
+from omnigraph.engine.loads import loads
 from omnigraph.engine.log import log
 from omnigraph.engine.merge import merge, revert
 from omnigraph.engine.mutate import mutate
 from omnigraph.engine.neighborhood import neighborhood
 from omnigraph.engine.query import explain
 from omnigraph.engine.requests import Export, Load, Moment
+from omnigraph.engine.review import compare, review
 from omnigraph.engine.schema import schema
 from omnigraph.engine.schema_apply import schema_apply, schema_plan
 from omnigraph.engine.stats import indexes, stats
@@ -103,6 +110,15 @@ CALLS = (
     RemoteCall("diff", "Show what differs between two moments.", diff),
     RemoteCall("commit_changes", "Show what a commit changed, a page at a time.", commit_changes),
     RemoteCall("changes", "Show what was published to a branch since a cursor.", changes),
+    RemoteCall("lint", "Show what is wrong with a text of queries.", lint),
+    RemoteCall("complete", "Show what may be typed at a place of a text.", complete),
+    RemoteCall("answer", "Run a query, and show its first rows and its graph.", answer),
+    RemoteCall("find", "Find nodes by a key, a name or words.", find),
+    RemoteCall("entity", "Show one entity, with all its properties.", entity),
+    RemoteCall("entity_history", "Show what commits made of an entity.", entity_history),
+    RemoteCall("compare", "Show what differs, property by property.", compare),
+    RemoteCall("review", "Show what a merge of a branch would come to.", review),
+    RemoteCall("loads", "List the loads that a branch has taken.", loads),
 )
 
 

@@ -164,7 +164,9 @@ class _Reader:
     def _plain(self, kind: Any, inside: tuple[Form, ...], found: Any) -> Any:
         if kind in (tuple, list, frozenset) or kind is Iterable:
             items = found if isinstance(found, list) else _refuse(kind, found)
-            return self._items(tuple if kind is Iterable else kind, inside, items)
+            if kind is Iterable:
+                return self._items(tuple, (*inside, ...), items)
+            return self._items(kind, inside, items)
         if kind is Mapping or kind is dict:
             key, member = inside or (Any, Any)
             pairs = _pairs(found)

@@ -1,8 +1,9 @@
-"""What an actor may do: one of three states, chosen when the server starts.
+"""What an actor may do: one of four states, chosen when the server starts.
 
 | state | started with | lets |
 |---|---|---|
 | `Open` | `--unauthenticated` | anyone do anything; there are no actors |
+| `Personal` | `omnigraph explore` | one person, who has the token of this run, do anything |
 | `DefaultDeny` | tokens | actors with a token read, and do nothing else |
 | `UnderPolicy` | tokens and `--policy` | actors with a token do what the policy allows |
 
@@ -27,6 +28,7 @@ __all__ = [
     "Access",
     "DefaultDeny",
     "Open",
+    "Personal",
     "UnderPolicy",
     "Where",
     "may",
@@ -59,6 +61,23 @@ class Open:
 
     def handle(self, graph: "Graph", actor: str | None) -> "Graph":
         return graph
+
+
+@frozen
+class Personal:
+    tokens: Tokens
+    as_actor: str | None
+    """Who acts. It may be nobody, as in other commands of one who has not said who they are."""
+
+    def actor(self, header: str | None) -> str | None:
+        self.tokens.actor_of(header)
+        return self.as_actor
+
+    def allow(self, actor: str | None, action: str, where: Where) -> None:
+        return
+
+    def handle(self, graph: "Graph", actor: str | None) -> "Graph":
+        return graph if actor is None else graph.as_actor(actor)
 
 
 @frozen
@@ -106,7 +125,7 @@ class UnderPolicy:
         return graph.as_actor(actor)
 
 
-Access = Open | DefaultDeny | UnderPolicy
+Access = Open | Personal | DefaultDeny | UnderPolicy
 
 
 def may(access: Access, actor: str | None, action: str, where: Where) -> bool:

@@ -10,10 +10,10 @@ wrong ends in `observed.py`, as an answer, a line of the log and a count.
 import math
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -22,8 +22,10 @@ from starlette.datastructures import Headers, QueryParams
 
 from omnigraph.base.errors import LimitExceeded, RequestMalformed, RequestsTooMany
 from omnigraph.base.words import clipped
+from omnigraph.surfaces.explorer.files import Bundle
 from omnigraph.surfaces.server.access import INVOKE_QUERY, Where
 from omnigraph.surfaces.server.admission import Admission, HeldBytes
+from omnigraph.surfaces.server.agents import Agents
 from omnigraph.surfaces.server.bodies import read_body, receive_body
 from omnigraph.surfaces.server.calls import Call, Reply
 from omnigraph.surfaces.server.decode import decode_params
@@ -44,6 +46,8 @@ from omnigraph.surfaces.server.sending import Sender, Sending
 
 __all__ = ["App"]
 
+T = TypeVar("T")
+
 NO_WAIT_S = 0.01
 """A read that waited less has all of its time, so that an error names the limit that was given."""
 WAITING = "the time in milliseconds at waiting for other reads"
@@ -60,9 +64,14 @@ class App:
         *,
         spool: Spool | None = None,
         places: Places | None = None,
+        may_agents_write: bool = False,
+        bundle: Bundle | None = None,
+        hosts: frozenset[str] | None = None,
     ) -> None:
+        """`hosts` are the names that it is called by; None: any, for what stands before it."""
         self.serving = serving
         self.limits = limits
+        self._hosts = hosts
         self.admission = Admission(limits)
         self.jobs = Jobs(spool, limits, serving=lambda: self.serving, places=places)
         self.metrics = Metrics(self.admission)
@@ -75,8 +84,14 @@ class App:
         exporting = anyio.CapacityLimiter(limits.export_threads)
         self._sender = Sender(limits, pulling=self.reading, pushing=exporting)
         self._observer = Observer(self.metrics, limits, self._sender)
-        documented = operations(metrics=self.metrics.text, document=self._document, page=self._page)
+        documented = operations(
+            metrics=self.metrics.text,
+            document=self._document,
+            page=self._page,
+            bundle=bundle or Bundle(),
+        )
         self._routes = Routes(documented)
+        self._agents = Agents(self, may_write=may_agents_write)
         self.document = openapi(documented)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -93,6 +108,9 @@ class App:
         account: Account,
         out: Sending,
     ) -> None:
+        if self._hosts is not None and _only(headers, "host") not in self._hosts:
+            # A page of another site may have a name that leads here, and would be of our origin.
+            raise RequestMalformed("Host", "the server is not called by this name")
         operation, path = self._routes.find(scope["method"], scope["path"])
         account.operation = operation
         call = self._call(operation, path, scope, headers, account)
@@ -109,7 +127,11 @@ class App:
                         **self._of_body(operation),
                     )
                     call = replace(call, body=body)
-                reply = await self._run(operation, call, receive, account)
+                if operation.is_for_agents:
+                    answer = partial(self._agents.answer, call, scope, account)
+                    reply = await in_thread(receive, answer, stop=call.cancel.set)
+                else:
+                    reply = await self._run(operation, call, receive, account)
         if operation.successor is not None:
             reply = _with_successor(reply, operation, path)
         await self._sender.send(reply, out, receive)
@@ -156,10 +178,10 @@ class App:
             actor = account.actor = serving.access.actor(_only(headers, "authorization"))
             if operation.is_of_a_graph:
                 served = account.served = serving.registry.get(path["graph_id"])
-                handle = serving.access.handle(served.guarded, actor)
+                handle = serving.access_to(served).handle(served.guarded, actor)
             # Of a stored query its handler asks: a denied one is missing.
             if operation.action is not None and operation.action != INVOKE_QUERY:
-                serving.access.allow(actor, operation.action, Where())
+                serving.access_to(served).allow(actor, operation.action, Where())
         query = scope["query_string"]
         params = QueryParams(query).multi_items() if query else []
         return Call(
@@ -194,12 +216,17 @@ class App:
                 await anyio.to_thread.run_sync(_refuse, operation, call)
                 raise
             with place:
-                return await anyio.to_thread.run_sync(work, limiter=self._writing)
+                return await self.as_write(work)
         if not operation.is_of_a_graph:
             return await anyio.to_thread.run_sync(work, limiter=self._speaking)
-        return await in_thread(receive, lambda: self._read(operation, call), stop=call.cancel.set)
+        read = partial(self.in_turn, call, partial(_worked, operation))
+        return await in_thread(receive, read, stop=call.cancel.set)
 
-    async def _read(self, operation: Operation, call: Call) -> Reply:
+    async def as_write(self, work: Callable[[], T]) -> T:
+        """Run a write, which has its place, in a thread of writes."""
+        return await anyio.to_thread.run_sync(work, limiter=self._writing)
+
+    async def in_turn(self, call: Call, work: Callable[[Call], T]) -> T:
         """Run a read when there is a thread for it. The wait is a part of its time."""
         ours, began_s = object(), time.monotonic()
         with anyio.move_on_after(call.timeout_s) as waiting:
@@ -211,8 +238,7 @@ class App:
         try:
             if waited_s > NO_WAIT_S:
                 call = replace(call, timeout_s=max(call.timeout_s - waited_s, 0.0))
-            work = partial(_worked, operation, call)
-            return await anyio.to_thread.run_sync(work, limiter=self._any)
+            return await anyio.to_thread.run_sync(work, call, limiter=self._any)
         finally:
             self.reading.release_on_behalf_of(ours)
 
@@ -235,7 +261,7 @@ class App:
 
 def _allow(operation: Operation, call: Call, where: Where) -> None:
     if operation.action is not None:
-        call.serving.access.allow(call.actor, operation.action, where)
+        call.access.allow(call.actor, operation.action, where)
 
 
 def _refuse(operation: Operation, call: Call) -> None:

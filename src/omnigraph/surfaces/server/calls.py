@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from starlette.datastructures import Headers
 
     from omnigraph.engine.handles.graph import Graph
+    from omnigraph.surfaces.server.access import Access
     from omnigraph.surfaces.server.jobs.incoming import Incoming
     from omnigraph.surfaces.server.jobs.jobs import Jobs
     from omnigraph.surfaces.server.limits import ServerLimits
@@ -81,6 +82,11 @@ class Call:
     def of(self) -> "ServedGraph":
         assert self.served is not None, "the route is of no graph"
         return self.served
+
+    @property
+    def access(self) -> "Access":
+        """What actors may do here."""
+        return self.serving.access_to(self.served)
 
     def request(self, type_: type[T]) -> T:
         """The body as a struct."""

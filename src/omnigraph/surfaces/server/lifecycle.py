@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import NoReturn
 
@@ -20,14 +20,14 @@ import uvicorn
 import uvloop
 
 from omnigraph.base.errors import ArgumentInvalid, OmnigraphError
-from omnigraph.engine.handles.graph import Graph
 from omnigraph.surfaces.server.app import App
 from omnigraph.surfaces.server.guard import guarded
 from omnigraph.surfaces.server.heaps import share_heaps
 from omnigraph.surfaces.server.jobs.places import Places
 from omnigraph.surfaces.server.limits import ServerLimits
 from omnigraph.surfaces.server.logs import log_to_stderr
-from omnigraph.surfaces.server.starting import ServerConfig, open_graphs, open_spool, serving_of
+from omnigraph.surfaces.server.offering import Offer, offer_of
+from omnigraph.surfaces.server.starting import ServerConfig, open_spool
 from omnigraph.surfaces.server.upkeep import Upkeep
 
 __all__ = ["serve", "uvicorn_config"]
@@ -40,35 +40,47 @@ beside long ones waits four times as long."""
 BACKLOG = 512
 
 
-def serve(config: ServerConfig) -> None:
-    """Serve until a signal says to stop. Nothing is listened to before everything is there."""
-    log_to_stderr()
+def serve(config: ServerConfig, announce: Callable[[str], None] | None = None) -> None:
+    """Serve until a signal says to stop. Nothing is listened to before everything is there.
+
+    `announce` is told the address instead of the log, which then tells of what goes wrong alone.
+    """
+    log_to_stderr(logging.INFO if announce is None else logging.WARNING)
     sys.setswitchinterval(SWITCH_S)
     share_heaps()
     places = Places.named(config.load_from)
-    graphs = open_graphs(config)
+    offer = offer_of(config)
     app: App | None = None
     upkeep: Upkeep | None = None
     try:
-        serving = serving_of(config, graphs)
-        app = App(serving, config.limits, spool=open_spool(config), places=places)
-        upkeep = Upkeep(graphs, app.metrics, pause_s=config.upkeep_s)
+        serving = offer.serving()
         listening = _listen(config)
         host, port = listening.getsockname()[:2]
-        if config.port == 0:
-            shown = f"[{host}]" if ":" in host else host
-            sys.stdout.write(f"OMNIGRAPH_LISTEN_ADDR={shown}:{port}\n")
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        hosts = None if config.person is None else frozenset({address, f"localhost:{port}"})
+        app = App(
+            serving,
+            config.limits,
+            spool=open_spool(config),
+            places=places,
+            hosts=hosts,
+            may_agents_write=config.may_agents_write,
+        )
+        upkeep = Upkeep(offer.graphs, app.metrics, pause_s=config.upkeep_s)
+        if announce is not None:
+            announce(address)
+        elif config.port == 0:
+            sys.stdout.write(f"OMNIGRAPH_LISTEN_ADDR={address}\n")
             sys.stdout.flush()
         log.info("listening on %s, port %d", host, port)
-        server = _Server(uvicorn_config(app, config.limits), app, config, graphs, upkeep)
+        server = _Server(uvicorn_config(app, config.limits), app, offer, upkeep)
         upkeep.start()
         app.jobs.begin()
         uvloop.run(server.serve(sockets=[listening]))
     finally:
         has_ended = app is None or app.jobs.close(config.limits.shutdown_s)
         has_ended &= upkeep is None or upkeep.wait(config.limits.shutdown_s)
-        for graph in graphs.values():
-            graph.close()
+        offer.close()
     log.info("stopped")
     if not has_ended:
         _leave()
@@ -119,16 +131,15 @@ class _Server(uvicorn.Server):
         self,
         config: uvicorn.Config,
         app: App,
-        started_with: ServerConfig,
-        graphs: Mapping[str, Graph],
+        offer: Offer,
         upkeep: Upkeep,
     ) -> None:
         super().__init__(config)
         self._app = app
-        self._started_with = started_with
-        self._graphs = graphs
+        self._offer = offer
         self._upkeep = upkeep
         self._reloading: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -136,13 +147,34 @@ class _Server(uvicorn.Server):
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.handle_exit, number, None)
         loop.add_signal_handler(signal.SIGHUP, self._begin_reload)
+        if self._offer.watch_s > 0:
+            self._watching = loop.create_task(self._watch())
         yield
+        if self._watching is not None:
+            self._watching.cancel()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         # Both leave off while requests under way end.
         self._upkeep.tell_to_stop()
         self._app.jobs.stop()
         super().handle_exit(sig, frame)
+
+    async def _watch(self) -> None:
+        """Reload when there is something new; what was refused is not tried again until then."""
+        refused = False
+        while True:
+            await asyncio.sleep(self._offer.watch_s)
+            try:
+                has_moved = await asyncio.to_thread(self._offer.has_moved)
+            except OmnigraphError as error:
+                # Once: the storage may be away for long.
+                if not refused:
+                    log.warning("the ledger can't be looked at: %s", error)
+                refused = True
+                continue
+            refused = False
+            if has_moved and (self._reloading is None or self._reloading.done()):
+                self._begin_reload()
 
     def _begin_reload(self) -> None:
         before = self._reloading
@@ -153,7 +185,7 @@ class _Server(uvicorn.Server):
         if before is not None:
             await before
         try:
-            fresh = await asyncio.to_thread(serving_of, self._started_with, self._graphs)
+            fresh = await asyncio.to_thread(self._offer.serving)
         except OmnigraphError as error:
             self._refused(str(error))
             return
@@ -161,6 +193,7 @@ class _Server(uvicorn.Server):
             self._refused("a defect of ours", error)
             return
         self._app.serving = fresh
+        self._upkeep.follow(self._offer.graphs)
         self._app.metrics.reloads.labels("done").inc()
         log.info("reloaded")
 

@@ -31,6 +31,7 @@ DESCRIPTIONS = {
     424: "Something that this depends on has failed.",
     429: "The actor has too much under way.",
     500: "The server could not do it.",
+    501: "A package is not installed on the server.",
     503: "An operator has to look at the graph first.",
     507: "The server has no room for it.",
 }

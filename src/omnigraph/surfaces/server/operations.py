@@ -41,8 +41,9 @@ WRITING = (400, 404, 408, 409, 413, 415, 424, 429, 503)
 ON_A_COMMIT = (*WRITING, 412)
 """Statuses of errors."""
 
-MANY_SEGMENTS = frozenset({"branch"})
-"""Names of branches hold slashes; clients send %2F, which servers decode before they route."""
+MANY_SEGMENTS = {"branch": ".+", "page": ".*"}
+"""Names of branches hold slashes; clients send %2F, which servers decode before they route. So do
+paths of the Explorer, and one of them is empty."""
 
 
 class Work(Enum):
@@ -89,6 +90,8 @@ class Operation:
     """The type of the body; None: there is none."""
     body_type: str = JSON
     is_body_required: bool = True
+    is_for_agents: bool = False
+    """The body is a message of the Model Context Protocol, and no handler is run."""
     is_load: bool = False
     """The body may be as large as a load."""
     intake: "Callable[[Call], Incoming] | None" = None
@@ -138,6 +141,6 @@ class Routes:
 
 def _pattern(path: str) -> re.Pattern[str]:
     def group(match: re.Match[str]) -> str:
-        return f"(?P<{match[1]}>{'.+' if match[1] in MANY_SEGMENTS else '[^/]+'})"
+        return f"(?P<{match[1]}>{MANY_SEGMENTS.get(match[1], '[^/]+')})"
 
     return re.compile(re.sub(r"{(\w+)}", group, path), re.DOTALL)

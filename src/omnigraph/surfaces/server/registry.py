@@ -9,9 +9,9 @@ from dataclasses import field
 from omnigraph.base.errors import PathMissing
 from omnigraph.base.frozen import frozen
 from omnigraph.engine.handles.graph import Graph
+from omnigraph.engine.stored_queries import StoredQueries
 from omnigraph.surfaces.server.access import Access
 from omnigraph.surfaces.server.models.numbers import EntityKindOutput
-from omnigraph.surfaces.server.stored_queries import StoredQueries
 
 __all__ = ["Registry", "ServedGraph", "Serving"]
 
@@ -24,6 +24,10 @@ class ServedGraph:
     guarded: Graph
     """The same under the policy, if there is one: handles of actors are made of it."""
     queries: StoredQueries = field(default_factory=StoredQueries)
+    access: Access | None = None
+    """What actors may do with this graph; None: what they may do with the server."""
+    is_declared: bool = False
+    """True if a cluster declares its schema, which then is changed there alone."""
 
     def kind_of(self, type_name: str) -> EntityKindOutput:
         """Whether a type is one of nodes or of edges."""
@@ -47,3 +51,10 @@ class Serving:
 
     registry: Registry
     access: Access
+    """Of the server itself, and of graphs that have none of their own."""
+    set_aside: Mapping[str, str] = field(default_factory=dict)
+    """Graphs that should be served and can't be opened, and why."""
+
+    def access_to(self, served: ServedGraph | None) -> Access:
+        """What actors may do with a graph; without one, with the server."""
+        return self.access if served is None or served.access is None else served.access

@@ -3,9 +3,12 @@
 from collections.abc import Callable
 
 from omnigraph.engine.gate import Action
+from omnigraph.surfaces.explorer.files import Bundle
 from omnigraph.surfaces.server.access import GRAPH_LIST, INVOKE_QUERY
+from omnigraph.surfaces.server.agents import agents
 from omnigraph.surfaces.server.call_routes import calls
 from omnigraph.surfaces.server.calls import ARROW, BYTES, JSON, NDJSON, Call, Reply, Whole
+from omnigraph.surfaces.server.explorer_routes import explorer
 from omnigraph.surfaces.server.handlers import (
     blobs,
     data,
@@ -39,7 +42,11 @@ HTML, PLAIN = "text/html", METRICS_TYPE.partition(";")[0]
 
 
 def operations(
-    *, metrics: Callable[[], bytes], document: Callable[[], bytes], page: Callable[[], bytes]
+    *,
+    metrics: Callable[[], bytes],
+    document: Callable[[], bytes],
+    page: Callable[[], bytes],
+    bundle: Bundle,
 ) -> tuple[Operation, ...]:
     """All operations. What the server says of itself is made when it is asked for."""
     return (
@@ -49,6 +56,8 @@ def operations(
         *_data(),
         *load_jobs(),
         *calls(),
+        *agents(),
+        *explorer(bundle),
         *_service(metrics, document, page),
     )
 

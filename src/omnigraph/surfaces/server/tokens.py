@@ -29,6 +29,10 @@ FILE, JSON, SINGLE = (
 class Tokens:
     _actors: Mapping[bytes, str] = field(repr=False)
 
+    @classmethod
+    def of(cls, by_actor: Mapping[str, str]) -> "Tokens":
+        return cls({_digest(token): actor for actor, token in by_actor.items()})
+
     def __bool__(self) -> bool:
         return bool(self._actors)
 

@@ -47,16 +47,28 @@ class Upkeep:
         self._yield_s = yield_s
         self._stop = threading.Event()
         self._told_s = 0.0
-        self._reconcilers = {
-            id_: Reconciler(
-                graph.engine,
-                in_background=True,
-                may_begin=self._yielded,
-                watcher=_Told(id_, metrics),
-            )
-            for id_, graph in graphs.items()
-        }
+        self._graphs: dict[str, Graph] = {}
+        self._reconcilers: dict[str, Reconciler] = {}
+        self.follow(graphs)
         self._thread = threading.Thread(target=self._run, name="omnigraph-upkeep", daemon=True)
+
+    def follow(self, graphs: Mapping[str, Graph]) -> None:
+        """Look after these graphs from now on; of those that are known, as before."""
+        known = self._reconcilers
+        self._reconcilers = {
+            id_: known[id_] if self._graphs.get(id_) is graph else self._reconciler(id_, graph)
+            for id_, graph in graphs.items()
+            if not graph.backend.is_read_only
+        }
+        self._graphs = dict(graphs)
+
+    def _reconciler(self, id_: str, graph: Graph) -> Reconciler:
+        return Reconciler(
+            graph.engine,
+            in_background=True,
+            may_begin=self._yielded,
+            watcher=_Told(id_, self._metrics),
+        )
 
     def start(self) -> None:
         if self._pause_s > 0:

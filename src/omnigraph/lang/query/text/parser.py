@@ -26,7 +26,7 @@ from omnigraph.lang.query.text.expected import describe
 from omnigraph.lang.query.text.tables import make_parser
 from omnigraph.lang.query.text.tokens import Refused
 
-__all__ = ["MAX_ERRORS", "Broken", "Reading", "parse", "read"]
+__all__ = ["MAX_ERRORS", "Broken", "Reading", "last_query", "parse", "read"]
 
 # Far more than people nest; the checker and the planner recurse into blocks.
 MAX_NESTED_BLOCKS = 40
@@ -102,6 +102,14 @@ def read(source: SourceText) -> Reading:
                 advice = "give one of them another name"
                 broken.append(Broken(name.text, Diagnostic("Q002", message, name.span, advice)))
     return Reading(ast.File(tuple(queries.values())), tuple(broken))
+
+
+def last_query(text: str) -> int:
+    """Where the last query of a text begins, as it is cut into queries; 0 where there is none."""
+    begins = 0
+    for found in LANDMARK.finditer(text):
+        begins = found.start() if found.lastgroup == "query" else begins
+    return begins
 
 
 @functools.cache

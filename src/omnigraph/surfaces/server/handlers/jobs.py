@@ -190,7 +190,7 @@ def _job(call: Call) -> Job:
 def _job_to_change(call: Call) -> Job:
     """The job, if the actor may still load into its branch."""
     job = _job(call)
-    call.serving.access.allow(call.actor, Action.CHANGE, Where(branch=job.order.branch))
+    call.access.allow(call.actor, Action.CHANGE, Where(branch=job.order.branch))
     return job
 
 

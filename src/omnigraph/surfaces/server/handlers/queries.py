@@ -4,10 +4,15 @@ import hashlib
 from typing import Any, NamedTuple
 
 from omnigraph.base.errors import OmnigraphError, QueryMissing, RequestMalformed
+from omnigraph.base.ids import BranchName
 from omnigraph.base.span import SourceText
+from omnigraph.engine.answers import answer
+from omnigraph.engine.explore_requests import AnswerRead
 from omnigraph.engine.signatures import QuerySignature
+from omnigraph.engine.stored_queries import with_bigints
+from omnigraph.surfaces.crossing.values import encoded
 from omnigraph.surfaces.server.access import INVOKE_QUERY, UnderPolicy, Where, may
-from omnigraph.surfaces.server.calls import Call, Reply, json_reply
+from omnigraph.surfaces.server.calls import Call, Reply, Whole, json_reply
 from omnigraph.surfaces.server.handlers.moments import branch_and_moment, or_main
 from omnigraph.surfaces.server.handlers.writes import expected_commit, no_expected_commit
 from omnigraph.surfaces.server.models.answers import ChangeOutput
@@ -19,9 +24,9 @@ from omnigraph.surfaces.server.models.requests import (
 )
 from omnigraph.surfaces.server.operations import Work
 from omnigraph.surfaces.server.rows import rows_reply
-from omnigraph.surfaces.server.stored_queries import with_bigints
 
 __all__ = [
+    "answer_stored",
     "invoke",
     "invoke_if_commit",
     "list_queries",
@@ -94,7 +99,7 @@ def _ask(
 
 def list_queries(call: Call) -> Reply:
     """Those that the actor may run, by name."""
-    access, catalog = call.serving.access, call.of.queries.catalog(call.graph.schema())
+    access, catalog = call.access, call.of.queries.catalog(call.graph.schema())
     shown = [
         QueryCatalogEntry.of(catalog[name])
         for name in sorted(catalog)
@@ -149,9 +154,9 @@ def _called(call: Call) -> _Called:
     queries, name = call.of.queries, call.path["name"]
     asked = call.request_if_any(InvokeStoredQueryRequest) or InvokeStoredQueryRequest()
     on, moment = branch_and_moment(asked.branch, asked.snapshot)
-    if not may(call.serving.access, call.actor, INVOKE_QUERY, Where(query=name)):
+    if not may(call.access, call.actor, INVOKE_QUERY, Where(query=name)):
         raise QueryMissing(name, ())
-    source, is_told = queries.source(name), not isinstance(call.serving.access, UnderPolicy)
+    source, is_told = queries.source(name), not isinstance(call.access, UnderPolicy)
     try:
         schema = call.graph.schema(on, snapshot=moment)
     except OmnigraphError:
@@ -159,6 +164,26 @@ def _called(call: Call) -> _Called:
             queries.signature(name, call.graph.schema(), is_told=False)
         raise
     return _Called(asked, source, queries.signature(name, schema, is_told=is_told))
+
+
+def answer_stored(call: Call) -> Reply:
+    """The answer of a stored query as a page shows it."""
+    no_expected_commit(call)
+    name, (asked, source, signature) = call.path["name"], _called(call)
+    branch, moment = branch_and_moment(asked.branch, asked.snapshot)
+    request = AnswerRead(
+        source=source,
+        name=name,
+        params=with_bigints(signature, asked.params) or {},
+        branch=BranchName(or_main(branch)),
+        is_branch_named=branch is not None,
+        moment=moment,
+        actor=call.graph.backend.actor,
+        timeout_s=call.timeout_s,
+        memory_bytes=call.memory_bytes,
+        cancel=call.cancel,
+    )
+    return Whole(encoded(call.graph.backend.run(answer, request)))
 
 
 def _invoke(call: Call, *, if_commit: str | None) -> Reply:

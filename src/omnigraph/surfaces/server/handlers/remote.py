@@ -13,6 +13,7 @@ from omnigraph.engine.feed import baseline as baseline_use_case
 from omnigraph.engine.load.load import load as load_use_case
 from omnigraph.engine.query import ask
 from omnigraph.engine.requests import Ask, Baseline, BlobRead
+from omnigraph.engine.schema_apply import schema_apply
 from omnigraph.surfaces.crossing.calls import (
     NOT_SENT,
     QUERY_NAME,
@@ -26,6 +27,7 @@ from omnigraph.surfaces.crossing.rows import rows_to_wire
 from omnigraph.surfaces.crossing.values import Unreadable, decoded, encoded
 from omnigraph.surfaces.server.calls import ARROW, NDJSON, Call, Pulled, Pushed, Reply, Sink, Whole
 from omnigraph.surfaces.server.decode import decode_json
+from omnigraph.surfaces.server.handlers.writes import no_declared_schema
 from omnigraph.surfaces.server.rows import SNAPSHOT_ID, arrow_pieces
 
 __all__ = ["baseline", "blob", "carried_out", "export", "load", "query"]
@@ -38,6 +40,8 @@ def carried_out(remote: RemoteCall) -> Callable[[Call], Reply]:
 
     def handler(call: Call) -> Reply:
         request = _request(call, remote.request)
+        if remote.use_case is schema_apply:
+            no_declared_schema(call)
         return Whole(encoded(call.graph.backend.run(remote.use_case, request)))
 
     return handler

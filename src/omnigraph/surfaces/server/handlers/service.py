@@ -1,5 +1,7 @@
 """The server itself: is it well, what does it offer, how is it used."""
 
+import msgspec
+
 import omnigraph
 from omnigraph.engine.tables import INTERNAL_SCHEMA_VERSION
 from omnigraph.surfaces.server.calls import Call, Reply, json_reply
@@ -29,7 +31,9 @@ def ready(call: Call) -> Reply:
     graphs = call.serving.registry.graphs
     for served in graphs.values():
         served.graph.branches()
-    return json_reply(ReadyOutput(status="ready", graphs=len(graphs)))
+    # How many, and not which: anyone may ask.
+    aside = len(call.serving.set_aside) or msgspec.UNSET
+    return json_reply(ReadyOutput(status="ready", graphs=len(graphs), set_aside=aside))
 
 
 def list_graphs(call: Call) -> Reply:

@@ -1,8 +1,9 @@
 """Writes: mutations, loads, another schema. Each is one commit or nothing."""
 
-from omnigraph.base.errors import RequestMalformed
+from omnigraph.base.errors import RequestMalformed, SchemaDeclared
 from omnigraph.base.ids import MAIN
 from omnigraph.base.span import SourceText
+from omnigraph.engine.gate import Action
 from omnigraph.engine.results import LoadResult
 from omnigraph.surfaces.server.access import Where
 from omnigraph.surfaces.server.calls import Call, Reply, json_reply
@@ -30,6 +31,7 @@ __all__ = [
     "load_lines",
     "mutate",
     "mutate_if_commit",
+    "no_declared_schema",
     "no_expected_commit",
     "of_lines",
     "of_load",
@@ -125,8 +127,17 @@ def _load(
     return result
 
 
+def no_declared_schema(call: Call) -> None:
+    """Refuse a change of a schema that the folder of a cluster holds."""
+    if call.of.is_declared:
+        # Who may not change it at all is told so, and nothing about clusters.
+        call.access.allow(call.actor, Action.SCHEMA_APPLY, of_schema(call))
+        raise SchemaDeclared(call.of.id)
+
+
 def apply_schema(call: Call) -> Reply:
     asked = call.request(SchemaApplyRequest)
+    no_declared_schema(call)
     change = call.graph.schema_apply(
         SourceText(asked.schema_source, "<schema>"), allow_data_loss=asked.allow_data_loss
     )

@@ -167,7 +167,11 @@ class Jobs:
 
     def _sees(self, actor: str | None, job: Job) -> bool:
         where = Where(branch=job.order.branch)
-        return actor == job.actor or may(self._serving().access, actor, Action.ADMIN, where)
+        if actor == job.actor:
+            return True
+        serving = self._serving()
+        access = serving.access_to(serving.registry.graphs.get(job.graph))
+        return may(access, actor, Action.ADMIN, where)
 
     def progress_of(self, job: Job) -> Progressed | None:
         return self._progress.get(job.id) if job.state is JobState.RUNNING else None

@@ -103,7 +103,8 @@ def _again(engine: Engine, request: Load, hears: Hears) -> LoadResult:
 
 def _engine(job: Job, serving: Serving) -> Engine:
     """The engine as the actor may use it now, which may be less than when the job was begun."""
-    served, access, branch = serving.registry.get(job.graph), serving.access, job.order.branch
+    served, branch = serving.registry.get(job.graph), job.order.branch
+    access = serving.access_to(served)
     if job.actor is None and not isinstance(access, Open):
         raise PolicyDenied(Action.CHANGE, None, branch, reason=NO_ACTOR)
     access.allow(job.actor, Action.CHANGE, Where(branch=branch))

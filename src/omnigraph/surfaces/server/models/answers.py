@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import field
+from msgspec import UNSET, UnsetType, field
 
 from omnigraph.engine.change_values import json_ready
 from omnigraph.surfaces.server.models.numbers import (
@@ -82,6 +82,7 @@ class HealthOutput(Answer, frozen=True, kw_only=True):
 class ReadyOutput(Answer, frozen=True, kw_only=True):
     status: str
     graphs: Count
+    set_aside: Count | UnsetType = UNSET
 
 
 class GraphInfo(Answer, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ import msgspec
 from omnigraph.surfaces.server.models.numbers import Count64, EntityKindOutput
 
 __all__ = [
+    "AgentErrorOutput",
     "BlobRangeOutput",
     "ChangeDiffRefusalOutput",
     "ChangeDiffRefusalReason",
@@ -145,3 +146,9 @@ class ErrorOutput(Part, frozen=True, kw_only=True, omit_defaults=True):
     request_id: str | None = None
     raised: dict[str, Any] | None = None
     """For our own client, on calls: the error as it was raised."""
+
+
+class AgentErrorOutput(Part, frozen=True, kw_only=True):
+    """A sentence, as on other routes; or the error of a message, as the protocol has it."""
+
+    error: str | dict[str, Any]

@@ -1,4 +1,4 @@
-"""Stored queries: `.gq` files that a server offers by the names of their queries.
+"""Stored queries: `.gq` files that are offered by the names of their queries.
 
 All of them must fit the schema that the graph has when the server starts or reloads. When the
 schema changes later, the catalog is made again for the new one. A query that does not fit any more

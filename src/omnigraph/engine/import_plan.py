@@ -17,7 +17,9 @@ from omnigraph.base.disk_failures import disk_failures
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.frozen import frozen
 from omnigraph.base.progress import Progress, silent
+from omnigraph.engine.settings import Settings
 from omnigraph.pipeline.imports.blocks import Reader
+from omnigraph.pipeline.imports.files import find_source
 from omnigraph.pipeline.imports.formats import detect_format, open_reader
 from omnigraph.pipeline.imports.propose import Proposal, propose
 from omnigraph.pipeline.imports.survey import Survey, survey
@@ -42,13 +44,20 @@ class ImportPlan:
 
     @classmethod
     def of(
-        cls, source: str | os.PathLike[str], *, format: ImportFormat | None = None
+        cls,
+        source: str | os.PathLike[str],
+        *,
+        format: ImportFormat | None = None,
+        settings: Settings | None = None,
     ) -> "ImportPlan":
         """Survey a source and propose a schema and a mapping. `format` is `kuzu`, `neo4j-csv`,
-        `apoc` or `graphml`; if left out it is told from the files."""
+        `apoc` or `graphml`; if left out it is told from the files. A source may be an address in a
+        bucket (`s3://…`): the `settings` say how to reach it, or else the environment."""
         name = os.fspath(source)
-        found_format = detect_format(name) if format is None else format
-        reader = open_reader(name, found_format)
+        access = (settings or Settings.from_environment()).bucket_access
+        files = find_source(name, access)
+        found_format = detect_format(files) if format is None else format
+        reader = open_reader(files, found_format)
         found = survey(reader)
         return cls(
             name, found_format, propose(found, source=name, notes=reader.notes()), found, reader

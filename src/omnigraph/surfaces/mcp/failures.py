@@ -1,0 +1,73 @@
+"""A failure becomes an answer: what is wrong, where, and what an agent should do next."""
+
+import logging
+from typing import Any
+
+from omnigraph.base.errors import OmnigraphError
+from omnigraph.surfaces.mcp.caller import Caller
+from omnigraph.surfaces.mcp.pages import json_text, shortened
+from omnigraph.surfaces.mcp.tool import Answer
+from omnigraph.surfaces.wire import error_json
+
+__all__ = ["NEXT", "defect_answer", "error_answer", "next_step"]
+
+log = logging.getLogger(__name__)
+
+MAX_TEXT_CHARACTERS = 8000
+
+NEXT = {
+    "parse_error": "mend it there and call again; `schema` shows how queries are written",
+    "type_error": "call `schema` to see the types and their properties, then call again",
+    "param_error": "pass every parameter of the query in `params`, with the type it declares",
+    "constraint_violation": "mend these rows and call again; nothing was written",
+    "key_conflict": "use mode merge, or an update, for what is there already",
+    "merge_conflicts": "call branch_merge with preview: true to see both sides, then again with "
+    "resolve: ours, theirs, or a list of choices",
+    "version_conflict": "nothing was written: read again, then call again",
+    "read_set_conflict": "nothing was written: read again, then call again",
+    "precondition_failed": "nothing was written: the branch has moved; read again, then decide",
+    "branch_in_use": "nothing was done: try again in a moment",
+    "policy_denied": "you may not do this: ask a person who may, or work on another branch",
+    "resource_limit": "ask for less: fewer rows, fewer hops, a limit, or a narrower condition",
+    "too_many_requests": "wait a second, then call again",
+    "server_unreachable": "the server is away: nothing was written; try again later",
+    "outcome_unknown": "look at `commits` before you try again: it may have been carried out",
+    "not_found": "call `branches`, `schema` or `commits` to see what there is",
+    "cancelled": "call again if you still need it",
+}
+"""What to do about a code, where the error itself has no hint."""
+
+
+def next_step(error: OmnigraphError, caller: Caller) -> str | None:
+    if error.code == "read_only":
+        return f"only reads are possible here: to let agents write, {caller.how_to_write}"
+    if error.code == "policy_denied":
+        # Its own hint is for people who can read policies.
+        return NEXT[error.code]
+    return error.hint or NEXT.get(error.code)
+
+
+def error_answer(error: OmnigraphError, caller: Caller) -> Answer:
+    told: dict[str, Any] = {**error_json(error), "hint": next_step(error, caller)}
+    # It begins with `error: ` or, where a language has a code for it, with `error[T5]: `.
+    text = error.render().removeprefix("error")
+    if error.hint:
+        text = text.removesuffix(f"\n  hint: {error.hint}")
+    if len(text) > MAX_TEXT_CHARACTERS:
+        text = f"{text[:MAX_TEXT_CHARACTERS]}…"
+    if len(json_text(told)) > caller.limits.page_bytes:
+        # It tells a thousand conflicts, or says again what it was given.
+        told = shortened(told)
+    lines = [f"{error.code}{text}"]
+    if told["hint"]:
+        lines.append(f"next: {told['hint']}")
+    return Answer(told, "\n".join(lines))
+
+
+def defect_answer(defect: Exception) -> Answer:
+    """A defect of ours: the log has it whole, and the agent no word of it."""
+    log.error("a call failed", exc_info=defect)
+    told = "this could not be carried out, by a fault of the server; its log says why"
+    hint = "look at `commits` before you write again; another call may work"
+    value = {"error": told, "code": "internal", "details": {}, "hint": hint}
+    return Answer(value, f"internal: {told}\nnext: {hint}")

@@ -1,0 +1,75 @@
+"""Resources: texts that a client can put before a model without a call of a tool."""
+
+from omnigraph.base.errors import NameMissing
+from omnigraph.base.frozen import frozen
+from omnigraph.base.words import clipped
+from omnigraph.engine.signatures import query_text
+from omnigraph.surfaces.mcp.caller import Caller
+from omnigraph.surfaces.mcp.language import GUIDE
+from omnigraph.surfaces.mcp.pages import json_text
+from omnigraph.surfaces.mcp.parameters import required_parameters, schemas_of_parameters
+from omnigraph.surfaces.mcp.reading import schema_answer
+from omnigraph.surfaces.mcp.stored import signatures, tool_name
+from omnigraph.surfaces.mcp.tools import TOOLS
+
+__all__ = ["QUERY_TEMPLATE", "Resource", "list_resources", "read_resource"]
+
+SCHEMA, QUERIES = "omnigraph://schema", "omnigraph://queries"
+LANGUAGE = "omnigraph://language"
+QUERY_TEMPLATE = f"{QUERIES}/{{name}}"
+PLAIN, JSON = "text/plain", "application/json"
+
+
+@frozen
+class Resource:
+    uri: str
+    name: str
+    description: str
+    mime_type: str
+
+
+def list_resources(caller: Caller) -> list[Resource]:
+    fixed = [
+        Resource(SCHEMA, "schema", "The schema of the graph.", PLAIN),
+        Resource(LANGUAGE, "language", "How queries are written, by examples.", PLAIN),
+        Resource(QUERIES, "queries", "The stored queries, with their parameters.", JSON),
+    ]
+    return fixed + [
+        Resource(f"{QUERIES}/{name}", name, signature.description or "A stored query.", PLAIN)
+        for name, signature in signatures(caller).items()
+    ]
+
+
+def read_resource(caller: Caller, uri: str) -> tuple[str, str]:
+    """The type and the text of a resource; raises NameMissing."""
+    if uri == SCHEMA:
+        branch = caller.branch_to_read(None)
+        answer = schema_answer(caller, caller.graph.schema(branch), branch)
+        return PLAIN, answer.text or ""
+    if uri == LANGUAGE:
+        return PLAIN, GUIDE
+    if uri == QUERIES:
+        return JSON, _queries(caller)
+    name = uri.removeprefix(f"{QUERIES}/")
+    if name != uri and name in signatures(caller):
+        # By itself: others of its file may be hidden from this agent.
+        return PLAIN, query_text(caller.queries.source(name), name)
+    known = tuple(each.uri for each in list_resources(caller))
+    raise NameMissing(what="resource", name=clipped(uri), known=known)
+
+
+def _queries(caller: Caller) -> str:
+    there = signatures(caller)
+    listed = [
+        {
+            "name": name,
+            "tool": tool_name(name, there, TOOLS),
+            "changes_the_graph": signature.is_mutation,
+            "description": signature.description,
+            "instruction": signature.instruction,
+            "parameters": schemas_of_parameters(signature),
+            "required": required_parameters(signature),
+        }
+        for name, signature in there.items()
+    ]
+    return json_text({"queries": listed})
