@@ -1,5 +1,6 @@
 """Cleanup as a user meets it: what goes, what stays and why, and what is said of it."""
 
+import gc
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,19 @@ def test_what_this_process_reads_stays_until_it_is_let_go(graph: Graph) -> None:
     ask = "query q() { match { $p: Person } return { count($p) as n } }"
     assert [held.query(ask).to_pylist(), past.query(ask).to_pylist()] == [[{"n": 2}], [{"n": 1}]]
     del held, past, other
+    assert graph.cleanup(keep=1, **NOW).kept == {"newest": 1}
+
+
+def test_a_commit_that_only_a_dead_cycle_holds_goes(
+    graph: Graph, request: pytest.FixtureRequest
+) -> None:
+    grow(graph, "a b")
+    gc.disable()
+    request.addfinalizer(gc.enable)
+    cycle: list[object] = [graph.at(graph.commits()[1])]
+    cycle.append(cycle)
+    assert graph.cleanup(keep=1, **NOW).kept == {"newest": 1, "in_use": 1}
+    del cycle
     assert graph.cleanup(keep=1, **NOW).kept == {"newest": 1}
 
 

@@ -4,6 +4,7 @@ A query keeps one snapshot from its first row to its last, and a write is prepar
 snapshot never changes and never goes stale; it is only not the newest any more.
 """
 
+import gc
 import threading
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import field, replace
@@ -98,6 +99,10 @@ class SnapshotsInUse:
         return snapshot
 
     def of(self, root: Location) -> list[Snapshot]:
+        """The snapshots of the graph at `root`."""
+        # An error that was caught forms a cycle with the frames it came through. Nobody holds their
+        # snapshots any more, but each would stay, and its files, until Python looks for cycles.
+        gc.collect()
         with self._changing:
             held = list(self._held)
         return [snapshot for snapshot in held if str(snapshot.root) == str(root)]
