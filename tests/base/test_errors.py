@@ -10,7 +10,7 @@ import pytest
 
 from omnigraph.base import errors
 from omnigraph.base.conflicts import Conflict
-from omnigraph.base.errors import Diagnostic, LanguageError, OmnigraphError
+from omnigraph.base.errors import Diagnostic, FilesInvalid, LanguageError, OmnigraphError
 from omnigraph.base.span import SourceText, Span
 from omnigraph.base.violations import MAX_EXAMPLES_PER_KIND, Violation, Violations
 from omnigraph.surfaces.wire import exit_code, http_status
@@ -21,7 +21,7 @@ LEAVES = tuple(
     for name in errors.__all__
     if isinstance(value := getattr(errors, name), type)
     and issubclass(value, OmnigraphError)
-    and value not in (OmnigraphError, LanguageError, *BRANCHES)
+    and value not in (OmnigraphError, LanguageError, FilesInvalid, *BRANCHES)
 )
 
 SAMPLES: dict[str, Any] = {
