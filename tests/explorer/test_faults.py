@@ -81,6 +81,27 @@ def test_a_server_that_wants_a_token_is_given_one_that_stays_out_of_the_address(
     assert "token" not in other.url
 
 
+def test_a_late_answer_to_an_earlier_token_asks_for_none(
+    served_demo: Serve, open_page: Open
+) -> None:
+    explorer = served_demo(state="policy")
+    page = open_page(f"{explorer.url}/explore{asked(AFFECTED)}", expected=("401",))
+    dialog = page.get_by_role("dialog", name="Who are you?")
+    expect(dialog).to_be_visible()
+    late: list[Route] = []
+    page.route("**/calls/branches", lambda route: late.append(route), times=1)
+    for given in ("wrong", TOKENS["ada"]):
+        dialog.get_by_label("Token").fill(given)
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("does not take the token")).to_have_count(int(given == "wrong"))
+    expect(page.get_by_role("link", name="ada")).to_be_visible()
+    with page.expect_response("**/calls/branches") as answered:
+        late[0].continue_()
+    assert answered.value.status == 401
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    expect(dialog).to_have_count(0)
+
+
 def test_who_may_not_change_a_branch_is_told_so(served_demo: Serve, open_page: Open) -> None:
     explorer = served_demo(state="default_deny")
     page = open_page(explorer.address(actor="ada"), expected=("403", "404"))

@@ -16,6 +16,7 @@ const LONGEST_WAIT_S = 30;
 
 export async function ask<T>(path: string, asking: Asking = {}): Promise<Answer<T>> {
   for (let attempt = 1; ; attempt++) {
+    const sentWith = token.peek();
     const response = await send(path, asking);
     if (response === null) return { ok: false, problem: gone() };
     if (response.status === 429 && attempt <= PATIENCE) {
@@ -31,7 +32,8 @@ export async function ask<T>(path: string, asking: Asking = {}): Promise<Answer<
     }
     if (response.ok) return read<T>(text, response.status);
     const problem = problemOf(response.status, text);
-    if (problem.kind === "token") tokenWanted.value = true;
+    // A late answer to an earlier token says nothing about the one that was given since.
+    if (problem.kind === "token" && token.peek() === sentWith) tokenWanted.value = true;
     return { ok: false, problem };
   }
 }
