@@ -43,6 +43,17 @@ CHAIN = World(
     },
 )
 
+VANISHING = World(
+    tuple("abcde"),
+    (),
+    {
+        "Knows": (
+            *(("a", "b", 0.0), ("b", "c", 1e-20), ("a", "c", 2e-20), ("c", "d", 1.0)),
+            *(("d", "e", 1e-20), ("e", "d", 0.0), ("d", "b", 0.0)),
+        )
+    },
+)
+
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
@@ -298,6 +309,13 @@ def test_weights_next_to_nothing_are_weights(tmp_path: Path) -> None:
         return [row["score"] for row in graph.analytics.pagerank("Knows", weight="weight")]
 
     assert ranks(1e-310, "little.omni") == pytest.approx(ranks(1.0, "much.omni"))
+
+
+def test_a_weight_that_vanishes_in_a_sum_still_counts_on_the_way(tmp_path: Path) -> None:
+    # Both ways to d weigh 1.0 in the end, and one of the two has an edge less.
+    run = VANISHING.made(tmp_path / "g.omni").analytics
+    (row,) = run.shortest_paths("Knows", pairs=[("a", "d")], weight="weight")
+    assert (row["distance"], row["path"]) == (1.0, ["a", "b", "c", "d"])
 
 
 def test_more_shortest_paths_than_can_be_counted_are_refused() -> None:
