@@ -255,16 +255,6 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], type[OmnigraphError], str]] = {
     "an engine": (lambda a: a.degrees(engine="sparks"), ArgumentInvalid, "auto, spark or local"),
     "memory": (lambda a: a.pagerank(memory_bytes=10, engine="local"), LimitExceeded, "pagerank"),
     "time": (lambda a: a.pagerank(timeout_s=0), LimitExceeded, "the time in milliseconds"),
-    "betweenness on Spark": (
-        lambda a: a.betweenness(engine="spark"),
-        ArgumentInvalid,
-        "betweenness does not run on Spark",
-    ),
-    "pairs on Spark": (
-        lambda a: a.shortest_paths("Knows", pairs=[("a", "b")], engine="spark"),
-        ArgumentInvalid,
-        "shortest_paths of pairs does not run on Spark",
-    ),
 }
 
 
