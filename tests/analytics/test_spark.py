@@ -93,10 +93,10 @@ def test_every_way_of_asking_answers_as_in_this_process(
 
 
 @pytest.mark.deep
-def test_paths_lead_the_same_way_where_weights_vanish_and_one_node_walks_at_a_time(
+def test_walks_in_two_blocks_lead_the_same_way_where_weights_vanish(
     tmp_path: Path, spark: Spark, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(walks, "MAX_BLOCK_CELLS", 1)
+    monkeypatch.setattr(walks, "MAX_BLOCK_CELLS", 3 * len(VANISHING.people))
     graph = VANISHING.made(tmp_path / "g.omni")
     for name in ("paths by weight", "betweenness"):
         compare(graph, spark, name)
