@@ -43,6 +43,17 @@ CHAIN = World(
     },
 )
 
+VANISHING = World(
+    tuple("abcde"),
+    (),
+    {
+        "Knows": (
+            *(("a", "b", 0.0), ("b", "c", 1e-20), ("a", "c", 2e-20), ("c", "d", 1.0)),
+            *(("d", "e", 1e-20), ("e", "d", 0.0), ("d", "b", 0.0)),
+        )
+    },
+)
+
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
@@ -244,16 +255,6 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], type[OmnigraphError], str]] = {
     "an engine": (lambda a: a.degrees(engine="sparks"), ArgumentInvalid, "auto, spark or local"),
     "memory": (lambda a: a.pagerank(memory_bytes=10, engine="local"), LimitExceeded, "pagerank"),
     "time": (lambda a: a.pagerank(timeout_s=0), LimitExceeded, "the time in milliseconds"),
-    "betweenness on Spark": (
-        lambda a: a.betweenness(engine="spark"),
-        ArgumentInvalid,
-        "betweenness does not run on Spark",
-    ),
-    "pairs on Spark": (
-        lambda a: a.shortest_paths("Knows", pairs=[("a", "b")], engine="spark"),
-        ArgumentInvalid,
-        "shortest_paths of pairs does not run on Spark",
-    ),
 }
 
 
@@ -298,6 +299,13 @@ def test_weights_next_to_nothing_are_weights(tmp_path: Path) -> None:
         return [row["score"] for row in graph.analytics.pagerank("Knows", weight="weight")]
 
     assert ranks(1e-310, "little.omni") == pytest.approx(ranks(1.0, "much.omni"))
+
+
+def test_a_weight_that_vanishes_in_a_sum_still_counts_on_the_way(tmp_path: Path) -> None:
+    # Both ways to d weigh 1.0 in the end, and one of the two has an edge less.
+    run = VANISHING.made(tmp_path / "g.omni").analytics
+    (row,) = run.shortest_paths("Knows", pairs=[("a", "d")], weight="weight")
+    assert (row["distance"], row["path"]) == (1.0, ["a", "b", "c", "d"])
 
 
 def test_more_shortest_paths_than_can_be_counted_are_refused() -> None:

@@ -8,7 +8,9 @@ import pytest
 
 from omnigraph import Graph
 from omnigraph.errors import ArgumentInvalid, EntityMissing, LimitExceeded
+from omnigraph.pipeline.analytics import walks
 from omnigraph.pipeline.spark.session import Spark
+from tests.analytics.test_answers import VANISHING
 from tests.analytics.test_policy import opened
 from tests.analytics.worlds import QUESTIONS, World, values
 
@@ -46,12 +48,13 @@ LARGER = World(
 TYPES = ["Knows", "Likes", "WorksAt"]
 ROUNDS: dict[str, Any] = {"max_iterations": 2, "tolerance": 1e-12}
 """As many as tell two engines apart, and no more: each is a job or two."""
-ON_SPARK = [name for name, question in QUESTIONS.items() if question.is_on_spark]
 SOME = [
     "personal ranks",
     "components",
     "labels by weight",
     "distances",
+    "betweenness",
+    "paths by weight",
 ]
 """A job takes some tenths of a second: `make deep` asks all of them, of two graphs."""
 
@@ -82,11 +85,21 @@ def test_an_algorithm_answers_as_in_this_process(tmp_path: Path, spark: Spark) -
 
 @pytest.mark.deep
 @pytest.mark.parametrize("world", [SMALL, LARGER], ids=["small", "larger"])
-@pytest.mark.parametrize("name", ON_SPARK)
+@pytest.mark.parametrize("name", QUESTIONS)
 def test_every_way_of_asking_answers_as_in_this_process(
     tmp_path: Path, spark: Spark, name: str, world: World
 ) -> None:
     compare(world.made(tmp_path / "g.omni"), spark, name, is_whole=True)
+
+
+@pytest.mark.deep
+def test_walks_in_two_blocks_lead_the_same_way_where_weights_vanish(
+    tmp_path: Path, spark: Spark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walks, "MAX_BLOCK_CELLS", 3 * len(VANISHING.people))
+    graph = VANISHING.made(tmp_path / "g.omni")
+    for name in ("paths by weight", "betweenness"):
+        compare(graph, spark, name)
 
 
 @pytest.mark.deep

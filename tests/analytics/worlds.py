@@ -32,6 +32,7 @@ ENDS = {
 }
 
 Node = tuple[str, str]
+Pair = tuple[Node, Node]
 Edge = tuple[str, str, float]
 
 
@@ -115,14 +116,13 @@ def worlds(draw: st.DrawFn) -> World:
 
 @dataclass(frozen=True)
 class Question:
-    """One call, and the values that its nodes must have."""
+    """One call, and the values that its nodes, or its pairs of nodes, must have."""
 
     asks: Callable[..., AnalyticsResult]
     """Of the algorithms of a graph, the edge types, a source, and whether edges lead one way."""
-    expects: Callable[[Any, Node], dict[Node, Any]]
+    expects: Callable[[Any, Node], dict[Any, Any]]
     """Of the same graph in networkx."""
     is_directed: bool = True
-    is_on_spark: bool = True
 
 
 TIGHT = {"tolerance": 1e-13, "max_iterations": 5_000}
@@ -199,6 +199,37 @@ def _distances(graph: Any, source: Node, weight: str | None) -> dict[Node, float
     return {node: known.get(node) for node in graph}
 
 
+def told_paths(graph: Any, weight: str | None) -> dict[Pair, tuple[float | None, Any]]:
+    """The distance and the path of each pair of nodes: the smallest by distance, then by edges,
+    then by the nodes from the last one to the first."""
+    edges = [(a, b, 1 if weight is None else data[weight]) for a, b, data in graph.edges(data=True)]
+    if not graph.is_directed():
+        edges += [(b, a, weighed) for a, b, weighed in edges]
+    found: dict[Pair, tuple[float | None, Any]] = {}
+    for source in graph:
+        best: dict[Node, tuple[float, int, tuple[Node, ...]]] = {source: (0, 0, (source,))}
+        is_moving = True
+        while is_moving:
+            is_moving = False
+            for here, there, weighed in edges:
+                if here in best:
+                    distance, hops, back = best[here]
+                    path = distance + weighed, hops + 1, (there, *back)
+                    if there not in best or path < best[there]:
+                        best[there], is_moving = path, True
+        for target in graph:
+            distance_, _, back_ = best.get(target, (None, 0, None))
+            found[source, target] = distance_, back_ and back_[::-1]
+    return found
+
+
+def _paths(a: Analytics, e: Any, _: Node, **more: Any) -> AnalyticsResult:
+    """Of all pairs there are."""
+    nodes = list(values(a.degrees(e)))
+    pairs = [(source, target) for source in nodes for target in nodes]
+    return a.shortest_paths(e, pairs=pairs, **more)
+
+
 def _by_weight(a: Analytics, e: Any, s: Node, **more: Any) -> AnalyticsResult:
     return a.pagerank(e, weight="weight", **TIGHT | more)
 
@@ -245,18 +276,15 @@ QUESTIONS: dict[str, Question] = {
     "betweenness": Question(
         lambda a, e, s, **m: a.betweenness(e, samples=None, **m),
         lambda g, _: _between(g, normalized=True),
-        is_on_spark=False,
     ),
     "betweenness without directions": Question(
         lambda a, e, s, **m: a.betweenness(e, directed=False, normalized=False, **m),
         lambda g, _: _between(g, normalized=False),
         is_directed=False,
-        is_on_spark=False,
     ),
     "betweenness of some": Question(
         lambda a, e, s, **m: a.betweenness(e, samples=2, seed=7, normalized=False, **m),
         lambda g, _: _between_some(g, 2),
-        is_on_spark=False,
     ),
     "hops": Question(
         lambda a, e, s, **m: a.shortest_paths(e, source=s, **m),
@@ -267,11 +295,34 @@ QUESTIONS: dict[str, Question] = {
         lambda g, s: _distances(g, s, "weight"),
         is_directed=False,
     ),
+    "paths": Question(_paths, lambda g, _: told_paths(g, None)),
+    "paths without directions": Question(
+        lambda a, e, s, **m: _paths(a, e, s, directed=False, **m),
+        lambda g, _: told_paths(g, None),
+        is_directed=False,
+    ),
+    "paths by weight": Question(
+        lambda a, e, s, **m: _paths(a, e, s, weight="weight", **m),
+        lambda g, _: told_paths(g, "weight"),
+    ),
+    "paths by weight without directions": Question(
+        lambda a, e, s, **m: _paths(a, e, s, weight="weight", directed=False, **m),
+        lambda g, _: told_paths(g, "weight"),
+        is_directed=False,
+    ),
 }
 
 
-def values(result: AnalyticsResult) -> dict[Node, Any]:
-    """The answer by node: one value, or several as a tuple."""
+def values(result: AnalyticsResult) -> dict[Any, Any]:
+    """The answer by node: one value, or several as a tuple; by pair: its distance and its path."""
+    if "path" in result.columns:
+        return {
+            ((row["source_type"], row["source"]), (row["target_type"], row["target"])): (
+                row["distance"],
+                row["path"] and tuple(zip(row["path_types"], row["path"], strict=True)),
+            )
+            for row in result
+        }
     found: dict[Node, Any] = {}
     for row in result:
         node = row.pop("type"), row.pop("id")

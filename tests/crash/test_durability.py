@@ -2,11 +2,19 @@
 
 import os
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from omnigraph.base.failpoints import Failpoint
+from omnigraph.engine.engine import Engine
+from omnigraph.engine.export import MANIFEST, export
+from omnigraph.engine.export_parts import export_parts
+from omnigraph.engine.requests import Export
+from omnigraph.engine.settings import Settings
+from omnigraph.engine.travel import view_for
+from omnigraph.store.durability import Durability
 from omnigraph.store.graph_store import GraphStore
 from tests.crash.dying import SCENARIOS
 
@@ -34,12 +42,31 @@ class Watch:
             self._bytes.add(inode)
 
     def reach(self, point: Failpoint) -> None:
+        self.lost[point] = self.losing()
+
+    def losing(self) -> set[Path]:
+        """What a power cut would take now, or tear."""
         new = set(self._place.rglob("*")) - self._before
         files = {path for path in new if path.is_file() and not {*path.parts} & EXPENDABLE}
         above = {parent for file in files for parent in file.parents} & new
         unnamed = {p for p in files | above if p.name not in self._names[p.parent.stat().st_ino]}
         unwritten = {file for file in files if file.stat().st_ino not in self._bytes}
-        self.lost[point] = unnamed | unwritten
+        return unnamed | unwritten
+
+
+def watch_syncs(
+    monkeypatch: pytest.MonkeyPatch,
+    note: Callable[[int], None],
+    before: Callable[[], None] = lambda: None,
+) -> None:
+    sync = os.fsync
+
+    def watched(descriptor: int) -> None:
+        before()
+        sync(descriptor)
+        note(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
@@ -47,15 +74,52 @@ def test_a_step_is_durable_before_the_next_begins(
     tmp_path: Path, scenario: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     SCENARIOS[scenario].graph(tmp_path)
-    watch, sync = Watch(tmp_path), os.fsync
-
-    def watched(descriptor: int) -> None:
-        sync(descriptor)
-        watch.note(descriptor)
-
-    monkeypatch.setattr(os, "fsync", watched)
+    watch = Watch(tmp_path)
+    watch_syncs(monkeypatch, watch.note)
     SCENARIOS[scenario].write(GraphStore.open(str(tmp_path)), watch)
     assert watch.lost.keys() == set(Failpoint)
     # What tasks wrote for each other lies beside the data until the load is over.
     lost = {path for paths in watch.lost.values() for path in paths}
     assert not {path for path in lost if path.exists() or path.parent.name != "data"}
+
+
+def export_to(target: Path, store: GraphStore, *, is_in_parts: bool) -> None:
+    """Parts are written by tasks of this process: whoever runs a task, it does the same."""
+    engine = Engine.over(store, Settings())
+    request = Export.of(target, format="parquet")
+    if not is_in_parts:
+        export(engine, request)
+        return
+    with view_for(engine, request) as view:
+        export_parts(engine, request, view, view.catalog.entities)
+
+
+@pytest.mark.parametrize("is_in_parts", [False, True])
+def test_an_export_is_durable_before_its_manifest_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_in_parts: bool
+) -> None:
+    SCENARIOS["a load"].graph(tmp_path / "g")
+    store = GraphStore.open(str(tmp_path / "g"))
+    watch, target = Watch(tmp_path), tmp_path / "new" / "export"
+    torn: list[Path] = []
+
+    def look() -> None:
+        for manifest in tmp_path.rglob(MANIFEST):
+            inside = {path for path in watch.losing() if manifest.parent in path.parents}
+            torn.extend(inside - {manifest})
+
+    watch_syncs(monkeypatch, watch.note, before=look)
+    export_to(target, store, is_in_parts=is_in_parts)
+    assert [*target.rglob("*.parquet")] and not torn and not watch.losing()
+
+
+@pytest.mark.parametrize("is_in_parts", [False, True])
+def test_an_export_of_a_relaxed_graph_waits_for_no_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_in_parts: bool
+) -> None:
+    SCENARIOS["a load"].graph(tmp_path / "g")
+    store = GraphStore.open(str(tmp_path / "g"), durability=Durability.RELAXED)
+    synced: list[int] = []
+    watch_syncs(monkeypatch, synced.append)
+    export_to(tmp_path / "export", store, is_in_parts=is_in_parts)
+    assert (tmp_path / "export" / MANIFEST).is_file() and not synced

@@ -7,14 +7,12 @@ and its numbers are those of a graph without the others.
 from importlib.util import find_spec
 from typing import Literal
 
-from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.progress import Progress, silent
 from omnigraph.engine.analytics_requests import Analyze
 from omnigraph.engine.analytics_results import AnalyticsResult
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.travel import view_for
 from omnigraph.lang.schema.catalog import EdgeType
-from omnigraph.read.analytics.algorithms import Algorithm, Betweenness, PathPairs
 from omnigraph.read.analytics.links import Beat
 from omnigraph.read.analytics.named_types import edge_types_of, node_types_of, weight_of
 from omnigraph.read.analytics.network import Network
@@ -87,20 +85,11 @@ def _where(engine: Engine, request: Analyze, view: View, edges: tuple[EdgeType, 
     asked = asked or engine.settings.load_engine
     if asked == "local":
         return "local"
-    is_lowered = not isinstance(request.algorithm, Betweenness | PathPairs)
     if asked == "spark" and (request.engine or request.spark is not None):
-        if not is_lowered:
-            raise _not_on_spark(request.algorithm)
         return "spark"
     is_small = _bytes_needed(view, edges) <= _budget(engine, request).memory_bytes
     has_spark = find_spec("pyspark") is not None
-    return "local" if is_small or not is_lowered or not has_spark else "spark"
-
-
-def _not_on_spark(algorithm: Algorithm) -> ArgumentInvalid:
-    what = "shortest_paths of pairs" if isinstance(algorithm, PathPairs) else algorithm.name
-    rule = f"{what} does not run on Spark"
-    return ArgumentInvalid("engine", "spark", rule, "leave out engine, or choose local")
+    return "local" if is_small or not has_spark else "spark"
 
 
 def _bytes_needed(view: View, edges: tuple[EdgeType, ...]) -> int:

@@ -23,6 +23,8 @@ from omnigraph.engine.travel import view_for
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.export.files import Checksum, Sink, parquet_path, write_lines, write_parquet
 from omnigraph.read.view import View
+from omnigraph.store.durability import Durability
+from omnigraph.store.location import DiskLocation
 
 __all__ = ["MANIFEST", "export", "lines_target"]
 
@@ -63,6 +65,7 @@ def export(engine: Engine, request: Export) -> ExportResult:
                     schema_source=schema_text(engine, view),
                     overwrite=request.overwrite,
                     batch_bytes=batch_bytes,
+                    durability=engine.store.datasets.durability,
                 )
 
 
@@ -145,12 +148,13 @@ def _export_parquet(
     schema_source: str,
     overwrite: bool,
     batch_bytes: int,
+    durability: Durability,
 ) -> ExportResult:
     counts: dict[str, int] = {}
     files = []
     # Whatever else a directory holds is not ours to remove, however we are told.
-    is_ours = (path / MANIFEST).is_file()
-    with new_directory(path, overwrite=overwrite and is_ours) as directory:
+    may_replace = overwrite and (path / MANIFEST).is_file()
+    with new_directory(path, overwrite=may_replace, durability=durability) as directory:
         for entity in entities:
             name = parquet_path(entity)
             file = directory / name
@@ -158,9 +162,12 @@ def _export_parquet(
             rows = write_parquet(view, entity, file, batch_bytes=batch_bytes)
             counts[entity.name] = rows
             files.append(ExportedFile(str(name), rows, file.stat().st_size, _sha256(file)))
-        (directory / SCHEMA).write_text(schema_source, encoding="utf-8")
         result = ExportResult.of(view.snapshot, "parquet", str(path), counts, tuple(files))
-        (directory / MANIFEST).write_bytes(manifest_of(result))
+        objects = DiskLocation(directory).objects(durability)
+        # Before the manifest: it must never name a file that a power cut has torn.
+        objects.sync(str(parquet_path(entity)) for entity in entities)
+        objects.put(SCHEMA, schema_source.encode())
+        objects.put(MANIFEST, manifest_of(result))
     return result
 
 

@@ -3,7 +3,8 @@
 The manifest is written last, and says which files there must be. On a disk the directory gets its
 name when it is whole; in a bucket an export is there once its manifest is, and until then an object
 says that it is not whole. Files that no manifest names, as a task leaves them that was run twice,
-are removed before.
+are removed before. A task returns when its files outlive a power cut, so no manifest names a torn
+one.
 """
 
 import os
@@ -23,6 +24,7 @@ from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.pipeline.export.parts import PartFile, part_tasks, write_part
 from omnigraph.pipeline.runner import Runner
 from omnigraph.read.view import View
+from omnigraph.store.durability import Durability
 from omnigraph.store.location import (
     BucketLocation,
     DiskLocation,
@@ -44,7 +46,7 @@ def export_parts(
 ) -> ExportResult:
     """Write what the view shows of these types as a directory of parts."""
     address = _address(request)
-    schema = schema_text(engine, view).encode()
+    schema, durability = schema_text(engine, view).encode(), engine.store.datasets.durability
 
     def write(target: Location) -> ExportResult:
         runner = _runner(engine, request, view, entities)
@@ -55,17 +57,19 @@ def export_parts(
             format=request.format,
             parallelism=runner.parallelism,
             batch_bytes=engine.settings.read_limits.max_export_batch_bytes,
+            durability=durability,
         )
         written = [
             file for ran in runner.run(tasks, write_part, doing="exporting") for file in ran.result
         ]
-        target.objects().put(SCHEMA, schema)
+        target.objects(durability).put(SCHEMA, schema)
         return _result(view, entities, request, address, written)
 
     if is_bucket_address(address):
         location = source_location(address, engine.settings.bucket_access, argument="target")
         return _to_bucket(location, write, overwrite=request.overwrite)
-    return _to_disk(Path(address).resolve(), write, overwrite=request.overwrite)
+    path = Path(address).resolve()
+    return _to_disk(path, write, overwrite=request.overwrite, durability=durability)
 
 
 def _address(request: Export) -> str:
@@ -101,14 +105,14 @@ def _runner(engine: Engine, request: Export, view: View, entities: Sequence[Enti
 Write = Callable[[Location], ExportResult]
 
 
-def _to_disk(path: Path, write: Write, *, overwrite: bool) -> ExportResult:
+def _to_disk(path: Path, write: Write, *, overwrite: bool, durability: Durability) -> ExportResult:
     # Whatever else a directory holds is not ours to remove, however we are told.
-    is_ours = (path / MANIFEST).is_file()
-    with new_directory(path, overwrite=overwrite and is_ours) as directory:
+    may_replace = overwrite and (path / MANIFEST).is_file()
+    with new_directory(path, overwrite=may_replace, durability=durability) as directory:
         target = DiskLocation(directory.resolve())
         result = write(target)
         _remove_others(target, _named(result))
-        target.objects().put(MANIFEST, manifest_of(result))
+        target.objects(durability).put(MANIFEST, manifest_of(result))
     return result
 
 

@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from omnigraph.base.disk_failures import disk_failures
 from omnigraph.base.errors import TargetTaken
+from omnigraph.store.durability import Disk, Durability
 
 __all__ = ["new_directory", "new_file"]
 
@@ -35,13 +36,17 @@ def new_file(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def new_directory(path: Path, *, overwrite: bool) -> Iterator[Path]:
-    """A directory to fill, at `path` once all went well. An empty one may be there already."""
+def new_directory(path: Path, *, overwrite: bool, durability: Durability) -> Iterator[Path]:
+    """A directory to fill, at `path` once all went well. An empty one may be there already.
+
+    Its name outlives a power cut; for the files in it, they who write them care.
+    """
     is_taken = path.exists() and not (path.is_dir() and not any(path.iterdir()))
     if is_taken and not (overwrite and path.is_dir()):
         raise TargetTaken(str(path))
     part = _part_of(path)
     with disk_failures("write", path):
+        disk = Disk(next(above for above in path.parents if above.exists()), durability)
         try:
             part.mkdir(parents=True)
             yield part
@@ -50,9 +55,11 @@ def new_directory(path: Path, *, overwrite: bool) -> Iterator[Path]:
                 old = _part_of(path)
                 path.rename(old)
                 part.rename(path)
+                disk.sync_name(path)
                 shutil.rmtree(old)
             else:
                 part.rename(path)
+                disk.sync_name(path)
         finally:
             shutil.rmtree(part, ignore_errors=True)
 

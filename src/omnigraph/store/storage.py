@@ -69,7 +69,7 @@ class Storage:
             case BucketLocation():
                 leased = root.objects()
                 fences = LeaseFences(leased, clock, address=str(root), lease_s=lease_s)
-                return cls(root, leased, Datasets(root, limits=limits), fences)
+                return cls(root, leased, Datasets(root, durability, limits), fences)
 
     def make_room(self, *, force: bool = False) -> bool:
         """Raise if something is there already; True if a directory was made.

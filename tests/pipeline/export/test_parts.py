@@ -24,6 +24,7 @@ from omnigraph.errors import (
 from omnigraph.pipeline.export.parts import part_tasks, write_part
 from omnigraph.pipeline.spark.session import Spark
 from omnigraph.read.view import View
+from omnigraph.store.durability import Durability
 from omnigraph.store.location import DiskLocation
 from tests.buckets import ENDPOINT, bucket_variables, location_of
 from tests.graph.test_export import SCHEMA, contents
@@ -233,6 +234,7 @@ def test_a_task_that_runs_twice_writes_other_files(graph: Graph, tmp_path: Path)
         format="jsonl",
         parallelism=1,
         batch_bytes=1 << 20,
+        durability=Durability.RELAXED,
     )
     first, second = write_part(task), write_part(task)
     assert first[0].name != second[0].name and first[0].sha256 == second[0].sha256
@@ -283,4 +285,5 @@ def test_what_cant_be_exported_in_parts_is_told(graph: Graph, tmp_path: Path) ->
             format="parquet",
             parallelism=1,
             batch_bytes=1,
+            durability=Durability.RELAXED,
         )

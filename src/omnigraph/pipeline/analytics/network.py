@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as sql
 
@@ -25,7 +26,7 @@ from omnigraph.pipeline.analytics.reading import (
 )
 from omnigraph.pipeline.spark.session import MAX_BROADCAST_ROWS, Spark
 from omnigraph.read.analytics.algorithms import NodeKey
-from omnigraph.read.analytics.links import Beat
+from omnigraph.read.analytics.links import Beat, Numbers
 from omnigraph.read.analytics.named_nodes import ids_named, number_of
 from omnigraph.read.analytics.named_types import check_total, check_weights
 from omnigraph.read.view import View
@@ -141,9 +142,12 @@ class SparkNetwork:
         """While tasks run: raises when the time is over."""
         self.beat(-1, 0)
 
-    def joined(self, left: Any, right: Any, on: list[str], how: str = "inner") -> Any:
-        """`right` has at most a row for each node."""
-        return _joined(left, right, on, how, is_small=self.node_count <= MAX_BROADCAST_ROWS)
+    def joined(
+        self, left: Any, right: Any, on: list[str], how: str = "inner", *, times: int = 1
+    ) -> Any:
+        """`right` has at most so many rows for each node."""
+        is_small = self.node_count * times <= MAX_BROADCAST_ROWS
+        return _joined(left, right, on, how, is_small=is_small)
 
     def links(self, way: str) -> Any:
         """`s`, `d`, `weight` along the edges, against them, or both ways; a loop stands once."""
@@ -171,17 +175,28 @@ class SparkNetwork:
 
         return [number_of(key, argument, self.types, number) for key in keys]
 
+    def names(self, numbers: Numbers) -> tuple[pa.Array, pa.Array]:
+        """The types and the ids of nodes."""
+        wanted, places = np.unique(numbers, return_inverse=True)
+        asked = self.given(pa.table({"n": pa.array(wanted, pa.int64())}))
+        found = self.nodes.join(sql.broadcast(asked), ["n"]).orderBy("n").select("type", "id")
+        table = self.spark.table_of(found, doing=self.doing, on_progress=self._looked)
+        named = table.take(pa.array(places, pa.int64()))
+        return self._type_names(named["type"]), named["id"].combine_chunks()
+
     def answer(self, values: Any, columns: Sequence[str], kinds: Sequence[pa.DataType]) -> pa.Table:
         """The values of all nodes, by type and id; `values` has a row for each node at most."""
         whole = self.joined(self.nodes, values, ["n"], "left").orderBy("n")
         wanted = whole.select("type", "id", *columns)
         table = self.spark.table_of(wanted, doing=self.doing, on_progress=self._looked)
-        types = pa.array([str(name) for name in self.types], pa.string())
-        of_type = table["type"].combine_chunks().cast(pa.int64())
-        found = {"type": types.take(of_type), "id": table["id"].combine_chunks()}
+        found = {"type": self._type_names(table["type"]), "id": table["id"].combine_chunks()}
         for name, kind in zip(columns, kinds, strict=True):
             found[name] = table[name].combine_chunks().cast(kind)
         return pa.table(found)
+
+    def _type_names(self, numbers: pa.ChunkedArray) -> pa.Array:
+        types = pa.array([str(name) for name in self.types], pa.string())
+        return types.take(numbers.combine_chunks().cast(pa.int64()))
 
 
 def _joined(left: Any, right: Any, on: list[str], how: str, *, is_small: bool) -> Any:

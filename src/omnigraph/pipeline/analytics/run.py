@@ -7,9 +7,11 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.pipeline.analytics.betweenness import dependencies
 from omnigraph.pipeline.analytics.components import strong, weak
 from omnigraph.pipeline.analytics.counts import degrees, triangles
 from omnigraph.pipeline.analytics.network import SparkNetwork
+from omnigraph.pipeline.analytics.paths import paths_of_pairs
 from omnigraph.pipeline.analytics.rounds import Settled, cores, distances, labels, ranks
 from omnigraph.pipeline.spark.session import Spark
 from omnigraph.read.analytics.algorithms import (
@@ -25,24 +27,20 @@ from omnigraph.read.analytics.algorithms import (
     StrongComponents,
     Triangles,
 )
+from omnigraph.read.analytics.betweenness import sample, scaled
 from omnigraph.read.analytics.components import numbered_by_first
 from omnigraph.read.analytics.links import Beat
 from omnigraph.read.analytics.named_types import node_types_of
-from omnigraph.read.analytics.run import Answer
+from omnigraph.read.analytics.run import Answer, path_table
 from omnigraph.read.view import View
 
-__all__ = ["SparkAnswer", "is_lowered", "run"]
+__all__ = ["SparkAnswer", "run"]
 
 
 class SparkAnswer(NamedTuple):
     answer: Answer
     node_count: int
     edge_count: int
-
-
-def is_lowered(algorithm: Algorithm) -> bool:
-    """True if Spark can run it."""
-    return not isinstance(algorithm, Betweenness | PathPairs)
 
 
 def run(
@@ -89,8 +87,10 @@ def _answer(
         case PathsFrom():
             found = distances(network, algorithm, is_directed=is_directed)
             return _of(network, found, "distance", number)
-        case Betweenness() | PathPairs():
-            raise AssertionError("they are refused before anything runs")
+        case Betweenness():
+            return _scores(network, algorithm, is_directed=is_directed)
+        case PathPairs():
+            return _pairs(network, algorithm, is_directed=is_directed, is_hops=weight is None)
 
 
 def _of(
@@ -107,3 +107,21 @@ def _grouped(network: SparkNetwork, found: Settled, column: str) -> Answer:
     labels_found = np.asarray(answer.table[column].combine_chunks().to_numpy(), dtype=np.int64)
     numbers = pa.array(numbered_by_first(labels_found), pa.int64())
     return answer._replace(table=answer.table.set_column(2, column, numbers))
+
+
+def _scores(network: SparkNetwork, asked: Betweenness, *, is_directed: bool) -> Answer:
+    origins = sample(network.node_count, asked)
+    found = Settled(dependencies(network, origins, is_directed=is_directed))
+    answer = _of(network, found, asked.column)
+    total = np.asarray(answer.table[asked.column].combine_chunks().to_numpy(), dtype=np.float64)
+    scores = pa.array(scaled(total, asked, len(origins), is_directed=is_directed))
+    return answer._replace(table=answer.table.set_column(2, asked.column, scores))
+
+
+def _pairs(network: SparkNetwork, asked: PathPairs, *, is_directed: bool, is_hops: bool) -> Answer:
+    firsts, lasts = zip(*asked.pairs, strict=True)
+    numbers = np.array(network.find([*firsts, *lasts], "pairs"), dtype=np.int64)
+    sources, targets = np.split(numbers, 2)
+    paths = paths_of_pairs(network, sources, targets, is_directed=is_directed, is_hops=is_hops)
+    table = path_table(sources, targets, paths, network.names, is_hops=is_hops)
+    return Answer(table, None, converged=True)

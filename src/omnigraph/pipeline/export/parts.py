@@ -35,6 +35,7 @@ from omnigraph.read.values.conditions import columns_judged, meeting
 from omnigraph.read.view import View
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import Dataset, DatasetRef, Datasets
+from omnigraph.store.durability import Durability
 from omnigraph.store.location import BucketLocation, DiskLocation, Location
 
 __all__ = ["PartFile", "PartTask", "part_tasks", "write_part"]
@@ -76,6 +77,7 @@ class PartTask:
     condition: Condition
     ends: tuple[JudgedEnd, ...]
     batch_bytes: int
+    durability: Durability
 
 
 def part_tasks(
@@ -86,6 +88,7 @@ def part_tasks(
     format: Literal["jsonl", "parquet"],
     parallelism: int,
     batch_bytes: int,
+    durability: Durability,
 ) -> list[PartTask]:
     """What the view shows of these types, dealt out to tasks."""
     snapshot, tasks = view.snapshot, list[PartTask]()
@@ -109,13 +112,17 @@ def part_tasks(
                     condition=ALWAYS if restriction is None else restriction.own,
                     ends=ends,
                     batch_bytes=batch_bytes,
+                    durability=durability,
                 )
             )
     return tasks
 
 
 def write_part(task: PartTask) -> list[PartFile]:
-    """Write the rows of a task: one file, or several where they are many."""
+    """Write the rows of a task: one file, or several where they are many.
+
+    They outlive a power cut when it returns.
+    """
     _require_place(task.target)
     files: list[PartFile] = []
     current: _File | None = None
@@ -242,8 +249,9 @@ class _File:
                 data = sink.getvalue()
                 target.objects().put(self._name, data)
                 return len(data), hashlib.sha256(data).hexdigest()
-            case DiskLocation(path=path):
+            case DiskLocation(path=path) as target:
                 size = sink.tell()
                 sink.close()
+                target.objects(self._task.durability).sync([self._name])
                 with (path / self._name).open("rb") as written:
                     return size, hashlib.file_digest(written, "sha256").hexdigest()

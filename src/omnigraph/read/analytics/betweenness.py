@@ -4,6 +4,7 @@ By Brandes: forward from some nodes, level by level, counting paths; then back, 
 node is part of. A block of origins walks at once, as sparse matrices with a row for each.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -15,7 +16,7 @@ from omnigraph.base.frozen import frozen
 from omnigraph.read.analytics.algorithms import Betweenness
 from omnigraph.read.analytics.links import Beat, Floats, Found, Links, Numbers
 
-__all__ = ["betweenness", "sample"]
+__all__ = ["betweenness", "check_counted", "sample", "scaled"]
 
 MAX_BLOCK_CELLS = 8_000_000
 """Origins times nodes of a block: three numbers for each, some two hundred megabytes."""
@@ -41,13 +42,17 @@ def betweenness(
     for low in range(0, len(origins), block):
         walk = _Walk(forward, back, origins[low : low + block])
         total += walk.dependencies(partial(beat, low, len(origins)))
-    if len(origins):
-        total *= size / len(origins)
+    return Found(scaled(total, asked, len(origins), is_directed=is_directed))
+
+
+def scaled(total: Floats, asked: Betweenness, origins: int, *, is_directed: bool) -> Floats:
+    """The score of each node, from what it is part of, of the paths from so many origins."""
+    size, found = len(total), total
+    if origins:
+        found = found * (size / origins)
     if asked.normalized:
-        total /= max((size - 1) * (size - 2), 1)
-    elif not is_directed:
-        total /= 2
-    return Found(total)
+        return found / max((size - 1) * (size - 2), 1)
+    return found if is_directed else found / 2
 
 
 @frozen(slots=False)
@@ -67,10 +72,10 @@ class _Walk:
             beat()
             levels.append(here)
             there, values = here.step(paths[here.at], self.forward)
-            _check_counted(values)
             is_new = depths[there.at] < 0
-            here = _Level(there.rows[is_new], there.nodes[is_new])
-            paths[here.at], depths[here.at] = values[is_new], len(levels)
+            here, values = _Level(there.rows[is_new], there.nodes[is_new]), values[is_new]
+            check_counted(float(values.max(initial=0.0)))
+            paths[here.at], depths[here.at] = values, len(levels)
         through = np.zeros((count, size))
         for depth in range(len(levels) - 1, 0, -1):
             beat()
@@ -85,10 +90,10 @@ class _Walk:
         return found
 
 
-def _check_counted(paths: Floats) -> None:
+def check_counted(most: float) -> None:
     """A grid of some hundred nodes a side has more shortest paths than a number can hold: what a
     node is part of, of infinitely many, tells nothing."""
-    if len(paths) and not np.isfinite(paths.max()):
+    if not math.isfinite(most):
         raise LimitExceeded(what="the number of shortest paths between two nodes", limit=10**308)
 
 

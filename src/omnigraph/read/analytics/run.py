@@ -1,6 +1,6 @@
 """One algorithm over a network, in this process: which links it needs, and the table it answers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,10 +26,10 @@ from omnigraph.read.analytics.labels import label_propagation
 from omnigraph.read.analytics.links import Beat, Floats, Found, Links, Numbers
 from omnigraph.read.analytics.network import Network, Way
 from omnigraph.read.analytics.pagerank import pagerank
-from omnigraph.read.analytics.paths import distances_from, paths_of_pairs
+from omnigraph.read.analytics.paths import Path, distances_from, paths_of_pairs
 from omnigraph.read.analytics.triangles import triangle_count
 
-__all__ = ["Answer", "distance_column", "run"]
+__all__ = ["Answer", "path_table", "run"]
 
 
 class Answer(NamedTuple):
@@ -76,7 +76,7 @@ def _found(network: Network, algorithm: Algorithm, *, is_directed: bool, beat: B
         case PathsFrom(source=source):
             (origin,) = network.find([source], "source")
             found = distances_from(_roads(network, out), int(origin))
-            return found._replace(values=distance_column(found.values, is_hops=_is_hops(network)))
+            return found._replace(values=_distance_column(found.values, is_hops=_is_hops(network)))
         case Degrees() | PathPairs():
             raise AssertionError("they have tables of their own")
 
@@ -107,7 +107,7 @@ def _is_hops(network: Network) -> bool:
     return network.weight is None
 
 
-def distance_column(distances: Floats, *, is_hops: bool) -> pa.Array:
+def _distance_column(distances: Floats, *, is_hops: bool) -> pa.Array:
     """Distances as they are answered: null where there is no path."""
     found = pa.array(distances, pa.float64(), mask=~np.isfinite(distances))
     return found.cast(pa.int64()) if is_hops else found
@@ -128,29 +128,45 @@ def _table(network: Network, columns: Mapping[str, Any]) -> pa.Table:
 
 def _pairs(network: Network, algorithm: PathPairs, way: Way, beat: Beat) -> Answer:
     firsts, lasts = zip(*algorithm.pairs, strict=True)
-    sources, targets = network.find(firsts, "pairs"), network.find(lasts, "pairs")
-    # By the places in the order of ids: which of several shortest paths is found depends on it.
-    roads = _roads(network, way).renumbered(network.ranks)
     ranks = network.ranks
-    paths = paths_of_pairs(roads, ranks[sources], ranks[targets], beat)
+    sources, targets = (ranks[network.find(keys, "pairs")] for keys in (firsts, lasts))
+    # By the places in the order of ids: which of several shortest paths is told depends on it.
+    roads = _roads(network, way).renumbered(ranks)
+    paths = paths_of_pairs(roads, sources, targets, beat)
+
+    def names(places: Numbers) -> tuple[pa.Array, pa.Array]:
+        return network.names(network.order[places])
+
+    table = path_table(sources, targets, paths, names, is_hops=_is_hops(network))
+    return Answer(table, None, converged=True)
+
+
+def path_table(
+    sources: Numbers,
+    targets: Numbers,
+    paths: Sequence[Path],
+    names: Callable[[Numbers], tuple[pa.Array, pa.Array]],
+    *,
+    is_hops: bool,
+) -> pa.Table:
+    """Paths as they are answered. `names` gives the types and the ids of nodes."""
     lengths = np.array([len(path.nodes) for path in paths], dtype=np.int64)
     walked = np.array([node for path in paths for node in path.nodes], dtype=np.int64)
-    types, ids = network.names(network.order[walked])
     distances = np.array([path.distance for path in paths])
     is_known = lengths > 0
-    columns = {
-        **_ends(network, "source", sources),
-        **_ends(network, "target", targets),
-        "distance": distance_column(distances, is_hops=_is_hops(network)),
-        "path": _lists(ids, lengths, is_known),
-        "path_types": _lists(types, lengths, is_known),
-    }
-    return Answer(pa.table(columns), None, converged=True)
-
-
-def _ends(network: Network, name: str, numbers: Numbers) -> dict[str, pa.Array]:
-    types, ids = network.names(numbers)
-    return {f"{name}_type": types, name: ids}
+    count = len(paths)
+    types, ids = names(np.concatenate((sources, targets, walked)))
+    return pa.table(
+        {
+            "source_type": types[:count],
+            "source": ids[:count],
+            "target_type": types[count : 2 * count],
+            "target": ids[count : 2 * count],
+            "distance": _distance_column(distances, is_hops=is_hops),
+            "path": _lists(ids[2 * count :], lengths, is_known),
+            "path_types": _lists(types[2 * count :], lengths, is_known),
+        }
+    )
 
 
 def _lists(values: pa.Array, lengths: Numbers, is_known: np.ndarray) -> pa.Array:

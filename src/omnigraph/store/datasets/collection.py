@@ -90,7 +90,7 @@ class Datasets:
     ) -> None:
         self.root = root
         self.limits = limits
-        self.is_durable = durability is Durability.FSYNC
+        self.durability = durability
         self._objects = root.objects(durability)
         self._bases = Bases(self._objects, str(root))
         self._occupant = Occupant(self._objects, str(root))
