@@ -17,6 +17,7 @@ from omnigraph.base.errors import (
 )
 from omnigraph.cluster.served import cluster_storage, embed_config
 from omnigraph.surfaces.server import offering
+from omnigraph.surfaces.server.logs import MEMBERS
 from tests.cluster.serving import ADA, BOB, BOTH, Server
 from tests.cluster.world import (
     AGED,
@@ -188,6 +189,64 @@ def test_policies_are_not_left_out_for_anyone(deployment: Deployment) -> None:
         Server(deployment, is_open=True)
     deployment.write({}, people="schema: person.pg", pets="schema: pet.pg").apply()
     assert Server(deployment, is_open=True).get("/graphs", {}).status_code == 200
+
+
+@pytest.fixture
+def unguarded(tmp_path: Path) -> Deployment:
+    """Two graphs without a policy, for anyone."""
+    made = Deployment(tmp_path / "folder")
+    files = {"person.pg": PERSON, "pet.pg": PET, "read.yaml": READERS, "list.yaml": LISTERS}
+    made.write(files, people="schema: person.pg", pets="schema: pet.pg").apply()
+    return made
+
+
+BOTH_GRAPHS = {"people": "schema: person.pg", "pets": "schema: pet.pg"}
+OF_PEOPLE = "read: {file: read.yaml, applies_to: [people]}"
+OF_CLUSTER = "list: {file: list.yaml, applies_to: [cluster]}"
+
+
+@pytest.mark.parametrize("requires_all", [False, True])
+def test_a_policy_that_comes_to_a_server_without_tokens_holds(
+    unguarded: Deployment, caplog: pytest.LogCaptureFixture, requires_all: bool
+) -> None:
+    """Also where a server takes a revision whole or not at all: the old one has no policy."""
+    server = Server(unguarded, is_open=True, requires_all_graphs=requires_all)
+    assert server.get("/graphs/people/schema").status_code == 200
+    unguarded.write({}, **BOTH_GRAPHS, policies=OF_PEOPLE).apply()
+    server.reload()
+    assert server.get("/graphs/people/schema").status_code == 404
+    assert server.post("/graphs/people/query", {"query": NAMES}).status_code == 404
+    assert server.get("/graphs/pets/schema").status_code == 200
+    assert server.get("/readyz").json() == {"status": "ready", "graphs": 1, "set_aside": 1}
+    (told,) = [each for each in caplog.records if "set aside" in each.getMessage()]
+    assert "the graph people is set aside: people has a policy" in told.getMessage()
+    members = getattr(told, MEMBERS)
+    assert (members["graph"], members["code"]) == ("people", "policy_needs_tokens")
+    assert "OMNIGRAPH_SERVER_BEARER_TOKENS_FILE" in members["hint"]
+    assert not server.offer.has_moved()
+    unguarded.write({}, **BOTH_GRAPHS).apply()
+    server.reload()
+    assert server.get("/graphs/people/schema").status_code == 200
+    assert server.get("/readyz").json() == {"status": "ready", "graphs": 2}
+
+
+def test_a_policy_of_the_cluster_closes_the_list_of_graphs_to_a_server_without_tokens(
+    unguarded: Deployment, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = Server(unguarded, is_open=True)
+    assert server.graphs() == server.get("/me").json()["graphs"] == ["people", "pets"]
+    unguarded.write({}, **BOTH_GRAPHS, policies=OF_CLUSTER).apply()
+    server.reload()
+    refused = server.get("/graphs")
+    assert refused.status_code == 403
+    assert refused.json()["details"]["code"] == "policy_needs_tokens"
+    assert "OMNIGRAPH_SERVER_BEARER_TOKENS_FILE" in refused.json()["hint"]
+    assert "the list of graphs is closed" in caplog.text
+    assert server.get("/me").json()["graphs"] is None
+    assert server.get("/graphs/pets/schema").status_code == 200
+    unguarded.write({}, **BOTH_GRAPHS).apply()
+    server.reload()
+    assert server.graphs() == ["people", "pets"]
 
 
 def test_the_key_of_a_provider_comes_from_the_environment_of_the_server(

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import resources
@@ -132,8 +132,9 @@ def serve_demo(
     is_read_only: bool = False,
     bundle: Path = BUNDLE,
     policy: Path | None = None,
+    beside: Mapping[str, ServedGraph] | None = None,
 ) -> Iterator[Explorer]:
-    """A server over a copy of the graph, so that a test may change it."""
+    """A server over a copy of the graph, so that a test may change it, and over graphs `beside`."""
     shutil.copytree(template, folder)
     with ExitStack() as stack:
         graph = stack.enter_context(
@@ -141,7 +142,7 @@ def serve_demo(
         )
         access, guarded = _access(state, graph, policy or folder / "policy.yaml")
         queries = read_queries([folder / "queries.gq"])
-        registry = Registry({GRAPH: ServedGraph(GRAPH, graph, guarded, queries)})
+        registry = Registry({GRAPH: ServedGraph(GRAPH, graph, guarded, queries), **(beside or {})})
         app = App(
             Serving(registry, access),
             ServerLimits(),

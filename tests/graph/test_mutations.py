@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph import Graph, OmnigraphError
-from omnigraph.base.errors import ConstraintViolated
+from omnigraph.base.errors import ConstraintViolated, TypeCheckFailed
 from omnigraph.base.span import SourceText
 from omnigraph.engine.mutate import prepare_mutation
 from omnigraph.engine.permit import Permit
@@ -285,3 +285,65 @@ def test_an_edge_ends_in_a_node_that_is_known_by_a_date(
         )
     edges = "query n() { match { $p: P  $p $e:pq $q } return { $q.d as d, count($e) as n } }"
     assert [row["n"] for row in graph.query(edges).to_pylist()] == [3]
+
+
+NEEDED = """
+node Task { name: String @key  state: String @default("open")  place: String  note: String? }
+edge Blocks: Task -> Task { weight: I32 @default(1) }
+"""
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> Graph:
+    graph = Graph.init(tmp_path / "tasks.omni", NEEDED, durability="relaxed")
+    graph.mutate(
+        """query q() {
+            insert Task { name: "a", state: "done", place: "here", note: "x" }
+            insert Blocks { from: "a", to: "a", weight: 7 }
+        }"""
+    )
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("update", "kind", "named"),
+    [
+        ('update Task set { state: %s } where name = "a"', "String", "Task.state"),
+        ('update Task set { note: null, place: %s } where name = "a"', "String", "Task.place"),
+        ('update Task set { state: %s } where name = "nobody"', "String", "Task.state"),
+        ('update Blocks set { weight: %s } where from = "a"', "I32", "Blocks.weight"),
+    ],
+)
+def test_an_update_sets_no_property_to_null_that_needs_a_value(
+    tasks: Graph, update: str, kind: str, named: str
+) -> None:
+    """A default is for rows that leave a property out, and an update says what it sets."""
+    sources = f"query q() {{ {update % 'null'} }}", f"query q($x: {kind}?) {{ {update % '$x'} }}"
+    for source, written in zip(sources, ("null", "$x"), strict=True):
+        with pytest.raises(TypeCheckFailed) as told:
+            tasks.mutate(source)
+        (found,) = told.value.diagnostics
+        assert (found.code, found.message) == ("T3", f"{named} can't be null")
+        assert source[found.span.column - 1 :].startswith(written)
+        assert found.span.length == len(written)
+    shown = tasks.query("query q() { match { $t: Task } return { $t.state, $t.note } }")
+    assert shown.to_pylist() == [{"t.state": "done", "t.note": "x"}]
+
+
+def test_every_null_that_an_update_can_not_set_is_told(tasks: Graph) -> None:
+    source = """query q($x: String?, $y: String?) {
+    update Task set { state: $x, note: $x, place: $y } where name = "a"
+}"""
+    with pytest.raises(TypeCheckFailed) as told:
+        tasks.mutate(source, params={"x": None})
+    assert [(d.span.line, d.span.column) for d in told.value.diagnostics] == [(2, 30), (2, 51)]
+    assert "$x of q is null" in str(told.value.hint)
+
+
+@pytest.mark.parametrize("state", ["$x", "null"])
+def test_an_insert_takes_the_default_for_a_null_as_a_load_does(tasks: Graph, state: str) -> None:
+    tasks.mutate(
+        f'query q($x: String?) {{ insert Task {{ name: "b", place: "p", state: {state} }} }}'
+    )
+    shown = tasks.query('query q() { match { $t: Task { name: "b" } } return { $t.state } }')
+    assert shown.to_pylist() == [{"t.state": "open"}]

@@ -7,6 +7,7 @@ import pytest
 
 from omnigraph import Graph
 from omnigraph.errors import (
+    BranchExists,
     BranchMissing,
     ConflictError,
     NameMissing,
@@ -175,21 +176,87 @@ def test_an_error_names_no_branch_that_stands_in_the_way_unseen(tmp_path: Path) 
     boss.branch_create("side/one")
     boss.branch_create("side/secret", from_="side/one")
     stranger = boss.as_actor("stranger")
-    calls: list[Callable[[Graph], object]] = [
-        lambda g: g.branch_delete("side/one"),
-        lambda g: g.branch_create("side/secret/more"),
-        lambda g: g.load([ROW], mode="append", branch="side/secret/more", from_="main"),
-    ]
-    for call in calls:
-        with pytest.raises(ConflictError) as told:
-            call(boss)
-        assert "secret" in str(told.value)
-        with pytest.raises(ConflictError) as told:
-            call(stranger)
-        assert "secret" not in str(told.value).replace("side/secret/more", "")
-        assert "secret" not in repr(told.value).replace("side/secret/more", "")
+    with pytest.raises(ConflictError, match="secret"):
+        boss.branch_delete("side/one")
+    with pytest.raises(ConflictError) as told:
+        stranger.branch_delete("side/one")
+    assert "secret" not in str(told.value) and "secret" not in repr(told.value)
     merged = stranger.branch_merge("side/one", delete=True)
     assert merged.branch_delete_error is not None and "secret" not in merged.branch_delete_error
+
+
+MAKING: dict[str, Callable[[Graph, str, str], object]] = {
+    "a branch": lambda g, name, from_: g.branch_create(name, from_=from_),
+    "a load": lambda g, name, from_: g.load([ROW], mode="append", branch=name, from_=from_),
+}
+
+
+@pytest.fixture(scope="module")
+def secretive(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    """The stranger may read no branch below secret/, of which some are there. The last role may
+    not make branches below closed/."""
+    hidden = [f"secret/{name}" for name in ("there", "missing", "there/more", "missing/more")]
+    roles = {
+        "stranger": Role(denied_on=frozenset(("read", name) for name in hidden)),
+        "builder": Role(denied_on=frozenset({("branch_create", "closed/one")})),
+    }
+    boss = opened(make(tmp_path_factory.mktemp("secretive")), roles, "boss")
+    boss.branch_create("secret/there")
+    add = 'query a() { insert Person { email: "zed", name: "Zed", team: "red" } }'
+    boss.mutate(add, branch="secret/there")
+    return boss
+
+
+@pytest.mark.parametrize("way", MAKING)
+def test_a_branch_that_is_hidden_can_be_begun_at_no_more_than_one_that_is_missing(
+    secretive: Graph, way: str
+) -> None:
+    """Also where the new one would be as hidden, so that nothing came into sight."""
+    stranger, before = secretive.as_actor("stranger"), secretive.branches()
+    for name in ("mine", "secret/missing"):
+        said = set()
+        for from_ in ("secret/there", "secret/missing"):
+            with pytest.raises(BranchMissing) as told:
+                MAKING[way](stranger, name, from_)
+            said.add(told.value.render().replace(from_, "?"))
+        assert said == {"error: no branch named ?"}
+    assert secretive.branches() == before
+
+
+def test_a_commit_of_a_hidden_branch_can_be_begun_at_no_more_than_a_missing_one(
+    secretive: Graph,
+) -> None:
+    commit = head(secretive, "secret/there")
+    missing = commit[:-1] + ("0" if commit[-1] != "0" else "1")
+    said = set()
+    for id_ in (commit, missing):
+        with pytest.raises(OmnigraphError) as told:
+            secretive.as_actor("stranger").branch_create("mine", from_=id_)
+        said.add((type(told.value), told.value.render().replace(id_, "?")))
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("way", MAKING)
+@pytest.mark.parametrize("name", ["secret/there/more", "secret"])
+def test_a_name_that_a_hidden_branch_takes_is_denied_as_a_rule_denies_one(
+    secretive: Graph, name: str, way: str
+) -> None:
+    with pytest.raises(BranchExists, match="secret/there"):
+        MAKING[way](secretive, name, "main")
+    with pytest.raises(PolicyDenied) as taken:
+        MAKING[way](secretive.as_actor("stranger"), name, "main")
+    with pytest.raises(PolicyDenied) as denied:
+        MAKING[way](secretive.as_actor("builder"), "closed/one", "main")
+    told = taken.value.render().replace(name, "closed/one").replace("stranger", "builder")
+    assert told == denied.value.render()
+
+
+def test_the_name_of_a_hidden_branch_is_denied_as_well(secretive: Graph) -> None:
+    with pytest.raises(PolicyDenied) as denied:
+        secretive.as_actor("stranger").branch_create("secret/there")
+    assert denied.value.reason is None
+    with pytest.raises(BranchExists):
+        secretive.branch_create("secret/there")
 
 
 def test_what_changed_since_two_branches_parted_is_shown_by_the_rules_of_where_they_did(

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 
+from omnigraph.base.clock import is_ulid
 from omnigraph.base.errors import (
     BranchExists,
     BranchHasChildren,
     BranchMissing,
     CommitMissing,
     MissingError,
+    PolicyDenied,
 )
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.engine import Engine
@@ -22,7 +24,6 @@ from omnigraph.engine.requests import (
     BranchRead,
     CommitRead,
     CommitsRead,
-    Moment,
     Read,
 )
 from omnigraph.engine.results import CommitInfo
@@ -30,7 +31,6 @@ from omnigraph.engine.travel import check_moment, commit_at, told
 from omnigraph.store.branches import Branch
 from omnigraph.store.branching import create_branch, delete_branch
 from omnigraph.store.commits import Commit
-from omnigraph.store.graph_store import GraphStore
 from omnigraph.write.sidecar import drop_orphans
 
 __all__ = [
@@ -42,9 +42,10 @@ __all__ = [
     "branches",
     "commit",
     "commits",
+    "denying_taken_names",
     "found_commit",
     "known",
-    "naming_known_branches",
+    "known_start",
     "readable",
 ]
 
@@ -79,12 +80,12 @@ def branch_create(engine: Engine, request: BranchCreate) -> None:
     no commit of it."""
     engine.gate.allow(request)
     try:
-        start = _start(engine.store, request.from_)
+        start = _start(engine, request)
     except MissingError:
         engine.gate.allow_into(request, MAIN, request.branch)
         raise
     allow_start(engine, request, start)
-    with naming_known_branches(engine, request.actor):
+    with denying_taken_names(engine, request, start):
         match start:
             case Branch(name=source):
                 create_branch(engine.store, request.branch, from_=source)
@@ -102,25 +103,53 @@ def branch_create(engine: Engine, request: BranchCreate) -> None:
 def allow_start(engine: Engine, request: BranchCreate, start: Branch | CommitId) -> None:
     """Return if the actor may make a branch here, and will see no more on it than here."""
     store, gate = engine.store, engine.gate
-    source = start.name if isinstance(start, Branch) else _branch_of(engine, start)
+    source = _source(engine, start)
     gate.allow_into(request, source, request.branch)
     if gate.guard is not None:
         at = store.snapshot(source) if isinstance(start, Branch) else store.snapshot_at(start)
         gate.require_no_wider_sight(at, request, to=request.branch)
 
 
-def _start(store: GraphStore, from_: Moment) -> Branch | CommitId:
+def known_start(engine: Engine, actor: str | None, name: BranchName) -> Branch:
+    """The branch that a new one starts from. One that is hidden from the actor is missing. That
+    main is there is no secret."""
+    found = engine.store.branches.resolve(name)
+    if not _is_known(engine, actor, found.name):
+        raise BranchMissing(name)
+    return found
+
+
+def _start(engine: Engine, request: BranchCreate) -> Branch | CommitId:
     """The branch or the commit that a new branch starts from. A name goes before a moment."""
+    from_ = request.from_
     check_moment("from_", from_)
     if not isinstance(from_, str):
-        return commit_at(store, from_, MAIN)
+        return _known_commit(engine, request, commit_at(engine.store, from_, MAIN))
     try:
-        return store.branches.resolve(BranchName(from_))
+        return known_start(engine, request.actor, BranchName(from_))
     except BranchMissing as missing:
         try:
-            return commit_at(store, from_, MAIN)
+            return _known_commit(engine, request, commit_at(engine.store, from_, MAIN))
         except CommitMissing:
+            if is_ulid(from_):
+                raise
             raise missing from None  # neither an id nor a time: most likely a mistyped name
+
+
+def _known_commit(engine: Engine, request: BranchCreate, commit: CommitId) -> CommitId:
+    if not _is_known(engine, request.actor, _branch_of(engine, commit)):
+        # Whoever asked for a time or a version has no id to learn from.
+        is_named = isinstance(request.from_, str | CommitInfo)
+        raise CommitMissing(commit if is_named else str(request.from_))
+    return commit
+
+
+def _is_known(engine: Engine, actor: str | None, branch: BranchName) -> bool:
+    return branch == MAIN or engine.gate.allows(Read(actor=actor), branch)
+
+
+def _source(engine: Engine, start: Branch | CommitId) -> BranchName:
+    return start.name if isinstance(start, Branch) else _branch_of(engine, start)
 
 
 def _branch_of(engine: Engine, commit_id: CommitId) -> BranchName:
@@ -134,25 +163,36 @@ def _branch_of(engine: Engine, commit_id: CommitId) -> BranchName:
 def branch_delete(engine: Engine, request: BranchDelete) -> None:
     """Remove a branch, whole. No commit is made: the log says who did it."""
     engine.gate.allow(request)
-    with naming_known_branches(engine, request.actor):
+    with _naming_known_children(engine, request.actor):
         delete_branch(engine.store, request.branch, if_commit=request.if_commit)
     drop_orphans(engine.store)
     log.info("branch %s was deleted by %s: %s", request.branch, request.actor, request.message)
 
 
 @contextmanager
-def naming_known_branches(engine: Engine, actor: str | None) -> Iterator[None]:
+def denying_taken_names(
+    engine: Engine, request: BranchCreate, start: Branch | CommitId
+) -> Iterator[None]:
+    """Deny a name that a hidden branch has, or overlaps, in the words of a rule that denies it. So
+    the actor knows that it may be taken, and not that it is."""
+    try:
+        yield
+    except BranchExists as found:
+        if _is_known(engine, request.actor, found.existing):
+            raise
+        source = _source(engine, start)
+        raise PolicyDenied(request.action, request.actor, source, request.branch) from None
+
+
+@contextmanager
+def _naming_known_children(engine: Engine, actor: str | None) -> Iterator[None]:
     """Say of branches that stand in the way the names that the actor may know."""
-    asked = Read(actor=actor)
     try:
         yield
     except BranchHasChildren as found:
+        asked = Read(actor=actor)
         children = tuple(c for c in found.children if engine.gate.allows(asked, c))
         raise BranchHasChildren(found.branch, children) from None
-    except BranchExists as found:
-        if engine.gate.allows(asked, found.existing):
-            raise
-        raise BranchExists(found.branch, found.branch) from None
 
 
 def commits(engine: Engine, request: CommitsRead) -> list[CommitInfo]:

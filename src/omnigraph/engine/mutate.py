@@ -35,7 +35,7 @@ from omnigraph.lang.plan.ir import (
     Statement,
     Update,
 )
-from omnigraph.lang.plan.parameters import bind_parameters
+from omnigraph.lang.plan.parameters import bind_parameters, require_values
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.read.changes.diff import differing
 from omnigraph.read.values.predicates import constant_of
@@ -110,6 +110,7 @@ class MutationWriter(Writer[MutationWork]):
                 advice="run it with query",
             )
         parameters = bind_parameters(query, request.params)
+        require_values(query, parameters, permit.view.snapshot.catalog, request.source)
         return prepare_mutation(query, permit, parameters, now_ms=self.now_ms, sql=engine.sql)
 
 

@@ -13,6 +13,7 @@ from mcp.shared.exceptions import MCPError
 from omnigraph import Graph
 from omnigraph.engine.stored_queries import StoredQueries
 from omnigraph.surfaces.mcp.caller import Caller, Limits, Place, Writing
+from omnigraph.surfaces.mcp.offered import FileQueries
 from omnigraph.surfaces.mcp.protocol import server_for
 from omnigraph.surfaces.mcp.stdio import in_a_thread, named_callers
 from omnigraph.surfaces.server.app import App
@@ -121,7 +122,7 @@ def agent_of(
         base=base,
         writing=writing,
         limits=limits or Limits(),
-        queries=queries or StoredQueries(),
+        offered=FileQueries(graph=graph, queries=queries or StoredQueries(), base=base),
     )
     server = server_for(named_callers(caller), in_a_thread)
     return Agent(lambda: server)

@@ -168,6 +168,36 @@ def test_an_actor_who_may_not_read_main_works_on_other_branches(
     assert ada("query", query=PEOPLE).code == "policy_denied"
 
 
+HIDING = """
+version: 1
+protected_branches: [main, secret, nothing]
+rules:
+  - {id: read, allow: {actors: [bob], actions: [read], branch_scope: unprotected}}
+  - {id: main, allow: {actors: [bob], actions: [read], when: 'context.branch == "main"'}}
+  - {id: make, allow: {actors: [bob], actions: [branch_create, branch_delete, change]}}
+"""
+
+
+def test_a_hidden_branch_is_not_known_by_making_one(graph: Graph, tmp_path: Path) -> None:
+    graph.branch_create("secret")
+    (tmp_path / "policy.yaml").write_text(HIDING)
+    (tmp_path / "stored.gq").write_text(QUERIES)
+    hiding = serve_here(graph, serving=serving(tmp_path, graph, policy=(tmp_path / "policy.yaml",)))
+    bob = agent(hiding, "bob")
+    assert bob("branches")["branches"] == ["main"]
+    said = set()
+    for name in ("secret", "nothing"):
+        told = bob("branch_create", name="mine", **{"from": name})
+        asked = {"name": "mine", "from": name}
+        headers = {"Authorization": f"Bearer {TOKENS['bob']}"}
+        answer = hiding.post(f"{G}/branches", json=asked, headers=headers)
+        heard = json.dumps(told.value), told.text, answer.status_code, answer.json()["error"]
+        said.add(tuple(str(each).replace(name, "?") for each in heard))
+    assert len(said) == 1 and told.code == "not_found"
+    assert bob("branch_create", name="secret").code == "policy_denied"
+    assert bob("branch_create", name="mine")["branch"] == "mine"
+
+
 def test_an_actor_without_a_right_hears_only_that(policed: World) -> None:
     eve = agent(policed, "eve")
     assert eve("query", query=PEOPLE).code == "policy_denied"

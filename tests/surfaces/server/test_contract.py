@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from omnigraph.surfaces.crossing.calls import BASELINE, BLOB, CALLS, EXPORT, LOAD, QUERY
+from omnigraph.surfaces.crossing.calls import BASELINE, BLOB, CALLS, EXPORT, LOAD, QUERY, STORED
 from tests.surfaces.server.world import World
 
-CALL_NAMES = {call.name for call in CALLS} | {QUERY, LOAD, EXPORT, BASELINE, BLOB}
+CALL_NAMES = {call.name for call in CALLS} | {QUERY, LOAD, EXPORT, BASELINE, BLOB, STORED}
 
 CONTRACT = json.loads(Path(__file__).with_name("http_contract.json").read_text())
 

@@ -87,6 +87,8 @@ export function Frame() {
   const isFirst = useRef(true);
   useEffect(() => {
     document.title = `${view.label} · ${graph.value ?? "Explorer"}`;
+  }, [view.id, graph.value]);
+  useEffect(() => {
     // A new view begins at its top, for eyes and for screen readers.
     if (!isFirst.current && document.activeElement?.tagName !== "INPUT") main.current?.focus();
     isFirst.current = false;
@@ -119,7 +121,8 @@ export function Frame() {
           ) : (
             <>
               <Lost />
-              <Boundary key={view.id}>
+              {/* A view begins anew in another graph: what it holds is of the one before. */}
+              <Boundary key={`${graph.value}|${view.id}`}>
                 <view.Component />
               </Boundary>
             </>

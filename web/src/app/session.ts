@@ -98,6 +98,7 @@ effect(() => {
     latest = graph.value;
     isReady.value = false;
     [schema.value, rights.value, branches.value, commits.value] = [null, null, ["main"], []];
+    trouble.value = null;
   }
   void untracked(look);
 });

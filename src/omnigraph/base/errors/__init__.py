@@ -13,7 +13,7 @@
     │                                   wrong_usage not_on_spark worker_version cluster_invalid
     ├── MissingError    check the name  not_found graph_replaced
     ├── DeniedError     ask             read_only policy_denied unauthorized file_not_allowed
-    │                                   approval_needed
+    │                                   approval_needed policy_needs_tokens
     ├── ConflictError   re-read, retry  version_conflict read_set_conflict precondition_failed
     │                                   key_conflict branch_exists branch_in_use already_initialized
     │                                   merge_conflicts target_exists load_in_progress
@@ -49,6 +49,7 @@ from omnigraph.base.errors.cluster import (
     LockMissing,
     PlanBlocked,
     PlanChanged,
+    PolicyNeedsTokens,
     ResourceMissing,
     SchemaDeclared,
 )
@@ -261,6 +262,7 @@ __all__ = [
     "PolicyDenied",
     "PolicyInTheWay",
     "PolicyInvalid",
+    "PolicyNeedsTokens",
     "PreconditionFailed",
     "QueryCancelled",
     "QueryMissing",

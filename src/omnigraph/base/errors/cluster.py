@@ -22,6 +22,7 @@ __all__ = [
     "LockMissing",
     "PlanBlocked",
     "PlanChanged",
+    "PolicyNeedsTokens",
     "ResourceMissing",
     "SchemaDeclared",
 ]
@@ -201,6 +202,27 @@ class ApprovalNeeded(DeniedError):
     @property
     def hint(self) -> str | None:
         return f"nothing was changed: omnigraph cluster approve {' '.join(self.addresses)}"
+
+
+@dataclass(eq=False)
+class PolicyNeedsTokens(DeniedError):
+    """A policy was applied while a server without tokens was running: it knows no actors whom the
+    policy could let in."""
+
+    code: ClassVar[str] = "policy_needs_tokens"
+    graph: str | None
+    """None: it is the policy of the cluster, which says who lists the graphs."""
+
+    def __str__(self) -> str:
+        what = "the cluster" if self.graph is None else clipped(self.graph)
+        return f"{what} has a policy, and the server was started without tokens"
+
+    @property
+    def hint(self) -> str | None:
+        return (
+            "start the server without --unauthenticated, with tokens of the actors in "
+            "OMNIGRAPH_SERVER_BEARER_TOKENS_FILE; or take the policy out of the cluster"
+        )
 
 
 @dataclass(eq=False)

@@ -173,6 +173,10 @@ ERROR_CODES: Final[dict[str, str]] = {
         "Something stands in the way of a plan of a cluster, and none of it was done; "
         "`details.reasons` has all."
     ),
+    "policy_needs_tokens": (
+        "A policy was applied to a cluster whose server was started without tokens: what it "
+        "guards is not served."
+    ),
     "schema_declared": (
         "A schema was to be changed over HTTP, and a cluster declares it: change it in its folder."
     ),

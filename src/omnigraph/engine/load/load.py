@@ -21,7 +21,7 @@ from omnigraph.base.errors import (
 from omnigraph.base.ids import BranchName
 from omnigraph.base.progress import Progress, silent
 from omnigraph.engine.engine import Engine
-from omnigraph.engine.history import allow_start, naming_known_branches
+from omnigraph.engine.history import allow_start, denying_taken_names, known_start
 from omnigraph.engine.load.frames import for_tasks
 from omnigraph.engine.load.preparation import Preparation, loaded_before
 from omnigraph.engine.load.result import load_note, load_result
@@ -59,8 +59,9 @@ def load(
     engine.gate.allow(request)
     if request.from_ is not None and not _is_there(engine.store, request.branch):
         create = BranchCreate(branch=request.branch, from_=request.from_, actor=request.actor)
-        allow_start(engine, create, engine.store.branches.resolve(request.from_))
-        with naming_known_branches(engine, request.actor):
+        start = known_start(engine, request.actor, request.from_)
+        allow_start(engine, create, start)
+        with denying_taken_names(engine, create, start):
             engine.store.branches.check_new(request.branch)
     if request.load_id is not None:
         from omnigraph.pipeline.staging.record import check_load_id

@@ -6,23 +6,29 @@ query does not declare is an error, since it is nearly always a slip.
 
 from collections.abc import Iterator, Mapping
 
-from omnigraph.base.errors import ParameterInvalid
+from omnigraph.base.errors import Diagnostic, ParameterInvalid, TypeCheckFailed
 from omnigraph.base.nearest import did_you_mean
+from omnigraph.base.span import SourceText
 from omnigraph.base.types import Value, VectorOf
 from omnigraph.lang.plan.chain import operators
 from omnigraph.lang.plan.ir import (
+    Assignment,
     CompiledQuery,
     Limit,
+    MutationQuery,
     Nearest,
     Parameter,
     Project,
     ReadQuery,
     TopK,
+    Update,
 )
 from omnigraph.lang.plan.rankings import rankings_of
+from omnigraph.lang.query.check.mutations import not_null
 from omnigraph.lang.query.values import Unfit, convert, is_without_direction
+from omnigraph.lang.schema.catalog import Catalog, EntityType
 
-__all__ = ["bind_parameters"]
+__all__ = ["bind_parameters", "require_values"]
 
 
 def bind_parameters(query: CompiledQuery, given: Mapping[str, object]) -> dict[str, Value]:
@@ -37,6 +43,35 @@ def bind_parameters(query: CompiledQuery, given: Mapping[str, object]) -> dict[s
             sentence = f"${name} of {query.name} {fault}"
             raise ParameterInvalid("P002", query.name, name, sentence)
     return values
+
+
+def require_values(
+    query: MutationQuery, values: Mapping[str, Value], catalog: Catalog, source: SourceText
+) -> None:
+    """Raise TypeCheckFailed where an update would set a property that needs a value to null, as the
+    checker does of a literal. Otherwise a default would take the place of what is there: it is for
+    new rows alone."""
+    found = tuple(
+        _null_finding(query, statement, assignment)
+        for statement in query.statements
+        if isinstance(statement, Update)
+        for assignment in statement.values
+        if isinstance(assignment.value, Parameter) and values[assignment.value.name] is None
+        if not _entity(statement, catalog).by_name[assignment.property].is_nullable
+    )
+    if found:
+        raise TypeCheckFailed(source, found)
+
+
+def _entity(update: Update, catalog: Catalog) -> EntityType:
+    return (catalog.edge_by_name if update.is_edge else catalog.node_by_name)[update.type]
+
+
+def _null_finding(query: MutationQuery, update: Update, assignment: Assignment) -> Diagnostic:
+    assert isinstance(assignment.value, Parameter), "a literal null was refused before"
+    message = not_null(f"{update.type}.{assignment.property}")
+    hint = f"${assignment.value.name} of {query.name} is null: give it a value"
+    return Diagnostic("T3", message, assignment.span, hint)
 
 
 def _faults(plan: Project, values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:

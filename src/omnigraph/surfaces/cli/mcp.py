@@ -14,6 +14,9 @@ from omnigraph.surfaces.cli.options import ActorOption, StoreOption, open_graph
 
 if TYPE_CHECKING:
     from omnigraph.engine.gate import Action
+    from omnigraph.engine.handles.graph import Graph
+    from omnigraph.engine.stored_queries import StoredQueries
+    from omnigraph.surfaces.mcp.offered import Offered
 
 __all__ = ["register", "require_mcp"]
 
@@ -85,11 +88,22 @@ def mcp(
                 place=place,
                 base=branch,
                 writing=writing,
-                queries=stored,
+                offered=_offered(graph, stored, branch),
                 timeout_s=QUERY_TIMEOUT_S,
                 allow=_no_merge if no_merge else allow_all,
             )
         )
+
+
+def _offered(graph: "Graph", stored: "StoredQueries", base: str) -> "Offered":
+    """The stored queries of the server that the graph is on, and those of the command line."""
+    from omnigraph.surfaces.client.connection import Connection
+    from omnigraph.surfaces.mcp.offered import FileQueries, ServerQueries, all_of
+
+    own = FileQueries(graph=graph, queries=stored, base=base)
+    if not isinstance(graph.backend, Connection):
+        return own
+    return all_of(ServerQueries(served=graph.backend.stored, base=base), own)
 
 
 def _no_merge(action: "Action", branch: str | None, target: str | None) -> None:

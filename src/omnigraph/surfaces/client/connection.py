@@ -26,6 +26,7 @@ from omnigraph.surfaces.client.exchange import NDJSON, Answer, Exchange, Message
 from omnigraph.surfaces.client.jobs import load_by_job
 from omnigraph.surfaces.client.lines import LastLine, rows_to_send
 from omnigraph.surfaces.client.pool import Address
+from omnigraph.surfaces.client.stored import SNAPSHOT_ID, ServedQueries
 from omnigraph.surfaces.crossing.calls import (
     BASELINE,
     BLOB,
@@ -101,6 +102,11 @@ class Connection:
     @property
     def uri(self) -> str:
         return self._exchange.address.url
+
+    @property
+    def stored(self) -> ServedQueries:
+        """The stored queries that the server has for the graph."""
+        return ServedQueries(self._exchange)
 
     def acting_for(self, actor: str | None) -> "Connection":
         raise _acts_by_token(actor)
@@ -225,9 +231,6 @@ class Connection:
             return answer.body
 
         return Blob(**{f.name: getattr(found, f.name) for f in fields(found)}, _bytes=read)
-
-
-SNAPSHOT_ID = "omnigraph-snapshot-id"
 
 
 def _path(name: str) -> str:

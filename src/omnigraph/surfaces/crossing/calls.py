@@ -31,6 +31,7 @@ from omnigraph.engine.requests import Export, Load, Moment
 from omnigraph.engine.review import compare, review
 from omnigraph.engine.schema import schema
 from omnigraph.engine.schema_apply import schema_apply, schema_plan
+from omnigraph.engine.signatures import QuerySignature
 from omnigraph.engine.stats import indexes, stats
 from omnigraph.engine.tables import tables
 from omnigraph.engine.travel import hold
@@ -48,11 +49,14 @@ __all__ = [
     "OUR_CLIENT",
     "QUERY",
     "QUERY_NAME",
+    "STORED",
     "BaselineLines",
     "BlobFound",
     "ExportLines",
     "LoadLines",
     "RemoteCall",
+    "StoredFound",
+    "StoredRead",
 ]
 
 UseCase = Callable[..., Any]
@@ -67,6 +71,7 @@ BODY_BYTES = "the body in bytes"
 """What a server calls a request that is too large. Of a load, our client makes a job then."""
 
 QUERY, LOAD, EXPORT, BASELINE, BLOB = "query", "load", "export", "changes_baseline", "blob"
+STORED = "stored_queries"
 QUERY_NAME = "Omnigraph-Query-Name"
 """The header of an answer in Arrow that has the name of the query."""
 
@@ -193,3 +198,20 @@ class BlobFound:
     size: int
     etag: str
     graph_commit_id: CommitId
+
+
+@frozen(kw_only=True)
+class StoredRead:
+    """Which stored queries to list: those that fit the schema of a branch."""
+
+    branch: BranchName = MAIN
+
+
+@frozen
+class StoredFound:
+    """A stored query. Its types are those of the language: `GET queries` tells every kind of whole
+    number in one word, and no value of an enum."""
+
+    signature: QuerySignature
+    text: str
+    """The query by itself."""

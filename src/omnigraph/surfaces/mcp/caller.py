@@ -29,7 +29,7 @@ from omnigraph.engine.handles.graph import Graph
 from omnigraph.engine.history import branch_delete
 from omnigraph.engine.requests import BranchDelete
 from omnigraph.engine.results import LoadResult, MutationResult
-from omnigraph.engine.stored_queries import StoredQueries
+from omnigraph.surfaces.mcp.offered import Offered, nothing
 
 __all__ = [
     "Allow",
@@ -122,11 +122,8 @@ class Caller:
     base: str = MAIN
     writing: Writing | None = None
     """None: it reads, and nothing else."""
-    queries: StoredQueries = field(default_factory=StoredQueries)
-    may_invoke: Callable[[str], bool] = lambda name: True
-    """Whether there is a stored query for this agent."""
-    is_told: bool = True
-    """Whether it may be told why a stored query does not fit: nothing is hidden from it."""
+    offered: Offered = nothing
+    """The stored queries that there are for this agent."""
     allow: Allow = allow_all
     timeout_s: float | None = None
     memory_bytes: int | None = None

@@ -1,6 +1,6 @@
 """Tools that read: a query, the schema, branches, commits, what differs between two moments."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from omnigraph.base.span import SourceText
 from omnigraph.engine.change_values import json_ready, property_changes
 from omnigraph.surfaces.mcp.caller import Caller
 from omnigraph.surfaces.mcp.language import GUIDE
+from omnigraph.surfaces.mcp.offered import Asked
 from omnigraph.surfaces.mcp.pages import page_of, read_cursor
 from omnigraph.surfaces.mcp.tool import Answer, Arguments
 from omnigraph.surfaces.wire import commit_json
@@ -38,36 +39,37 @@ CHANGES_SHOWN = 50
 
 
 def query(caller: Caller, arguments: Arguments) -> Answer:
-    source = SourceText(arguments["query"], "<query>")
-    return run_query(
-        caller, "query", arguments, source, arguments.get("name"), arguments.get("params") or {}
-    )
+    def ask(asked: Asked) -> "QueryResult":
+        return caller.graph.query(
+            SourceText(arguments["query"], "<query>"),
+            arguments.get("name"),
+            arguments.get("params") or {},
+            branch=asked.branch,
+            snapshot=asked.moment,
+            timeout_s=asked.timeout_s,
+            memory_bytes=asked.memory_bytes,
+            cancel=asked.cancel,
+        )
+
+    return run_query(caller, "query", arguments, ask)
 
 
 def run_query(
-    caller: Caller,
-    tool: str,
-    arguments: Arguments,
-    source: SourceText,
-    name: str | None,
-    params: Any,
+    caller: Caller, tool: str, arguments: Arguments, ask: "Callable[[Asked], QueryResult]"
 ) -> Answer:
     """A page of the rows of a query, stored or not."""
     cursor = read_cursor(tool, arguments, moments=1)
     branch, moment = moment_of(caller, arguments)
     if cursor.moments:
         branch, moment = None, cursor.moments[0]
-    result = caller.graph.query(
-        source,
-        name,
-        params,
+    asked = Asked(
         branch=branch,
-        snapshot=moment,
+        moment=moment,
         timeout_s=caller.timeout_s,
         memory_bytes=caller.memory_bytes,
         cancel=caller.cancel,
     )
-    return rows_answer(caller, arguments, cursor, result, branch)
+    return rows_answer(caller, arguments, cursor, ask(asked), branch)
 
 
 def rows_answer(

@@ -3,13 +3,12 @@
 from omnigraph.base.errors import NameMissing
 from omnigraph.base.frozen import frozen
 from omnigraph.base.words import clipped
-from omnigraph.engine.signatures import query_text
 from omnigraph.surfaces.mcp.caller import Caller
 from omnigraph.surfaces.mcp.language import GUIDE
 from omnigraph.surfaces.mcp.pages import json_text
 from omnigraph.surfaces.mcp.parameters import required_parameters, schemas_of_parameters
 from omnigraph.surfaces.mcp.reading import schema_answer
-from omnigraph.surfaces.mcp.stored import signatures, tool_name
+from omnigraph.surfaces.mcp.stored import offered_queries, tool_name
 from omnigraph.surfaces.mcp.tools import TOOLS
 
 __all__ = ["QUERY_TEMPLATE", "Resource", "list_resources", "read_resource"]
@@ -35,8 +34,8 @@ def list_resources(caller: Caller) -> list[Resource]:
         Resource(QUERIES, "queries", "The stored queries, with their parameters.", JSON),
     ]
     return fixed + [
-        Resource(f"{QUERIES}/{name}", name, signature.description or "A stored query.", PLAIN)
-        for name, signature in signatures(caller).items()
+        Resource(f"{QUERIES}/{name}", name, each.signature.description or "A stored query.", PLAIN)
+        for name, each in offered_queries(caller).items()
     ]
 
 
@@ -51,15 +50,14 @@ def read_resource(caller: Caller, uri: str) -> tuple[str, str]:
     if uri == QUERIES:
         return JSON, _queries(caller)
     name = uri.removeprefix(f"{QUERIES}/")
-    if name != uri and name in signatures(caller):
-        # By itself: others of its file may be hidden from this agent.
-        return PLAIN, query_text(caller.queries.source(name), name)
+    if name != uri and (query := offered_queries(caller).get(name)) is not None:
+        return PLAIN, query.text
     known = tuple(each.uri for each in list_resources(caller))
     raise NameMissing(what="resource", name=clipped(uri), known=known)
 
 
 def _queries(caller: Caller) -> str:
-    there = signatures(caller)
+    there = offered_queries(caller)
     listed = [
         {
             "name": name,
@@ -70,6 +68,6 @@ def _queries(caller: Caller) -> str:
             "parameters": schemas_of_parameters(signature),
             "required": required_parameters(signature),
         }
-        for name, signature in there.items()
+        for name, signature in ((name, each.signature) for name, each in there.items())
     ]
     return json_text({"queries": listed})

@@ -21,26 +21,24 @@ OF_NO_USE = ("seconds", "engine", "quarantine", "resumed_tasks", "base_branch", 
 
 
 def mutate(caller: Caller, arguments: Arguments) -> Answer:
-    source = SourceText(arguments["query"], "<query>")
-    return run_mutation(
-        caller, arguments, source, arguments.get("name"), arguments.get("params") or {}
-    )
-
-
-def run_mutation(
-    caller: Caller, arguments: Arguments, source: SourceText, name: str | None, params: Any
-) -> Answer:
-    def write(branch: str) -> MutationResult:
+    def change(branch: str) -> MutationResult:
         return caller.graph.mutate(
-            source,
-            name,
-            params,
+            SourceText(arguments["query"], "<query>"),
+            arguments.get("name"),
+            arguments.get("params") or {},
             branch=branch,
             message=arguments.get("message"),
             if_commit=arguments.get("if_commit"),
         )
 
-    result, told = _written(caller, arguments, write)
+    return run_mutation(caller, arguments, change)
+
+
+def run_mutation(
+    caller: Caller, arguments: Arguments, change: Callable[[str], MutationResult]
+) -> Answer:
+    """What a mutation, stored or not, comes to on the branch that a call names."""
+    result, told = _written(caller, arguments, change)
     return Answer({**mutation_json(result), **told})
 
 

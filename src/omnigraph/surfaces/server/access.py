@@ -13,7 +13,7 @@ and stored queries. So is whether a write would be allowed, before an actor is t
 
 from typing import TYPE_CHECKING
 
-from omnigraph.base.errors import PolicyDenied
+from omnigraph.base.errors import DeniedError, PolicyDenied, PolicyNeedsTokens
 from omnigraph.base.frozen import frozen
 from omnigraph.engine.gate import Action
 from omnigraph.surfaces.server.tokens import Tokens
@@ -52,12 +52,16 @@ class Where:
 
 @frozen
 class Open:
+    is_list_closed: bool = False
+    """True if a policy says who lists the graphs: there are no actors whom it could let."""
+
     def actor(self, header: str | None) -> str | None:
         """Nobody: a token that is sent all the same proves nothing here."""
         return None
 
     def allow(self, actor: str | None, action: str, where: Where) -> None:
-        return
+        if self.is_list_closed and action == GRAPH_LIST:
+            raise PolicyNeedsTokens(None)
 
     def handle(self, graph: "Graph", actor: str | None) -> "Graph":
         return graph
@@ -131,6 +135,6 @@ Access = Open | Personal | DefaultDeny | UnderPolicy
 def may(access: Access, actor: str | None, action: str, where: Where) -> bool:
     try:
         access.allow(actor, action, where)
-    except PolicyDenied:
+    except DeniedError:
         return False
     return True

@@ -111,6 +111,7 @@ class Agents:
 
     def _caller(self, call: Call, scope: Message) -> "Caller":
         from omnigraph.surfaces.mcp.caller import Caller, Place, Writing, distinct_slug, slug
+        from omnigraph.surfaces.mcp.offered import FileQueries
 
         access, actor = call.access, call.actor
 
@@ -130,9 +131,12 @@ class Agents:
             place=Place(("--server", url)),
             base=MAIN,
             writing=writing,
-            queries=call.of.queries,
-            may_invoke=lambda name: may(access, actor, INVOKE_QUERY, Where(query=name)),
-            is_told=not isinstance(access, UnderPolicy),
+            offered=FileQueries(
+                graph=call.graph,
+                queries=call.of.queries,
+                may_invoke=lambda name: may(access, actor, INVOKE_QUERY, Where(query=name)),
+                is_told=not isinstance(access, UnderPolicy),
+            ),
             allow=allow,
             timeout_s=call.timeout_s,
             memory_bytes=call.memory_bytes,

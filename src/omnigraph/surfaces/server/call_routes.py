@@ -3,7 +3,7 @@
 from typing import Any
 
 from omnigraph.engine.gate import Action
-from omnigraph.surfaces.crossing.calls import BASELINE, BLOB, CALLS, EXPORT, LOAD, QUERY
+from omnigraph.surfaces.crossing.calls import BASELINE, BLOB, CALLS, EXPORT, LOAD, QUERY, STORED
 from omnigraph.surfaces.server.calls import ARROW, NDJSON
 from omnigraph.surfaces.server.handlers import remote
 from omnigraph.surfaces.server.operations import (
@@ -59,6 +59,14 @@ def _calls_of_rows() -> tuple[Operation, ...]:
             path=f"{GRAPH}/calls/{BLOB}",
             summary="Find the bytes of a Blob property, without reading them.",
             handler=remote.blob,
+            answer=Any,
+            **reading,
+        ),
+        Operation(
+            id="call_stored_queries",
+            path=f"{GRAPH}/calls/{STORED}",
+            summary="List the stored queries, with their types and texts.",
+            handler=remote.stored_queries,
             answer=Any,
             **reading,
         ),

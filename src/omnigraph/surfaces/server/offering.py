@@ -2,7 +2,8 @@
 
 A cluster's server looks at the ledger from time to time, and offers the newest revision. A graph
 that can't be opened is set aside: it is missing for everyone, and the others are served. It is
-tried again from time to time, since its storage may have been away.
+tried again from time to time, since its storage may have been away. A graph that gets a
+policy while a server runs that knows no actors is set aside, too: what was applied holds.
 """
 
 import logging
@@ -11,7 +12,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from omnigraph.base.errors import ArgumentInvalid, OmnigraphError, StorageError
+from omnigraph.base.errors import (
+    ArgumentInvalid,
+    OmnigraphError,
+    PolicyNeedsTokens,
+    StorageError,
+)
 from omnigraph.base.frozen import frozen
 from omnigraph.base.words import amount
 from omnigraph.cluster.folder import NO_TYPES
@@ -21,6 +27,7 @@ from omnigraph.engine.engine import Engine
 from omnigraph.engine.handles.graph import Graph
 from omnigraph.engine.settings import Settings, variable
 from omnigraph.surfaces.server.access import Access, DefaultDeny, Open, UnderPolicy
+from omnigraph.surfaces.server.logs import MEMBERS
 from omnigraph.surfaces.server.registry import Registry, ServedGraph, Serving
 from omnigraph.surfaces.server.starting import ServerConfig, open_graphs, serving_of, tokens_of
 from omnigraph.surfaces.server.tracing import RequestTrace
@@ -102,6 +109,8 @@ class ClusterOffer:
         self._every: list[Graph] = []
         self._mark: str | None = None
         self._set_aside: dict[str, str] = {}
+        self._has_begun = False
+        """True once there was something to serve."""
         self._again_at: float | None = None
         self.watch_s = config.watch_s
 
@@ -124,11 +133,17 @@ class ClusterOffer:
         except StorageError:
             self._look_again()
             raise
-        tokens = tokens_of(self._config, has_policy=revision.has_policies)
+        # A server does not begin without tokens beside a policy. One that runs goes on with what
+        # the policy does not guard: if it refused the revision, it would go on with all.
+        has_policy = revision.has_policies and not self._has_begun
+        tokens = tokens_of(self._config, has_policy=has_policy)
+        # Nor is it refused for what else is wrong: the old one is served without the policy.
+        is_unheeded = tokens is None and revision.has_policies
+        is_whole = self._config.requires_all_graphs and not is_unheeded
         access: Access = Open() if tokens is None else DefaultDeny(tokens)
         opened: dict[str, _Opened] = {}
         served: dict[str, ServedGraph] = {}
-        set_aside: dict[str, str] = {}
+        set_aside: dict[str, OmnigraphError] = {}
         for offered in revision.graphs:
             try:
                 opened[offered.id] = self._open(offered)
@@ -136,17 +151,23 @@ class ClusterOffer:
             except OmnigraphError as error:
                 if offered.id not in opened:
                     self._look_again()
-                if self._config.requires_all_graphs:
+                if is_whole:
                     raise _required(offered.id, error) from error
                 opened.pop(offered.id, None)
-                set_aside[offered.id] = str(error)
-        for id_, reason in set_aside.items():
-            if self._set_aside.get(id_) != reason:
-                log.error("the graph %s is set aside: %s", id_, reason)
-        self._set_aside = set_aside
+                set_aside[offered.id] = error
+        self._tell(set_aside)
         log.info("revision %d of the cluster: %s", revision.number, amount(len(served), "graph"))
         self._opened = opened
-        return Serving(Registry(served), _of_cluster(revision, access), set_aside)
+        self._has_begun = True
+        return Serving(Registry(served), _of_cluster(revision, access), self._set_aside)
+
+    def _tell(self, set_aside: Mapping[str, OmnigraphError]) -> None:
+        """Tell the log which graphs are set aside, once for each reason."""
+        for id_, error in set_aside.items():
+            if self._set_aside.get(id_) != str(error):
+                told = {"graph": id_, "code": error.code, "hint": error.hint}
+                log.error("the graph %s is set aside: %s", id_, error, extra={MEMBERS: told})
+        self._set_aside = {id_: str(error) for id_, error in set_aside.items()}
 
     def _look_again(self) -> None:
         self._again_at = time.monotonic() + AGAIN_S
@@ -169,7 +190,9 @@ class ClusterOffer:
 
 def _served(offered: GraphOffered, graph: Graph, access: Access) -> ServedGraph:
     guarded, own = graph, access
-    if offered.policy is not None and not isinstance(access, Open):
+    if offered.policy is not None:
+        if isinstance(access, Open):
+            raise PolicyNeedsTokens(offered.id)
         guarded = graph.under_policy(offered.policy)
         schema = graph.schema()
         own = UnderPolicy(access.tokens, offered.policy.fitted(schema.catalog, schema.text))
@@ -185,6 +208,9 @@ def _required(id_: str, error: OmnigraphError) -> ArgumentInvalid:
 
 def _of_cluster(revision: Revision, access: Access) -> Access:
     """What is asked of the cluster itself."""
-    if revision.policy is None or isinstance(access, Open):
+    if revision.policy is None:
         return access
+    if isinstance(access, Open):
+        log.error("the list of graphs is closed: %s", PolicyNeedsTokens(None))
+        return Open(is_list_closed=True)
     return UnderPolicy(access.tokens, revision.policy.fitted(NO_TYPES, "cluster"))

@@ -10,6 +10,7 @@ import { tell } from "../../app/toasts";
 import { counted } from "../../parts/times";
 import { parametersOf, valuesOf } from "./parameters";
 import { sampleText } from "./samples";
+import { selected } from "./selection";
 
 export const MOST_ROWS = 10_000;
 export const MOST_NODES = 5_000;
@@ -90,12 +91,19 @@ export const isWide = computed(() => place.value.params.wide === "1");
 
 let draftOf = graph.peek();
 
+/** Nothing of one graph is true of another: what was asked there, and what is under way. */
+function forget(): void {
+  stop();
+  [outcome.value, lint.value, asking.value, selected.value, stored.value] = [null, null, null, null, []];
+  // A step back to a question that was asked here before asks it again.
+  inAddress = linkedOf({});
+}
+
 // Each graph has a text of its own, which a reload of the page keeps.
 effect(() => {
   if (graph.value !== draftOf) {
     draftOf = graph.value;
-    outcome.value = null;
-    lint.value = null;
+    untracked(forget);
     text.value = sessionStorage.getItem(draftKey()) ?? "";
     typed.value = readTyped(sessionStorage.getItem(`${draftKey()}.values`));
   } else if (draftOf !== null) {
@@ -109,8 +117,9 @@ effect(() => {
   void epoch.value;
   if (graph.value === null) return;
   untracked(async () => {
+    const of = graph.peek();
     const answer = await ask<{ queries: StoredQuery[] }>(`${here()}/queries`);
-    if (answer.ok) stored.value = answer.value.queries;
+    if (answer.ok && of === graph.peek()) stored.value = answer.value.queries;
   });
 });
 
@@ -139,7 +148,9 @@ function wanted(): Run | null {
 /** Runs what is typed. A change waits for a word first. */
 export async function run(): Promise<void> {
   // The lint of what was typed last may be under way: which query is meant, and whether it changes, is known after it.
+  const of = graph.peek();
   if (storedName.peek() === null) await lintNow();
+  if (of !== graph.peek()) return;
   const asked = wanted();
   if (asked === null) return;
   if (isMutation.peek()) {
@@ -161,9 +172,9 @@ export function runText(wanted: string, as: string | null = place.peek().params.
 }
 
 export async function lintNow(): Promise<Lint | null> {
-  const of = text.peek();
+  const [of, on] = [text.peek(), graph.peek()];
   const answer = await callHere<Lint>("lint", { source: { text: of, name: "<editor>" }, ...target.peek() });
-  if (!answer.ok) return null;
+  if (!answer.ok || on !== graph.peek()) return null;
   if (of === text.peek()) [linted, lint.value] = [of, answer.value];
   return answer.value;
 }
@@ -257,7 +268,7 @@ export async function change(message: string): Promise<void> {
   if (asked === null) return;
   asking.value = null;
   isRunning.value = true;
-  const on = branch.peek();
+  const [of, on] = [graph.peek(), branch.peek()];
   const answer =
     asked.stored === null
       ? await callHere<MutationAnswer>("mutate", {
@@ -270,6 +281,11 @@ export async function change(message: string): Promise<void> {
       : await ask<MutationAnswer>(`${here()}/queries/${encodeURIComponent(asked.stored)}`, {
           body: { params: asked.params, branch: on },
         });
+  if (of !== graph.peek()) {
+    // Somebody went to another graph meanwhile. What became of the change is told all the same.
+    tell(answer.ok ? `${of} was changed.` : `${of}: ${answer.problem.sentence}`, answer.ok ? "good" : "bad");
+    return;
+  }
   isRunning.value = false;
   outcome.value = {
     run: asked,
@@ -308,8 +324,9 @@ export async function runLinked(): Promise<void> {
 
 /** Runs the question that came with an address. A change is never made by a link. */
 async function runAddress(): Promise<void> {
+  const of = graph.peek();
   if (storedName.peek() === null) await lintNow();
-  if (isMutation.peek()) return;
+  if (of !== graph.peek() || isMutation.peek()) return;
   const asked = wanted();
   if (asked !== null) await read(asked);
 }

@@ -52,7 +52,7 @@ from omnigraph.lang.schema.catalog import (
     Property,
 )
 
-__all__ = ["check_mutation"]
+__all__ = ["check_mutation", "not_null"]
 
 FROM, TO = "from", "to"
 ENDS = {FROM: SRC, TO: DST, SRC: SRC, DST: DST}
@@ -68,6 +68,11 @@ def check_mutation(
     checker.refuse_mixture(mutation.statements)
     checked = [checker.statement(s) for s in mutation.statements]
     return tuple(s for s in checked if s)
+
+
+def not_null(shown: str) -> str:
+    """What is said of a null for a property that needs a value."""
+    return f"{shown} can't be null"
 
 
 @frozen(slots=False)
@@ -127,7 +132,7 @@ class _Mutations:
         if not statement.values and entity.properties:
             self.findings.add("T10", "the insert sets no property", statement.type.span)
             return None
-        values = self.assignments(statement.values, entity)
+        values = self.assignments(statement.values, entity, of_new_row=True)
         self.demand(statement, _required(entity), entity)
         return InsertNode(entity.name, values)
 
@@ -139,7 +144,7 @@ class _Mutations:
             for end, node in ((FROM, edge.source), (TO, edge.target))
         ]
         rest = tuple(a for a in statement.values if a.name.text not in (FROM, TO))
-        values = self.assignments(rest, edge)
+        values = self.assignments(rest, edge, of_new_row=True)
         source, target = ends
         return InsertEdge(edge.name, source, target, values) if source and target else None
 
@@ -205,7 +210,7 @@ class _Mutations:
         return Update(
             entity.name,
             isinstance(entity, EdgeType),
-            self.assignments(free, entity),
+            self.assignments(free, entity, of_new_row=False),
             self.where(statement.where, entity),
         )
 
@@ -220,16 +225,19 @@ class _Mutations:
             seen.add(assignment.name.text)
 
     def assignments(
-        self, values: Sequence[ast.Assignment], entity: EntityType
+        self, values: Sequence[ast.Assignment], entity: EntityType, *, of_new_row: bool
     ) -> tuple[Assignment, ...]:
+        """The values of properties. `of_new_row`: a null stands for the default, if there is one,
+        as it does in rows that are loaded."""
         found = []
         for assignment in values:
             known = self.property(assignment.name, entity)
             if known is None:
                 continue
-            value = self.assigned(assignment, known, entity)
+            takes_null = known.is_nullable or (of_new_row and known.default is not None)
+            value = self.assigned(assignment, known, entity, takes_null=takes_null)
             if value:
-                found.append(Assignment(known.name, value))
+                found.append(Assignment(known.name, value, assignment.value.span))
         return tuple(found)
 
     def property(self, word: ast.Word, entity: EntityType) -> Property | None:
@@ -247,12 +255,12 @@ class _Mutations:
         return None
 
     def assigned(
-        self, assignment: ast.Assignment, known: Property, entity: EntityType
+        self, assignment: ast.Assignment, known: Property, entity: EntityType, *, takes_null: bool
     ) -> Literal | Parameter | Now | None:
         expression = assignment.value
         shown = f"{entity.name}.{known.name}"
         if isinstance(expression, ast.Literal | ast.ListLiteral):
-            return self.assigned_literal(expression, known, shown)
+            return self.assigned_literal(expression, known, shown, takes_null=takes_null)
         operand = self.constant(expression)
         if operand is None:
             return None
@@ -271,12 +279,17 @@ class _Mutations:
         return value
 
     def assigned_literal(
-        self, expression: ast.Literal | ast.ListLiteral, known: Property, shown: str
+        self,
+        expression: ast.Literal | ast.ListLiteral,
+        known: Property,
+        shown: str,
+        *,
+        takes_null: bool,
     ) -> Literal | None:
         if isinstance(expression, ast.Literal) and expression.value is None:
-            if known.is_nullable:
+            if takes_null:
                 return Literal(None, None)
-            self.findings.add("T3", f"{shown} can't be null", expression.span)
+            self.findings.add("T3", not_null(shown), expression.span)
             return None
         if isinstance(expression, ast.Literal):
             literals: tuple[ast.Literal, ...] = (expression,)

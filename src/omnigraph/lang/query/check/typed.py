@@ -8,11 +8,13 @@ beside `Best`.
 
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from enum import Enum
 from typing import Any
 
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName, VariableName
+from omnigraph.base.span import Span
 from omnigraph.base.types import Scalar, Value, ValueType
 
 # Expressions ------------------------------------------------------------------------------------
@@ -366,6 +368,8 @@ ROW = VariableName("")
 class Assignment:
     property: str
     value: Literal | Parameter | Now
+    span: Span = field(compare=False, repr=False)
+    """Of the value: a parameter may turn out to have none that fits."""
 
 
 @frozen

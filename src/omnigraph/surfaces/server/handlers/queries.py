@@ -8,6 +8,7 @@ from omnigraph.base.ids import BranchName
 from omnigraph.base.span import SourceText
 from omnigraph.engine.answers import answer
 from omnigraph.engine.explore_requests import AnswerRead
+from omnigraph.engine.schema import Schema
 from omnigraph.engine.signatures import QuerySignature
 from omnigraph.engine.stored_queries import with_bigints
 from omnigraph.surfaces.crossing.values import encoded
@@ -30,6 +31,7 @@ __all__ = [
     "invoke",
     "invoke_if_commit",
     "list_queries",
+    "offered",
     "query",
     "read",
     "where_of",
@@ -98,14 +100,18 @@ def _ask(
 
 
 def list_queries(call: Call) -> Reply:
-    """Those that the actor may run, by name."""
-    access, catalog = call.access, call.of.queries.catalog(call.graph.schema())
-    shown = [
-        QueryCatalogEntry.of(catalog[name])
+    shown = [QueryCatalogEntry.of(each) for each in offered(call, call.graph.schema())]
+    return json_reply(QueriesCatalogOutput(queries=shown))
+
+
+def offered(call: Call, schema: Schema) -> list[QuerySignature]:
+    """The queries that fit a schema and that the actor may run, by name."""
+    access, catalog = call.access, call.of.queries.catalog(schema)
+    return [
+        catalog[name]
         for name in sorted(catalog)
         if may(access, call.actor, INVOKE_QUERY, Where(query=name))
     ]
-    return json_reply(QueriesCatalogOutput(queries=shown))
 
 
 def work_of(call: Call) -> Work:
@@ -194,6 +200,9 @@ def _invoke(call: Call, *, if_commit: str | None) -> Reply:
         raise RequestMalformed("expect_mutation", f"the query {name} {what}")
     params = with_bigints(signature, asked.params)
     if not is_mutation:
+        if asked.message is not None:
+            rule = f"the query {name} reads: it makes no commit that a message could stand in"
+            raise RequestMalformed("message", rule, "leave it out")
         if if_commit is not None:
             rule = f"the query {name} reads: there is nothing to write on a condition"
             raise RequestMalformed("path", rule, "leave out /if-graph-commit")
@@ -202,7 +211,12 @@ def _invoke(call: Call, *, if_commit: str | None) -> Reply:
         rule = "the query changes the graph, and a snapshot never changes"
         raise RequestMalformed("snapshot", rule, "name a branch")
     result = call.graph.mutate(
-        source, name, params, branch=or_main(asked.branch), if_commit=if_commit
+        source,
+        name,
+        params,
+        branch=or_main(asked.branch),
+        message=asked.message,
+        if_commit=if_commit,
     )
     call.notes["query"] = name
     return json_reply(ChangeOutput.of(result))

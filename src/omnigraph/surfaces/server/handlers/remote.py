@@ -14,6 +14,7 @@ from omnigraph.engine.load.load import load as load_use_case
 from omnigraph.engine.query import ask
 from omnigraph.engine.requests import Ask, Baseline, BlobRead
 from omnigraph.engine.schema_apply import schema_apply
+from omnigraph.engine.signatures import query_text
 from omnigraph.surfaces.crossing.calls import (
     NOT_SENT,
     QUERY_NAME,
@@ -22,15 +23,18 @@ from omnigraph.surfaces.crossing.calls import (
     ExportLines,
     LoadLines,
     RemoteCall,
+    StoredFound,
+    StoredRead,
 )
 from omnigraph.surfaces.crossing.rows import rows_to_wire
 from omnigraph.surfaces.crossing.values import Unreadable, decoded, encoded
 from omnigraph.surfaces.server.calls import ARROW, NDJSON, Call, Pulled, Pushed, Reply, Sink, Whole
 from omnigraph.surfaces.server.decode import decode_json
+from omnigraph.surfaces.server.handlers.queries import offered
 from omnigraph.surfaces.server.handlers.writes import no_declared_schema
 from omnigraph.surfaces.server.rows import SNAPSHOT_ID, arrow_pieces
 
-__all__ = ["baseline", "blob", "carried_out", "export", "load", "query"]
+__all__ = ["baseline", "blob", "carried_out", "export", "load", "query", "stored_queries"]
 
 T = TypeVar("T")
 
@@ -104,6 +108,16 @@ def _lines(produce: Callable[[Sink], Any]) -> Pushed:
 def blob(call: Call) -> Reply:
     found = call.graph.backend.run(find_blob, _request(call, BlobRead))
     return Whole(encoded(BlobFound(**{f.name: getattr(found, f.name) for f in fields(BlobFound)})))
+
+
+def stored_queries(call: Call) -> Reply:
+    """Those that the actor may run; they are run by the same routes as anybody's."""
+    asked = _decoded(call.body, StoredRead)
+    found = [
+        StoredFound(each, query_text(call.of.queries.source(each.name), each.name))
+        for each in offered(call, call.graph.schema(asked.branch))
+    ]
+    return Whole(encoded(found))
 
 
 # Requests -----------------------------------------------------------------------------------------

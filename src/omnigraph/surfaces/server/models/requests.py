@@ -73,6 +73,8 @@ class InvokeStoredQueryRequest(Request, frozen=True, kw_only=True):
     branch: str | None = None
     snapshot: str | None = None
     expect_mutation: bool | None = None
+    message: str | None = None
+    """Of a query that changes the graph: why. It stands in the commit."""
 
 
 class IngestRequest(Request, frozen=True, kw_only=True):
