@@ -42,6 +42,13 @@ def test_what_is_formatted_reads_back_as_it_was(tree: ast.File) -> None:
     assert format_source(SourceText(text)) == text
 
 
+@pytest.mark.parametrize("name", TEXTS)
+def test_so_does_a_tree_whose_text_is_not_at_hand(name: str) -> None:
+    """Its places are of that text: of its lines, which nobody can look up any more."""
+    for tree in (parse(SourceText(text)) for text in (TEXTS[name], "\n\n" + TEXTS[name])):
+        assert parse(SourceText(format_tree(tree))) == tree
+
+
 @given(files(), st.data())
 def test_commas_in_braces_may_be_left_out(tree: ast.File, data: st.DataObject) -> None:
     text = format_tree(tree)

@@ -33,7 +33,7 @@ def _format(file: ast.File, original: str) -> str:
     alone = [c for c in comments if not c.is_after_code]
     printer = _Printer(
         comments,
-        original.split("\n"),
+        original.split("\n") if original else [],
         {c.place[0] + c.text.count("\n"): c.place[0] for c in alone},
     )
     lines: list[Line] = []
@@ -165,6 +165,8 @@ class _Printer:
 
     def begins_after_blank(self, place: tuple[int, int]) -> bool:
         """Whether a blank line precedes the line that begins here, or the comments above it."""
+        if not self.original:
+            return False  # the places of a tree are of a text that is not here
         line, column = place
         if self.original[line - 1][: column - 1].strip():
             return False
