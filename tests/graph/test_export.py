@@ -1,16 +1,18 @@
 """Export: what is written is loaded as an equal graph, ids included."""
 
+import fcntl
 import hashlib
 import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
 from omnigraph import Graph, Settings
+from omnigraph.base import exchange as base_exchange
 from omnigraph.base.errors import (
     ArgumentInvalid,
     NameMissing,
@@ -248,12 +250,48 @@ def test_a_directory_is_replaced_only_if_it_is_empty_or_an_export(
     target = tmp_path / "out"
     target.mkdir()
     graph.export(target, types=["Pair"], format="parquet")
-    with pytest.raises(TargetTaken):
+    with pytest.raises(TargetTaken, match="is no export of this kind"):
         graph.export(target, types=["Pair"], overwrite=True)
     (target / "_manifest.json").unlink()
     with pytest.raises(TargetTaken):
         graph.export(target, types=["Pair"], format="parquet", overwrite=True)
     assert (target / "nodes/Pair.parquet").is_file()
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_what_a_killed_export_left_goes_with_the_next_one(
+    graph: Graph, tmp_path: Path, form: Literal["jsonl", "parquet"]
+) -> None:
+    dead, going_on = tmp_path / ".out.0123abcd.part", tmp_path / ".out.4567abcd.part"
+    not_ours = tmp_path / ".out.notes.part"
+    dead.mkdir()
+    (dead / "half").write_text("a row")
+    for file in (tmp_path / ".out.89ababcd.part", going_on, not_ours):
+        file.write_text("a row")
+    with going_on.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        graph.export(tmp_path / "out", types=["Pair"], format=form)
+        assert {path.name for path in tmp_path.iterdir()} == {"out", going_on.name, not_ours.name}
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_two_directories_change_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: bool
+) -> None:
+    if not at_once:
+        monkeypatch.setattr(base_exchange, "_at_once", lambda *_: False)
+    else:
+        monkeypatch.setattr(Path, "rename", None)  # an exchange is one step
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "it").write_text(name)
+    base_exchange.exchange(tmp_path / "new", tmp_path / "old")
+    assert {file.parent.name: file.read_text() for file in tmp_path.glob("*/it")} == {
+        "old": "new",
+        "new": "old",
+    }
+    with pytest.raises(FileNotFoundError):
+        base_exchange.exchange(tmp_path / "new", tmp_path / "neither")
 
 
 @pytest.mark.parametrize(

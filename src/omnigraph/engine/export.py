@@ -152,9 +152,9 @@ def _export_parquet(
 ) -> ExportResult:
     counts: dict[str, int] = {}
     files = []
-    # Whatever else a directory holds is not ours to remove, however we are told.
-    may_replace = overwrite and (path / MANIFEST).is_file()
-    with new_directory(path, overwrite=may_replace, durability=durability) as directory:
+    with new_directory(
+        path, overwrite=overwrite, marked_by=MANIFEST, durability=durability
+    ) as directory:
         for entity in entities:
             name = parquet_path(entity)
             file = directory / name

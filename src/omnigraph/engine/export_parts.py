@@ -106,9 +106,9 @@ Write = Callable[[Location], ExportResult]
 
 
 def _to_disk(path: Path, write: Write, *, overwrite: bool, durability: Durability) -> ExportResult:
-    # Whatever else a directory holds is not ours to remove, however we are told.
-    may_replace = overwrite and (path / MANIFEST).is_file()
-    with new_directory(path, overwrite=may_replace, durability=durability) as directory:
+    with new_directory(
+        path, overwrite=overwrite, marked_by=MANIFEST, durability=durability
+    ) as directory:
         target = DiskLocation(directory.resolve())
         result = write(target)
         _remove_others(target, _named(result))
@@ -122,7 +122,7 @@ def _to_bucket(target: BucketLocation, write: Write, *, overwrite: bool) -> Expo
     # An export that was killed has no manifest, and is ours all the same.
     is_ours = not before.isdisjoint((MANIFEST, UNFINISHED))
     if before and not (overwrite and is_ours):
-        raise TargetTaken(str(target))
+        raise TargetTaken(str(target), was_forced=overwrite)
     if not objects.put_if_absent(UNFINISHED, NOT_WHOLE) and UNFINISHED not in before:
         # Another export has begun meanwhile, and what is there is its own.
         raise TargetTaken(str(target))

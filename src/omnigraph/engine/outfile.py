@@ -1,19 +1,21 @@
 """Files for others: written under another name beside their own, and renamed when they are whole.
 
 Nobody finds half a file, and what was there before stays until then. A crash may leave a name that
-begins with `.` and ends in `.part`.
+begins with `.` and ends in `.part`; the next export to the same place removes it.
 """
 
+import fcntl
 import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from omnigraph.base.disk_failures import disk_failures
 from omnigraph.base.errors import TargetTaken
+from omnigraph.base.exchange import exchange
 from omnigraph.store.durability import Disk, Durability
 
 __all__ = ["new_directory", "new_file"]
@@ -23,43 +25,49 @@ __all__ = ["new_directory", "new_file"]
 def new_file(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
     """A file to write to, at `path` once all went well."""
     if path.is_dir() or (path.exists() and not overwrite):
-        raise TargetTaken(str(path))
+        raise TargetTaken(str(path), was_forced=overwrite)
     part = _part_of(path)
     with disk_failures("write", path):
         try:
             with part.open("xb") as file:
+                _hold(file.fileno())
                 yield file
-                _sync(file)
-            part.replace(path)
+                file.flush()
+                os.fsync(file.fileno())
+                part.replace(path)
+            _sync_directory(path.parent)
+            _remove_dead_parts(path)
         finally:
             part.unlink(missing_ok=True)
 
 
 @contextmanager
-def new_directory(path: Path, *, overwrite: bool, durability: Durability) -> Iterator[Path]:
+def new_directory(
+    path: Path, *, overwrite: bool, marked_by: str, durability: Durability
+) -> Iterator[Path]:
     """A directory to fill, at `path` once all went well. An empty one may be there already.
 
-    Its name outlives a power cut; for the files in it, they who write them care.
+    To overwrite is to replace one that has a file `marked_by`: whatever else a directory holds is
+    not ours to remove. Its name outlives a power cut; for the files in it, they who write them
+    care.
     """
     is_taken = path.exists() and not (path.is_dir() and not any(path.iterdir()))
-    if is_taken and not (overwrite and path.is_dir()):
-        raise TargetTaken(str(path))
+    if is_taken and not (overwrite and (path / marked_by).is_file()):
+        raise TargetTaken(str(path), was_forced=overwrite)
     part = _part_of(path)
     with disk_failures("write", path):
         disk = Disk(next(above for above in path.parents if above.exists()), durability)
         try:
             part.mkdir(parents=True)
-            yield part
-            if path.exists():
-                # A directory takes the place of an empty one only, so the old one steps aside.
-                old = _part_of(path)
-                path.rename(old)
-                part.rename(path)
+            with _held_directory(part):
+                yield part
+                # A directory takes the place of an empty one only. The old one is then the part.
+                if is_taken:
+                    exchange(part, path)
+                else:
+                    part.rename(path)
                 disk.sync_name(path)
-                shutil.rmtree(old)
-            else:
-                part.rename(path)
-                disk.sync_name(path)
+            _remove_dead_parts(path)
         finally:
             shutil.rmtree(part, ignore_errors=True)
 
@@ -68,6 +76,41 @@ def _part_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
 
 
-def _sync(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
+def _sync_directory(directory: Path) -> None:
+    with _opened(directory) as descriptor:
+        os.fsync(descriptor)
+
+
+# A lock tells the part of an export that goes on from that of one that was killed -----------------
+
+
+@contextmanager
+def _held_directory(part: Path) -> Iterator[None]:
+    with _opened(part) as descriptor:
+        _hold(descriptor)
+        yield
+
+
+def _hold(descriptor: int) -> None:
+    # A file system without locks keeps every part.
+    with suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _remove_dead_parts(path: Path) -> None:
+    name, end = f".{path.name}.", ".part"
+    for part in path.parent.iterdir():
+        is_part = part.name.startswith(name) and part.name.endswith(end)
+        if is_part and len(part.name) == len(name) + 8 + len(end):
+            with suppress(OSError), _opened(part) as descriptor:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(part) if part.is_dir() else part.unlink()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -53,12 +53,18 @@ class TargetTaken(ConflictError):
 
     code: ClassVar[str] = "target_exists"
     path: str
+    was_forced: bool = False
+    """True if the caller was ready to replace an export."""
 
     def __str__(self) -> str:
+        if self.was_forced:
+            return f"{self.path} is already there, and is no export of this kind"
         return f"{self.path} is already there"
 
     @property
     def hint(self) -> str | None:
+        if self.was_forced:
+            return "choose another place, or remove it yourself"
         return "choose another place; --force (overwrite=True) replaces a file or an earlier export"
 
 
@@ -151,6 +157,8 @@ class BranchHasChildren(ConflictError):
 
     @property
     def hint(self) -> str | None:
+        if not self.children:
+            return "you may not see them: ask someone who may"
         return "delete those first"
 
 
