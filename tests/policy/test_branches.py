@@ -1,6 +1,7 @@
 """Rules of branches: what is hidden on one is not brought into sight by way of another."""
 
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from omnigraph import Graph
 from omnigraph.errors import (
     BranchExists,
     BranchMissing,
+    CommitMissing,
     ConflictError,
     NameMissing,
     OmnigraphError,
@@ -90,11 +92,11 @@ def test_a_revert_brings_back_no_rows_of_a_branch_that_is_hidden(tmp_path: Path)
         )
     made, _ = head(boss, "side"), boss.branch_merge("side")
     # 77 was never on main.
-    for actor in roles:
-        with pytest.raises(PolicyDenied):
-            boss.as_actor(actor).revert(made)
     with pytest.raises(PolicyDenied):
-        boss.as_actor("stranger").revert(made, preview=True)
+        boss.as_actor("red").revert(made)
+    for preview in (False, True):
+        with pytest.raises(CommitMissing):
+            boss.as_actor("stranger").revert(made, preview=preview)
     told = boss.as_actor("red").revert(made, preview=True)
     assert told.changes is not None and (len(told.changes), told.counts) == (0, {})
 
@@ -233,6 +235,45 @@ def test_a_commit_of_a_hidden_branch_can_be_begun_at_no_more_than_a_missing_one(
         with pytest.raises(OmnigraphError) as told:
             secretive.as_actor("stranger").branch_create("mine", from_=id_)
         said.add((type(told.value), told.value.render().replace(id_, "?")))
+    assert len(said) == 1
+
+
+ASK = "query n() { match { $p: Person } return { count($p) as n } }"
+NAMING: dict[str, Callable[[Graph, str], object]] = {
+    "a look": lambda g, id_: g.commit(id_),
+    "a question": lambda g, id_: g.query(ASK, snapshot=id_),
+    "a moment": lambda g, id_: g.at(id_),
+    "its changes": lambda g, id_: g.commit_changes(id_),
+    "a diff": lambda g, id_: g.diff(id_, "main"),
+    "a diff to it": lambda g, id_: g.diff("main", id_),
+    "an export": lambda g, id_: g.export(BytesIO(), snapshot=id_),
+    "a revert": lambda g, id_: g.revert(id_),
+    "a look at a revert": lambda g, id_: g.revert(id_, preview=True),
+}
+
+
+@pytest.mark.parametrize("way", NAMING)
+def test_a_commit_of_a_hidden_branch_is_missing(secretive: Graph, way: str) -> None:
+    """A merge tells the id of what it merged, and so it is known."""
+    commit = head(secretive, "secret/there")
+    missing = commit[:-1] + ("0" if commit[-1] != "0" else "1")
+    said = set()
+    for id_ in (commit, missing):
+        with pytest.raises(CommitMissing) as told:
+            NAMING[way](secretive.as_actor("stranger"), id_)
+        said.add(told.value.render().replace(id_, "?"))
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("into", ["main", "secret/other", "nowhere"])
+def test_a_hidden_branch_can_be_merged_no_more_than_one_that_is_missing(
+    secretive: Graph, into: str
+) -> None:
+    said = set()
+    for source in ("secret/there", "secret/missing"):
+        with pytest.raises(OmnigraphError) as told:
+            secretive.as_actor("stranger").branch_merge(source, into=into)
+        said.add((type(told.value), told.value.render().replace(source, "?")))
     assert len(said) == 1
 
 

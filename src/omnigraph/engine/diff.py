@@ -20,7 +20,7 @@ from omnigraph.engine.cursor import PageToken
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.history import found_commit
 from omnigraph.engine.requests import CommitChanges, DiffRead, Moment, Read
-from omnigraph.engine.travel import commit_at
+from omnigraph.engine.travel import commit_at, names_commit
 from omnigraph.merge.base import base_of
 from omnigraph.read.changes.compare import Comparison
 from omnigraph.read.changes.filter import ChangeFilter
@@ -171,7 +171,10 @@ def _side(engine: Engine, request: Read, moment: Moment | Snapshot) -> Snapshot:
             # As of one that is hidden: whether it is there can't be told from the answer.
             engine.gate.allow_on(request, missing.branch)
         raise
-    engine.gate.allow_on(request, snapshot.branch)
+    if names_commit(moment):
+        engine.gate.allow_commit(request, snapshot.commit.id, snapshot.branch)
+    else:
+        engine.gate.allow_on(request, snapshot.branch)
     return snapshot
 
 

@@ -8,9 +8,9 @@ decides who may do a thing, or see a row. With a policy and no actor the answer 
 from enum import StrEnum
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
-from omnigraph.base.errors import PolicyDenied, ReadOnly
+from omnigraph.base.errors import CommitMissing, PolicyDenied, ReadOnly
 from omnigraph.base.frozen import frozen
-from omnigraph.base.ids import BranchName
+from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.guard import Guard, Writable
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.read.scope import Scope
@@ -80,6 +80,18 @@ class Gate:
         """Return if the request may be carried out on this branch, which was found by a commit."""
         if self.guard is not None:
             self.guard.allow(request.actor, request.action, branch)
+
+    def allow_commit(self, request: Asked, commit: CommitId, branch: BranchName) -> None:
+        """The same of a commit that the caller has named. One of a hidden branch is missing."""
+        if not self.knows(request.actor, branch):
+            raise CommitMissing(commit)
+        self.allow_on(request, branch)
+
+    def knows(self, actor: str | None, branch: BranchName) -> bool:
+        """True if the actor may know that a branch is there: they may read it, or it is main."""
+        if self.guard is None or branch == MAIN:
+            return True
+        return self.guard.allows(actor, Action.READ, branch)
 
     def allow_into(self, request: Asked, branch: BranchName, target: BranchName) -> None:
         """The same of a request that brings what one branch has to another."""

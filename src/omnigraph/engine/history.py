@@ -114,7 +114,7 @@ def known_start(engine: Engine, actor: str | None, name: BranchName) -> Branch:
     """The branch that a new one starts from. One that is hidden from the actor is missing. That
     main is there is no secret."""
     found = engine.store.branches.resolve(name)
-    if not _is_known(engine, actor, found.name):
+    if not engine.gate.knows(actor, found.name):
         raise BranchMissing(name)
     return found
 
@@ -137,15 +137,11 @@ def _start(engine: Engine, request: BranchCreate) -> Branch | CommitId:
 
 
 def _known_commit(engine: Engine, request: BranchCreate, commit: CommitId) -> CommitId:
-    if not _is_known(engine, request.actor, _branch_of(engine, commit)):
+    if not engine.gate.knows(request.actor, _branch_of(engine, commit)):
         # Whoever asked for a time or a version has no id to learn from.
         is_named = isinstance(request.from_, str | CommitInfo)
         raise CommitMissing(commit if is_named else str(request.from_))
     return commit
-
-
-def _is_known(engine: Engine, actor: str | None, branch: BranchName) -> bool:
-    return branch == MAIN or engine.gate.allows(Read(actor=actor), branch)
 
 
 def _source(engine: Engine, start: Branch | CommitId) -> BranchName:
@@ -178,7 +174,7 @@ def denying_taken_names(
     try:
         yield
     except BranchExists as found:
-        if _is_known(engine, request.actor, found.existing):
+        if engine.gate.knows(request.actor, found.existing):
             raise
         source = _source(engine, start)
         raise PolicyDenied(request.action, request.actor, source, request.branch) from None
@@ -221,5 +217,5 @@ def commit(engine: Engine, request: CommitRead) -> CommitInfo:
 
 def found_commit(engine: Engine, request: Read, id_: CommitId) -> Commit:
     """A commit, if the actor may read the branch that it was made on."""
-    engine.gate.allow_on(request, _branch_of(engine, id_))
+    engine.gate.allow_commit(request, id_, _branch_of(engine, id_))
     return engine.store.history().get(id_)

@@ -11,8 +11,10 @@ from typing import Any, cast
 
 from omnigraph.base.errors import (
     ArgumentInvalid,
+    BranchMissing,
     ChoicesOutdated,
     OmnigraphError,
+    PolicyDenied,
     PreconditionFailed,
 )
 from omnigraph.base.ids import BranchName, CommitId
@@ -55,7 +57,7 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
         )
     theirs = store.snapshot(source)
     if not request.preview:
-        engine.gate.require_no_wider_sight(theirs, request, to=target)
+        _require_no_wider_sight(engine, request, theirs)
     made_for = choices_of(request.resolve).made_for
     note = CommitNote(CommitKind.MERGE, request.actor, request.message or f"merge {source}")
     files = MergeFiles(engine, target)
@@ -130,6 +132,16 @@ def _allow(engine: Engine, request: Merge | Revert, source: BranchName) -> None:
         return
     for branch in (source, request.branch):
         engine.gate.allow(Read(branch=branch, actor=request.actor))
+
+
+def _require_no_wider_sight(engine: Engine, request: Merge, theirs: Snapshot) -> None:
+    """A source that is hidden from the actor is missing."""
+    try:
+        engine.gate.require_no_wider_sight(theirs, request, to=request.branch)
+    except PolicyDenied:
+        if engine.gate.knows(request.actor, request.source):
+            raise
+        raise BranchMissing(request.source) from None
 
 
 def _carried_out(

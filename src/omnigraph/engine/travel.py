@@ -28,7 +28,16 @@ from omnigraph.store.commits import Commit
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["Held", "check_moment", "commit_at", "hold", "snapshot_for", "told", "view_for"]
+__all__ = [
+    "Held",
+    "check_moment",
+    "commit_at",
+    "hold",
+    "names_commit",
+    "snapshot_for",
+    "told",
+    "view_for",
+]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -98,8 +107,16 @@ def snapshot_for(engine: Engine, request: Read) -> Snapshot:
         # One who may not read main is not told either that a commit is missing.
         engine.gate.allow_on(request, request.branch)
         raise
-    engine.gate.allow_on(request, snapshot.branch)
+    if names_commit(request.moment):
+        engine.gate.allow_commit(request, snapshot.commit.id, snapshot.branch)
+    else:
+        engine.gate.allow_on(request, snapshot.branch)
     return snapshot
+
+
+def names_commit(moment: object) -> bool:
+    """True if a moment names one commit, and not a place on a branch."""
+    return isinstance(moment, CommitInfo) or (isinstance(moment, str) and is_ulid(moment))
 
 
 def _snapshot(store: GraphStore, request: Read) -> Snapshot:
@@ -113,7 +130,7 @@ def _snapshot(store: GraphStore, request: Read) -> Snapshot:
         case moment:
             check_moment("snapshot", moment)
             snapshot = store.snapshot_at(commit_at(store, moment, request.branch))
-            if isinstance(moment, CommitInfo) or (isinstance(moment, str) and is_ulid(moment)):
+            if names_commit(moment):
                 _require_on_branch(store, snapshot.commit.id, request)
             return snapshot
 

@@ -18,7 +18,7 @@ MAX_TEXT_CHARACTERS = 8000
 NEXT = {
     "parse_error": "mend it there and call again; `schema` shows how queries are written",
     "type_error": "call `schema` to see the types and their properties, then call again",
-    "param_error": "pass every parameter of the query in `params`, with the type it declares",
+    "param_error": "give every parameter of the query a value of the type that it declares",
     "constraint_violation": "mend these rows and call again; nothing was written",
     "key_conflict": "use mode merge, or an update, for what is there already",
     "merge_conflicts": "call branch_merge with preview: true to see both sides, then again with "
