@@ -322,7 +322,12 @@ def spark_there() -> Spark:
     """Inside a driver: its session, begun now if no load has yet."""
     found = Settings.from_environment()
     return Spark.open(
-        SparkSettings(found.spark_master, found.spark_remote, options=found.spark_options)
+        SparkSettings(
+            found.spark_master,
+            found.spark_remote,
+            options=found.spark_options,
+            log=found.spark_log,
+        )
     )
 
 
