@@ -1,5 +1,6 @@
 """Rules of branches: what is hidden on one is not brought into sight by way of another."""
 
+import json
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -16,6 +17,8 @@ from omnigraph.errors import (
     OmnigraphError,
     PolicyDenied,
 )
+from omnigraph.results import CommitInfo
+from omnigraph.surfaces.wire import error_json
 from tests.policy.firm import NO_PAY, NO_PEOPLE, RED, make, opened
 from tests.reference.table_policy import EVERYTHING, Role
 
@@ -263,6 +266,37 @@ def test_a_commit_of_a_hidden_branch_is_missing(secretive: Graph, way: str) -> N
             NAMING[way](secretive.as_actor("stranger"), id_)
         said.add(told.value.render().replace(id_, "?"))
     assert len(said) == 1
+
+
+GOING_BACK: dict[str, Callable[[Graph, CommitInfo], object]] = {
+    "a diff since they parted": lambda g, _: g.diff("left", "right", since_base=True),
+    "a feed": lambda g, _: g.changes(branch="left", start="beginning"),
+    "a moment": lambda g, then: g.query(ASK, branch="left", snapshot=then.created_at),
+}
+
+
+@pytest.mark.parametrize("way", GOING_BACK)
+def test_where_history_leads_to_a_hidden_branch_it_is_not_named(tmp_path: Path, way: str) -> None:
+    roles = {"stranger": Role(denied_on=frozenset({("read", "secret")}))}
+    boss = opened(make(tmp_path), roles, "boss")
+    boss.branch_create("secret")
+    for team in ("red", "blue"):
+        boss.mutate(
+            f'query a() {{ update Person set {{ team: "{team}" }} where email = "cy" }}',
+            branch="secret",
+        )
+    for name in ("left", "right"):
+        boss.branch_create(name, from_="secret")
+        boss.mutate(
+            f'query a() {{ update Person set {{ team: "{name}" }} where email = "cy" }}',
+            branch=name,
+        )
+    then = boss.commits(branch="secret")[0]
+    GOING_BACK[way](boss, then)
+    with pytest.raises(PolicyDenied) as told:
+        GOING_BACK[way](boss.as_actor("stranger"), then)
+    assert "it was made on a branch that may not be read" in str(told.value)
+    assert "secret" not in json.dumps(error_json(told.value))
 
 
 @pytest.mark.parametrize("into", ["main", "secret/other", "nowhere"])

@@ -83,7 +83,7 @@ def _sides(engine: Engine, request: DiffRead) -> Sides:
     if request.since_base:
         before = base_of(engine.store, before, after)
         # It may have been made on a third branch, and is read by its rules too.
-        engine.gate.allow_on(request, before.branch)
+        engine.gate.allow_origin(request, before.branch, asked=None)
         branches = tuple(dict.fromkeys((*branches, before.branch)))
     return Sides(before, after, branches, asked)
 
@@ -174,7 +174,7 @@ def _side(engine: Engine, request: Read, moment: Moment | Snapshot) -> Snapshot:
     if names_commit(moment):
         engine.gate.allow_commit(request, snapshot.commit.id, snapshot.branch)
     else:
-        engine.gate.allow_on(request, snapshot.branch)
+        engine.gate.allow_origin(request, snapshot.branch, asked=moment)
     return snapshot
 
 

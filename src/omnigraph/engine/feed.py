@@ -153,7 +153,9 @@ class _Reader:
         newest = self._engine.gate.view(newest, self._request).snapshot
         filter_ = self._request.filter.as_named_in(after.catalog, by=newest.catalog)
         # What was done before the branch was made was done on another.
-        self._engine.gate.allow_on(self._request, after.commit.branch)
+        self._engine.gate.allow_origin(
+            self._request, after.commit.branch, asked=self._request.branch
+        )
         if after.commit.kind.keeps_rows:
             return Page((), None)
         with gap_where_rows_are_gone(before, after, cursor=self._cursor.to_text()):

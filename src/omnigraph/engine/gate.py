@@ -87,6 +87,17 @@ class Gate:
             raise CommitMissing(commit)
         self.allow_on(request, branch)
 
+    def allow_origin(self, request: Asked, branch: BranchName, *, asked: object) -> None:
+        """The same of the branch on which a thing was made that was asked for by `asked`. A hidden
+        branch that is another one stays unnamed."""
+        try:
+            self.allow_on(request, branch)
+        except PolicyDenied as denied:
+            if branch == asked or self.knows(request.actor, branch):
+                raise
+            reason = "it was made on a branch that may not be read"
+            raise PolicyDenied(denied.action, denied.actor, reason=reason) from None
+
     def knows(self, actor: str | None, branch: BranchName) -> bool:
         """True if the actor may know that a branch is there: they may read it, or it is main."""
         if self.guard is None or branch == MAIN:

@@ -110,7 +110,7 @@ def snapshot_for(engine: Engine, request: Read) -> Snapshot:
     if names_commit(request.moment):
         engine.gate.allow_commit(request, snapshot.commit.id, snapshot.branch)
     else:
-        engine.gate.allow_on(request, snapshot.branch)
+        engine.gate.allow_origin(request, snapshot.branch, asked=request.branch)
     return snapshot
 
 
