@@ -1,8 +1,8 @@
 """Which rows of a matrix run without `--deep`: few, with each value or pair of values in one.
 
 In a bucket a test with parameters shows each of their values at least once, unless it is marked
-`disk`; all its rows run on the disk. Of a test marked `pairs`, every two values that some row has
-together stand in one that runs, and the place is one of the values.
+`disk`; all its rows run on the disk. Of a test marked `values`, each value stands in one row that
+runs; of one marked `pairs`, every two values that some row has together. The place is one of them.
 """
 
 from collections import defaultdict
@@ -46,8 +46,9 @@ def chosen_rows(items: list[pytest.Item]) -> Iterator[pytest.Item]:
 
 
 def _chosen_of_test(rows: list[pytest.Item]) -> list[pytest.Item]:
-    if rows[0].get_closest_marker("pairs"):
-        return _few(rows, 2)
+    for marker, size in (("values", 1), ("pairs", 2)):
+        if rows[0].get_closest_marker(marker):
+            return _few(rows, size)
     on_disk_alone = rows[0].get_closest_marker("disk") is not None
     in_bucket = [row for row in rows if _values(row).get("place") == "'s3'"]
     on_disk = [row for row in rows if row not in in_bucket]

@@ -112,6 +112,7 @@ def files(place: str) -> dict[str, tuple[int, int]]:
 # Moving -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.disk
 def test_a_moved_graph_is_as_it_was_at_every_commit_of_every_branch(place: str) -> None:
     before = told(made(place))
     assert len(before) > 15

@@ -29,6 +29,11 @@ def test_rows(place, name, mode): ...
 @pytest.mark.parametrize("place", ["disk", "s3"])
 def test_pairs(place, name, mode): ...
 
+@pytest.mark.values
+@pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
+@pytest.mark.parametrize("place", ["disk", "s3"])
+def test_values(place, mode): ...
+
 @pytest.mark.parametrize("place", ["disk", "s3"])
 def test_place(place): ...
 
@@ -72,6 +77,14 @@ def test_of_rows_in_a_bucket_and_of_pairs_few_run_and_of_all_others_each(tmp_pat
         timeout=PATIENCE_S,
     )
     rows = [line.partition("::")[2] for line in run.stdout.splitlines() if "::" in line]
-    begins = "test_rows[disk", "test_rows[s3", "test_pairs", "test_place", "test_disk", "test_alone"
-    counted = [sum(row.startswith(begin) for row in rows) for begin in begins]
-    assert counted == [6, 3, 6, 2, 2, 1], run.stdout
+    expected = {
+        "test_rows[disk": 6,
+        "test_rows[s3": 3,
+        "test_pairs": 6,
+        "test_values": 3,
+        "test_place": 2,
+        "test_disk": 2,
+        "test_alone": 1,
+    }
+    counted = {begin: sum(row.startswith(begin) for row in rows) for begin in expected}
+    assert counted == expected, run.stdout

@@ -39,7 +39,7 @@ def die_in_cleanup(place: str, steps: int, *, is_after: bool) -> bool:
     return False
 
 
-@pytest.mark.parametrize("is_after", [False, True])
+@pytest.mark.parametrize("is_after", [pytest.param(False, marks=pytest.mark.deep), True])
 def test_a_cleanup_that_dies_at_any_step_is_finished_by_the_next(
     tmp_path: Path, is_after: bool
 ) -> None:

@@ -291,7 +291,7 @@ def test_an_interrupted_job_ends_its_tasks_and_leaves_the_session(
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("cluster")
-@pytest.mark.parametrize("where", ["here", "connect"])
+@pytest.mark.parametrize("where", ["here", pytest.param("connect", marks=pytest.mark.deep)])
 def test_ctrl_c_ends_a_load_in_one_line_and_leaves_nothing(
     request: pytest.FixtureRequest, tmp_path: Path, where: str
 ) -> None:

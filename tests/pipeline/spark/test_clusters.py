@@ -105,6 +105,7 @@ CASES = {
 }
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("case", CASES)
 def test_a_load_does_on_a_cluster_what_it_does_here(
     driver: Driver, tmp_path: Path, case: str
