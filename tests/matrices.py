@@ -1,7 +1,7 @@
 """Which rows of a matrix run without `--deep`: few, with each value or pair of values in one.
 
-In a bucket a test with parameters shows each of their values at least once, unless it is marked
-`disk`; all its rows run on the disk. Of a test marked `values`, each value stands in one row that
+On the disk all rows of a test run; in a bucket few do, with each value of its parameters in one,
+and none if the test is marked `disk`. Of a test marked `values`, each value stands in one row that
 runs; of one marked `pairs`, every two values that some row has together. The place is one of them.
 """
 
@@ -46,13 +46,15 @@ def chosen_rows(items: list[pytest.Item]) -> Iterator[pytest.Item]:
 
 
 def _chosen_of_test(rows: list[pytest.Item]) -> list[pytest.Item]:
-    for marker, size in (("values", 1), ("pairs", 2)):
-        if rows[0].get_closest_marker(marker):
-            return _few(rows, size)
-    on_disk_alone = rows[0].get_closest_marker("disk") is not None
     in_bucket = [row for row in rows if _values(row).get("place") == "'s3'"]
     on_disk = [row for row in rows if row not in in_bucket]
-    return on_disk if on_disk_alone else [*on_disk, *_few(in_bucket, 1)]
+    marked = rows[0].get_closest_marker
+    if marked("disk"):
+        rows, in_bucket = on_disk, []
+    for marker, size in (("values", 1), ("pairs", 2)):
+        if marked(marker):
+            return _few(rows, size)
+    return [*on_disk, *_few(in_bucket, 1)]
 
 
 def _few(rows: list[pytest.Item], size: int) -> list[pytest.Item]:

@@ -42,6 +42,12 @@ def test_place(place): ...
 @pytest.mark.parametrize("place", ["disk", "s3"])
 def test_disk(place, mode): ...
 
+@pytest.mark.disk
+@pytest.mark.pairs
+@pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
+@pytest.mark.parametrize("place", ["disk", "s3"])
+def test_both(place, mode): ...
+
 @pytest.mark.pairs
 def test_alone(): ...
 """
@@ -84,6 +90,8 @@ def test_of_rows_in_a_bucket_and_of_pairs_few_run_and_of_all_others_each(tmp_pat
         "test_values": 3,
         "test_place": 2,
         "test_disk": 2,
+        "test_both[disk": 3,
+        "test_both[s3": 0,
         "test_alone": 1,
     }
     counted = {begin: sum(row.startswith(begin) for row in rows) for begin in expected}
