@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import pytest
 
-__all__ = ["chosen_rows", "covering"]
+__all__ = ["chosen_rows", "covering", "rows_of_tests"]
 
 Row = TypeVar("Row", bound=tuple[object, ...])
 
@@ -38,11 +38,23 @@ def _combinations(row: tuple[object, ...], size: int) -> set[tuple[tuple[int, ob
 
 def chosen_rows(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """What runs of these tests without `--deep`, in their order."""
+    chosen = {item for rows in rows_of_tests(items) for item in _chosen_of_test(rows)}
+    return (item for item in items if item in chosen)
+
+
+def rows_of_tests(items: list[pytest.Item]) -> list[list[pytest.Item]]:
+    """The rows of each test as they are written, though tests come in a random order.
+
+    A choice among them is the same one in every run.
+    """
     tests = defaultdict(list)
     for item in items:
         tests[item.nodeid.partition("[")[0]].append(item)
-    chosen = {item for rows in tests.values() for item in _chosen_of_test(rows)}
-    return (item for item in items if item in chosen)
+    return [sorted(rows, key=_position) for rows in tests.values()]
+
+
+def _position(row: pytest.Item) -> list[int]:
+    return [*row.callspec.indices.values()] if hasattr(row, "callspec") else []
 
 
 def _chosen_of_test(rows: list[pytest.Item]) -> list[pytest.Item]:

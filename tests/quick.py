@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.matrices import rows_of_tests
+
 __all__ = ["quick_ones"]
 
 TESTS = Path(__file__).parent
@@ -44,15 +46,18 @@ SLOW = (
     "house/test_processes.py",
     "notebook/test_documents.py",
     "maintenance/test_crashes.py",
+    "maintenance/test_staged_work.py",
     "maintenance/test_soak.py",
     "store_contract/test_many_processes.py",
     "store_contract/test_races.py",
     "surfaces/client/test_page.py",
     "surfaces/mcp/test_page.py",
+    "surfaces/mcp/test_served_queries.py",
     "surfaces/mcp/test_sessions.py",
     "surfaces/server/test_job_restarts.py",
     "surfaces/server/test_page.py",
     "surfaces/server/test_process.py",
+    "surfaces/server/test_upkeep.py",
     "surfaces/test_typescript.py",
     # A browser.
     "explorer",
@@ -70,19 +75,18 @@ SLOW = (
 
 
 def quick_ones(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    begun: set[str] = set()
-    for item in items:
-        path = item.path.relative_to(TESTS)
-        test = item.nodeid.partition("[")[0]
-        if _is_slow(item, path) or (test in begun and path.parts[0] not in ALL_ROWS):
-            continue
-        begun.add(test)
-        yield item
+    fast = [item for item in items if not _is_slow(item)]
+    firsts = {rows[0] for rows in rows_of_tests(fast)}
+    return (item for item in fast if item in firsts or _path(item).parts[0] in ALL_ROWS)
 
 
-def _is_slow(item: pytest.Item, path: Path) -> bool:
+def _is_slow(item: pytest.Item) -> bool:
     assert isinstance(item, pytest.Function)
     is_on_spark = item.get_closest_marker("spark") is not None
     place = item.callspec.params.get("place") if hasattr(item, "callspec") else None
     is_in_bucket = place == "s3" or "s3" in item.fixturenames
-    return is_on_spark or is_in_bucket or any(map(path.is_relative_to, SLOW))
+    return is_on_spark or is_in_bucket or any(map(_path(item).is_relative_to, SLOW))
+
+
+def _path(item: pytest.Item) -> Path:
+    return item.path.relative_to(TESTS)

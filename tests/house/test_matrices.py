@@ -3,11 +3,17 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
+import pytest
+
 from tests.matrices import covering
 from tests.processes import PATIENCE_S
+
+Collected = Callable[[int], list[str]]
+"""What would run, in the order of a seed."""
 
 CONFTEST = """
 from tests.matrices import chosen_rows
@@ -68,21 +74,31 @@ def test_pairs_that_no_row_has_are_not_asked_for() -> None:
     assert covering([("a", "b"), ("c", "d")], 2) == [("a", "b"), ("c", "d")]
 
 
-def test_of_rows_in_a_bucket_and_of_pairs_few_run_and_of_all_others_each(tmp_path: Path) -> None:
+@pytest.fixture
+def collected(tmp_path: Path) -> Collected:
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_rows.py").write_text(TESTS)
-    options = ["--collect-only", "-q", "-c", "/dev/null", f"--rootdir={tmp_path}"]
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, str(tmp_path)]
-    root = Path(__file__).parents[2]
-    run = subprocess.run(
-        command,
-        cwd=root,
-        env={**os.environ, "PYTEST_ADDOPTS": ""},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-    )
-    rows = [line.partition("::")[2] for line in run.stdout.splitlines() if "::" in line]
+
+    def collect(seed: int) -> list[str]:
+        options = ["--collect-only", "-q", "-c", "/dev/null", f"--rootdir={tmp_path}"]
+        options += ["-p", "no:cacheprovider", f"--randomly-seed={seed}"]
+        run = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, str(tmp_path)],
+            cwd=Path(__file__).parents[2],
+            env={**os.environ, "PYTEST_ADDOPTS": ""},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+        return [line.partition("::")[2] for line in run.stdout.splitlines() if "::" in line]
+
+    return collect
+
+
+def test_of_rows_in_a_bucket_and_of_pairs_few_run_and_of_all_others_each(
+    collected: Collected,
+) -> None:
+    rows = collected(0)
     expected = {
         "test_rows[disk": 6,
         "test_rows[s3": 3,
@@ -95,4 +111,9 @@ def test_of_rows_in_a_bucket_and_of_pairs_few_run_and_of_all_others_each(tmp_pat
         "test_alone": 1,
     }
     counted = {begin: sum(row.startswith(begin) for row in rows) for begin in expected}
-    assert counted == expected, run.stdout
+    assert counted == expected, rows
+
+
+def test_the_same_rows_run_in_any_order(collected: Collected) -> None:
+    one, other = collected(1), collected(2)
+    assert one != other and sorted(one) == sorted(other)
