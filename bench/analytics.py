@@ -15,6 +15,7 @@ import shutil
 import statistics
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from bench.measuring.worker import Steps, Worker, show
@@ -30,8 +31,8 @@ ROUNDS, ROUNDS_ON_SPARK = 5, 1
 QUESTIONS = ("PageRank", "weak components")
 GOAL = 1.5
 
-Figures = dict[str, dict[str, list[float]]]
-"""Seconds, per measure and system."""
+Figures = dict[str, list[float]]
+"""Seconds, per system."""
 
 
 def main() -> None:
@@ -53,34 +54,44 @@ def main() -> None:
             worker.stop()
 
 
-def measure(workers: list[Worker]) -> Figures:
-    figures: Figures = {"open": {w.name: [w.call("open")[0]] for w in workers}}
+def measure(workers: list[Worker]) -> Iterator[tuple[str, Figures]]:
+    """Each measure with its figures, as soon as they are there: the whole can take an hour."""
+    yield "open", {worker.name: [worker.call("open")[0]] for worker in workers}
     for question in QUESTIONS:
-        first: dict[str, list[float]] = figures.setdefault(f"{question}, first", {})
-        later: dict[str, list[float]] = figures.setdefault(question, {})
-        for round_number in range(ROUNDS + 1):
-            answers = {}
-            for worker in workers:
-                if worker.name == SPARK and round_number > ROUNDS_ON_SPARK:
-                    continue
-                seconds, answers[worker.name] = worker.call(question)
-                into = first if round_number == 0 else later
-                into.setdefault(worker.name, []).append(seconds)
-            if len(set(answers.values())) > 1:
-                sys.exit(f"the systems disagree on {question}: {answers}")
-    return figures
+        yield f"{question}, first", figures_of([ask(question, workers)])
+        without_spark = [worker for worker in workers if worker.name != SPARK]
+        later = [
+            ask(question, workers if number < ROUNDS_ON_SPARK else without_spark)
+            for number in range(ROUNDS)
+        ]
+        yield question, figures_of(later)
 
 
-def report(figures: Figures, workers: list[Worker]) -> None:
+def ask(question: str, workers: list[Worker]) -> dict[str, float]:
+    """The seconds each system needs for an answer; all must give the same one."""
+    seconds, answers = {}, {}
+    for worker in workers:
+        seconds[worker.name], answers[worker.name] = worker.call(question)
+    if len(set(answers.values())) > 1:
+        sys.exit(f"the systems disagree on {question}: {answers}")
+    return seconds
+
+
+def figures_of(rounds: list[dict[str, float]]) -> Figures:
+    names = rounds[0]
+    return {name: [one[name] for one in rounds if name in one] for name in names}
+
+
+def report(measures: Iterator[tuple[str, Figures]], workers: list[Worker]) -> None:
     names = [worker.name for worker in workers]
     ratios = [name for name in names if name != IGRAPH and IGRAPH in names]
     heads = [*names, *(f"{name} / igraph" for name in ratios)]
-    print(f"{'':24}" + "".join(f"{head:>28}" for head in heads))
-    for measure_name, by_system in figures.items():
+    print(f"{'':24}" + "".join(f"{head:>28}" for head in heads), flush=True)
+    for measure_name, by_system in measures:
         medians = {name: statistics.median(by_system[name]) for name in names}
         cells = [show(medians[name]) for name in names]
         cells += [f"{medians[name] / medians[IGRAPH]:.2f}×" for name in ratios]
-        print(f"{measure_name:24}" + "".join(f"{cell:>28}" for cell in cells))
+        print(f"{measure_name:24}" + "".join(f"{cell:>28}" for cell in cells), flush=True)
     print(f"\nthe goal in process: at most {GOAL}× igraph, once adjacency is there")
 
 
