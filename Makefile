@@ -4,6 +4,8 @@
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
+# Tests start many processes, and pytest rewrites each module of theirs: once is enough.
+unexport PYTHONDONTWRITEBYTECODE
 # Twice the two cores of CI: many tests wait for a disk, a JVM or a clock.
 WORKERS ?= 4
 # Passed on to the program: make bench ONLY=run ARGS="--help"

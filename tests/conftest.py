@@ -8,13 +8,15 @@ the same. `--soak` does so for hours. `--quick` runs the tests that show most fo
 import signal
 import sys
 from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from omnigraph.pipeline.spark.session import Spark, SparkSettings
 from tests.matrices import chosen_rows
-from tests.quick import quick_ones
+from tests.quick import is_slow, quick_ones
 
 pytest_plugins = ("tests.places",)
 
@@ -41,6 +43,10 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.deep = True
     chosen = [name for name in ("soak", "deep", "quick") if config.getoption(f"--{name}")]
     settings.load_profile(chosen[0] if chosen else "usual")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Literal[True] | None:
+    return True if config.getoption("--quick") and is_slow(collection_path) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

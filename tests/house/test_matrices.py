@@ -1,4 +1,4 @@
-"""What runs of a matrix without `--deep`: few rows, and nothing is left out of all of them."""
+"""What runs without `--deep`: of a matrix few rows, with nothing left out of all of them."""
 
 import os
 import subprocess
@@ -11,6 +11,7 @@ import pytest
 
 from tests.matrices import covering
 from tests.processes import PATIENCE_S
+from tests.quick import SLOW
 
 Collected = Callable[[int], list[str]]
 """What would run, in the order of a seed."""
@@ -117,3 +118,8 @@ def test_of_rows_in_a_bucket_and_of_pairs_few_run_and_of_all_others_each(
 def test_the_same_rows_run_in_any_order(collected: Collected) -> None:
     one, other = collected(1), collected(2)
     assert one != other and sorted(one) == sorted(other)
+
+
+def test_what_a_quick_run_leaves_out_is_there() -> None:
+    here = Path(__file__).parents[1]
+    assert [name for name in SLOW if not (here / name).exists()] == []
