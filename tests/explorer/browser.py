@@ -17,13 +17,15 @@ __all__ = ["as_webp", "chromium", "find_chromium", "serious_findings", "until"]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 MISSING = "the tests of the Explorer need Chromium: apt-get install chromium"
 # A container has no place for a sandbox, and little shared memory. Fonts and colours of the machine
-# would make pictures differ.
+# would make pictures differ. A key scrolls at once: on a busy machine
+# Chromium sometimes ends a smooth scroll before it has moved.
 FLAGS = (
     "--no-sandbox",
     "--disable-dev-shm-usage",
     "--force-color-profile=srgb",
     "--font-render-hinting=none",
     "--hide-scrollbars",
+    "--disable-smooth-scrolling",
 )
 SERIOUS = ("serious", "critical")
 
