@@ -43,7 +43,14 @@ check: lint ## lint, then the tests that show most for a second: within three mi
 lint: $(READY) ## formatting, ruff, mypy, who may import whom, and the site of the documentation, in site/
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(MAKE) --no-print-directory --jobs=2 --output-sync lint-types lint-rest
+
+.PHONY: lint-types lint-rest
+# mypy takes a core for as long as all the others together.
+lint-types:
 	$(BIN)/mypy
+
+lint-rest:
 	$(BIN)/lint-imports --no-logo
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -77,13 +78,20 @@ def test_a_warm_reader_sees_what_a_cold_one_sees(history: list[list[Step]]) -> N
 Answers = dict[str, list[Any]]
 
 
-def test_what_one_branch_left_in_memory_serves_any_other(tmp_path: Path) -> None:
+def test_what_one_branch_left_in_memory_serves_any_other(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    is_deep = request.config.getoption("--deep")
     graph = endings(tmp_path)
     heads = [graph.store.snapshot(branch) for branch in graph.lines]
     expected = {head.branch: answers(head, RuntimeCache(FOLLOW_ALL)) for head in heads}
     for line in graph.lines:
         assert stored(graph.store.snapshot(line)) == contents(graph.lines[line].rows)
-    for before, after in permutations(heads, 2):
+    for one, other in permutations(range(len(heads)), 2):
+        # Half of them has every branch on either side.
+        if not is_deep and (one + other) % 2 == 0:
+            continue
+        before, after = heads[one], heads[other]
         cache = RuntimeCache(FOLLOW_ALL)
         answers(before, cache)
         assert answers(after, cache) == expected[after.branch], (before.branch, after.branch)

@@ -50,7 +50,7 @@ def test_a_cleanup_that_dies_at_any_step_is_finished_by_the_next(
     age_files(expected.uri, by_s=120)
     expected.cleanup(keep=KEEP, grace="0s", confirm=True)
     kept = readable(expected)
-    steps = range(1, 200, 3 if is_after else 7)
+    steps = range(1, 200, 5 if is_after else 7)
     for number in steps:
         place = copied(graph.uri, str(tmp_path / f"died-{number}"))
         opened(place)

@@ -288,6 +288,7 @@ def test_all_that_is_wrong_together_is_told_at_once(
     assert image_of(graph, "main") == tidy(ours)
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("take", ["ours", "theirs"])
 @pytest.mark.parametrize("how", ["one word", "choices"])
 def test_what_is_taken_is_what_is_there(

@@ -144,6 +144,7 @@ def told(error: MergeConflicts) -> set[reference.Told]:
     return set(found)
 
 
+@pytest.mark.values
 @pytest.mark.parametrize(("source", "target"), [("feature", "main"), ("main", "feature")])
 def test_every_conflict_is_told_and_nothing_is_applied(
     sides: tuple[Graph, Image, Image, Image], source: str, target: str
@@ -172,6 +173,7 @@ def test_every_conflict_is_told_and_nothing_is_applied(
     assert image_of(graph, target) == tidy(ours)
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("take", ["ours", "theirs"])
 def test_one_word_for_all_gives_that_side_of_each_conflict(
     sides: tuple[Graph, Image, Image, Image], take: str

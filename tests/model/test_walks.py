@@ -49,7 +49,7 @@ from tests.model.steps import (
 from tests.model.walk import Ground
 from tests.model.wanderer import FOUNDING
 
-WALKS, BUCKET_WALKS = (4, 36, 240), (1, 6, 24)
+WALKS, BUCKET_WALKS = (3, 36, 240), (1, 6, 24)
 """How many are taken in a quick run, in a deep one, and in a soak."""
 LIMIT_CUTTING_S = 60
 

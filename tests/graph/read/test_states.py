@@ -171,6 +171,7 @@ def index_a_part(graph: Graph) -> None:
     graph.mutate(CHANGES, "person", {"e": "p9", "n": None, "a": 1})
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("mode", TraversalMode)
 @pytest.mark.parametrize("state", [nothing, index_all, index_a_part, update_and_delete])
 def test_the_same_rows_in_every_state(

@@ -130,6 +130,7 @@ def test_an_executor_killed_in_a_load_costs_no_row(
     assert place.records() == []
 
 
+@pytest.mark.deep
 @pytest.mark.spark
 @pytest.mark.xdist_group("cluster")
 def test_a_task_that_is_run_twice_at_once_counts_once_and_leaves_no_file(

@@ -213,6 +213,7 @@ def test_a_merge_is_resolved_again_at_the_new_head(world: World) -> None:
     assert {name: after[name][:2] for name in after} == {n: before[n][:2] for n in before}
 
 
+@pytest.mark.values
 @pytest.mark.parametrize(
     "runner",
     ["local", "local-large", pytest.param("spark-large", marks=ON_SPARK)],

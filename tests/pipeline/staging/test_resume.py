@@ -181,6 +181,7 @@ def test_a_copy_takes_nothing_away_from_a_load_of_the_original(place: Place) -> 
     place.assert_loaded_once()
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("resume", [False, True])
 @pytest.mark.parametrize("point", [PARSE, *(point.value for point in Failpoint)])
 def test_wherever_a_driver_dies_the_load_can_be_done_again(

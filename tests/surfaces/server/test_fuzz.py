@@ -55,6 +55,14 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> World:
     return serve_here(make_graph(place), access=access, queries=stored(place))
 
 
+@pytest.fixture(scope="module")
+def asked(fuzzed: World) -> dict[str, Any]:
+    """What can be asked, by label. To read the document takes longer than to ask."""
+    schema = schemathesis.openapi.from_asgi("/openapi.json", fuzzed.app)
+    found = (each.ok() for each in schema.get_all_operations() if isinstance(each, Ok))
+    return {operation.label: operation for operation in found}
+
+
 @schemathesis.serializer("application/x-ndjson")
 def lines(context: Any, value: Any) -> bytes:
     return value if isinstance(value, bytes) else json.dumps(value).encode()
@@ -62,11 +70,9 @@ def lines(context: Any, value: Any) -> bytes:
 
 @pytest.mark.parametrize(("label", "mode"), ROWS)
 def test_no_request_finds_a_defect_or_an_answer_that_is_not_declared(
-    fuzzed: World, label: str, mode: GenerationMode, request: pytest.FixtureRequest
+    asked: dict[str, Any], label: str, mode: GenerationMode, request: pytest.FixtureRequest
 ) -> None:
-    schema = schemathesis.openapi.from_asgi("/openapi.json", fuzzed.app)
-    found = (each.ok() for each in schema.get_all_operations() if isinstance(each, Ok))
-    operation = next(each for each in found if each.label == label)
+    operation = asked[label]
     is_deep = request.config.getoption("--deep")
 
     @settings(
