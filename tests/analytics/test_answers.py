@@ -346,3 +346,14 @@ def test_progress_is_told_and_a_run_ends_when_it_is_cancelled(chain: Graph) -> N
         chain.analytics.pagerank("Knows", tolerance=1e-13, cancel=cancel, progress=tell)
     assert "analytics pagerank" in str(ended.value)
     assert told == [("read", 0, 0), *(("run", done, 100) for done in range(3))]
+
+
+def test_a_node_whose_id_is_empty_can_be_named(tmp_path: Path) -> None:
+    graph = Graph.init(
+        tmp_path / "g.omni", "node A { name: String @key }\nedge To: A -> A", durability="relaxed"
+    )
+    rows = [{"type": "A", "data": {"name": name}} for name in ("", "b")]
+    graph.load([*rows, {"edge": "To", "from": "", "to": "b"}], mode="append")
+    for source in ("", "A:", ("A", "")):
+        found = graph.analytics.shortest_paths(source=source).to_pylist()
+        assert [row["distance"] for row in found] == [0, 1]

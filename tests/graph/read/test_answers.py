@@ -131,6 +131,27 @@ def test_constants_are_written_on_every_row(town: Town) -> None:
 
 
 @pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("I64", 1),
+        ("String", "x"),
+        ("Date", "2024-05-31"),
+        ("[I64]", [1, 2]),
+        ("[String]", []),
+        ("Vector(2)", [1.0, 2.0]),
+        ("[Date]?", None),
+    ],
+)
+def test_a_constant_of_any_type_stands_on_as_many_rows_as_there_are(
+    town: Town, type_: str, value: object
+) -> None:
+    columns = "return { $v as v, $f.title as title } order { title }"
+    for title, count in (("One", 1), ("None", 0)):
+        match = f'($v: {type_}) match {{ $f: Film {{ title: "{title}" }} }}'
+        assert len(town.ask(f"{match} {columns}", v=value)) == count
+
+
+@pytest.mark.parametrize(
     ("pattern", "step"),
     [
         ("$a: Person  $b: City", "$b: City"),

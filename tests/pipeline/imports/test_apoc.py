@@ -10,7 +10,7 @@ import pytest
 from omnigraph import ImportPlan
 from omnigraph.base.types import ListOf, Scalar, VectorOf
 from omnigraph.errors import OmnigraphError
-from omnigraph.pipeline.imports.values import ANY_LIST, FoundType, widest
+from omnigraph.pipeline.imports.values import ANY_LIST, FoundType, type_of, widest
 from tests.pipeline.imports.imported import edges_of, import_into, nodes_of
 
 
@@ -127,6 +127,13 @@ def test_the_type_of_a_column_does_not_depend_on_the_order_of_its_values() -> No
     for one, two, three in product(TYPES, repeat=3):
         assert widest(one, two) == widest(two, one)
         assert widest(widest(one, two), three) == widest(one, widest(two, three))
+
+
+def test_a_text_is_a_time_only_if_it_is_one() -> None:
+    texts = ["2024-05-31T12:00:00+25:00", "0001-01-01T00:00:00+05:30", "9999-12-31T23:59:59-01:00"]
+    times = ["1969-12-31T23:59:59.999999999", "2024-05-31T12:00:00+05:30", "9999-12-31T23:59:59Z"]
+    assert [type_of(text) for text in texts] == [Scalar.STRING] * 3
+    assert [type_of(time) for time in times] == [Scalar.DATETIME] * 3
 
 
 def test_types_widen_to_the_smallest_that_holds_both() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from omnigraph import ImportPlan
 from omnigraph.errors import ConstraintViolated, OmnigraphError
+from omnigraph.pipeline.imports.blocks import BLOCK_ROWS
 from tests.pipeline.imports.imported import edges_of, import_into, nodes_of
 
 HEAD = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
@@ -135,6 +136,42 @@ def test_numbers_that_need_more_room_than_their_type_get_it(tmp_path: Path) -> N
         {"id": "n", "a": 2147483648, "b": 3000000000, "c": -2147483648},
         {"id": "m", "b": 3000000000, "c": -2147483648},
     ]
+
+
+def test_a_default_is_one_of_the_type_that_the_property_came_to_have(tmp_path: Path) -> None:
+    def key(id_: str, name: str, type_: str, default: str) -> str:
+        written = f"<default>{default}</default>" if default else ""
+        return f'<key id="{id_}" attr.name="{name}" attr.type="{type_}">{written}</key>'
+
+    text = (
+        f"{HEAD}{key('a', 'text', 'int', ' +5')}{key('b', 'text', 'string', '')}"
+        f"{key('c', 'real', 'int', '5')}{key('d', 'real', 'double', '')}"
+        f"{key('e', 'is', 'boolean', '1')}{key('f', 'is', 'int', '')}"
+        f"{key('g', 'large', 'float', '1e39')}"
+        '<graph><node id="n"><data key="b">x</data><data key="d">1.5</data><data key="f">1</data>'
+        '<data key="g">1</data></node><node id="m"><data key="g">2</data></node></graph></graphml>'
+    )
+    graph = import_into(tmp_path, document(tmp_path, text))
+    schema = graph.schema().text
+    for line in ('text: String @default("5")', "real: F64 @default(5.0)", "large: F32\n"):
+        assert line in schema
+    assert nodes_of(graph, "Node") == [
+        {"id": "n", "text": "x", "real": 1.5, "is": "1", "large": 1},
+        {"id": "m", "text": "5", "real": 5, "is": "true", "large": 2},
+    ]
+
+
+def test_an_id_of_an_edge_is_never_taken_for_its_attribute_of_that_name(tmp_path: Path) -> None:
+    # Rows are read in blocks, and the attribute stands in the last one alone.
+    edges = [f'<edge id="e{n}" source="n" target="n"/>' for n in range(BLOCK_ROWS)]
+    text = (
+        f'{HEAD}<key id="a" for="edge" attr.name="id" attr.type="string"/><graph><node id="n"/>'
+        f'{"".join(edges)}<edge id="last" source="n" target="n"><data key="a">own</data></edge>'
+        "</graph></graphml>"
+    )
+    found = edges_of(import_into(tmp_path, document(tmp_path, text)), "Edge")
+    assert [row["id"] for _, _, row in found if "id" in row] == ["own"]
+    assert {row["edge_id"] for _, _, row in found} >= {"e0", "last"}
 
 
 def test_a_value_that_is_partly_xml_is_left_out_whole(tmp_path: Path) -> None:

@@ -154,6 +154,16 @@ def test_options_of_a_copy_are_followed(tmp_path: Path) -> None:
             "schema.cypher:2:13: the table Person has two columns name",
         ),
         (TABLES.replace("(`name`", "(`name` ;"), COPIES, SourceInvalid, "schema.cypher:2:"),
+        (
+            TABLES.replace("`name` STRING", "`name` STRING, `n` INT64"),
+            COPIES.replace("(`name`)", "(`n`)"),
+            SourceInvalid,
+            "copy.cypher:2:6: it leaves out name, the key of Person",
+        ),
+        *(
+            (TABLES, COPIES.replace("header=true", f"delim='{delim}'"), Unsupported, "delim=")
+            for delim in ("", "||", "§", "\n")
+        ),
     ],
 )
 def test_a_damaged_export_is_refused_by_the_place_of_its_fault(
@@ -169,6 +179,34 @@ def test_a_damaged_export_is_refused_by_the_place_of_its_fault(
     with pytest.raises(error) as caught:
         import_into(tmp_path, source)
     assert said in str(caught.value)
+
+
+def test_a_table_becomes_a_type_whatever_it_declares(tmp_path: Path) -> None:
+    """Whatever the widths and defaults, what is proposed is a schema; a BOM is nothing."""
+    columns = (
+        "`key` BLOB, `none` FLOAT[0], `wide` FLOAT[70000], `large` INT32 DEFAULT 99999999999, "
+        "`real` FLOAT DEFAULT 1e39, `less` UINT32 DEFAULT -1, `two` DOUBLE DEFAULT 2, "
+        "`word` STRING DEFAULT 'it\\'s', `whole` INT128 DEFAULT 3"
+    )
+    names = "`key`, `none`, `wide`, `large`, `real`, `less`, `two`, `word`, `whole`"
+    files = {
+        "schema.cypher": f"\ufeffCREATE NODE TABLE `T` ({columns}, PRIMARY KEY(`key`));",
+        "copy.cypher": f'\ufeffCOPY `T` ({names}) FROM "T.csv" (header=true);',
+        "T.csv": '\ufeffkey,none,wide,large,real,less,two,word,whole\n\\xFF,,"[1,2]",1,2,3,4,x,5\n',
+    }
+    source = write_files(tmp_path / "db", files)
+    for line in (
+        "none: [F32]?\n",
+        "large: I32?\n",
+        "real: F32?\n",
+        "less: U32?\n",
+        "two: F64? @default(2.0)\n",
+        'word: String? @default("it\'s")\n',
+        'whole: String? @default("3")\n',
+    ):
+        assert line in ImportPlan.of(source).schema
+    (row,) = nodes_of(import_into(tmp_path, source), "T")
+    assert (row["key"], row["wide"], row["whole"]) == ("base64:/w==", [1, 2], "5")
 
 
 def test_a_damaged_parquet_file_is_refused_before_a_graph_is_made(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """CSV files as `neo4j-admin database import` takes them are imported with labels, types and ids."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -147,6 +148,14 @@ def test_a_duplicated_id_is_told_with_its_file_and_line(tmp_path: Path) -> None:
         ({"a.csv": "id:id,x:nit\n1,2\n"}, "a.csv:1, column x:nit: the type nit is not known"),
         ({"a.csv": "x" * 200_000 + "\n1\n"}, "a.csv:1: the header names neither :ID"),
         ({"a.csv": ":START_ID,:END_ID,:TYPE,:TYPE\n"}, "several :TYPE columns"),
+        *(
+            (
+                {"a.csv": f":ID,at:datetime[]{{timezone:{zone}}}\n"},
+                f"a.csv:1, column at:datetime[]{{timezone:{zone}}}: the time zone {zone} is not",
+            )
+            for zone in ("Europe/Pariss", "Europe", "../../etc", "+2")
+        ),
+        ({"a.csv": "id:ID,:LABEL:string,:LABEL\n1,x,A\n"}, "column :LABEL: a property has this"),
         (
             {"a.csv": "id:ID,:LABEL\n1,A\n2,A\n", "b.csv": "id:ID,:LABEL\n3,B\n2,B\n"},
             "b.csv:3: the id 2 is that of a A and of a B",
@@ -211,6 +220,25 @@ def test_numbers_and_days_are_read_in_all_forms_that_neo4j_takes(tmp_path: Path)
         "d": "2024-05-31",
         "ds": ["2024-05-31", "2024-05-31"],
     }
+
+
+def test_a_time_of_a_zone_is_the_moment_that_it_was_there_or_is_refused(tmp_path: Path) -> None:
+    files = {
+        "n.csv": "id:ID,:LABEL,at:datetime{timezone:Europe/Paris}\n"
+        "a,Cat,1900-01-01T12:00:00\nb,Cat,2024-05-31T12:00Z\nc,Cat,1969-12-31T23:59[Asia/Kolkata]\n"
+    }
+    cats = nodes_of(import_into(tmp_path, write_files(tmp_path / "cats", files)), "Cat")
+    assert [cat["at"] for cat in cats] == [
+        "1900-01-01T11:50:39.000Z",
+        "2024-05-31T12:00:00.000Z",
+        "1969-12-31T18:29:00.000Z",
+    ]
+    (tmp_path / "more").mkdir()
+    for at in ("2024-05-31T12:00[Europe]", "2024-05-31T12:00[Nowhere]", "0001-01-01T00:00"):
+        files = {"n.csv": f"id:ID,:LABEL,at:datetime{{timezone:Asia/Tokyo}}\na,Cat,{at}\n"}
+        with pytest.raises(ConstraintViolated, match=r"n\.csv:2: Cat\.at is .*, not a time"):
+            import_into(tmp_path / "more", write_files(tmp_path / "lost", files), dry_run=True)
+        shutil.rmtree(tmp_path / "more" / "graph.omni")
 
 
 def test_other_names_of_an_id_are_told(tmp_path: Path) -> None:

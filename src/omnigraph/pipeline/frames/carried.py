@@ -44,6 +44,10 @@ def as_answered(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_fixed_size_list(kind) and not len(values.values):
+        # Vectors that are all null come without memory for numbers, and Arrow's cast would look
+        # there: that ends the process.
+        return pa.nulls(len(values), kind)
     if not pa.types.is_struct(kind):
         return values.cast(kind)
     # A null row has no fields to look at, whatever they say.

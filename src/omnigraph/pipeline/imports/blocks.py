@@ -52,7 +52,7 @@ class Columns:
     is_optional: bool = False
     """True if rows that nobody has looked at yet may lack values."""
     defaults: Mapping[str, str] = field(default_factory=dict)
-    """What a new row gets, as a literal of the schema language."""
+    """What a new row gets, as a cell."""
     mixed: Mapping[str, Set[str]] = field(default_factory=dict)
     """Columns with values of several types, and these."""
 

@@ -5,10 +5,9 @@ expanded, and nothing outside of the file is ever read. Nodes are of the type `N
 the type `Edge`, unless they have labels as Neo4j writes them (`labels=":Person"`, `label="KNOWS"`).
 """
 
-import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field, replace
 from xml.parsers import expat
 
@@ -20,7 +19,6 @@ from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import suggestion
 from omnigraph.base.types import INTEGER_RANGES, Scalar
 from omnigraph.base.words import clipped
-from omnigraph.lang.schema.text.written import value_text
 from omnigraph.pipeline.imports.blocks import (
     BLOCK_ROWS,
     Columns,
@@ -80,27 +78,6 @@ class _Key:
             return Scalar.I32 if low <= int(text) <= high else Scalar.I64
         return self.type
 
-    @property
-    def literal(self) -> str | None:
-        """The default as the schema language writes it; None where there is no such value."""
-        if self.default is None:
-            return None
-        try:
-            match type_ := self.type_of(self.default):
-                case Scalar.BOOL:
-                    return {"true": "true", "false": "false"}[self.default.lower()]
-                case Scalar.I32 | Scalar.I64:
-                    low, high = INTEGER_RANGES[type_]
-                    whole = int(self.default)
-                    return value_text(whole) if low <= whole <= high else None
-                case Scalar.F32 | Scalar.F64:
-                    number = float(self.default)
-                    return value_text(number) if math.isfinite(number) else None
-                case _:
-                    return value_text(self.default)
-        except (KeyError, ValueError):
-            return None
-
 
 @dataclass(slots=True)
 class _Element:
@@ -152,14 +129,14 @@ class GraphmlReader:
     def edges(self) -> Iterator[EdgeBlock]:
         for labels, document, elements in self._gathered(EDGES, "label"):
             source, target = (End(_named(elements, end), "") for end in ENDS)
-            columns = _columns(document, EDGES, elements)
+            columns = self._with_more(_columns(document, EDGES, elements), document, elements)
             yield EdgeBlock(
                 file=self._source.file,
                 lines=np.array([one.line for one in elements], np.int64),
                 label=labels[0] if labels else UNLABELLED_EDGE,
                 source=source,
                 target=target,
-                columns=self._with_more(columns, elements),
+                columns=columns,
             )
 
     def notes(self) -> list[str]:
@@ -188,14 +165,18 @@ class GraphmlReader:
                 groups, count = defaultdict(list), 0
         yield from ((labels, document, rows) for labels, rows in groups.items())
 
-    def _with_more(self, columns: Columns, elements: list[_Element]) -> Columns:
+    def _with_more(
+        self, columns: Columns, document: "_Document", elements: list[_Element]
+    ) -> Columns:
         """What an edge says of itself in XML: its id, and whether it has a direction."""
         cells, types = dict(columns.cells), dict(columns.types)
+        # Of all that edges may have: these may have none of it, and others of their type do.
+        taken = {key.name for key in document.declared(EDGES).values()}
         if self._seen.has_edge_ids:
-            name = _free(EDGE_ID, types)
+            name = _free(EDGE_ID, taken)
             cells[name], types[name] = _named(elements, "id"), Scalar.STRING
         if len(self._seen.is_directed) == 2:
-            name = _free(DIRECTED, types)
+            name = _free(DIRECTED, taken)
             words = ("true" if one.is_directed else "false" for one in elements)
             cells[name], types[name] = text_array(words), Scalar.BOOL
         return replace(columns, cells=cells, types=types)
@@ -205,13 +186,13 @@ def _named(elements: list[_Element], attribute: str) -> pa.Array:
     return text_array(one.about.get(attribute) for one in elements)
 
 
-def _free(name: str, taken: Mapping[str, object]) -> str:
+def _free(name: str, taken: Set[str]) -> str:
     return name if name not in taken else f"edge_{name}"
 
 
 def _columns(document: "_Document", kind: str, elements: list[_Element]) -> Columns:
     """The attributes that the elements have, and those with a default."""
-    declared = {id_: key for id_, key in document.keys.items() if key.domain in (kind, "all")}
+    declared = document.declared(kind)
     preset = {key.name: key.default for key in declared.values() if key.default is not None}
     types: dict[str, FoundType] = {}
     words: dict[str, set[str]] = defaultdict(set)
@@ -231,9 +212,8 @@ def _columns(document: "_Document", kind: str, elements: list[_Element]) -> Colu
         own = {declared[id_].name: text for id_, text in element.values.items()}
         rows.append({**preset, **own})
     columns = columns_of_rows(rows, types=types)
-    defaults = {key.name: key.literal for key in declared.values() if key.literal is not None}
     mixed = {name: of_name for name, of_name in words.items() if len(of_name) > 1}
-    return replace(columns, defaults=defaults, mixed=mixed)
+    return replace(columns, defaults=preset, mixed=mixed)
 
 
 # XML ----------------------------------------------------------------------------------------------
@@ -268,6 +248,10 @@ class _Document:
         parser.ExternalEntityRefHandler = self._refuse_entity
         parser.SkippedEntityHandler = self._refuse_entity
         self._parser = parser
+
+    def declared(self, kind: str) -> dict[str, _Key]:
+        """The attributes that elements of a kind may have."""
+        return {id_: key for id_, key in self.keys.items() if key.domain in (kind, "all")}
 
     def elements(self) -> Iterator[_Element]:
         for chunk in self._source.chunks(CHUNK_BYTES):
@@ -433,4 +417,6 @@ def _cell(text: str, type_: Scalar) -> str:
     if type_ is Scalar.STRING:
         return text
     stripped = text.strip()
-    return BOOLEANS.get(stripped, stripped) if type_ is Scalar.BOOL else stripped
+    if type_ is Scalar.BOOL:
+        return BOOLEANS.get(stripped, stripped)
+    return stripped.removeprefix("+") if WHOLE_NUMBER.fullmatch(stripped) else stripped

@@ -19,7 +19,7 @@ from omnigraph.base.errors import FileMissing, SourceInvalid, Unsupported
 from omnigraph.base.frozen import frozen
 from omnigraph.base.types import ListOf, Scalar, ValueType, VectorOf
 from omnigraph.base.words import clipped
-from omnigraph.lang.schema.text.written import value_text
+from omnigraph.lang.schema.check.resolve import MAX_VECTOR_WIDTH
 from omnigraph.pipeline.imports.blocks import (
     BLOCK_ROWS,
     Columns,
@@ -39,7 +39,7 @@ from omnigraph.pipeline.imports.cypher_text import (
 from omnigraph.pipeline.imports.delimited_text import TextFile, text_blocks
 from omnigraph.pipeline.imports.files import Source, SourceFile
 from omnigraph.pipeline.imports.kuzu_parquet import opened_parquet
-from omnigraph.pipeline.imports.values import cells_of, mapped_cells, text_array
+from omnigraph.pipeline.imports.values import cell_of, cells_of, mapped_cells, text_array
 
 __all__ = ["COPIES", "SCHEMA", "KuzuReader"]
 
@@ -190,7 +190,7 @@ class KuzuReader:
             raise FileMissing(path=path)
         data = b"".join(file.chunks())
         try:
-            return data.decode()
+            return data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = data[: error.start].count(b"\n") + 1
             raise SourceInvalid(file=place(path, line), reason="it is not UTF-8") from error
@@ -220,6 +220,9 @@ class KuzuReader:
             if isinstance(table, RelTable):
                 pair = _pair_of(copy, table)
                 columns = (":from", ":to", *columns)
+            elif table.key not in columns:
+                reason = f"it leaves out {clipped(table.key)}, the key of {clipped(table.name)}"
+                raise SourceInvalid(file=copy.position, reason=reason)
             yield _File(self._file(copy), columns, pair, copy.options)
 
     def _file_named_like(self, table: NodeTable | RelTable) -> _File:
@@ -257,6 +260,7 @@ class KuzuReader:
     def _node_block(
         self, table: NodeTable, file: str, lines: np.ndarray, ids: pa.Array, columns: Columns
     ) -> NodeBlock:
+        type_ = _our_type(self._key_column(table.name).type)
         return NodeBlock(
             file=file,
             lines=lines,
@@ -265,7 +269,8 @@ class KuzuReader:
             ids=ids,
             columns=columns,
             id_name=table.key,
-            id_type=_our_type(self._key_column(table.name).type),
+            # A Blob is no key: it is kept as text.
+            id_type=Scalar.STRING if type_ is Scalar.BLOB else type_,
         )
 
     def _edge_block(
@@ -299,7 +304,7 @@ def _our_type(type_: str) -> ValueType:
         return scalar
     if len(dimensions) > 1 or scalar is Scalar.BLOB or base in KEPT_AS_TEXT:
         return Scalar.STRING
-    if scalar is Scalar.F32 and dimensions[0]:
+    if scalar is Scalar.F32 and dimensions[0] and 1 <= int(dimensions[0]) <= MAX_VECTOR_WIDTH:
         return VectorOf(int(dimensions[0]))
     return ListOf(scalar)
 
@@ -327,28 +332,12 @@ def _columns(
 ) -> Columns:
     others = [column for column in columns if column.name != but]
     defaults = {
-        column.name: value_text(column.default_value)
+        column.name: cell_of(column.default_value, Scalar.STRING) or ""
         for column in others
-        if column.default_value is not None and _takes_default(column)
+        if column.default_value is not None
     }
     types = {column.name: _our_type(column.type) for column in others}
     return Columns(cells, types, is_optional=True, defaults=defaults)
-
-
-def _takes_default(column: TableColumn) -> bool:
-    """True if the literal is one of the property's type, as the schema language writes it."""
-    value = column.default_value
-    match _our_type(column.type):
-        case Scalar.STRING:
-            return isinstance(value, str)
-        case Scalar.BOOL:
-            return isinstance(value, bool)
-        case Scalar.F32 | Scalar.F64:
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case Scalar.I32 | Scalar.I64 | Scalar.U32 | Scalar.U64:
-            return isinstance(value, int) and not isinstance(value, bool)
-        case _:
-            return False
 
 
 def _ends(table: NodeTable | RelTable) -> set[str]:
@@ -393,7 +382,11 @@ def _csv_blocks(file: _File) -> Iterator[tuple[np.ndarray, dict[str, pa.Array]]]
             what = f"{option}={options[option]} in {file.name}"
             raise Unsupported(what=what, instead="export without this option, or to Parquet")
     has_header = options.get("header", "false").lower() == "true"
-    text = TextFile(file.source, options.get("delim", options.get("delimiter", ",")))
+    delimiter = options.get("delim", options.get("delimiter", ","))
+    if not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n'):
+        what = f"delim={clipped(delimiter)} in {file.name}"
+        raise Unsupported(what=what, instead="export with another delimiter, or to Parquet")
+    text = TextFile(file.source, delimiter)
     yield from text_blocks(text, file.columns, skip_header=has_header)
 
 

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import pyarrow as pa
@@ -26,12 +25,14 @@ from omnigraph.pipeline.imports.neo4j_header import (
     END,
     ID,
     LABEL,
+    OFFSET,
     START,
     TYPE,
     Field,
     Header,
     is_header,
     read_header,
+    zone_of,
 )
 from omnigraph.pipeline.imports.values import mapped_cells
 
@@ -39,7 +40,6 @@ __all__ = ["SUFFIXES", "Neo4jReader"]
 
 SUFFIXES = (".csv", ".tsv", ".txt")
 HEADER_WORD = re.compile(r"[-_. ]*headers?[-_. ]*", re.IGNORECASE)
-OFFSET = re.compile(r"(Z|[-+][0-9]{2}(:?[0-9]{2})?)$")
 WHOLE_NUMBER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 FRACTION = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?", re.ASCII)
 ZONE = re.compile(r"\[([^\]]+)\]$")
@@ -287,16 +287,20 @@ def _day(text: str) -> str:
 
 
 def _moment(cell: str, field: Field) -> str:
-    """A time with the offset of its zone, as in `2024-05-31T12:00[Europe/Paris]`."""
+    """A time with the offset of its zone, or in UTC: `2024-05-31T12:00[Europe/Paris]`."""
     named = ZONE.search(cell)
     text = ZONE.sub("", cell)
     zone = named[1] if named else field.options.get("timezone")
     if zone is None or OFFSET.search(text[10:]):
         return text
+    if OFFSET.fullmatch(zone):
+        return f"{text}{zone}"
     try:
-        moment = datetime.datetime.fromisoformat(text)
-        if OFFSET.fullmatch(zone):
-            return f"{text}{zone}"
-        return moment.replace(tzinfo=ZoneInfo(zone)).isoformat()
-    except (ValueError, ZoneInfoNotFoundError):
-        return cell
+        moment = datetime.datetime.fromisoformat(text).replace(tzinfo=zone_of(zone))
+        if moment.tzinfo is not None:
+            # An offset of long ago may have seconds, which a load does not take.
+            return moment.astimezone(datetime.UTC).isoformat()
+    except (ValueError, OverflowError):
+        pass
+    # A load says what is wrong, and does not take it for a time of UTC.
+    return f"{text}[{zone}]"

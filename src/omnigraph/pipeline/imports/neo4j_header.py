@@ -8,6 +8,7 @@ import csv
 import re
 from collections.abc import Iterable
 from dataclasses import field
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from omnigraph.base.errors import SourceInvalid, Unsupported
 from omnigraph.base.frozen import frozen
@@ -19,12 +20,14 @@ __all__ = [
     "END",
     "ID",
     "LABEL",
+    "OFFSET",
     "START",
     "TYPE",
     "Field",
     "Header",
     "is_header",
     "read_header",
+    "zone_of",
 ]
 
 DELIMITERS = (",", "\t", ";", "|")
@@ -35,6 +38,7 @@ FIELD = re.compile(
             \s* (?P<options>\{.*\})? )?""",
     re.VERBOSE | re.DOTALL,
 )
+OFFSET = re.compile(r"(Z|[-+][0-9]{2}(:?[0-9]{2})?)$")
 OPTION = re.compile(r"""\s*([A-Za-z-]+)\s*:\s*(?:'([^']*)'|"([^"]*)"|([^,}]*))\s*[,}]""")
 
 ID, LABEL, START, END, TYPE, IGNORE = "ID", "LABEL", "START_ID", "END_ID", "TYPE", "IGNORE"
@@ -141,8 +145,30 @@ def _field(text: str, file: str) -> Field:
         near = suggestion(word, (*TYPES, *ROLES))
         reason = f"the type {clipped(word)} is not known{near}"
         raise SourceInvalid(file=file, column=clipped(text), reason=reason)
+    if scalar is Scalar.DATETIME:
+        _check_zone(options.get("timezone"), file, text)
     of_all: ValueType = ListOf(scalar) if match["list"] else scalar
     return Field(name, None, of_all, "", options, word.lower() in KEPT_AS_TEXT)
+
+
+def _check_zone(zone: str | None, file: str, text: str) -> None:
+    """Without it, times would be taken for those of another zone."""
+    if zone is not None and not OFFSET.fullmatch(zone) and zone_of(zone) is None:
+        raise SourceInvalid(
+            file=file,
+            column=clipped(text),
+            reason=f"the time zone {clipped(zone)} is not known",
+            advice="write an offset, such as +02:00, or a name, such as Europe/Paris",
+        )
+
+
+def zone_of(name: str) -> ZoneInfo | None:
+    """The time zone of this name, if there is one."""
+    try:
+        return ZoneInfo(name)
+    # No zone, no name that one could have, or the folder of some zones.
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
 
 
 def _options(text: str) -> dict[str, str]:

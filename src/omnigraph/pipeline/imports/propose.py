@@ -22,12 +22,19 @@ from omnigraph.pipeline.imports.names import (
     node_name,
     property_name,
 )
-from omnigraph.pipeline.imports.survey import LABELS, Draft, EdgeKey, Survey
-from omnigraph.pipeline.imports.values import settled
+from omnigraph.pipeline.imports.survey import (
+    END_COLUMN,
+    ID_COLUMN,
+    LABELS,
+    START_COLUMN,
+    Draft,
+    EdgeKey,
+    Survey,
+)
+from omnigraph.pipeline.imports.values import literal_of, settled
 
-__all__ = ["END_COLUMN", "START_COLUMN", "Proposal", "ProposedColumn", "ProposedType", "propose"]
+__all__ = ["Proposal", "ProposedColumn", "ProposedType", "propose"]
 
-ID_COLUMN, START_COLUMN, END_COLUMN = ":ID", ":START_ID", ":END_ID"
 
 # A word that YAML reads as itself.
 PLAIN_YAML = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -173,12 +180,14 @@ def _node_property(column: str) -> str:
 
 
 def _column(column: str, name: str, draft: Draft) -> ProposedColumn:
+    type_, default = settled(draft.types[column]), draft.defaults.get(column)
     return ProposedColumn(
         column,
         name,
-        settled(draft.types[column]),
+        type_,
         draft.is_optional(column),
-        draft.defaults.get(column),
+        # The type may have become wider than the one that the source declares.
+        None if default is None else literal_of(default, type_),
     )
 
 

@@ -33,12 +33,26 @@ from omnigraph.pipeline.imports.blocks import (
 )
 from omnigraph.pipeline.imports.values import ANY_LIST, FoundType, cell_of, text_array, widest
 
-__all__ = ["LABELS", "Draft", "EdgeKey", "Resolver", "Survey", "changed", "resolving", "survey"]
+__all__ = [
+    "END_COLUMN",
+    "ID_COLUMN",
+    "LABELS",
+    "START_COLUMN",
+    "Draft",
+    "EdgeKey",
+    "Resolver",
+    "Survey",
+    "changed",
+    "resolving",
+    "survey",
+]
 
 NO_LABEL = "Node"
 """The type of nodes without a label."""
 LABELS = ":LABEL"
 """The column of all labels, where a node of the type has several."""
+ID_COLUMN, START_COLUMN, END_COLUMN = ":ID", ":START_ID", ":END_ID"
+"""The columns of ids without a name, and of the ends of edges."""
 
 
 @dataclass(slots=True)
@@ -140,6 +154,7 @@ def survey(reader: Reader) -> Survey:
     found = _survey_nodes(reader)
     with resolving(reader, found) as resolver:
         for block in reader.survey_edges():
+            _require_free((START_COLUMN, END_COLUMN), block)
             for key, part in resolver.parts(block):
                 draft = found.edges.setdefault(key, Draft())
                 draft.add(part.columns, len(part.lines))
@@ -154,6 +169,7 @@ def _survey_nodes(reader: Reader) -> Survey:
     sets: dict[Labels, Draft] = {}
     spaces: dict[str, set[Labels]] = defaultdict(set)
     for block in reader.survey_nodes():
+        _require_free((ID_COLUMN, LABELS), block)
         draft = sets.setdefault(block.labels, Draft())
         draft.add(block.columns, len(block.lines))
         draft.identify(block.id_name, block.id_type)
@@ -173,6 +189,17 @@ def _survey_nodes(reader: Reader) -> Survey:
         space: tuple(sorted({type_of[labels] for labels in of})) for space, of in spaces.items()
     }
     return Survey(nodes, {}, _Chosen(counts, type_of), types_of_space, labelled)
+
+
+def _require_free(names: tuple[str, ...], block: NodeBlock | EdgeBlock) -> None:
+    """Raise where a property has the name of a column of ours: one of the two would be lost."""
+    if both := sorted(block.columns.types.keys() & set(names)):
+        raise SourceInvalid(
+            file=block.file,
+            column=both[0],
+            reason="a property has this name, and an import uses it for ids, labels and ends",
+            advice="give the property another name in the source",
+        )
 
 
 class _Chosen(dict[Labels, str]):

@@ -16,13 +16,14 @@ import pyarrow.csv as pa_csv
 from omnigraph.base.errors import SourceInvalid
 from omnigraph.base.progress import Progress, silent
 from omnigraph.pipeline.imports.blocks import Columns, EdgeBlock, NodeBlock, Reader, place
-from omnigraph.pipeline.imports.propose import (
+from omnigraph.pipeline.imports.propose import Proposal, ProposedType
+from omnigraph.pipeline.imports.survey import (
     END_COLUMN,
     START_COLUMN,
-    Proposal,
-    ProposedType,
+    Survey,
+    changed,
+    resolving,
 )
-from omnigraph.pipeline.imports.survey import Survey, changed, resolving
 from omnigraph.pipeline.imports.values import recoded
 from omnigraph.pipeline.sources.converted import ConvertedTables, TablePart
 from omnigraph.pipeline.sources.splits import Origin

@@ -17,12 +17,15 @@ import pyarrow.compute as pc
 
 from omnigraph.base.frozen import frozen
 from omnigraph.base.types import INTEGER_RANGES, ListOf, Scalar, ValueType, VectorOf
+from omnigraph.lang.schema.check.resolve import LARGEST_FLOATS
+from omnigraph.lang.schema.text.written import value_text
 
 __all__ = [
     "ANY_LIST",
     "FoundType",
     "cell_of",
     "cells_of",
+    "literal_of",
     "mapped_cells",
     "recoded",
     "settled",
@@ -40,6 +43,8 @@ class AnyList:
 ANY_LIST = AnyList()
 FoundType = ValueType | AnyList
 
+WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,20}", re.ASCII)
+NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?", re.ASCII)
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 # As a load reads it: a zone by name is none of these.
 MOMENT = re.compile(
@@ -101,6 +106,23 @@ def cell_of(value: object, found: FoundType) -> str | None:
             return _json([None if item is None else cell_of(item, Scalar.STRING) for item in value])
         case _:
             return _json(value)
+
+
+def literal_of(cell: str, type_: ValueType) -> str | None:
+    """The cell as the schema language writes a default; None where the type has no such value."""
+    match type_:
+        case Scalar.STRING:
+            return value_text(cell)
+        case Scalar.BOOL if cell.lower() in ("true", "false"):
+            return cell.lower()
+        case Scalar() if type_.is_integer and WHOLE_NUMBER.fullmatch(cell):
+            low, high = INTEGER_RANGES[type_]
+            return value_text(int(cell)) if low <= int(cell) <= high else None
+        case Scalar() if type_.is_float and NUMBER.fullmatch(cell):
+            number = float(cell)
+            return value_text(number) if abs(number) <= LARGEST_FLOATS[type_] else None
+        case _:
+            return None
 
 
 def text_array(cells: Iterable[str | None]) -> pa.Array:
@@ -177,9 +199,10 @@ def _type_of_text(text: str) -> Scalar:
             datetime.date.fromisoformat(text)
             return Scalar.DATE
         if MOMENT.fullmatch(text):
-            datetime.datetime.fromisoformat(text[:19])
+            # Its offset may lead out of the years that there are.
+            datetime.datetime.fromisoformat(text).astimezone(datetime.UTC)
             return Scalar.DATETIME
-    except ValueError:
+    except (ValueError, OverflowError):
         pass
     return Scalar.STRING
 

@@ -15,8 +15,9 @@ Look = Callable[[TypeName, str], int | None]
 
 def ids_named(keys: Sequence[NodeKey]) -> list[str]:
     """All ids that the keys may mean, each once: `City:Bern` is an id, or a type and an id."""
-    texts = [text for key in keys for text in (key.id, key.id.partition(":")[2])]
-    return list(dict.fromkeys(text for text in texts if text and is_whole(text)))
+    # What follows the first colon, if there is one; an empty text is an id, too.
+    texts = [text for key in keys for text in (key.id, *key.id.split(":", 1)[1:])]
+    return list(dict.fromkeys(filter(is_whole, texts)))
 
 
 def number_of(key: NodeKey, argument: str, types: Sequence[TypeName], look: Look) -> int:

@@ -86,4 +86,7 @@ def constant_of(
 
 def written_out(values: Values, count: int) -> pa.Array:
     """A scalar as a column of `count` rows; an array as it is."""
-    return pa.repeat(values, count) if isinstance(values, pa.Scalar) else values
+    if not isinstance(values, pa.Scalar):
+        return values
+    # Arrow does not repeat a list no times.
+    return pa.repeat(values, count) if count else pa.array([], values.type)
