@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph import Graph
-from omnigraph.surfaces.mcp.caller import Caller, Place
+from omnigraph.errors import ArgumentInvalid
+from omnigraph.surfaces.mcp.caller import Caller, Place, Writing
 from omnigraph.surfaces.mcp.older import OLDER_NAMES, OLDER_TOOLS
 from omnigraph.surfaces.mcp.stdio import in_a_thread
 from omnigraph.surfaces.mcp.tools import TOOLS
@@ -198,6 +199,34 @@ def test_two_first_writes_at_once_share_the_branch(graph: Graph, writer: Agent) 
     for thread in threads:
         thread.join()
     assert set(names) <= set(writer("query", query=PEOPLE).names)
+
+
+def test_a_write_finds_its_branch_again_that_a_failed_one_took_away(graph: Graph) -> None:
+    """Of two first writes at once one fails when the other has seen its branch."""
+    writing = Writing(name="mcp", session="s1")
+    caller = Caller(graph=graph, place=Place(()), writing=writing)
+    seen, gone = threading.Event(), threading.Event()
+    told: list[Any] = []
+
+    def add(branch: str) -> Any:
+        seen.set()
+        assert gone.wait(PATIENCE_S)
+        return graph.mutate(ADD, {"name": "zoe"}, branch=branch)
+
+    other = threading.Thread(target=lambda: told.append(caller.write(OWN, add)))
+
+    def fail(branch: str) -> Any:
+        other.start()
+        assert seen.wait(PATIENCE_S)
+        raise ArgumentInvalid("query", None, "it is wrong")
+
+    with pytest.raises(ArgumentInvalid):
+        caller.write(OWN, fail)
+    assert graph.branches() == ["main"]
+    gone.set()
+    other.join()
+    ((result, is_made),) = told
+    assert result.commit is not None and is_made and graph.branches() == ["main", OWN]
 
 
 @pytest.mark.parametrize("is_write", [False, True])

@@ -5,7 +5,7 @@ from typing import Any
 
 from omnigraph.base.errors import OmnigraphError
 from omnigraph.surfaces.mcp.caller import Caller
-from omnigraph.surfaces.mcp.pages import json_text, shortened
+from omnigraph.surfaces.mcp.pages import json_bytes, shortened
 from omnigraph.surfaces.mcp.tool import Answer
 from omnigraph.surfaces.wire import error_json
 
@@ -55,9 +55,9 @@ def error_answer(error: OmnigraphError, caller: Caller) -> Answer:
         text = text.removesuffix(f"\n  hint: {error.hint}")
     if len(text) > MAX_TEXT_CHARACTERS:
         text = f"{text[:MAX_TEXT_CHARACTERS]}…"
-    if len(json_text(told)) > caller.limits.page_bytes:
+    if json_bytes(told) > caller.limits.page_bytes:
         # It tells a thousand conflicts, or says again what it was given.
-        told = shortened(told)
+        told = shortened(told, caller.limits.page_bytes)
     lines = [f"{error.code}{text}"]
     if told["hint"]:
         lines.append(f"next: {told['hint']}")
