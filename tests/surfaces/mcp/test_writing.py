@@ -316,6 +316,7 @@ def test_rubbish_is_answered_and_changes_nothing(
         if answer.is_error:
             assert answer.value["code"] != "internal", (arguments, answer.text)
             assert "Traceback" not in answer.text and answer.text.startswith(answer.code)
+            assert "omnigraph " not in str(answer.value["hint"]), "an agent has tools"
         else:
             assert tool not in WRITES
 
