@@ -8,15 +8,19 @@ from pathlib import Path
 import pytest
 
 from omnigraph import Graph
+from omnigraph.engine.explore_requests import CompareRead
+from omnigraph.engine.review import compare
 from omnigraph.errors import (
     BranchExists,
     BranchMissing,
     CommitMissing,
     ConflictError,
+    EntityMissing,
     NameMissing,
     OmnigraphError,
     PolicyDenied,
 )
+from omnigraph.read.changes.filter import ChangeFilter
 from omnigraph.results import CommitInfo
 from omnigraph.surfaces.wire import error_json
 from tests.policy.firm import NO_PAY, NO_PEOPLE, RED, make, opened
@@ -332,6 +336,74 @@ def test_the_name_of_a_hidden_branch_is_denied_as_well(secretive: Graph) -> None
     assert denied.value.reason is None
     with pytest.raises(BranchExists):
         secretive.branch_create("secret/there")
+
+
+def test_a_head_is_read_by_the_rules_of_its_branch_however_it_is_named(tmp_path: Path) -> None:
+    """It was made on main, and is the head of `open` until that is written."""
+    boss = opened(make(tmp_path), ROLES, "boss")
+    boss.branch_create(OPEN)
+    was = head(boss)
+    red, stranger = boss.as_actor("red"), boss.as_actor("stranger")
+    everybody, reds = [{"n": 4}], [{"n": 2}]
+    assert red.query(ASK, branch=OPEN, snapshot=was).to_pylist() == everybody
+    assert stranger.query(ASK, branch=OPEN, snapshot=was).to_pylist() == everybody
+    assert red.query(ASK, snapshot=was).to_pylist() == reds
+    assert red.query(ASK, branch="main", snapshot=was).to_pylist() == reds
+    boss.mutate('query d() { delete Person where email = "cy" }', branch=OPEN)
+    assert red.query(ASK, branch=OPEN, snapshot=was).to_pylist() == reds
+    for branch in (None, "main", OPEN):
+        with pytest.raises(PolicyDenied):
+            stranger.query(ASK, branch=branch, snapshot=was)
+
+
+def ids_around(graph: Graph) -> list[str]:
+    """By pages of one."""
+    found, token = [], None
+    while True:
+        page = graph.neighborhood("Team", "blue", branch=OPEN, limit=1, page_token=token)
+        found += [node.id for node in page.nodes]
+        if (token := page.next_page_token) is None:
+            return sorted(found)
+
+
+def ids_changed(graph: Graph) -> list[str]:
+    found, token = [], None
+    while True:
+        asked = CompareRead(
+            from_="before",
+            to=OPEN,
+            filter=ChangeFilter.of(["Person"], None, None),
+            limit=1,
+            page_token=token,
+            actor=graph.backend.actor,
+        )
+        page = graph.backend.run(compare, asked)
+        found += [change.id for change in page.changes]
+        if (token := page.next_page_token) is None:
+            return sorted(found)
+
+
+def test_all_pages_of_a_branch_go_by_its_rules(tmp_path: Path) -> None:
+    boss = opened(make(tmp_path), ROLES, "boss")
+    boss.branch_create("before", from_=boss.commits()[-1].graph_commit_id)
+    boss.branch_create(OPEN)
+    for actor in ("boss", "red", "clerk", "stranger"):
+        graph = boss.as_actor(actor)
+        assert ids_around(graph) == ["cy", "di"], actor
+        assert ids_changed(graph) == ["ada", "bo", "cy", "di"], actor
+
+
+def test_who_sees_an_entity_on_a_branch_alone_is_told_no_history_of_it(tmp_path: Path) -> None:
+    boss = opened(make(tmp_path), ROLES, "boss")
+    boss.branch_create(OPEN)
+    red = boss.as_actor("red")
+    told = red.entity_history("node", "Person", "cy", branch=OPEN)
+    assert (told.entries, told.ends) == ((), "hidden")
+    for branch in (OPEN, "main"):
+        with pytest.raises(EntityMissing):
+            red.entity_history("node", "Person", "nobody", branch=branch)
+    with pytest.raises(EntityMissing):
+        red.entity_history("node", "Person", "cy")
 
 
 def test_what_changed_since_two_branches_parted_is_shown_by_the_rules_of_where_they_did(

@@ -107,9 +107,18 @@ def entity_history(engine: Engine, request: EntityHistoryRead) -> EntityHistory:
     walk = _Walk(engine, request, type_.id)
     entries = [*walk.entries(start or head)]
     if not entries and start is None and walk.next is None and walk.ends is None:
-        raise EntityMissing(type_name=type_.name, entity_id=request.entity_id)
+        if not _is_seen(engine, request):
+            raise EntityMissing(type_name=type_.name, entity_id=request.entity_id)
+        # The branch shows what is hidden where its commits were made.
+        walk.ends = "hidden"
     more = None if walk.next is None else packed(PREFIX, [walk.next, *asked])
     return EntityHistory(head, tuple(entries), more, walk.ends)
+
+
+def _is_seen(engine: Engine, request: EntityHistoryRead) -> bool:
+    with view_for(engine, request) as view:
+        type_ = entity_type(view.catalog, request.kind, request.type_name)
+        return bool(view.rows_of(type_, pa.array([request.entity_id], pa.string()), []).num_rows)
 
 
 class _Walk:

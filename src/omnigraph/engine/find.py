@@ -69,6 +69,8 @@ class _Candidates(NamedTuple):
     entity: NodeType
     how: HowFound
     property: str
+    column: str
+    """Of the property: one that is called id is not the node's own id."""
     rows: Ordinals
     ranks: "np.ndarray[tuple[int], np.dtype[np.float64]]"
     """Less is better; they are compared among all types."""
@@ -143,7 +145,7 @@ class _Search:
         self._budget.check(STEP)
         rows = self._columns.find(entity, pa.array([self._text], pa.string()))
         if (rows >= 0).any():
-            yield _Candidates(entity, "key", _key_name(entity), rows, np.zeros(len(rows)))
+            yield _Candidates(entity, "key", _key_name(entity), ID, rows, np.zeros(len(rows)))
 
     def _by_prefix(self, entity: NodeType) -> Iterator[_Candidates]:
         for name, column in _named(entity):
@@ -162,7 +164,12 @@ class _Search:
                 ranked = words.best(self._text, self._wanted, None, pace)
                 first = slice(0, self._wanted)
                 yield _Candidates(
-                    entity, "words", names[index.column], ranked.rows[first], -ranked.scores[first]
+                    entity,
+                    "words",
+                    names[index.column],
+                    index.column,
+                    ranked.rows[first],
+                    -ranked.scores[first],
                 )
 
     def _by_any_text(self, entity: NodeType) -> Iterator[_Candidates]:
@@ -189,7 +196,7 @@ class _Search:
             return
         lengths = pc.utf8_length(values.take(pa.array(rows))).to_numpy(zero_copy_only=False)
         best = np.argsort(lengths, kind="stable")[: self._wanted]
-        yield _Candidates(entity, how, name, rows[best], lengths[best].astype(np.float64))
+        yield _Candidates(entity, how, name, column, rows[best], lengths[best].astype(np.float64))
 
     # Hits -----------------------------------------------------------------------------------------
 
@@ -198,8 +205,7 @@ class _Search:
         id_ = self._value(entity, ID, rows)
         shown = [n for n in LABELS if n in entity.by_name]
         properties = {n: self._value(entity, entity.by_name[n].column, rows) for n in shown}
-        column = ID if found.property == ID else entity.by_name[found.property].column
-        value = str(id_) if column == ID else str(self._value(entity, column, rows))
+        value = str(id_) if found.column == ID else str(self._value(entity, found.column, rows))
         return Hit(
             type_name=entity.name,
             id=str(id_),

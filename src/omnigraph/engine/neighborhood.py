@@ -16,7 +16,7 @@ from omnigraph.base.words import is_whole
 from omnigraph.engine.cursor import packed, unpacked
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.requests import NeighborhoodRead
-from omnigraph.engine.travel import view_for
+from omnigraph.engine.travel import page_moment, view_for
 from omnigraph.lang.plan.ir import Direction
 from omnigraph.lang.schema.catalog import Catalog, NodeType
 from omnigraph.read.around import Around, Level
@@ -99,7 +99,9 @@ def neighborhood(engine: Engine, request: NeighborhoodRead) -> Neighborhood:
         if asked != _asked(request):
             rule = "it is of another entity, another depth or other edges"
             raise ArgumentInvalid("page_token", None, rule, "ask for the first page without it")
-        request = replace(request, moment=CommitId(commit), is_branch_named=False)
+        place = request.branch if request.moment is None else request.moment
+        moment = page_moment(engine, place, CommitId(commit))
+        request = replace(request, moment=moment, is_branch_named=False)
     with view_for(engine, request) as view:
         entity = _node_type(view.catalog, request.type_name)
         limits = engine.settings.query_memory_bytes, request.timeout_s, request.cancel

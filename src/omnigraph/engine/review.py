@@ -23,7 +23,7 @@ from omnigraph.engine.merge import merge
 from omnigraph.engine.requests import Merge
 from omnigraph.engine.results import ChangeCounts, CommitInfo
 from omnigraph.engine.told_values import told_value
-from omnigraph.engine.travel import told
+from omnigraph.engine.travel import page_moment, told
 from omnigraph.merge.writer import MergeOutcome
 from omnigraph.read.changes.compare import Page, Place
 
@@ -98,7 +98,11 @@ def compare(engine: Engine, request: CompareRead) -> ComparePage:
             raise ArgumentInvalid("page_token", None, rule, "ask for the first page without it")
         last = Place(TableKey(place[0]), place[1])
         # The heads of branches may have moved since.
-        request = replace(request, from_=CommitId(from_), to=CommitId(to))
+        request = replace(
+            request,
+            from_=page_moment(engine, request.from_, CommitId(from_)),
+            to=page_moment(engine, request.to, CommitId(to)),
+        )
     with compared(engine, request) as (found, sides):
         page = found.page(after=last, limit=request.limit)
         counts = Diff.of(found).counts if last is None else None

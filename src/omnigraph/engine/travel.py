@@ -5,7 +5,7 @@ id or a time in ISO 8601; a time that names no zone is in UTC.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
@@ -34,6 +34,7 @@ __all__ = [
     "commit_at",
     "hold",
     "names_commit",
+    "page_moment",
     "snapshot_for",
     "told",
     "view_for",
@@ -98,7 +99,8 @@ def view_for(engine: Engine, request: Read) -> Iterator[View]:
 def snapshot_for(engine: Engine, request: Read) -> Snapshot:
     """The snapshot that a request means: one held before, a head, or a moment.
 
-    A commit is read by the rules of the branch that it was made on, a head by those of its own.
+    A commit is read by the rules of the branch that it was made on, a head by those of its own; so
+    is a head that is named by its commit beside its branch.
     """
     engine.gate.allow(request)
     try:
@@ -112,6 +114,19 @@ def snapshot_for(engine: Engine, request: Read) -> Snapshot:
     else:
         engine.gate.allow_origin(request, snapshot.branch, asked=request.branch)
     return snapshot
+
+
+def page_moment(engine: Engine, asked: object, commit: CommitId) -> CommitId | Snapshot:
+    """The moment of a later page, where the first one was of this commit. While it is held, or the
+    head of the branch that was asked for, the rules of that branch go on."""
+    if isinstance(asked, Snapshot) and asked.commit.id == commit:
+        return asked
+    if isinstance(asked, str) and not is_ulid(asked):
+        with suppress(MissingError):
+            head = engine.store.snapshot(BranchName(asked))
+            if head.commit.id == commit:
+                return head
+    return commit
 
 
 def names_commit(moment: object) -> bool:
@@ -129,7 +144,12 @@ def _snapshot(store: GraphStore, request: Read) -> Snapshot:
             return store.snapshot(request.branch)
         case moment:
             check_moment("snapshot", moment)
-            snapshot = store.snapshot_at(commit_at(store, moment, request.branch))
+            commit = commit_at(store, moment, request.branch)
+            if names_commit(moment) and request.is_branch_named:
+                head = store.snapshot(request.branch)
+                if head.commit.id == commit:
+                    return head
+            snapshot = store.snapshot_at(commit)
             if names_commit(moment):
                 _require_on_branch(store, snapshot.commit.id, request)
             return snapshot

@@ -62,6 +62,18 @@ def test_a_key_of_several_properties_is_found_by_its_parts(graph: Graph) -> None
     assert graph.entity("node", "Person", hit.id).properties["last"] == "Lovelace"
 
 
+def test_a_property_that_is_called_id_is_a_text_like_others(tmp_path: Path) -> None:
+    schema = "node Part { code: String @key  id: String }"
+    with Graph.init(tmp_path / "g.omni", schema, durability="relaxed") as graph:
+        rows = [{"type": "Part", "data": {"code": code, "id": "a big wheel"}} for code in "pq"]
+        graph.load(rows, mode="append", engine="local")
+        hits = graph.find("wheel").hits
+        assert [(hit.id, hit.property, hit.excerpt) for hit in hits] == [
+            ("p", "id", "a big wheel"),
+            ("q", "id", "a big wheel"),
+        ]
+
+
 def test_a_long_text_is_told_in_part(graph: Graph) -> None:
     (hit,) = graph.find("tides", types=["Note"]).hits
     assert len(hit.excerpt) <= 122 and hit.excerpt.endswith(" tides")

@@ -1,14 +1,21 @@
 """What an agent can read: tools, resources, a page at a time, and errors that it can act on."""
 
+import base64
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from omnigraph import Graph
 from omnigraph.engine.stored_queries import read_queries
+from omnigraph.errors import ArgumentInvalid
+from omnigraph.surfaces.mcp.arguments import Validators, checked
 from omnigraph.surfaces.mcp.caller import Limits
 from omnigraph.surfaces.mcp.language import GUIDE
 from omnigraph.surfaces.mcp.tools import TOOLS
@@ -172,6 +179,63 @@ def test_a_page_is_bounded_in_bytes_and_one_row_in_any_case(tmp_path: Path) -> N
     assert last["next_cursor"] is None
 
 
+def test_a_page_is_counted_in_bytes_whatever_the_letters(tmp_path: Path) -> None:
+    graph = Graph.init(tmp_path / "g.omni", "node Note { text: String }", durability="relaxed")
+    rows = [{"type": "Note", "data": {"text": "語" * 300}} for _ in range(3)]
+    graph.load(rows, mode="append", engine="local")
+    agent = agent_of(graph, limits=Limits(page_bytes=1000))
+    page = agent("query", query="query n() { match { $n: Note } return { $n.text as text } }")
+    assert len(page["rows"]) == 1 and page["next_cursor"]
+
+
+def test_a_row_of_many_long_values_is_cut_until_it_fits(tmp_path: Path) -> None:
+    names = [f"t{i}" for i in range(40)]
+    schema = f"node Wide {{ {' '.join(f'{name}: String' for name in names)} }}"
+    graph = Graph.init(tmp_path / "g.omni", schema, durability="relaxed")
+    row = {"type": "Wide", "data": dict.fromkeys(names, "x" * 400)}
+    graph.load([row], mode="append", engine="local")
+    agent = agent_of(graph, limits=Limits(page_bytes=10_000))
+    page = agent("query", query="query w() { match { $w: Wide } return { $w } }")
+    assert page["shortened"] and len(json.dumps(page["rows"])) <= 10_000
+
+
+@settings(max_examples=12, suppress_health_check=list(HealthCheck), database=None, deadline=None)
+@given(
+    tool=st.sampled_from(["query", "diff", "commits", "search"]),
+    offset=st.sampled_from([-1, 0, 1, 2**31, 2**53, 2**63, 10**30]),
+    moments=st.lists(st.sampled_from(["", "main", "x y", "0" * 26, "2020-01-01"]), max_size=3),
+    branches=st.lists(st.sampled_from([None, "", "main", "x y", "0" * 26]), max_size=3),
+    total=st.sampled_from([None, -1, 0, 3]),
+)
+def test_a_cursor_that_somebody_made_up_is_answered(
+    reader: Agent,
+    tool: str,
+    offset: int,
+    moments: list[str],
+    branches: list[str | None],
+    total: int | None,
+) -> None:
+    arguments: dict[str, dict[str, Any]] = {
+        "query": {"query": PEOPLE},
+        "search": {"text": "ada bob cleo"},
+        "diff": {"from": reader("commits")["commits"][-1]["graph_commit_id"], "to": "main"},
+        "commits": {},
+    }
+    true = json.loads(unpacked(reader(tool, **arguments[tool], limit=1)["next_cursor"]))
+    for made_up in (
+        [true[0], offset, *true[2:]],
+        [true[0], offset, moments, branches, total],
+        [*true[:2], true[2], branches[: len(true[2])] or [None], true[4]],
+    ):
+        cursor = base64.urlsafe_b64encode(json.dumps(made_up).encode()).decode().rstrip("=")
+        answer = reader(tool, **arguments[tool], cursor=cursor)
+        assert not answer.is_error or answer.code in ("invalid_argument", "not_found"), answer.text
+
+
+def unpacked(cursor: str) -> bytes:
+    return base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+
+
 def test_a_cursor_of_another_call_is_refused(reader: Agent) -> None:
     cursor = reader("query", query=PEOPLE, limit=1)["next_cursor"]
     for wrong in ("nonsense", cursor[:-8], "WyJhIiwxLFtdXQ"):
@@ -193,6 +257,17 @@ def test_search_finds_words_in_every_text_and_by_type(reader: Agent) -> None:
     assert "did you mean Person" in reader("search", text="x", type="Persn").text
     assert "did you mean name" in reader("search", text="x", type="Person", property="nam").text
     assert reader("search", text="x", mode="vector").code == "invalid_argument"
+
+
+def test_search_tells_nodes_apart_that_have_a_property_called_id(tmp_path: Path) -> None:
+    schema = "node Part { code: String @key  id: String  t: String? }"
+    with Graph.init(tmp_path / "g.omni", schema, durability="relaxed") as graph:
+        rows = [{"type": "Part", "data": {"code": c, "id": "same", "t": "wheel"}} for c in "pq"]
+        graph.load(rows, mode="append", engine="local")
+        for text in ("wheel", "same", "whel"):
+            hits = agent_of(graph)("search", text=text)["hits"]
+            assert sorted(hit["id"] for hit in hits) == ["p", "q"]
+            assert {hit["properties"]["id"] for hit in hits} == {"same"}
 
 
 def test_search_by_meaning_asks_the_vectors(
@@ -248,6 +323,9 @@ def test_names_that_tools_and_arguments_had_elsewhere_work(
         ("query", {"query": PEOPLE.replace("Person", "Persn")}, "type_error", "mean Person?"),
         ("query", {"query": PEOPLE, "params": {"a": 1}}, "param_error", "next: "),
         ("query", {"query": PEOPLE, "branch": "mian"}, "not_found", "did you mean main?"),
+        ("query", {"query": PEOPLE, "snapshot": "0" * 26}, "not_found", "`commits`"),
+        ("query", {"query": PEOPLE, "snapshot": "1999-01-01"}, "not_found", "`commits`"),
+        ("diff", {"from": "0" * 26}, "not_found", "`commits`"),
         ("query", {"query": PEOPLE, "brnch": "main"}, "invalid_argument", "mean branch?"),
         ("query", {}, "invalid_argument", "query: it is missing"),
         ("query", {"query": 7}, "invalid_argument", "must be text, and is a whole number"),
@@ -288,6 +366,30 @@ def test_changes_of_a_commit_come_in_pages_as_earlier_clients_ask_for_them(reade
 def test_an_unknown_tool_is_refused_with_near_names(reader: Agent) -> None:
     refused = reader.refused("serch", text="x")
     assert refused.code == -32602 and "did you mean search?" in str(refused)
+
+
+class Counted(list[Any]):
+    """A list that counts how often it is looked into."""
+
+    looks = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        self.looks += 1
+        return super().__getitem__(at)
+
+    def __iter__(self) -> Iterator[Any]:
+        for each in super().__iter__():
+            self.looks += 1
+            yield each
+
+
+@pytest.mark.parametrize("argument", ["types", "kinds"])
+def test_of_a_million_mistakes_the_first_are_looked_for(argument: str) -> None:
+    many = Counted([1] * 5000)
+    given = {argument: many, "nope": 1}
+    with pytest.raises(ArgumentInvalid, match="nope: diff has no such argument") as refused:
+        checked(TOOLS["diff"], given, Validators(), limit_bytes=1 << 20)
+    assert f"{argument}[0]" in str(refused.value) and many.looks < 1000
 
 
 def test_arguments_that_are_too_large_are_refused_before_they_are_looked_at(graph: Graph) -> None:

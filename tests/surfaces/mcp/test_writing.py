@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph import Graph
-from omnigraph.surfaces.mcp.caller import Caller, Place
+from omnigraph.errors import ArgumentInvalid
+from omnigraph.surfaces.mcp.caller import Caller, Place, Writing
 from omnigraph.surfaces.mcp.older import OLDER_NAMES, OLDER_TOOLS
 from omnigraph.surfaces.mcp.stdio import in_a_thread
 from omnigraph.surfaces.mcp.tools import TOOLS
@@ -200,6 +201,34 @@ def test_two_first_writes_at_once_share_the_branch(graph: Graph, writer: Agent) 
     assert set(names) <= set(writer("query", query=PEOPLE).names)
 
 
+def test_a_write_finds_its_branch_again_that_a_failed_one_took_away(graph: Graph) -> None:
+    """Of two first writes at once one fails when the other has seen its branch."""
+    writing = Writing(name="mcp", session="s1")
+    caller = Caller(graph=graph, place=Place(()), writing=writing)
+    seen, gone = threading.Event(), threading.Event()
+    told: list[Any] = []
+
+    def add(branch: str) -> Any:
+        seen.set()
+        assert gone.wait(PATIENCE_S)
+        return graph.mutate(ADD, {"name": "zoe"}, branch=branch)
+
+    other = threading.Thread(target=lambda: told.append(caller.write(OWN, add)))
+
+    def fail(branch: str) -> Any:
+        other.start()
+        assert seen.wait(PATIENCE_S)
+        raise ArgumentInvalid("query", None, "it is wrong")
+
+    with pytest.raises(ArgumentInvalid):
+        caller.write(OWN, fail)
+    assert graph.branches() == ["main"]
+    gone.set()
+    other.join()
+    ((result, is_made),) = told
+    assert result.commit is not None and is_made and graph.branches() == ["main", OWN]
+
+
 @pytest.mark.parametrize("is_write", [False, True])
 def test_a_call_that_is_cancelled_ends_its_read_and_never_a_write(
     graph: Graph, *, is_write: bool
@@ -287,6 +316,7 @@ def test_rubbish_is_answered_and_changes_nothing(
         if answer.is_error:
             assert answer.value["code"] != "internal", (arguments, answer.text)
             assert "Traceback" not in answer.text and answer.text.startswith(answer.code)
+            assert "omnigraph " not in str(answer.value["hint"]), "an agent has tools"
         else:
             assert tool not in WRITES
 

@@ -5,6 +5,7 @@ The SDK checks nothing, and a model guesses: so what is wrong is told in words t
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -19,6 +20,8 @@ from omnigraph.surfaces.mcp.tool import Arguments, Tool
 __all__ = ["Validators", "checked"]
 
 MAX_TOLD = 5
+MAX_WRONG = 50
+"""A long list may have a million members of a wrong kind: so many mistakes are looked for."""
 MAX_SCHEMAS = 256
 """Of tools: more than an agent is offered."""
 KINDS = {
@@ -54,7 +57,7 @@ def checked(
     if size > limit_bytes:
         raise LimitExceeded(what="the arguments in bytes", limit=limit_bytes, found=size)
     arguments = _named(tool, given or {})
-    wrong = list(validators.of(tool.input_schema).iter_errors(arguments))
+    wrong = list(islice(validators.of(tool.input_schema).iter_errors(arguments), MAX_WRONG))
     if wrong:
         raise _refusal(tool, wrong)
     return {name: _whole(each, tool.arguments[name]) for name, each in arguments.items()}

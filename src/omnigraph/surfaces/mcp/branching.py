@@ -8,7 +8,7 @@ from omnigraph.base.errors import ArgumentInvalid, MergeConflicts, PolicyDenied
 from omnigraph.base.words import amount, clipped
 from omnigraph.engine.gate import Action
 from omnigraph.surfaces.mcp.caller import Caller
-from omnigraph.surfaces.mcp.pages import Cursor, json_text, page_of, shortened
+from omnigraph.surfaces.mcp.pages import Cursor, json_bytes, json_text, page_of, shortened
 from omnigraph.surfaces.mcp.reading import changed_entities
 from omnigraph.surfaces.mcp.tool import Answer, Arguments
 from omnigraph.surfaces.wire import commit_json
@@ -100,7 +100,7 @@ def propose(caller: Caller, arguments: Arguments) -> Answer:
         changed_entities(found, 0, limit),
         Cursor("", 0, ()),
         (),
-        rows_left=len(found),
+        found=len(found),
         limit_rows=limit,
         limit_bytes=caller.limits.page_bytes,
     )
@@ -147,8 +147,8 @@ def _preview(caller: Caller, source: str, into: str) -> dict[str, Any]:
 
 def _conflicts(caller: Caller, result: "MergeResult") -> dict[str, Any]:
     told: list[Any] = [each.to_json() for each in result.conflicts[:CONFLICTS_SHOWN]]
-    if len(json_text(told)) > caller.limits.page_bytes:
-        told = shortened(told)
+    if json_bytes(told) > caller.limits.page_bytes:
+        told = shortened(told, caller.limits.page_bytes)
     return {
         "source_commit_id": result.source_commit_id,
         "target_commit_id": result.target_commit_id,

@@ -18,6 +18,7 @@ from omnigraph.base.errors import (
     ArgumentInvalid,
     BranchExists,
     BranchMissing,
+    MissingError,
     OmnigraphError,
     PolicyDenied,
     ReadOnly,
@@ -43,8 +44,11 @@ __all__ = [
     "slug",
 ]
 
-MAX_SLUG_CHARACTERS = 40
+# A branch is called `agent/NAME-DIGEST/SESSION`: each fits into a name of 90 characters.
+MAX_SLUG_CHARACTERS = 36
 DIGEST_CHARACTERS = 8
+MAX_TAKEN_AWAY = 4
+"""So often a branch is made again that another call of the same agent took away."""
 
 Written = TypeVar("Written", MutationResult, LoadResult)
 
@@ -163,6 +167,13 @@ class Caller:
             return False
         return True
 
+    def head(self, branch: str) -> CommitId | None:
+        """The commit at which a branch is; None where it is not, or may not be read."""
+        try:
+            return CommitId(self.graph.snapshot(branch).graph_commit_id)
+        except (MissingError, PolicyDenied):
+            return None
+
     def may(self, action: Action, branch: str | None = None, target: str | None = None) -> bool:
         try:
             self.allow(action, branch, target)
@@ -177,9 +188,21 @@ class Caller:
         or at the base; True if it was, and the write came to something.
 
         A write that fails, or that changes nothing, leaves no branch: reads would stay at the
-        moment at which it was made.
+        moment at which it was made. So it may take the branch away from another call of the same
+        agent, which then makes it again.
         """
         writing = self.must_write()
+        for _ in range(MAX_TAKEN_AWAY):
+            try:
+                return self._written(writing, branch, change, from_)
+            except BranchMissing as missing:
+                if missing.branch != branch or not branch.startswith(writing.prefix):
+                    raise
+        return self._written(writing, branch, change, from_)
+
+    def _written(
+        self, writing: Writing, branch: str, change: Callable[[str], Written], from_: str | None
+    ) -> tuple[Written, bool]:
         is_made = branch.startswith(writing.prefix) and self._make(branch, from_ or self.base)
         before = self._untouched(branch) if is_made else None
         has_changed = False

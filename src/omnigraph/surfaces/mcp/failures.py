@@ -1,11 +1,12 @@
 """A failure becomes an answer: what is wrong, where, and what an agent should do next."""
 
 import logging
+import re
 from typing import Any
 
 from omnigraph.base.errors import OmnigraphError
 from omnigraph.surfaces.mcp.caller import Caller
-from omnigraph.surfaces.mcp.pages import json_text, shortened
+from omnigraph.surfaces.mcp.pages import json_bytes, shortened
 from omnigraph.surfaces.mcp.tool import Answer
 from omnigraph.surfaces.wire import error_json
 
@@ -33,9 +34,13 @@ NEXT = {
     "server_unreachable": "the server is away: nothing was written; try again later",
     "outcome_unknown": "look at `commits` before you try again: it may have been carried out",
     "not_found": "call `branches`, `schema` or `commits` to see what there is",
+    "change_feed_gap": "these rows are not stored any more: compare later ones of `commits`",
+    "unauthorized": "ask a person for another token: that of this agent is not taken",
     "cancelled": "call again if you still need it",
 }
-"""What to do about a code, where the error itself has no hint."""
+"""What to do about a code, where the error itself has no hint, or one for people."""
+FOR_PEOPLE = re.compile(r"\bomnigraph [a-z]|--[a-z]|Authorization")
+"""In hints: a command, an option, a header. An agent has tools."""
 
 
 def next_step(error: OmnigraphError, caller: Caller) -> str | None:
@@ -44,7 +49,10 @@ def next_step(error: OmnigraphError, caller: Caller) -> str | None:
     if error.code == "policy_denied":
         # Its own hint is for people who can read policies.
         return NEXT[error.code]
-    return error.hint or NEXT.get(error.code)
+    hint = error.hint
+    if hint is None or FOR_PEOPLE.search(hint):
+        return NEXT.get(error.code, hint)
+    return hint
 
 
 def error_answer(error: OmnigraphError, caller: Caller) -> Answer:
@@ -55,9 +63,9 @@ def error_answer(error: OmnigraphError, caller: Caller) -> Answer:
         text = text.removesuffix(f"\n  hint: {error.hint}")
     if len(text) > MAX_TEXT_CHARACTERS:
         text = f"{text[:MAX_TEXT_CHARACTERS]}…"
-    if len(json_text(told)) > caller.limits.page_bytes:
+    if json_bytes(told) > caller.limits.page_bytes:
         # It tells a thousand conflicts, or says again what it was given.
-        told = shortened(told)
+        told = shortened(told, caller.limits.page_bytes)
     lines = [f"{error.code}{text}"]
     if told["hint"]:
         lines.append(f"next: {told['hint']}")

@@ -98,9 +98,10 @@ class _Session:
         )
         try:
             limit = caller.limits.max_argument_bytes
-            arguments = checked(tool, params.arguments, self._validators, limit_bytes=limit)
 
             def work(caller: Caller) -> Answer:
+                given = params.arguments
+                arguments = checked(tool, given, self._validators, limit_bytes=limit)
                 if not tool.is_reading:
                     caller.must_write()
                 return _bounded(tool.handler(caller, arguments), caller)
@@ -166,9 +167,10 @@ class _Session:
 def _bounded(answer: Answer, caller: Caller) -> Answer:
     """The answer with its text; an error if it is far too long for a model."""
     text = json_text(answer.value) if answer.text is None else answer.text
-    if len(text) > caller.limits.max_answer_bytes:
-        what = "the answer in characters"
-        raise LimitExceeded(what=what, limit=caller.limits.max_answer_bytes, found=len(text))
+    size = len(text.encode())
+    if size > caller.limits.max_answer_bytes:
+        what = "the answer in bytes"
+        raise LimitExceeded(what=what, limit=caller.limits.max_answer_bytes, found=size)
     return replace(answer, text=text)
 
 

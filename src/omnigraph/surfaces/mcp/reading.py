@@ -12,16 +12,17 @@ from omnigraph.engine.change_values import json_ready, property_changes
 from omnigraph.surfaces.mcp.caller import Caller
 from omnigraph.surfaces.mcp.language import GUIDE
 from omnigraph.surfaces.mcp.offered import Asked
-from omnigraph.surfaces.mcp.pages import page_of, read_cursor
+from omnigraph.surfaces.mcp.pages import Cursor, page_of, read_cursor
 from omnigraph.surfaces.mcp.tool import Answer, Arguments
 from omnigraph.surfaces.wire import commit_json
 
 if TYPE_CHECKING:
-    from omnigraph.engine.change_results import EntityChanges
+    from omnigraph.engine.change_results import Diff, EntityChanges
     from omnigraph.engine.results import QueryResult
     from omnigraph.engine.schema import Schema
 
 __all__ = [
+    "branch_at",
     "branches",
     "changed_entities",
     "commits",
@@ -69,20 +70,41 @@ def run_query(
         memory_bytes=caller.memory_bytes,
         cancel=caller.cancel,
     )
-    return rows_answer(caller, arguments, cursor, ask(asked), branch)
+    if cursor.moments and (head := branch_at(caller, cursor, 0)) is not None:
+        result = ask(replace(asked, branch=head, moment=None))
+        # It may have moved meanwhile.
+        if result.graph_commit_id == cursor.moments[0]:
+            return rows_answer(caller, arguments, cursor, result, head, is_head=True)
+    return rows_answer(caller, arguments, cursor, ask(asked), branch, is_head=moment is None)
+
+
+def branch_at(caller: Caller, cursor: Cursor, side: int) -> str | None:
+    """The branch that was read at a commit of the cursor, while this is still its head. What is
+    seen there goes by the rules of that branch, and of an older commit by those of its own."""
+    branch = cursor.branches[side]
+    if branch is not None and caller.head(branch) == cursor.moments[side]:
+        return branch
+    return None
 
 
 def rows_answer(
-    caller: Caller, arguments: Arguments, cursor: Any, result: "QueryResult", branch: str | None
+    caller: Caller,
+    arguments: Arguments,
+    cursor: Cursor,
+    result: "QueryResult",
+    branch: str | None,
+    *,
+    is_head: bool,
 ) -> Answer:
+    """A page of a result. `is_head` tells that the head of the branch was read."""
     limit = _limit(caller, arguments, caller.limits.page_rows)
-    left = max(len(result) - cursor.offset, 0)
     shown = replace(result, table=result.table.slice(cursor.offset, limit)).readable()
     page = page_of(
         shown.to_pylist(),
         cursor,
         (result.graph_commit_id,),
-        rows_left=left,
+        (branch if is_head else None,),
+        found=len(result),
         limit_rows=limit,
         limit_bytes=caller.limits.page_bytes,
     )
@@ -124,7 +146,8 @@ def schema_answer(caller: Caller, found: "Schema", branch: str | None) -> Answer
     if len(text.encode()) > caller.limits.max_answer_bytes:
         limit = caller.limits.max_answer_bytes
         raise LimitExceeded(what="the schema in bytes", limit=limit, found=len(text))
-    tables = caller.graph.tables(snapshot=found.graph_commit_id)
+    # With the branch: its rules may show what those of the branch hide where the commit was made.
+    tables = caller.graph.tables(branch, snapshot=found.graph_commit_id)
     types = [
         {"name": table.type_name, "kind": table.entity_kind, "count": table.entity_count}
         for table in tables.datasets
@@ -173,7 +196,8 @@ def commits(caller: Caller, arguments: Arguments) -> Answer:
         [commit_json(commit) for commit in found[cursor.offset :]],
         cursor,
         (found[0].graph_commit_id if found else "",),
-        rows_left=max(len(found) - cursor.offset, 0),
+        found=len(found),
+        is_counted=False,
         limit_rows=limit,
         limit_bytes=caller.limits.page_bytes,
     )
@@ -183,29 +207,43 @@ def commits(caller: Caller, arguments: Arguments) -> Answer:
 def diff(caller: Caller, arguments: Arguments) -> Answer:
     cursor = read_cursor("diff", arguments, moments=2)
     limit = _limit(caller, arguments, CHANGES_SHOWN)
+    heads: tuple[str | None, ...] = (None, None)
     if cursor.moments:
-        (from_, to), since_base = cursor.moments, False
+        heads = tuple(branch_at(caller, cursor, side) for side in (0, 1))
+        from_, to = (h or m for h, m in zip(heads, cursor.moments, strict=True))
+        since_base = False
     else:
         from_ = arguments.get("from") or caller.base
         to = arguments.get("to") or caller.branch_to_read(None)
         # Without a word, it is what the agent has changed.
         is_own = "from" not in arguments and "to" not in arguments
         since_base = arguments.get("since_base", is_own)
-    found = caller.graph.diff(
-        from_,
-        to,
-        since_base=since_base,
-        types=arguments.get("types"),
-        kinds=arguments.get("kinds"),
-        ops=arguments.get("ops"),
-        timeout_s=caller.timeout_s,
-        cancel=caller.cancel,
-    )
+
+    def compare(from_: str, to: str) -> "Diff":
+        return caller.graph.diff(
+            from_,
+            to,
+            since_base=since_base,
+            types=arguments.get("types"),
+            kinds=arguments.get("kinds"),
+            ops=arguments.get("ops"),
+            timeout_s=caller.timeout_s,
+            cancel=caller.cancel,
+        )
+
+    found = compare(from_, to)
+    moments = (found.from_commit_id, found.to_commit_id)
+    if cursor.moments and moments != cursor.moments:
+        # A head has moved meanwhile.
+        heads, found = (None, None), compare(*cursor.moments)
+    elif not cursor.moments:
+        heads = (None if since_base else from_, to)
     page = page_of(
         changed_entities(found, cursor.offset, limit),
         cursor,
         (found.from_commit_id, found.to_commit_id),
-        rows_left=max(len(found) - cursor.offset, 0),
+        heads,
+        found=len(found),
         limit_rows=limit,
         limit_bytes=caller.limits.page_bytes,
     )

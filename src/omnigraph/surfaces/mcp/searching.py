@@ -14,11 +14,10 @@ from omnigraph.base.types import Scalar, VectorOf
 from omnigraph.engine.change_values import json_ready
 from omnigraph.surfaces.mcp.caller import Caller
 from omnigraph.surfaces.mcp.pages import Cursor, page_of, read_cursor
-from omnigraph.surfaces.mcp.reading import moment_of
+from omnigraph.surfaces.mcp.reading import branch_at, moment_of
 from omnigraph.surfaces.mcp.tool import Answer, Arguments
 
 if TYPE_CHECKING:
-    from omnigraph.engine.handles.at import At
     from omnigraph.lang.schema.catalog import Catalog, NodeType
 
 __all__ = ["search"]
@@ -39,6 +38,21 @@ RANKINGS = {
 
 
 @frozen
+class Place:
+    """The moment that is searched."""
+
+    branch: str | None
+    """The branch whose head it is; None: it may be anywhere."""
+    commit: str
+
+
+@frozen
+class Hit:
+    id: str
+    properties: dict[str, Any]
+
+
+@frozen
 class Ranking:
     """A property of a type, and how it is asked."""
 
@@ -47,45 +61,51 @@ class Ranking:
     """The property that has the text."""
     source: str
 
-    def hits(self, at: "At", caller: Caller, words: str) -> Iterator[dict[str, Any]]:
-        result = at.query(
+    def hits(self, caller: Caller, place: "Place", words: str) -> Iterator["Hit"]:
+        result = caller.graph.query(
             SourceText(self.source, "<search>"),
             params={"q": words},
+            branch=place.branch,
+            snapshot=place.commit,
             timeout_s=caller.timeout_s,
             memory_bytes=caller.memory_bytes,
             cancel=caller.cancel,
         )
         hidden = {p.name for p in self.node.properties if isinstance(p.type, VectorOf)}
+        # A type may have a property called id: the identity is a column of its own.
+        if "id" not in self.node.by_name:
+            hidden.add("id")
         for row in result.readable().to_pylist():
-            yield {name: value for name, value in row["n"].items() if name not in hidden}
+            yield Hit(row["node_id"], {n: v for n, v in row["n"].items() if n not in hidden})
 
 
 def search(caller: Caller, arguments: Arguments) -> Answer:
     cursor = read_cursor("search", arguments, moments=1)
     branch, moment = moment_of(caller, arguments)
-    at = _held(caller, cursor, branch, moment)
-    catalog = at.schema().catalog
+    place = _place(caller, cursor, branch, moment)
+    catalog = caller.graph.schema(place.branch, snapshot=place.commit).catalog
     mode = arguments.get("mode", TEXT)
     rankings = list(_rankings(catalog, arguments, mode))
     words = arguments["text"]
-    found = _fused(rankings, at, caller, words)
+    found = _fused(rankings, caller, place, words)
     is_near = False
     if not found and mode == TEXT:
         # A word may be misspelt, or inflected in a way that no stem tells.
         rankings = list(_rankings(catalog, arguments, "fuzzy"))
-        found, is_near = _fused(rankings, at, caller, words), True
+        found, is_near = _fused(rankings, caller, place, words), True
     limit = min(arguments.get("limit", FOUND), MAX_FOUND)
     page = page_of(
         found[cursor.offset :],
         cursor,
-        (at.graph_commit_id,),
-        rows_left=max(len(found) - cursor.offset, 0),
+        (place.commit,),
+        (place.branch,),
+        found=len(found),
         limit_rows=limit,
         limit_bytes=caller.limits.page_bytes,
     )
     value = {
         "branch": branch,
-        "graph_commit_id": at.graph_commit_id,
+        "graph_commit_id": place.commit,
         "mode": "fuzzy" if is_near and found else mode,
         "found": len(found),
         "hits": page.rows,
@@ -97,13 +117,13 @@ def search(caller: Caller, arguments: Arguments) -> Answer:
     return Answer(value)
 
 
-def _held(caller: Caller, cursor: Cursor, branch: str | None, moment: str | None) -> "At":
+def _place(caller: Caller, cursor: Cursor, branch: str | None, moment: str | None) -> Place:
     if cursor.moments:
-        return caller.graph.at(cursor.moments[0])
+        return Place(branch_at(caller, cursor, 0), cursor.moments[0])
     if moment is not None:
-        return caller.graph.at(moment, branch)
+        return Place(None, caller.graph.at(moment, branch).graph_commit_id)
     assert branch is not None, "a call without a moment reads a branch"
-    return caller.graph.snapshot(branch)
+    return Place(branch, caller.graph.snapshot(branch).graph_commit_id)
 
 
 def _rankings(catalog: "Catalog", arguments: Arguments, mode: str) -> Iterable[Ranking]:
@@ -146,33 +166,34 @@ def _of_node(node: "NodeType", arguments: Arguments, mode: str) -> Iterator[Rank
 
 def _source(node: "NodeType", mode: str, **names: str) -> str:
     head = f"query search($q: String) {{ match {{ $n: {node.name}"
+    shown = "$n, id($n) as node_id"
     if mode == "fuzzy":
         test = f"fuzzy($n.{names['text']}, $q)"
-        return f"{head}  {test} }} return {{ $n }} limit {MAX_FOUND} }}"
+        return f"{head}  {test} }} return {{ {shown} }} limit {MAX_FOUND} }}"
     ranking = RANKINGS[mode].format(**names)
     order = "asc" if mode == VECTOR else "desc"
     return (
-        f"{head} }} return {{ $n, {ranking} as rank_value }} "
+        f"{head} }} return {{ {shown}, {ranking} as rank_value }} "
         f"order {{ rank_value {order} }} limit {MAX_FOUND} }}"
     )
 
 
 def _fused(
-    rankings: Iterable[Ranking], at: "At", caller: Caller, words: str
+    rankings: Iterable[Ranking], caller: Caller, place: Place, words: str
 ) -> list[dict[str, Any]]:
     """The best first: what stands high in many lists, and ids where there is a tie."""
     hits: dict[tuple[str, str], dict[str, Any]] = {}
     for ranking in rankings:
-        for rank, node in enumerate(ranking.hits(at, caller, words), start=1):
-            type_, id_ = str(ranking.node.name), node.pop("id")
+        type_ = str(ranking.node.name)
+        for rank, node in enumerate(ranking.hits(caller, place, words), start=1):
             hit = hits.setdefault(
-                (type_, id_),
+                (type_, node.id),
                 {
                     "type": type_,
-                    "id": id_,
+                    "id": node.id,
                     "score": 0.0,
                     "matched": [],
-                    "properties": json_ready(node),
+                    "properties": json_ready(node.properties),
                 },
             )
             hit["score"] += 1 / (RANK_CONSTANT + rank)

@@ -45,9 +45,9 @@ class Tool:
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        schema: dict[str, Any] = {
-            "type": "object",
-            "properties": {name: dict(each) for name, each in self.arguments.items()},
-            "additionalProperties": False,
-        }
-        return {**schema, "required": list(self.required)} if self.required else schema
+        # In this order: of many mistakes the first are told, and names come before values.
+        schema: dict[str, Any] = {"type": "object", "additionalProperties": False}
+        if self.required:
+            schema["required"] = list(self.required)
+        schema["properties"] = {name: dict(each) for name, each in self.arguments.items()}
+        return schema

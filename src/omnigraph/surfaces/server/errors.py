@@ -46,7 +46,7 @@ from omnigraph.surfaces.server.models.errors import (
 from omnigraph.surfaces.server.models.numbers import EntityKindOutput
 from omnigraph.surfaces.wire import http_status
 
-__all__ = ["KindOf", "defect_output", "error_headers", "error_output"]
+__all__ = ["KindOf", "as_message", "defect_output", "error_headers", "error_output"]
 
 CLASSES = {
     400: ErrorCode.BAD_REQUEST,
@@ -63,6 +63,10 @@ CLASSES = {
     500: ErrorCode.INTERNAL,
 }
 """Other statuses say all by themselves: 410, 412 of a commit, 503."""
+
+REFUSED = -32600
+"""Of the protocol: the request was not taken."""
+LESS = "send less in one call"
 
 KindOf = Callable[[str], EntityKindOutput]
 """Whether a type of the graph is one of nodes or of edges."""
@@ -93,6 +97,16 @@ def error_output(
 def defect_output(request_id: str) -> ErrorOutput:
     """A defect of ours: it is in the log, whole."""
     return _unspoken("internal", request_id)
+
+
+def as_message(body: ErrorOutput) -> dict[str, Any]:
+    """The same as an answer of the protocol of agents, whose clients show a model nothing else."""
+    plain: dict[str, Any] = msgspec.to_builtins(body)
+    hint = body.hint or (LESS if body.resource_limit is not None else None)
+    said = f"{body.error}; {hint}" if hint else body.error
+    error = {"code": REFUSED, "message": said, "data": plain}
+    # Of which request it is was not read.
+    return {**plain, "jsonrpc": "2.0", "id": None, "error": error}
 
 
 def error_headers(error: OmnigraphError) -> dict[str, str]:

@@ -18,7 +18,7 @@ from starlette.datastructures import Headers
 from omnigraph.base.errors import OmnigraphError, StorageError
 from omnigraph.surfaces.crossing.calls import OUR_CLIENT
 from omnigraph.surfaces.server.calls import Whole
-from omnigraph.surfaces.server.errors import defect_output, error_headers, error_output
+from omnigraph.surfaces.server.errors import as_message, defect_output, error_headers, error_output
 from omnigraph.surfaces.server.limits import ServerLimits
 from omnigraph.surfaces.server.logs import MEMBERS
 from omnigraph.surfaces.server.metrics import Metrics
@@ -135,10 +135,12 @@ class Observer:
         else:
             status, body = 500, defect_output(account.id)
             account.notes["code"] = body.details["code"]
+        of_agents = account.operation is not None and account.operation.is_for_agents
+        told = msgspec.json.encode(as_message(body) if of_agents else body)
         is_streamed = account.operation is not None and account.operation.intake is not None
         if _has_body(asked) and (status in UNREAD or is_streamed):
             headers["Connection"] = "close"
-        reply = Whole(msgspec.json.encode(body), status=status, headers=headers)
+        reply = Whole(told, status=status, headers=headers)
         await self._sender.send(reply, out, _nothing)
 
     def _tell(self, account: Account, out: Sending) -> int:
