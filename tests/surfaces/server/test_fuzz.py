@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from schemathesis import GenerationMode
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import positive_data_acceptance
@@ -83,6 +83,8 @@ def test_no_request_finds_a_defect_or_an_answer_that_is_not_declared(
     )
     @given(case=operation.as_strategy(generation_mode=mode))
     def ask(case: Any) -> None:
+        # In an address an empty list is nothing at all: the request is then a right one.
+        assume(not any(value in ([], {}) for value in (case.query or {}).values()))
         if "graph_id" in (case.path_parameters or {}):
             case.path_parameters["graph_id"] = "people"
         answer = case.call(headers={"Authorization": TOKEN})
