@@ -112,6 +112,18 @@ def test_only_the_plan_that_was_shown_is_applied(deployment: Deployment) -> None
     assert deployment.apply(expected=changed.value.actual[:12]).changed
 
 
+def test_a_plan_that_was_applied_is_applied_again_without_a_change(
+    deployment: Deployment,
+) -> None:
+    shown = deployment.plan().digest
+    deployment.apply(expected=shown)
+    again = deployment.apply(expected=shown)
+    assert not again.changed and again.ledger.revision == 1
+    deployment.write({"person.pg": AGED})
+    with pytest.raises(PlanChanged):
+        deployment.apply(expected=shown)
+
+
 def test_a_delete_needs_an_approval_of_just_that(deployment: Deployment) -> None:
     deployment.write({}, people="schema: person.pg", old="schema: pet.pg").apply()
     deployment.write({}, people="schema: person.pg")

@@ -80,7 +80,7 @@ def check(deployment: Deployment, point: ApplyPoint) -> None:
         deployment.apply()
     deployment.unlock()
     # What is left is of the plan that was shown, so it may still be named.
-    done = deployment.apply(expected=None if seen != before else shown)
+    done = deployment.apply(expected=shown)
     assert {change.address for change in done.plan.changes} <= {
         *before.resources,
         *entries(deployment),

@@ -187,3 +187,12 @@ def test_a_swap_on_a_disk_is_made_by_one_of_many(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(won) == 1 and objects.get("a") == won[0]
+
+
+def test_a_storage_that_is_a_file_is_told_by_its_path(tmp_path: Path) -> None:
+    deployment = Deployment(tmp_path / "folder").write({"p.pg": PERSON}, p="schema: p.pg")
+    Path(deployment.storage).write_text("")
+    for use in (deployment.plan, deployment.apply):
+        with pytest.raises(StorageFailed) as refused:
+            use()
+        assert deployment.storage in str(refused.value)

@@ -25,7 +25,7 @@ from omnigraph.base.span import SourceText
 from omnigraph.base.words import clipped, listed
 from omnigraph.base.yaml_text import YamlList, YamlMap, YamlNode, YamlRefused, YamlScalar, read_yaml
 from omnigraph.cluster.reading import Findings, Named, Values
-from omnigraph.cluster.secrets import without_secrets
+from omnigraph.cluster.secrets import is_hidden, without_secrets
 from omnigraph.embed.provider import ProviderName
 
 __all__ = [
@@ -112,7 +112,11 @@ def read_config(source: SourceText, findings: Findings) -> ClusterConfig | None:
     try:
         document = read_yaml(source.text)
     except YamlRefused as refused:
-        findings.add("K001", shown, refused.span, refused.message, refused.hint)
+        message, hint = refused.message, refused.hint
+        if is_hidden(source, shown, refused.span):
+            # The message may have a piece of it.
+            message, hint = "what may be a secret can't be read", "write ${VARIABLE}"
+        findings.add("K001", shown, refused.span, message, hint)
         return None
     return _Reading(Values(shown, findings)).config(document)
 
