@@ -21,7 +21,19 @@ from omnigraph.cluster.control import approve, import_graphs, refresh, status
 from omnigraph.cluster.ledger import Ledger
 from omnigraph.cluster.served import read_revision
 from omnigraph.cluster.steps import ApplyPoint
-from tests.cluster.world import AGED, NAMES, PERSON, PET, READERS, Deployment, Does, settings
+from tests.cluster.world import (
+    AGED,
+    LISTERS,
+    NAMES,
+    PERSON,
+    PET,
+    READERS,
+    Deployment,
+    DiesAt,
+    Does,
+    dies,
+    settings,
+)
 
 
 @pytest.fixture
@@ -224,6 +236,33 @@ def test_a_graph_that_somebody_makes_meanwhile_is_not_taken_for_ours(
     assert deployment.schema("people") == PET
 
 
+def test_a_plan_tells_which_graphs_are_left_without_a_policy(deployment: Deployment) -> None:
+    graphs = {"people": "schema: person.pg", "pets": "schema: pet.pg", "old": "schema: pet.pg"}
+    files = {"read.yaml": READERS, "list.yaml": LISTERS}
+    deployment.write(
+        files, **graphs, policies="r: {file: read.yaml, applies_to: [people, pets, old]}"
+    ).apply()
+    del graphs["old"]
+
+    def said(policies: str | None) -> list[tuple[str, str | None]]:
+        more = {} if policies is None else {"policies": policies}
+        deployment.write({}, **graphs, **more)
+        return [
+            (change.address, change.reason)
+            for change in deployment.plan().changes
+            if change.address.startswith("policy.")
+        ]
+
+    left = "without a policy, every actor with a token reads "
+    assert said(None) == [("policy.r", f"{left}people and pets")]
+    assert said("r: {file: list.yaml, applies_to: [cluster]}") == [
+        ("policy.r", f"{left}people and pets")
+    ]
+    assert said("r: {file: read.yaml, applies_to: [pets]}") == [("policy.r", f"{left}people")]
+    moved = "s: {file: read.yaml, applies_to: [pets]}, t: {file: read.yaml, applies_to: [people]}"
+    assert said(moved) == [("policy.r", None), ("policy.s", None), ("policy.t", None)]
+
+
 def test_a_folder_of_another_cluster_is_refused(deployment: Deployment) -> None:
     deployment.apply()
     file = deployment.path / "cluster.yaml"
@@ -268,6 +307,18 @@ def test_a_schema_that_was_changed_beside_the_cluster_is_found_and_brought_back(
     deployment.apply()
     deployment.assert_settled()
     assert drifts(deployment) == [] == list(status(deployment.place).drift)
+
+
+def test_what_a_refresh_saw_before_an_apply_is_not_told_after_it(deployment: Deployment) -> None:
+    deployment.write({"person.pg": AGED}).apply()
+    with deployment.graph("people") as graph:
+        graph.schema_apply(PERSON)
+    assert drifts(deployment) == [("schema.people", "changed")]
+    late = deployment.place.observed()
+    assert late is not None
+    deployment.apply()
+    deployment.place.put_observed(late)
+    assert status(deployment.place).drift == () and status(deployment.place).observed_at is None
 
 
 def test_a_schema_that_means_the_same_is_no_drift(deployment: Deployment) -> None:
@@ -354,6 +405,22 @@ def test_only_graphs_of_the_folder_that_are_there_are_taken_in(deployment: Deplo
     with pytest.raises(GraphMissing):
         import_graphs(deployment.place, deployment.folder, ["people"])
     assert status(deployment.place).lock is None
+
+
+def test_a_graph_that_an_apply_is_deleting_is_not_taken_in(deployment: Deployment) -> None:
+    both = {"people": "schema: person.pg", "old": "schema: pet.pg"}
+    deployment.write({}, **both).apply()
+    deployment.write({}, people="schema: person.pg")
+    deployment.approve_all()
+    with dies():
+        deployment.apply(faults=DiesAt(ApplyPoint.AFTER_LEDGER))
+    deployment.unlock()
+    deployment.write({}, **both)
+    # It may open though its rows are gone.
+    with pytest.raises(ArgumentInvalid, match="is deleting it"):
+        import_graphs(deployment.place, deployment.folder, ["old"])
+    deployment.apply()
+    deployment.assert_settled()
 
 
 def test_a_graph_that_was_taken_in_is_served_by_nobody_before_an_apply(

@@ -154,7 +154,9 @@ def test_a_lock_that_was_edited_is_told_with_what_to_do(tmp_path: Path) -> None:
     deployment.apply()
     file = Path(deployment.storage) / "__cluster" / "lock.json"
     fields = {"id": "01", "owner": None, "operation": "apply", "taken_at": "", "host": ""}
-    for text in ("rubbish", '{"id": 3}', "[1]", "[]", json.dumps({**fields, "pid": "12"})):
+    odd = [{"pid": "12"}, *({"pid": 12, each: 5} for each in fields), {"pid": 12, "more": 1}]
+    locks = [json.dumps({**fields, **each}) for each in odd]
+    for text in ("rubbish", '{"id": 3}', "[1]", "[]", *locks):
         file.write_text(text)
         with pytest.raises(StorageFailed, match="changed by hand") as refused:
             deployment.apply()

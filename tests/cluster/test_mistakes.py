@@ -126,6 +126,16 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
         "cluster.yaml:5:39",
     ),
     "a provider of something else": (f"{ONE}providers: {{chat: {{}}}}\n", "K002", ":5:13"),
+    "gemini without a key": (
+        f"{ONE}providers: {{embedding: {{m: {{provider: gemini}}}}}}\n",
+        "K005",
+        "cluster.yaml:5:28",
+    ),
+    "an API of others without a key": (
+        f"{ONE}providers: {{embedding: {{m: {{provider: openai-compatible, model: x}}}}}}\n",
+        "K005",
+        "cluster.yaml:5:28",
+    ),
     "a key in clear": (
         f"{ONE}providers: {{embedding: {{m: {{provider: gemini, api_key: sk-123}}}}}}\n",
         "K009",
