@@ -153,8 +153,15 @@ def test_a_lock_that_was_edited_is_told_with_what_to_do(tmp_path: Path) -> None:
     deployment = Deployment(tmp_path / "folder").write({"p.pg": PERSON}, p="schema: p.pg")
     deployment.apply()
     file = Path(deployment.storage) / "__cluster" / "lock.json"
-    fields = {"id": "01", "owner": None, "operation": "apply", "taken_at": "", "host": ""}
-    odd = [{"pid": "12"}, *({"pid": 12, each: 5} for each in fields), {"pid": 12, "more": 1}]
+    fields: dict[str, object] = {
+        "id": "01",
+        "owner": None,
+        "operation": "apply",
+        "taken_at": "",
+        "host": "",
+    }
+    odd: list[dict[str, object]] = [{"pid": "12"}, {"pid": 12, "more": 1}]
+    odd += [{"pid": 12, each: 5} for each in fields]
     locks = [json.dumps({**fields, **each}) for each in odd]
     for text in ("rubbish", '{"id": 3}', "[1]", "[]", *locks):
         file.write_text(text)
