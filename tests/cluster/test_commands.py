@@ -49,6 +49,7 @@ def test_a_plan_that_is_in_the_way_of_itself_exits_with_one(cluster: Commands) -
     file.write_text(file.read_text().replace("brain", "heart"))
     code, said = cluster("plan")
     assert code == 1 and "the storage is that of the cluster brain" in said
+    assert "to apply" not in said
 
 
 def test_mistakes_are_pointed_at(cluster: Commands) -> None:
@@ -113,13 +114,20 @@ def test_losses_are_approved_by_name(cluster: Commands) -> None:
     cluster.deployment.write({"person.pg": AGED})
     cluster("apply")
     cluster.deployment.write({"person.pg": PERSON})
+    folder = cluster.deployment.path
+    assert f"approve schema.people --config {folder}" in cluster("plan")[1]
     code, said = cluster("apply")
     assert code == 1 and "cluster approve schema.people" in said
     assert cluster("approve graph.people")[0] == 3
     assert cluster("approve schema.people --as ada")[0] == 0
     assert "approved: update schema.people" in cluster("status")[1]
     assert "loses data: approved" in cluster("plan")[1]
+    code, said = cluster("plan")
+    shown = said.split("to apply just this: omnigraph ")[1].split()
     assert cluster("apply --plan 0123456789ab")[0] == 4
+    assert "at least 12 letters" in cluster(f"apply --plan {shown[3][:5]}")[1]
+    # What is said can be copied.
+    assert shown == ["cluster", "apply", "--plan", shown[3], "--config", str(folder)]
     assert cluster("apply")[0] == 0
 
 

@@ -153,8 +153,17 @@ def test_a_lock_that_was_edited_is_told_with_what_to_do(tmp_path: Path) -> None:
     deployment = Deployment(tmp_path / "folder").write({"p.pg": PERSON}, p="schema: p.pg")
     deployment.apply()
     file = Path(deployment.storage) / "__cluster" / "lock.json"
-    fields = {"id": "01", "owner": None, "operation": "apply", "taken_at": "", "host": ""}
-    for text in ("rubbish", '{"id": 3}', "[1]", "[]", json.dumps({**fields, "pid": "12"})):
+    fields: dict[str, object] = {
+        "id": "01",
+        "owner": None,
+        "operation": "apply",
+        "taken_at": "",
+        "host": "",
+    }
+    odd: list[dict[str, object]] = [{"pid": "12"}, {"pid": 12, "more": 1}]
+    odd += [{"pid": 12, each: 5} for each in fields]
+    locks = [json.dumps({**fields, **each}) for each in odd]
+    for text in ("rubbish", '{"id": 3}', "[1]", "[]", *locks):
         file.write_text(text)
         with pytest.raises(StorageFailed, match="changed by hand") as refused:
             deployment.apply()
@@ -187,3 +196,12 @@ def test_a_swap_on_a_disk_is_made_by_one_of_many(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(won) == 1 and objects.get("a") == won[0]
+
+
+def test_a_storage_that_is_a_file_is_told_by_its_path(tmp_path: Path) -> None:
+    deployment = Deployment(tmp_path / "folder").write({"p.pg": PERSON}, p="schema: p.pg")
+    Path(deployment.storage).write_text("")
+    for use in (deployment.plan, deployment.apply):
+        with pytest.raises(StorageFailed) as refused:
+            use()
+        assert deployment.storage in str(refused.value)

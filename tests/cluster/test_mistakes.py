@@ -126,6 +126,16 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
         "cluster.yaml:5:39",
     ),
     "a provider of something else": (f"{ONE}providers: {{chat: {{}}}}\n", "K002", ":5:13"),
+    "gemini without a key": (
+        f"{ONE}providers: {{embedding: {{m: {{provider: gemini}}}}}}\n",
+        "K005",
+        "cluster.yaml:5:28",
+    ),
+    "an API of others without a key": (
+        f"{ONE}providers: {{embedding: {{m: {{provider: openai-compatible, model: x}}}}}}\n",
+        "K005",
+        "cluster.yaml:5:28",
+    ),
     "a key in clear": (
         f"{ONE}providers: {{embedding: {{m: {{provider: gemini, api_key: sk-123}}}}}}\n",
         "K009",
@@ -195,6 +205,15 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     "another backend": (f"{ONE}state: {{backend: s3}}\n", "K004", "cluster.yaml:5:18"),
     "no lock": (f"{ONE}state: {{lock: false}}\n", "K004", "cluster.yaml:5:15"),
     "storage that is no place": (f"{ONE}storage: gs://b/a\n", "K004", "cluster.yaml:5:10"),
+    "storage of nobody": (f"{ONE}storage: ~nobody-at-all/a\n", "K004", "cluster.yaml:5:10"),
+    "storage of a variable": (f"{ONE}storage: $HOME/a\n", "K004", "cluster.yaml:5:10"),
+    "storage that is nearly an address": (f"{ONE}storage: s3:/b/a\n", "K004", "cluster.yaml:5:10"),
+    "a path too long": (f"{HEAD}graphs:\n  p: {{schema: {'a' * 300}.pg}}\n", "K006", ":4:15"),
+    "a folder too long": (
+        f"{HEAD}graphs:\n  p: {{schema: person.pg, queries: {'a' * 300}}}\n",
+        "K006",
+        "cluster.yaml:4:35",
+    ),
     "storage as a mapping": (f"{ONE}storage: {{root: a}}\n", "K004", "cluster.yaml:5:10"),
 }
 
@@ -320,6 +339,18 @@ def test_queries_are_a_folder_a_list_or_a_map(folder: Path, queries: str) -> Non
         'api_key: "${KEY}SECRET"',
         "key: SECRET",
         "api_key: 1234567",
+        "api_key: &SECRET a",
+        "api_key: *SECRET",
+        "api_key: !SECRET a",
+        "api_key: 01234567",
+        "api_key:\n        from:\n          a: SECRET\n          a: SECRET",
+        "api_key:\n      - SECRET\n      - &a SECRET",
+        "? api_key\n      : &a SECRET",
+        "authorization: Bearer SECRET",
+        "credentials: SECRET",
+        "pwd: SECRET",
+        '"api_key":"SECRET", "schema": 3',
+        "model: *a  # the token: SECRET",
         'base_url: "https://ada:SECRET@host/"',
         'base_url: "https://host/?k=SECRET"',
         'base_url: "https://host/#SECRET"',
@@ -332,6 +363,24 @@ def test_a_key_that_stands_in_clear_is_not_shown(folder: Path, line: str) -> Non
         read_folder(folder)
     for shown in (str(invalid.value), invalid.value.render(), repr(invalid.value.details)):
         assert "SECRET" not in shown and "1234567" not in shown
+
+
+@pytest.mark.parametrize("storage", ["s3://a:SECRET@bucket/x", "s3://bucket/x?key=SECRET"])
+def test_a_secret_in_an_address_of_the_storage_is_not_shown(folder: Path, storage: str) -> None:
+    (folder / "cluster.yaml").write_text(f"{ONE}storage: {storage}\n")
+    with pytest.raises(ClusterInvalid) as invalid:
+        read_folder(folder)
+    assert "SECRET" not in f"{invalid.value.render()}{invalid.value.details!r}"
+
+
+def test_what_is_named_like_a_secret_and_declares_something_is_shown(folder: Path) -> None:
+    graphs = "  keys: {schema: no.pg}\n  authors:\n    queries: 3\n    schema: no.pg\n"
+    (folder / "cluster.yaml").write_text(f"{HEAD}graphs:\n{graphs}")
+    with pytest.raises(ClusterInvalid) as invalid:
+        read_folder(folder)
+    shown = invalid.value.render()
+    for line in graphs.replace("  authors:\n", "").splitlines():
+        assert line.strip() in shown
 
 
 @pytest.mark.parametrize(

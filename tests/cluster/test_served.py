@@ -16,6 +16,7 @@ from omnigraph.base.errors import (
     StorageFailed,
 )
 from omnigraph.cluster.served import cluster_storage, embed_config
+from omnigraph.engine.engine import Engine
 from omnigraph.surfaces.server import offering
 from omnigraph.surfaces.server.logs import MEMBERS
 from tests.cluster.serving import ADA, BOB, BOTH, Server
@@ -136,6 +137,29 @@ def test_a_policy_that_does_not_fit_the_graph_any_more_hides_it(deployment: Depl
     with deployment.graph("people") as graph:
         graph.schema_apply(PET)
     assert Server(deployment).graphs() == ["pets"]
+
+
+def test_a_policy_that_fits_the_graph_again_is_found_without_a_new_revision(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(offering, "AGAIN_S", 0.0)
+    rule = "{id: hide, deny: {actors: everyone, actions: [read], types: [Person]}}"
+    deployment.write({"read.yaml": f"{READERS}  - {rule}\n"}).apply()
+    with deployment.graph("people") as graph:
+        graph.schema_apply(PET)
+    server = Server(deployment)
+    assert server.graphs() == ["pets"] and set(server.offer.graphs) == {"pets"}
+    opened = []
+    monkeypatch.setattr(Engine, "open", lambda *args, **more: opened.append(args))
+    for _ in range(2):
+        assert server.offer.has_moved()
+        server.reload()
+    assert not opened, "what is set aside is opened once"
+    monkeypatch.undo()
+    with deployment.graph("people") as graph:
+        graph.schema_apply(PERSON)
+    server.reload()
+    assert server.graphs() == ["people", "pets"] and not server.offer.has_moved()
 
 
 def test_a_declared_schema_is_not_changed_over_http(deployment: Deployment) -> None:

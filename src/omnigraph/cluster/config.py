@@ -25,7 +25,7 @@ from omnigraph.base.span import SourceText
 from omnigraph.base.words import clipped, listed
 from omnigraph.base.yaml_text import YamlList, YamlMap, YamlNode, YamlRefused, YamlScalar, read_yaml
 from omnigraph.cluster.reading import Findings, Named, Values
-from omnigraph.cluster.secrets import without_secrets
+from omnigraph.cluster.secrets import is_hidden, without_secrets
 from omnigraph.embed.provider import ProviderName
 
 __all__ = [
@@ -50,6 +50,7 @@ RESERVED = ("aliases", "apis", "bindings", "environments", "imports", "pipelines
 OF_A_GRAPH = ("schema", "queries", "embedding_provider")
 RESERVED_OF_A_GRAPH = ("aliases", "bindings", "branches", "pipelines", "policy", "seed", "ui")
 OF_A_PROVIDER = ("provider", "model", "base_url", "api_key", "timeout_s", "max_characters")
+KEYED = ("gemini", "openai-compatible")
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 STATE = {"backend": "cluster", "lock": True}
 """What there is to choose today: the ledger lies beside the graphs, and it is locked."""
@@ -112,7 +113,11 @@ def read_config(source: SourceText, findings: Findings) -> ClusterConfig | None:
     try:
         document = read_yaml(source.text)
     except YamlRefused as refused:
-        findings.add("K001", shown, refused.span, refused.message, refused.hint)
+        message, hint = refused.message, refused.hint
+        if is_hidden(source, shown, refused.span):
+            # The message may have a piece of it.
+            message, hint = "what may be a secret can't be read", "write ${VARIABLE}"
+        findings.add("K001", shown, refused.span, message, hint)
         return None
     return _Reading(Values(shown, findings)).config(document)
 
@@ -256,6 +261,10 @@ class _Reading:
                 # It is not shown: it may be a key.
                 said = f"api_key of {what} is not the name of a variable"
                 values.wrong("K009", given.span, said, "write ${VARIABLE}, such as ${KEY}")
+        # An API of one's own may do without a key.
+        is_keyless = found.get("provider") == "openai-compatible" and "base_url" in fields
+        if found.get("provider") in KEYED and "api_key" not in fields and not is_keyless:
+            self._values.wrong("K005", node.span, f"{what} needs api_key", "write ${VARIABLE}")
         if "base_url" in found:
             self._check_url(fields["base_url"], str(found["base_url"]), what)
         for key, is_whole in (("timeout_s", False), ("max_characters", True)):

@@ -14,7 +14,7 @@ from omnigraph.base.errors import (
 from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import name_hint
 from omnigraph.base.span import SourceText
-from omnigraph.cluster.apply import Unfinished, plan, unfinished
+from omnigraph.cluster.apply import Unfinished, left_to_remove, plan, unfinished
 from omnigraph.cluster.folder import Folder
 from omnigraph.cluster.ledger import Ledger, utc_text
 from omnigraph.cluster.lock import Lock, locked, read_lock
@@ -91,7 +91,7 @@ def approve(
 def status(place: ClusterPlace) -> Status:
     """What was applied, and who is at work. No graph is opened."""
     ledger, _ = place.ledger()
-    observed_at, drift = _observed(place)
+    observed_at, drift = _observed(place, ledger)
     approvals = place.approvals(ledger.revision)
     return Status(
         storage=str(place.root),
@@ -104,8 +104,10 @@ def status(place: ClusterPlace) -> Status:
     )
 
 
-def _observed(place: ClusterPlace) -> tuple[str | None, tuple[Drift, ...]]:
+def _observed(place: ClusterPlace, ledger: Ledger) -> tuple[str | None, tuple[Drift, ...]]:
     observed = place.observed() or {}
+    if observed.get("revision") != ledger.revision:
+        return None, ()  # a refresh that ended after an apply had looked at what was before
     try:
         return observed.get("observed_at"), tuple(Drift(**d) for d in observed.get("drift", ()))
     except TypeError:
@@ -122,6 +124,7 @@ def refresh(place: ClusterPlace) -> tuple[Drift, ...]:
             found.append(Drift(address, "altered", TEXT_GONE))
     note = {
         "observed_at": utc_text(place.clock.now_ms()),
+        "revision": ledger.revision,
         "drift": [drift.to_json() for drift in found],
     }
     place.put_observed(note)
@@ -164,10 +167,17 @@ def import_graphs(
         ledger, tag = place.ledger()
         if (said := of_another_cluster(ledger, folder)) is not None:
             raise PlanBlocked((f"cluster: {said}",))
+        begun = unfinished(place)
+        leaving = () if begun is None else left_to_remove(place, begun, ledger)
         taken: list[Resource] = []
         for id_ in ids:
             if id_ in ledger.graphs:
                 continue
+            if id_ in leaving:
+                # It may open though files are gone that its rows are in.
+                rule = "an apply that did not finish is deleting it, and a part may be gone"
+                hint = "apply the folder: that removes the rest, and makes it anew"
+                raise ArgumentInvalid("graph", id_, rule, hint)
             match observe(place, id_):
                 case Present(schema=schema):
                     taken.append(Resource(graph_address(id_), {IMPORTED: True}))

@@ -5,9 +5,11 @@ policies fit the graphs they apply to. Nothing of what is stored is looked at.
 """
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from omnigraph.base.disk_failures import reason_of
 from omnigraph.base.errors import LanguageError, OmnigraphError, PolicyInvalid
 from omnigraph.base.frozen import frozen
 from omnigraph.base.span import SourceText, Span
@@ -30,6 +32,7 @@ from omnigraph.cluster.resources import (
     query_address,
     schema_address,
 )
+from omnigraph.cluster.secrets import without_secrets
 from omnigraph.engine.language import catalog_of
 from omnigraph.engine.signatures import QuerySignature, query_kinds, signature_of
 from omnigraph.engine.text import QUERY, SCHEMA, read_source
@@ -38,6 +41,7 @@ from omnigraph.store.location import is_bucket_address, is_location
 
 __all__ = ["NO_TYPES", "Folder", "read_folder", "storage_of"]
 
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 YAML_ENDINGS, CEDAR_ENDING = (".yaml", ".yml"), ".cedar"
 NO_TYPES = Catalog(nodes=(), edges=())
 """What a policy of the whole cluster is held to: it is about no type."""
@@ -122,16 +126,22 @@ def _storage(path: Path, config: ClusterConfig) -> str:
 
 def _check_storage(config: ClusterConfig, findings: Findings) -> None:
     if (where := config.storage) is not None and not _is_place(where):
-        said = f"{clipped(where.text)} is no place to store graphs"
+        said = f"{clipped(without_secrets(where.text))} is no place to store graphs"
         hint = "write a directory, or s3://bucket/prefix"
         findings.add("K004", config.source, where.span, said, hint)
 
 
 def _is_place(storage: Named) -> bool:
     text = storage.text
-    # Nothing is put in for a variable here, and a directory of that name is nobody's wish.
-    is_path = "://" not in text and "\0" not in text and "${" not in text
-    return is_path or (is_bucket_address(text) and is_location(text))
+    if is_bucket_address(text):
+        return is_location(text)
+    try:
+        Path(text).expanduser()
+    except RuntimeError:
+        return False  # `~nobody`
+    # Nothing is put in for a variable here, and a directory of that name is nobody's wish; nor is
+    # one that begins like an address.
+    return text.isprintable() and "$" not in text and ADDRESS.match(text) is None
 
 
 class _Reading:
@@ -287,6 +297,12 @@ class _Reading:
         is_below = place.is_relative_to(os.path.normpath(self._path))
         if Path(named.text).is_absolute() or not is_below or not self._stays(place):
             self._outside(named, named.text)
+            return None
+        try:
+            place.exists()
+        except OSError as error:
+            said = f"{clipped(named.text)} can't be looked at: {reason_of(error)}"
+            self._wrong("K006", named, said)
             return None
         return place
 

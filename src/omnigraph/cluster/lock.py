@@ -143,8 +143,9 @@ def _lock_in(place: ClusterPlace, data: bytes) -> Lock | None:
         if found == {}:
             return None
         lock = Lock(**found)
-        if not isinstance(lock.id, str) or type(lock.pid) is not int:
-            raise TypeError("an id is text, and a process a number")
+        texts = (lock.id, lock.operation, lock.taken_at, lock.host, lock.owner or "")
+        if not all(isinstance(each, str) for each in texts) or type(lock.pid) is not int:
+            raise TypeError("a process is a number, and all else is text")
         return lock
     except (ValueError, TypeError) as error:
         reason = "it is no lock, so it was changed by hand"

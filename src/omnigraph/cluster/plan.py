@@ -12,6 +12,7 @@ from typing import Any, Literal
 from omnigraph.base.errors import OmnigraphError
 from omnigraph.base.frozen import frozen
 from omnigraph.base.span import SourceText
+from omnigraph.base.words import listed
 from omnigraph.cluster.folder import Folder
 from omnigraph.cluster.ledger import Ledger
 from omnigraph.cluster.observe import Absent, Observed, Occupied, Present, Unreadable, observe
@@ -205,14 +206,35 @@ class _Planning:
         before = self.ledger.resources.get(address)
         if after is None:
             assert before is not None, "an address is of the ledger or of the folder"
-            return Change(address, "delete", before=before.digest)
+            reason = self._unguarded(address, before)
+            return Change(address, "delete", before=before.digest, reason=reason)
         if before is None:
             return Change(address, "create", after=after.digest)
         is_torn = after.content is not None and self.place.text(after.content) is None
         if before.digest == after.digest and not is_torn:
             return None
-        reason = TEXT_GONE if before.digest == after.digest else None
+        is_same = before.digest == after.digest
+        reason = TEXT_GONE if is_same else self._unguarded(address, before)
         return Change(address, "update", before.digest, after.digest, reason=reason)
+
+    def _unguarded(self, address: Address, before: Entry) -> str | None:
+        """What becomes of graphs that a policy leaves, and that no other one takes."""
+        if kind_of(address) != "policy":
+            return None
+        policies = [
+            each.attributes["applies_to"]
+            for each in self.folder.resources.values()
+            if kind_of(each.address) == "policy"
+        ]
+        guarded = {target for targets in policies for target in targets}
+        left = [
+            id_
+            for id_ in before.attributes["applies_to"]
+            if id_ in self.folder.graphs and id_ not in guarded
+        ]
+        if not left:
+            return None
+        return f"without a policy, every actor with a token reads {listed(left, 'and')}"
 
     # Graphs ---------------------------------------------------------------------------------------
 

@@ -41,6 +41,9 @@ class FencedObjects(DiskObjects):
             self.put(name, data)
         return _tag(data)
 
+    def _told(self, name: str) -> str:
+        return str(self._folder / name)
+
 
 def _tag(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()

@@ -99,11 +99,11 @@ class DiskObjects:
         self._disk = Disk(root, durability)
 
     def put(self, name: str, data: bytes) -> None:
-        with disk_failures("write", name), self._written(name, data) as unfinished:
+        with disk_failures("write", self._told(name)), self._written(name, data) as unfinished:
             unfinished.rename(self._root / name)
 
     def put_if_absent(self, name: str, data: bytes) -> bool:
-        with disk_failures("write", name), self._written(name, data) as unfinished:
+        with disk_failures("write", self._told(name)), self._written(name, data) as unfinished:
             try:
                 (self._root / name).hardlink_to(unfinished)
             except FileExistsError:
@@ -111,18 +111,18 @@ class DiskObjects:
             return True
 
     def get(self, name: str) -> bytes | None:
-        with disk_failures("read", name):
+        with disk_failures("read", self._told(name)):
             try:
                 return (self._root / name).read_bytes()
             except (FileNotFoundError, NotADirectoryError):
                 return None
 
     def exists(self, name: str) -> bool:
-        with disk_failures("look at", name):
+        with disk_failures("look at", self._told(name)):
             return (self._root / name).exists()
 
     def fingerprint(self, name: str) -> str | None:
-        with disk_failures("look at", name):
+        with disk_failures("look at", self._told(name)):
             try:
                 found = (self._root / name).stat()
             except (FileNotFoundError, NotADirectoryError):
@@ -131,7 +131,7 @@ class DiskObjects:
         return f"{found.st_dev}-{found.st_ino}-{found.st_ctime_ns}-{found.st_size}"
 
     def list(self, folder: str) -> list[str]:
-        with disk_failures("list", folder):
+        with disk_failures("list", self._told(folder)):
             try:
                 names = [entry.name for entry in os.scandir(self._root / folder)]
             except FileNotFoundError:
@@ -139,14 +139,14 @@ class DiskObjects:
         return sorted(f"{folder}/{n}" for n in names if not n.startswith(UNFINISHED))
 
     def walk(self, folder: str) -> Iterator[str]:
-        with disk_failures("list", folder):
+        with disk_failures("list", self._told(folder)):
             for directory, _, names in os.walk(self._root / folder, onerror=_unless_gone):
                 below = Path(directory).relative_to(self._root).as_posix()
                 prefix = f"{below}/" if below != "." else ""
                 yield from (prefix + name for name in names if not name.startswith(UNFINISHED))
 
     def survey(self, folder: str) -> Iterator[StoredObject]:
-        with disk_failures("list", folder):
+        with disk_failures("list", self._told(folder)):
             for directory, _, names in os.walk(self._root / folder, onerror=_unless_gone):
                 below = Path(directory).relative_to(self._root).as_posix()
                 prefix = f"{below}/" if below != "." else ""
@@ -158,7 +158,7 @@ class DiskObjects:
                         )
 
     def copy(self, source: str, target: str) -> None:
-        with disk_failures("copy", source):
+        with disk_failures("copy", self._told(source)):
             path = self._root / target
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists():
@@ -166,7 +166,7 @@ class DiskObjects:
             self._disk.sync([path])
 
     def delete(self, name: str) -> None:
-        with disk_failures("delete", name):
+        with disk_failures("delete", self._told(name)):
             (self._root / name).unlink(missing_ok=True)
 
     def forget_folder(self, folder: str) -> None:
@@ -181,6 +181,10 @@ class DiskObjects:
 
     def sync(self, names: Iterable[str]) -> None:
         self._disk.sync(self._root / name for name in names)
+
+    def _told(self, name: str) -> str:
+        """What messages call an object: their graph is named beside it."""
+        return name
 
     @contextmanager
     def _written(self, name: str, data: bytes) -> Iterator[Path]:

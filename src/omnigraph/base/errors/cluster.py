@@ -169,6 +169,8 @@ class PlanChanged(ConflictError):
     @property
     def hint(self) -> str | None:
         done = "a part of it was done" if self.is_begun else "nothing was changed"
+        if self.expected and self.actual.startswith(self.expected):
+            return f"{done}: name at least 12 letters of the digest"
         return f"{done}: look at the new plan first (omnigraph cluster plan)"
 
 

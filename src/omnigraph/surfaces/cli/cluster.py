@@ -1,5 +1,6 @@
 """Commands for deployments: a folder with `cluster.yaml` is validated, planned and applied."""
 
+import shlex
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -94,12 +95,13 @@ def plan(
     if as_json:
         print_json(plan_json(found, str(place.root), approvals))
     else:
-        _print_changes(found, approvals)
+        _print_changes(found, approvals, config)
         if found.is_empty:
             say("nothing to do")
-        else:
-            by = f" --as {actor}" if actor else ""
-            say(f"to apply just this: omnigraph cluster apply --plan {found.digest[:12]}{by}")
+        elif not found.blocked:
+            by = f" --as {shlex.quote(actor)}" if actor else ""
+            words = f"--plan {found.digest[:12]}{_of(config)}{by}"
+            say(f"to apply just this: omnigraph cluster apply {words}")
         if (begun := applying.unfinished(place)) is not None:
             say(f"the apply of {begun.began_at} did not finish: the next one goes on with it")
             for id_ in applying.left_to_remove(place, begun, place.ledger()[0]):
@@ -129,7 +131,7 @@ def apply(
     if as_json:
         print_json(applied_json(done, str(place.root)))
         return
-    _print_changes(done.plan, {change.digest for change in done.plan.losses})
+    _print_changes(done.plan, {change.digest for change in done.plan.losses}, config)
     if done.finished is not None:
         say(f"finished what the apply of {done.finished.began_at} had begun")
     if done.changed:
@@ -404,21 +406,26 @@ def _actor(given: str | None) -> str | None:
     return given if given is not None else their_config().actor
 
 
-def _print_changes(found: "Plan", approvals: Collection[str]) -> None:
+def _of(config: Path) -> str:
+    """What a command that is told says of the folder, so that it can be copied."""
+    return "" if config == HERE else f" --config {shlex.quote(str(config))}"
+
+
+def _print_changes(found: "Plan", approvals: Collection[str], config: Path) -> None:
     for change in found.changes:
-        for line in _lines(change, is_approved=change.digest in approvals):
+        for line in _lines(change, config, is_approved=change.digest in approvals):
             print_text(line)
     if found.changes:
         print_text(f"plan {found.digest[:12]}: {amount(len(found.changes), 'change')}")
 
 
-def _lines(change: "Change", *, is_approved: bool) -> list[str]:
+def _lines(change: "Change", config: Path, *, is_approved: bool) -> list[str]:
     digests = " -> ".join(dict.fromkeys(d[:12] for d in (change.before, change.after) if d))
     why = f"  ({change.reason})" if change.reason else ""
     lines = [f"{MARKS[change.action]} {change.address}  {digests}{why}"]
     lines += [f"    {step['tier']}: {step['message']}" for step in change.steps]
     if change.loses_data:
-        how = f"omnigraph cluster approve {change.address}"
+        how = f"omnigraph cluster approve {change.address}{_of(config)}"
         lines.append(f"    loses data: {'approved' if is_approved else how}")
     lines += [f"    in the way: {reason}" for reason in change.blocked]
     return lines

@@ -106,6 +106,8 @@ class ClusterOffer:
         self._config = config
         self._place = ClusterPlace.at(config.store, settings=config.settings)
         self._opened: dict[str, _Opened] = {}
+        """Also what is set aside, or of a revision that was refused: it is not opened again."""
+        self._served: frozenset[str] = frozenset()
         self._every: list[Graph] = []
         self._mark: str | None = None
         self._set_aside: dict[str, str] = {}
@@ -116,7 +118,7 @@ class ClusterOffer:
 
     @property
     def graphs(self) -> Mapping[str, Graph]:
-        return {id_: opened.graph for id_, opened in self._opened.items()}
+        return {id_: self._opened[id_].graph for id_ in self._served}
 
     def has_moved(self) -> bool:
         is_due = self._again_at is not None and time.monotonic() >= self._again_at
@@ -141,23 +143,23 @@ class ClusterOffer:
         is_unheeded = tokens is None and revision.has_policies
         is_whole = self._config.requires_all_graphs and not is_unheeded
         access: Access = Open() if tokens is None else DefaultDeny(tokens)
-        opened: dict[str, _Opened] = {}
         served: dict[str, ServedGraph] = {}
         set_aside: dict[str, OmnigraphError] = {}
         for offered in revision.graphs:
             try:
-                opened[offered.id] = self._open(offered)
-                served[offered.id] = _served(offered, opened[offered.id].graph, access)
+                served[offered.id] = _served(offered, self._open(offered), access)
             except OmnigraphError as error:
-                if offered.id not in opened:
+                # Tokens come with a new start; what else is wrong may be put right in its place.
+                if not isinstance(error, PolicyNeedsTokens):
                     self._look_again()
                 if is_whole:
                     raise _required(offered.id, error) from error
-                opened.pop(offered.id, None)
                 set_aside[offered.id] = error
         self._tell(set_aside)
         log.info("revision %d of the cluster: %s", revision.number, amount(len(served), "graph"))
-        self._opened = opened
+        self._served = frozenset(served)
+        for id_ in self._opened.keys() - {offered.id for offered in revision.graphs}:
+            del self._opened[id_]
         self._has_begun = True
         return Serving(Registry(served), _of_cluster(revision, access), self._set_aside)
 
@@ -172,16 +174,17 @@ class ClusterOffer:
     def _look_again(self) -> None:
         self._again_at = time.monotonic() + AGAIN_S
 
-    def _open(self, offered: GraphOffered) -> _Opened:
+    def _open(self, offered: GraphOffered) -> Graph:
         settings = self._config.settings
         if offered.provider is not None:
             settings = replace(settings, embed=embed_config(offered.provider, variable))
         known = self._opened.get(offered.id)
         if known is not None and known.settings == settings and known.is_the_same:
-            return known
+            return known.graph
         graph = Graph(Engine.open(offered.uri, settings=settings, trace=RequestTrace()))
         self._every.append(graph)
-        return _Opened(graph, settings)
+        self._opened[offered.id] = _Opened(graph, settings)
+        return graph
 
     def close(self) -> None:
         for graph in self._every:
