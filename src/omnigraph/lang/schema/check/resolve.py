@@ -27,7 +27,13 @@ from omnigraph.lang.schema.text.ast import (
     TypeName,
 )
 
-__all__ = ["BUILT_IN_TYPES", "default_value", "value_type"]
+__all__ = [
+    "BUILT_IN_TYPES",
+    "LARGEST_FLOATS",
+    "MAX_VECTOR_WIDTH",
+    "default_value",
+    "value_type",
+]
 
 SCALARS = {scalar.value: scalar for scalar in Scalar}
 VECTOR = "Vector"
