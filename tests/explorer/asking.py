@@ -6,9 +6,10 @@ from playwright.sync_api import Locator, Page
 
 from tests.explorer.world import GRAPH
 
-__all__ = ["AFFECTED", "NEEDED", "asked", "counting", "editor", "write"]
+__all__ = ["AFFECTED", "JUDGED", "NEEDED", "asked", "counting", "editor", "write"]
 
 AFFECTED = "query affected() { match { $a: Advisory  $a affects $p } return { $a, $p } }"
+JUDGED = "query q() { match { $a: Advisory } return { $a.severity as judged } }"
 NEEDED = """query needed() {
     match {
         $a: Package

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.explorer.browser import serious_findings
+from tests.explorer.browser import serious_findings, until
 from tests.explorer.world import ADVISORY, GRAPH, Explorer
 
 pytestmark = pytest.mark.xdist_group("explorer")
@@ -51,6 +51,29 @@ def test_the_history_of_an_entity_says_what_each_commit_made_of_it(
     assert serious_findings(page) == []
 
 
+def test_what_is_typed_while_the_page_looks_already_is_kept(page: Page) -> None:
+    page.keyboard.press("/")
+    box = page.get_by_role("searchbox")
+    expect(box).to_be_focused()
+    # The address follows after a pause. Somebody types on at just that moment.
+    page.evaluate(
+        """() => {
+          const write = history.replaceState;
+          history.replaceState = function (...given) {
+            history.replaceState = write;
+            write.apply(history, given);
+            const box = document.querySelector("[data-find]");
+            box.value += "res";
+            box.dispatchEvent(new Event("input", { bubbles: true }));
+          };
+        }"""
+    )
+    page.keyboard.type("pkg-")
+    expect(page.get_by_role("link", name="python3-pkg-resources")).to_be_visible()
+    until(page, "location.hash.includes('find=pkg-res')")
+    expect(box).to_have_value("pkg-res")
+
+
 def test_words_that_nothing_has_are_told_and_what_is_found_can_be_drawn(page: Page) -> None:
     page.keyboard.press("g")
     page.keyboard.press("f")
@@ -63,5 +86,6 @@ def test_words_that_nothing_has_are_told_and_what_is_found_can_be_drawn(page: Pa
     page.get_by_role("button", name="Draw it").click()
     expect(page.get_by_text("1 node, 0 edges.")).to_be_visible()
     # One node lies in the middle.
+    expect(page.locator(".graph-canvas canvas").first).to_be_attached()
     page.get_by_role("application").dblclick()
     expect(page.get_by_text("2 nodes, 1 edge.")).to_be_visible()

@@ -5,13 +5,11 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.explorer.asking import NEEDED, asked
+from tests.explorer.asking import JUDGED, NEEDED, asked
 from tests.explorer.browser import serious_findings
 from tests.explorer.world import BRANCH, Explorer
 
 pytestmark = pytest.mark.xdist_group("explorer")
-
-JUDGED = "query q() { match { $a: Advisory } return { $a.severity as judged } }"
 
 
 def test_keys_open_every_view_and_say_what_they_are(page: Page) -> None:
@@ -26,6 +24,11 @@ def test_keys_open_every_view_and_say_what_they_are(page: Page) -> None:
     assert serious_findings(page) == []
     page.keyboard.press("Escape")
     expect(keys).to_have_count(0)
+    # Who opened a dialog goes on where they were.
+    button = page.get_by_role("button", name="Keyboard")
+    button.click()
+    keys.get_by_role("button", name="Close").click()
+    expect(button).to_be_focused()
 
 
 def test_colours_are_those_of_the_system_until_somebody_chooses(page: Page) -> None:
@@ -50,6 +53,22 @@ def test_an_answer_follows_the_branch_and_a_branch_that_is_not_there_is_told(
     page.goto(f"{explorer.url}/explore/packages/find#branch=nowhere")
     page.get_by_role("link", name="Go to main").click()
     expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_an_address_that_leads_nowhere_says_so(
+    explorer: Explorer, open_page: Callable[..., Page]
+) -> None:
+    page = open_page(f"{explorer.url}/explore/packages/schema#at=nothing", expected=("404",))
+    main = page.get_by_role("main", name="Schema")
+    expect(main.get_by_role("alert")).to_contain_text("nothing")
+    # There is no step from a commit that is not there, not even to now.
+    page.keyboard.press("[")
+    expect(page.get_by_text("there is no step from it")).to_be_visible()
+    assert page.url.endswith("#at=nothing")
+    page.get_by_role("button", name="Back to now").click()
+    expect(main).to_contain_text("Advisory")
+    page.goto(f"{explorer.url}/explore/%E0%A4%A/schema")
+    expect(main.get_by_role("alert").first).to_be_visible()
 
 
 def test_the_page_fits_a_phone(explorer: Explorer, open_page: Callable[..., Page]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.explorer.asking import AFFECTED, NEEDED, asked, counting, editor, write
+from tests.explorer.asking import AFFECTED, JUDGED, NEEDED, asked, counting, editor, write
 from tests.explorer.browser import serious_findings
 from tests.explorer.world import ADVISORY, Explorer
 
@@ -97,6 +97,33 @@ def test_a_link_shows_the_same_to_somebody_else(ask: Callable[..., Page], open_p
     expect(editor(other)).to_contain_text("query needed()")
 
 
+def test_a_link_runs_the_query_of_several_that_was_run(
+    page: Page, explorer: Explorer, open_page: Open
+) -> None:
+    write(page, f"{JUDGED}\nquery named() {{ match {{ $a: Advisory }} return {{ $a.code as c }} }}")
+    page.get_by_role("button", name="Run named").click()
+    expect(page.get_by_role("cell", name=ADVISORY)).to_be_visible()
+    other = open_page(page.url)
+    expect(other.get_by_role("cell", name=ADVISORY)).to_be_visible()
+    expect(other.get_by_role("button", name="Run named")).to_be_visible()
+    # The cursor stands where it should.
+    editor(other).focus()
+    other.keyboard.press("End")
+    expect(other.get_by_role("button", name="Run named")).to_be_visible()
+
+
+def test_what_is_saved_is_text_to_a_spreadsheet(
+    explorer: Explorer, ask: Callable[..., Page]
+) -> None:
+    title = "-2+3+cmd|' /C calc'!A0"
+    change = f'query q() {{ update Advisory set {{ title: "{title}" }} where code = "{ADVISORY}" }}'
+    explorer.graph.mutate(change)
+    page = ask("query q() { match { $a: Advisory } return { $a.title as t, -2 as n } }")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="CSV").click()
+    assert saved.value.path().read_text() == f"t,n\n'{title},-2"
+
+
 def test_a_table_is_sorted_by_a_column(ask: Callable[..., Page]) -> None:
     page = ask(
         "query q() { match { $p: Package }"
@@ -133,7 +160,8 @@ def test_a_picture_grows_by_keys_alone_and_every_step_can_be_undone(
     expect(page.get_by_text("27 nodes", exact=False)).to_be_visible()
     # Some of the new ones need each other: those edges are there too.
     expect(page.get_by_text("27 nodes, 26 edges.")).to_have_count(0)
-    page.get_by_role("button", name="Close this message").click()
+    # A message goes away by itself.
+    page.evaluate("document.querySelector('.toast button')?.click()")
     picture.focus()
     shot(page, "graph-light")
     page.keyboard.press("p")
@@ -168,7 +196,7 @@ def test_the_plan_of_a_query_has_rows_and_times(ask: Callable[..., Page]) -> Non
 
 
 def test_an_answer_follows_the_slider_into_the_past(ask: Callable[..., Page]) -> None:
-    page = ask("query q() { match { $a: Advisory } return { $a.severity as judged } }")
+    page = ask(JUDGED)
     expect(page.get_by_role("cell", name="critical")).to_be_visible()
     page.get_by_role("button", name="travel in time").click()
     slider = page.get_by_role("slider", name="Moment of main")
@@ -178,6 +206,11 @@ def test_an_answer_follows_the_slider_into_the_past(ask: Callable[..., Page]) ->
     expect(page.get_by_role("region", name="Travel in time")).to_contain_text(
         "You see main as it was"
     )
+    # The keys of the page hold while the slider has the focus.
+    page.keyboard.press("[")
+    expect(page.get_by_role("heading", name="No rows")).to_be_visible()
+    page.keyboard.press("]")
+    expect(page.get_by_role("cell", name="high")).to_be_visible()
     page.keyboard.press("Home")
     expect(page.get_by_role("heading", name="No rows")).to_be_visible()
     page.get_by_role("button", name="Back to now").click()

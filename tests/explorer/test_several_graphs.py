@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, Request, Route, expect
 
 from omnigraph import Graph
 from omnigraph.engine.settings import Settings
@@ -137,6 +137,9 @@ def test_an_answer_that_is_late_is_not_shown_in_another_graph(
 ) -> None:
     page = open_page(both.address())
     held: list[Route] = []
+    ended: list[Request] = []
+    for event in ("requestfailed", "requestfinished"):
+        page.on(event, lambda request: ended.append(request))
     page.route("**/graphs/packages/calls/answer", lambda route: held.append(route))
     write(page, AFFECTED)
     page.keyboard.press("ControlOrMeta+Enter")
@@ -147,7 +150,9 @@ def test_an_answer_that_is_late_is_not_shown_in_another_graph(
     # The page may have given it up already.
     held[0].continue_()
     page.unroute("**/graphs/packages/calls/answer")
-    page.wait_for_timeout(1_000)
+    while held[0].request not in ended:
+        page.wait_for_timeout(25)
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
     expect(page.get_by_role("heading", name="Ask the graph something")).to_be_visible()
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
 

@@ -6,13 +6,14 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.explorer.browser import serious_findings
-from tests.explorer.world import GRAPH, TOKENS, Explorer
+from tests.explorer.world import BRANCH, GRAPH, TOKENS, Explorer
 
 pytestmark = pytest.mark.xdist_group("explorer")
 
 Open = Callable[..., Page]
 Serve = Callable[..., Explorer]
 Shot = Callable[..., object]
+SIZE = "['Width', 'Height'].map((side) => document.documentElement[`scroll${side}`])"
 
 
 def view(explorer: Explorer, name: str, given: str = "") -> str:
@@ -119,5 +120,9 @@ def test_every_view_fits_a_phone(explorer: Explorer, open_page: Open) -> None:
         main = page.get_by_role("main", name=name)
         expect(main.get_by_role("heading", level=1)).to_be_visible()
         expect(main.get_by_text("Loading …")).to_have_count(0)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+        assert page.evaluate(SIZE) == [390, 800], name
         assert serious_findings(page) == [], name
+    # A review is the longest of them: its own part scrolls, and the frame stays.
+    page.goto(view(explorer, "review", f"#source={BRANCH}"))
+    expect(page.get_by_role("button", name="Merge ", exact=False)).to_be_visible()
+    assert page.evaluate(SIZE) == [390, 800]

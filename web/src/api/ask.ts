@@ -66,8 +66,14 @@ export async function askBlob(path: string, asking: Asking = {}): Promise<Answer
 
 async function whole<T>(response: Response | null, read: (response: Response) => Promise<T>): Promise<Answer<T>> {
   if (response === null) return { ok: false, problem: gone() };
-  if (!response.ok) return { ok: false, problem: problemOf(response.status, await response.text()) };
-  return { ok: true, value: await read(response) };
+  try {
+    if (!response.ok) return { ok: false, problem: problemOf(response.status, await response.text()) };
+    return { ok: true, value: await read(response) };
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    void lost();
+    return { ok: false, problem: gone() };
+  }
 }
 
 async function send(path: string, asking: Asking): Promise<Response | null> {

@@ -38,8 +38,8 @@ export function useAsked<T>(wanted: string | null, question: (signal: AbortSigna
         else {
           setState((before) => ({
             key,
-            // What is on the screen stays there while the server is away.
-            value: answer.problem.kind === "gone" ? before.value : null,
+            // What is on the screen stays there while the server is away, if it is what was asked for.
+            value: answer.problem.kind === "gone" && before.key === key ? before.value : null,
             problem: answer.problem,
             isAsking: false,
           }));

@@ -1,5 +1,5 @@
 /** Whether the server is there, and who we are to it. */
-import { signal } from "@preact/signals";
+import { batch, signal } from "@preact/signals";
 
 const KEPT_AS = "omnigraph.token";
 
@@ -42,24 +42,32 @@ export function refresh(): void {
 
 export function useToken(given: string): void {
   sessionStorage.setItem(KEPT_AS, given);
-  token.value = given;
-  tokenWanted.value = false;
-  refresh();
+  batch(() => {
+    token.value = given;
+    tokenWanted.value = false;
+    refresh();
+  });
 }
 
 export function forgetToken(): void {
   sessionStorage.removeItem(KEPT_AS);
-  token.value = null;
-  tokenWanted.value = true;
+  batch(() => {
+    token.value = null;
+    // Who may see something without one sees it now, and a server that wants one says so.
+    refresh();
+  });
 }
 
-let knocking = false;
+let knocking: Promise<void> | null = null;
 
-/** Knocks until the server answers, then has everything asked for anew. */
-export async function lost(): Promise<void> {
+/** Knocks until the server answers, then has everything asked for anew. Who calls it meanwhile waits for the same. */
+export function lost(): Promise<void> {
   link.value = "gone";
-  if (knocking) return;
-  knocking = true;
+  knocking ??= knock().finally(() => (knocking = null));
+  return knocking;
+}
+
+async function knock(): Promise<void> {
   for (let pause = 500; ; pause = Math.min(pause * 1.6, 8_000)) {
     await new Promise((resolve) => setTimeout(resolve, pause));
     try {
@@ -68,7 +76,6 @@ export async function lost(): Promise<void> {
       // Still gone.
     }
   }
-  knocking = false;
   link.value = "there";
   refresh();
 }

@@ -1,5 +1,6 @@
 /** The frame around every view. */
 import { useEffect, useRef } from "preact/hooks";
+import { token } from "../api/link";
 import { Boundary } from "../parts/boundary";
 import { Icon } from "../parts/icons";
 import { Empty, Trouble, Waiting } from "../parts/states";
@@ -121,8 +122,8 @@ export function Frame() {
           ) : (
             <>
               <Lost />
-              {/* A view begins anew in another graph: what it holds is of the one before. */}
-              <Boundary key={`${graph.value}|${view.id}`}>
+              {/* A view begins anew in another graph, and for somebody else: what it holds is of the one before. */}
+              <Boundary key={`${graph.value}|${view.id}|${token.value}`}>
                 <view.Component />
               </Boundary>
             </>

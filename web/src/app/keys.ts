@@ -1,6 +1,6 @@
 /** One scheme of keys for the whole page. Views add theirs with `useKeys`. */
 import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 export interface Key {
   /** "?", "/", "g q" (one after the other), "mod+Enter" (Ctrl or Cmd). */
@@ -22,9 +22,9 @@ export function bindKeys(keys: readonly Key[]): () => void {
   };
 }
 
-/** Keys that hold while a view is on the page. */
+/** Keys that hold while a view is on the page: from the moment that it is seen, and with what it shows just then. */
 export function useKeys(keys: readonly Key[], dependencies: readonly unknown[] = []): void {
-  useEffect(() => bindKeys(keys), dependencies);
+  useLayoutEffect(() => bindKeys(keys), dependencies);
 }
 
 let first: string | null = null;
@@ -33,11 +33,14 @@ let forget: ReturnType<typeof setTimeout> | undefined;
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName)) &&
-  !(target instanceof HTMLInputElement && ["checkbox", "radio", "button"].includes(target.type));
+  !(target instanceof HTMLInputElement && ["checkbox", "radio", "button", "range"].includes(target.type));
+
+/** Many keyboards have brackets and the slash behind AltGr or Option: Windows tells of AltGr as Ctrl and Alt. */
+const isSign = (event: KeyboardEvent): boolean => event.altKey && /^[[\]/?+-]$/.test(event.key);
 
 addEventListener("keydown", (event) => {
-  if (event.defaultPrevented || event.isComposing || event.altKey) return;
-  const mod = event.ctrlKey || event.metaKey;
+  if (event.defaultPrevented || event.isComposing || (event.altKey && !isSign(event))) return;
+  const mod = (event.ctrlKey || event.metaKey) && !isSign(event);
   const name = mod ? `mod+${event.key}` : event.key;
   const typing = isTyping(event.target);
   const open = document.querySelector("dialog[open]") !== null;

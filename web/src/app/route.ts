@@ -15,8 +15,17 @@ export interface Place {
   readonly params: Readonly<Record<string, string>>;
 }
 
+/** A part of a path; as it stands where it is no encoding of a text. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 const read = (): Place => {
-  const parts = location.pathname.slice(BASE.length).split("/").filter(Boolean).map(decodeURIComponent);
+  const parts = location.pathname.slice(BASE.length).split("/").filter(Boolean).map(decoded);
   return {
     graph: parts[0] ?? null,
     view: parts[1] ?? "query",

@@ -1,7 +1,7 @@
 /** What every view stands on: who asks, the graph, its branches, the commits and the schema of the branch. */
 import { computed, effect, signal, untracked } from "@preact/signals";
 import { ask, call } from "../api/ask";
-import { epoch, isReady } from "../api/link";
+import { epoch, isReady, token } from "../api/link";
 import type { Answer, Problem } from "../api/problem";
 import type { Commit, Me, MyRights, Schema } from "../api/types";
 import { branch, go, moment, place } from "./route";
@@ -13,6 +13,8 @@ export const branches = signal<readonly string[]>(["main"]);
 export const commits = signal<readonly Commit[]>([]);
 /** Of the branch and the moment. */
 export const schema = signal<Schema | null>(null);
+/** Why there is none. */
+export const schemaProblem = signal<Problem | null>(null);
 export const trouble = signal<Problem | null>(null);
 
 export const graph = computed(() => place.value.graph);
@@ -72,15 +74,45 @@ export async function look(): Promise<void> {
   if (mine !== asked) return;
   if (names.ok) branches.value = names.value;
   if (line.ok) commits.value = line.value;
+  else if (line.problem.kind === "absent" || line.problem.kind === "denied") {
+    // What is known is of the branch before.
+    commits.value = [];
+    if (moment.peek() === null) schema.value = null;
+  }
   if (mine_.ok) rights.value = mine_.value;
   trouble.value = !names.ok ? names.problem : !line.ok ? line.problem : null;
   isReady.value = true;
 }
 
+/** Resolves once the head of the branch is known: what is asked before that would be asked again. */
+export const whenReady = (): Promise<void> =>
+  new Promise((resolve) => {
+    const stop = isReady.subscribe((is) => {
+      if (!is) return;
+      resolve();
+      // Not here: at the first call there is no `stop` yet.
+      queueMicrotask(() => stop());
+    });
+  });
+
+/** What `schema` was asked at. */
+let schemaOf = "";
+
 async function readSchema(): Promise<void> {
   const of = standing.peek();
   const answer = await callHere<Schema>("schema", target.peek());
-  if (answer.ok && of === standing.peek()) schema.value = answer.value;
+  if (of !== standing.peek()) return;
+  schemaProblem.value = answer.ok ? null : answer.problem;
+  if (answer.ok) [schemaOf, schema.value] = [of, answer.value];
+  // What is known stays while the server is away; it says nothing of another moment.
+  else if (answer.problem.kind !== "gone" || schemaOf !== of) schema.value = null;
+}
+
+/** Nothing of one graph is true of another, and nothing that one person may see is for the next. */
+function forget(): void {
+  isReady.value = false;
+  [schema.value, schemaProblem.value, rights.value, branches.value, commits.value] = [null, null, null, ["main"], []];
+  trouble.value = null;
 }
 
 effect(() => {
@@ -89,21 +121,25 @@ effect(() => {
 });
 
 let latest: string | null = null;
+let askedAs = token.peek();
 
 effect(() => {
   void epoch.value;
   void branch.value;
+  if (token.value !== askedAs) {
+    askedAs = token.value;
+    me.value = null;
+    untracked(forget);
+  }
   if (graph.value !== latest) {
-    // Nothing of one graph is true of another.
     latest = graph.value;
-    isReady.value = false;
-    [schema.value, rights.value, branches.value, commits.value] = [null, null, ["main"], []];
-    trouble.value = null;
+    untracked(forget);
   }
   void untracked(look);
 });
 
 effect(() => {
+  void epoch.value;
   // A branch that has no commits here yet is not read yet.
   if (graph.value !== null && (head.value !== "" || moment.value !== null) && standing.value) void untracked(readSchema);
 });
@@ -112,3 +148,4 @@ effect(() => {
 document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "visible") void look();
 });
+addEventListener("focus", () => void look());

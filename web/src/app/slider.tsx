@@ -6,6 +6,7 @@ import { sliderOpen } from "./bar";
 import { VIEWS } from "../views";
 import { branch, go, moment, place } from "./route";
 import { commits, momentCommit, REACH } from "./session";
+import { tell } from "./toasts";
 
 export const saidOf = (commit: { message: string | null; kind: string }): string => commit.message ?? commit.kind;
 
@@ -14,6 +15,7 @@ export function step(by: -1 | 1): void {
   const line = commits.peek();
   const at = moment.peek();
   const index = at === null ? 0 : line.findIndex((commit) => commit.graph_commit_id === at);
+  if (index === -1) return tell(`This commit is not among the last ${REACH} of ${branch.peek()}, so there is no step from it.`);
   const next = index - by;
   if (next < 0 || line.length === 0) return go({ set: { at: null } }, true);
   const commit = line[Math.min(next, line.length - 1)];

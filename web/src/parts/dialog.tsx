@@ -11,17 +11,29 @@ interface Props {
 
 export function Dialog({ title, onClose, children, wide = false }: Props) {
   const element = useRef<HTMLDialogElement>(null);
+  const isGone = useRef(false);
   const heading = useId();
   useEffect(() => {
     const dialog = element.current;
+    const before = document.activeElement;
     if (dialog !== null && !dialog.open) dialog.showModal();
+    return () => {
+      // A browser gives the focus back when a dialog closes, but not when it is taken out of the page.
+      isGone.current = true;
+      dialog?.close();
+      if (document.activeElement !== document.body) return;
+      const isThere = before instanceof HTMLElement && before !== document.body && before.isConnected;
+      (isThere ? before : document.getElementById("main"))?.focus();
+    };
   }, []);
   return (
     <dialog
       ref={element}
       class={wide ? "wide" : ""}
       aria-labelledby={heading}
-      onClose={onClose}
+      onClose={() => {
+        if (!isGone.current) onClose();
+      }}
       onCancel={(event) => {
         event.preventDefault();
         onClose();

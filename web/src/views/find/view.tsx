@@ -28,13 +28,21 @@ export default function FindView() {
   const only = params.only ?? "";
   const [typed, setTyped] = useState(wanted);
   const box = useRef<HTMLInputElement>(null);
-  // The address follows what is typed after a pause, and what is typed follows the back button.
+  // The address follows what is typed after a pause, and what is typed follows the back button:
+  // but not an address that we wrote ourselves, since more may have been typed meanwhile.
+  const written = useRef(wanted);
   useEffect(() => {
     if (typed === (place.peek().params.find ?? "")) return;
-    const timer = setTimeout(() => go({ set: { find: typed } }, true), PAUSE_MS);
+    const timer = setTimeout(() => {
+      written.current = typed;
+      go({ set: { find: typed } }, true);
+    }, PAUSE_MS);
     return () => clearTimeout(timer);
   }, [typed]);
-  useEffect(() => setTyped(wanted), [wanted]);
+  useEffect(() => {
+    if (written.current !== wanted) setTyped(wanted);
+    written.current = wanted;
+  }, [wanted]);
   useEffect(() => {
     if (params.id === undefined) box.current?.focus();
   }, []);

@@ -135,6 +135,7 @@ export default function IndexesView() {
               </tbody>
             </table>
           </div>
+          {shown.length === 0 && <p class="soft">None: all are up to date.</p>}
         </section>
       )}
       {stats.value !== null && <Tables stats={stats.value} />}

@@ -118,11 +118,17 @@ export function Editor() {
       const has = view.state.doc.toString();
       if (wanted !== has) view.dispatch({ changes: { from: 0, to: has.length, insert: wanted } });
     });
+    // A link says which of several queries it runs.
+    const point = effect(() => {
+      const at = unitsOf(view.state.doc.toString(), cursor.value);
+      if (at !== view.state.selection.main.head) view.dispatch({ selection: { anchor: at }, scrollIntoView: true });
+    });
     const relint = effect(() => {
       if (standing.value) view.dispatch({ effects: moved.of(null) });
     });
     return () => {
       follow();
+      point();
       relint();
       view.destroy();
     };

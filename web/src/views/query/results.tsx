@@ -11,7 +11,7 @@ import { Json } from "./json";
 import { PlanView } from "./plan";
 import { samplesOf } from "./samples";
 import { selected } from "./selection";
-import { isMutation, isRunning, isWide, outcome, runText, type Shape, shape } from "./state";
+import { isMutation, isRunning, isWide, outcome, runAgain, runText, type Shape, shape } from "./state";
 import { Table } from "./table";
 
 const GraphView = lazy(() => import("./graph/view").then((module) => module.GraphView));
@@ -92,7 +92,7 @@ function Tabs() {
 function Pane() {
   const got = outcome.value;
   if (got === null) return <Nothing />;
-  if (got.problem !== null && got.answer === null) return <Trouble problem={got.problem} />;
+  if (got.problem !== null && got.answer === null) return <Trouble problem={got.problem} {...(got.problem.kind === "stale" ? {} : { again: runAgain })} />;
   if (got.change !== null) {
     const { affected_nodes: nodes, affected_edges: edges, commit, branch: on } = got.change;
     return (

@@ -1,11 +1,11 @@
 /** The query that is typed, what is known of it, and its answer. It outlives the view: nothing typed is lost. */
 import { computed, effect, signal, untracked } from "@preact/signals";
 import { ask } from "../../api/ask";
-import { epoch } from "../../api/link";
+import { epoch, token } from "../../api/link";
 import type { Answer, Problem } from "../../api/problem";
 import type { KnownParameter, Lint, MutationAnswer, QueryAnswer, StoredQuery } from "../../api/types";
 import { branch, go, moment, place } from "../../app/route";
-import { callHere, graph, here, look, may, schema, standing, target } from "../../app/session";
+import { callHere, graph, here, look, may, schema, standing, target, whenReady } from "../../app/session";
 import { tell } from "../../app/toasts";
 import { counted } from "../../parts/times";
 import { parametersOf, valuesOf } from "./parameters";
@@ -99,6 +99,28 @@ function forget(): void {
   inAddress = linkedOf({});
 }
 
+let askedAs = token.peek();
+
+// Rows that one person may see are not for the next one, who asks for themselves.
+effect(() => {
+  if (token.value === askedAs) return;
+  askedAs = token.value;
+  untracked(() => {
+    const shown = outcome.peek();
+    forget();
+    if (shown !== null && !shown.isChange) void read(shown.run);
+  });
+});
+
+/** Where a change would be made, and where it is looked at from. */
+const whereabouts = computed(() => [place.value.view, branch.value, moment.value].join("|"));
+
+// A change that waits for a word is about one branch, as it is now: who goes elsewhere did not give it.
+effect(() => {
+  void whereabouts.value;
+  asking.value = null;
+});
+
 // Each graph has a text of its own, which a reload of the page keeps.
 effect(() => {
   if (graph.value !== draftOf) {
@@ -153,14 +175,24 @@ export async function run(): Promise<void> {
   if (of !== graph.peek()) return;
   const asked = wanted();
   if (asked === null) return;
-  if (isMutation.peek()) {
-    if (moment.peek() !== null) tell("You look at the past, which can't be changed. Go back to now first.", "bad");
-    else if (!may("change")) tell(`You may not change ${branch.peek()}.`, "bad");
-    else asking.value = asked;
-    return;
-  }
+  if (isMutation.peek()) return propose(asked);
   remember(asked);
   await read(asked);
+}
+
+/** Asks for a word about a change, where there may be one. */
+function propose(asked: Run): void {
+  if (moment.peek() !== null) tell("You look at the past, which can't be changed. Go back to now first.", "bad");
+  else if (!may("change")) tell(`You may not change ${branch.peek()}.`, "bad");
+  else asking.value = asked;
+}
+
+/** Runs once more what was run; a change asks for a word again. */
+export function runAgain(): void {
+  const shown = outcome.peek();
+  if (shown === null) return;
+  if (shown.isChange) propose(shown.run);
+  else void read(shown.run);
 }
 
 /** Puts a text into the editor and runs it. */
@@ -183,15 +215,19 @@ export async function lintNow(): Promise<Lint | null> {
 function remember(asked: Run): void {
   const p = JSON.stringify(Object.fromEntries(Object.entries(typed.peek()).filter(([name]) => name in asked.params)));
   const q = asked.text ?? "";
+  // Of several queries in a text, the one that was run.
+  const isOneOfSeveral = asked.text !== null && (lint.peek()?.queries.length ?? 0) > 1;
+  const n = isOneOfSeveral ? (asked.name ?? "") : "";
   const fits = encodeURIComponent(q).length + encodeURIComponent(p).length < LONGEST_LINK;
   const before = linkedOf(place.peek().params);
-  const isStep = place.peek().params.run === "1" && fits && JSON.stringify([q, p, asked.stored ?? ""]) !== before;
-  go({ set: { q: fits ? q : null, p: fits && p !== "{}" ? p : null, run: fits ? "1" : null } }, !isStep);
+  const isStep = place.peek().params.run === "1" && fits && linkedOf({ q, p, n, stored: asked.stored ?? "" }) !== before;
+  go({ set: fits ? { q, n, p: p === "{}" ? null : p, run: "1" } : { q: null, n: null, p: null, run: null } }, !isStep);
   inAddress = linkedOf(place.peek().params);
 }
 
 /** The question that an address holds. */
-const linkedOf = ({ q, p, stored: name }: Readonly<Record<string, string>>): string => JSON.stringify([q ?? "", p ?? "{}", name ?? ""]);
+const linkedOf = ({ q, n, p, stored: name }: Readonly<Record<string, string>>): string =>
+  JSON.stringify([q ?? "", n ?? "", p ?? "{}", name ?? ""]);
 
 let inAddress = linkedOf(linked);
 
@@ -212,6 +248,8 @@ async function read(asked: Run): Promise<void> {
   last?.abort();
   const abort = (last = new AbortController());
   isRunning.value = true;
+  await whenReady();
+  if (abort.signal.aborted) return;
   const of = standing.peek();
   try {
     const answer = await (asked.stored === null ? ofText(asked, abort.signal) : ofStored(asked.stored, asked, abort.signal));
@@ -221,8 +259,8 @@ async function read(asked: Run): Promise<void> {
       : {
           run: asked,
           standing: of,
-          // While the server is away the rows stay on the screen.
-          answer: answer.problem.kind === "gone" ? (outcome.peek()?.answer ?? null) : null,
+          // While the server is away the rows stay on the screen, but not those of another moment or branch.
+          answer: answer.problem.kind === "gone" && outcome.peek()?.standing === of ? (outcome.peek()?.answer ?? null) : null,
           change: null,
           problem: answer.problem,
           isChange: false,
@@ -326,7 +364,10 @@ export async function runLinked(): Promise<void> {
 async function runAddress(): Promise<void> {
   const of = graph.peek();
   if (storedName.peek() === null) await lintNow();
-  if (of !== graph.peek() || isMutation.peek()) return;
+  if (of !== graph.peek()) return;
+  const meant = lint.peek()?.queries.find((query) => query.name === place.peek().params.n);
+  if (storedName.peek() === null && meant !== undefined && linted === text.peek()) cursor.value = meant.start;
+  if (isMutation.peek()) return;
   const asked = wanted();
   if (asked !== null) await read(asked);
 }

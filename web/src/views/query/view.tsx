@@ -101,7 +101,7 @@ function Lists() {
                   aria-current={query.name === storedName.value ? "true" : undefined}
                   title={query.description ?? undefined}
                   onClick={() => {
-                    go({ set: { stored: query.name, q: null, run: null } });
+                    go({ set: { stored: query.name, q: null, n: null, run: null } });
                     if (query.params.length === 0 && !query.mutation) void run();
                   }}
                 >

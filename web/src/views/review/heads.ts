@@ -5,10 +5,15 @@ import type { Log } from "../../parts/lineage";
 
 const EVERY_MS = 8_000;
 
-/** The heads of all branches, asked for now and then while somebody looks at the page. */
-export function useHeads(): Readonly<Record<string, string>> | null {
+/**
+ * The heads of all branches, asked for now and then while somebody looks at the page.
+ *
+ * A new round forgets them: what was asked for before a review was read says nothing about it.
+ */
+export function useHeads(round: number): Readonly<Record<string, string>> | null {
   const [heads, setHeads] = useState<Readonly<Record<string, string>> | null>(null);
   useEffect(() => {
+    setHeads(null);
     const abort = new AbortController();
     const look = async (): Promise<void> => {
       if (document.hidden) return;
@@ -23,6 +28,6 @@ export function useHeads(): Readonly<Record<string, string>> | null {
       clearInterval(timer);
       removeEventListener("focus", onLook);
     };
-  }, []);
+  }, [round]);
   return heads;
 }

@@ -54,14 +54,15 @@ export function ReviewPage({ source, into }: { source: string; into: string }) {
   const conflicts = (isChosen ? settled.value?.conflicts : null) ?? review?.conflicts ?? [];
   const resolve = isChosen ? (settled.value?.resolve ?? null) : null;
 
-  const heads = useHeads();
+  const heads = useHeads(round);
   const latest = settled.isAsking ? undefined : settled.value?.outcome;
   const found: Readonly<Record<string, readonly (string | undefined)[]>> = {
     [into]: [heads?.[into], first.value?.target_commit_id, latest?.target_commit_id],
     [source]: [heads?.[source], first.value?.source_commit_id, latest?.source_commit_id],
   };
+  const isDeleted = (name: string): boolean => heads !== null && heads[name] === undefined;
   const isOther = (name: string, seen: string): boolean =>
-    (heads !== null && heads[name] === undefined) || (found[name]?.some((id) => id !== undefined && id !== seen) ?? false);
+    isDeleted(name) || (found[name]?.some((id) => id !== undefined && id !== seen) ?? false);
   const movedBranches =
     review === null || merged !== null
       ? []
@@ -116,7 +117,7 @@ export function ReviewPage({ source, into }: { source: string; into: string }) {
         <Waiting what="Comparing the branches" />
       ) : (
         <>
-          {isMoved && <Moved names={movedBranches} into={into} reload={reload} hasChoices={isChosen} />}
+          {isMoved && <Moved names={movedBranches} deleted={movedBranches.filter(isDeleted)} reload={reload} hasChoices={isChosen} />}
           <div class="review-columns">
             <div class="review-main">
               <Summary review={review} range={range} />
@@ -188,7 +189,27 @@ function BranchPair({ source, into }: { source: string; into: string }) {
   );
 }
 
-function Moved(props: { names: readonly string[]; into: string; reload: () => void; hasChoices: boolean }) {
+interface MovedProps {
+  readonly names: readonly string[];
+  readonly deleted: readonly string[];
+  readonly reload: () => void;
+  readonly hasChoices: boolean;
+}
+
+function Moved(props: MovedProps) {
+  if (props.deleted.length > 0) {
+    return (
+      <div class="review-moved" role="alert">
+        <p class="grow">
+          <strong>{props.deleted.join(" and ")} was deleted since you opened this review.</strong> What you see is what was there then. Nothing
+          can be merged from here any more.
+        </p>
+        <a class="button" href={address({ view: "review", set: { source: null, into: null, type: null, op: null } })}>
+          All branches
+        </a>
+      </div>
+    );
+  }
   const who = props.names.length === 0 ? "One of the branches" : props.names.join(" and ");
   return (
     <div class="review-moved" role="alert">

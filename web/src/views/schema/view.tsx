@@ -2,8 +2,8 @@
 import { useAsked } from "../../api/asked";
 import { useKeys } from "../../app/keys";
 import { go, place } from "../../app/route";
-import { callHere, graph, schema, standing, target } from "../../app/session";
-import { Empty, Waiting } from "../../parts/states";
+import { callHere, graph, schema, schemaProblem, standing, target, trouble } from "../../app/session";
+import { Empty, Trouble, Waiting } from "../../parts/states";
 import { Diagram } from "./diagram";
 import { TypeList } from "./list";
 import type { Stats } from "./shapes";
@@ -29,7 +29,11 @@ export default function SchemaView() {
     go({ set: { as: TABS[(at + by + TABS.length) % TABS.length]!.id } }, true);
   };
   useKeys([{ keys: "v", what: "Diagram, list or text", run: () => step(1) }], [isHuge]);
-  if (schema.value === null) return <Waiting />;
+  if (schema.value === null) {
+    if (schemaProblem.value !== null) return <Trouble problem={schemaProblem.value} />;
+    // The frame says why there is no such branch or graph.
+    return trouble.value === null ? <Waiting /> : null;
+  }
   const { nodes } = schema.value.catalog;
   return (
     <div class="schema">

@@ -158,7 +158,7 @@ export function GraphView({ answer }: { answer: QueryAnswer }) {
   };
 
   const all = answer.graph!.nodes.length;
-  const isCut = most < all;
+  const isCut = picture.most < all;
   const total = answer.graph!.node_count;
   const tip = hovered !== null && graph.hasNode(hovered) ? graph.getNodeAttributes(hovered) : null;
   return (
