@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.explorer.asking import AFFECTED, JUDGED, NEEDED, asked, counting, editor, write
 from tests.explorer.browser import serious_findings
@@ -37,6 +37,23 @@ def test_an_answer_is_a_table_a_picture_and_json_and_is_asked_for_once(page: Pag
     page.get_by_role("tab", name="JSON").click()
     expect(page.get_by_role("region", name="Rows as JSON")).to_contain_text(f'"code": "{ADVISORY}"')
     assert answers == ["answer"]
+
+
+def test_what_is_typed_takes_the_place_of_a_sample_that_comes_late(page: Page) -> None:
+    expect(editor(page)).to_contain_text("query pairs()")
+    held: list[Route] = []
+    waits = True
+    page.route("**/calls/schema", lambda route: held.append(route) if waits else route.continue_())
+    page.evaluate("sessionStorage.clear()")
+    page.reload()
+    editor(page).focus()
+    expect(page.locator(".cm-placeholder")).to_be_visible()
+    waits = False
+    for route in held:
+        route.continue_()
+    expect(editor(page)).to_contain_text("query pairs()")
+    page.keyboard.insert_text("query mine() {")
+    expect(editor(page)).to_have_text("query mine() {")
 
 
 def test_mistakes_are_marked_while_somebody_types_and_words_are_offered(page: Page) -> None:

@@ -116,7 +116,10 @@ export function Editor() {
     const follow = effect(() => {
       const wanted = text.value;
       const has = view.state.doc.toString();
-      if (wanted !== has) view.dispatch({ changes: { from: 0, to: has.length, insert: wanted } });
+      if (wanted === has) return;
+      // Who is in the editor already is about to type: what they type takes the place of a sample that comes late.
+      const selection = has === "" && view.hasFocus ? { selection: { anchor: 0, head: wanted.length } } : {};
+      view.dispatch({ changes: { from: 0, to: has.length, insert: wanted }, ...selection });
     });
     // A link says which of several queries it runs.
     const point = effect(() => {
