@@ -45,7 +45,9 @@ NOTICED = {
     "spark.network.timeout": "16s",
     "spark.network.timeoutInterval": "2s",
 }
-NOTICED_BY_MASTER = "-Dspark.worker.timeout=6"
+# The master forgets a worker that was away for so many of these times, and never takes it back: on a
+# busy machine 16 of them, the default, are soon over.
+NOTICED_BY_MASTER = "-Dspark.worker.timeout=6 -Dspark.dead.worker.persistence=1000"
 
 TASKS = LoadLimits(min_task_bytes=6_000, max_task_bytes=6_000, max_lookup_bytes=-1)
 """Any load is a large one, in so many tasks that both workers are at work for seconds."""
