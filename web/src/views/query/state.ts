@@ -99,6 +99,8 @@ function forget(): void {
   inAddress = linkedOf({});
 }
 
+/** What is asked and not answered yet. */
+let reading: Run | null = null;
 let askedAs = token.peek();
 
 // Rows that one person may see are not for the next one, who asks for themselves.
@@ -107,8 +109,9 @@ effect(() => {
   askedAs = token.value;
   untracked(() => {
     const shown = outcome.peek();
+    const again = shown === null ? reading : shown.isChange ? null : shown.run;
     forget();
-    if (shown !== null && !shown.isChange) void read(shown.run);
+    if (again !== null) void read(again);
   });
 });
 
@@ -247,6 +250,7 @@ let last: AbortController | null = null;
 async function read(asked: Run): Promise<void> {
   last?.abort();
   const abort = (last = new AbortController());
+  reading = asked;
   isRunning.value = true;
   await whenReady();
   if (abort.signal.aborted) return;
@@ -268,12 +272,16 @@ async function read(asked: Run): Promise<void> {
   } catch (error) {
     if (!abort.signal.aborted) throw error;
   } finally {
-    if (last === abort) isRunning.value = false;
+    if (last === abort) {
+      reading = null;
+      isRunning.value = false;
+    }
   }
 }
 
 export function stop(): void {
   last?.abort();
+  reading = null;
   isRunning.value = false;
 }
 
