@@ -45,8 +45,8 @@ NOTICED = {
     "spark.network.timeout": "16s",
     "spark.network.timeoutInterval": "2s",
 }
-# The master forgets a worker that was away for so many of these times, and never takes it back: on a
-# busy machine 16 of them, the default, are soon over.
+# The master forgets a worker that was away for so many of these times, and never takes it back:
+# on a busy machine 16 of them, the default, are soon over.
 NOTICED_BY_MASTER = "-Dspark.worker.timeout=6 -Dspark.dead.worker.persistence=1000"
 
 TASKS = LoadLimits(min_task_bytes=6_000, max_task_bytes=6_000, max_lookup_bytes=-1)
