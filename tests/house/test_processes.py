@@ -59,7 +59,8 @@ def test_a_run_that_is_killed_leaves_no_process(tmp_path: Path, program: str) ->
 def is_alive(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    # Where it ends between the opening and the reading, the second says so.
+    except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
 
