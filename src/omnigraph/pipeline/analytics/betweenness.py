@@ -2,18 +2,19 @@
 
 from typing import Any
 
+import numpy as np
 from pyspark.sql import functions as sql
 
 from omnigraph.pipeline.analytics.network import SparkNetwork
 from omnigraph.pipeline.analytics.walks import Block, blocks
 from omnigraph.read.analytics.betweenness import check_counted
-from omnigraph.read.analytics.links import Numbers
+from omnigraph.read.analytics.links import Floats, Numbers
 
 __all__ = ["dependencies"]
 
 
-def dependencies(network: SparkNetwork, origins: Numbers, *, is_directed: bool) -> Any:
-    """`n`, `value`: what each node is part of, of the shortest paths from the origins."""
+def dependencies(network: SparkNetwork, origins: Numbers, *, is_directed: bool) -> Floats:
+    """What each node is part of, of the shortest paths from the origins."""
     links = network.links("out" if is_directed else "both").where("s != d")
     links = network.settled(links.select("s", "d").distinct())
     total = network.nodes.selectExpr("n", "0.0D as value")
@@ -23,7 +24,7 @@ def dependencies(network: SparkNetwork, origins: Numbers, *, is_directed: bool) 
         through = through.where("depth > 0").selectExpr("n", "through as value")
         added = total.unionByName(through).groupBy("n").agg(sql.sum("value").alias("value"))
         total = network.settled(added)
-    return total
+    return network.column(total, "value", np.float64)
 
 
 def _forward(block: Block, links: Any) -> tuple[Any, int]:

@@ -1,120 +1,150 @@
-"""Components: weak ones by stars, strong ones by colours."""
+"""Components: weak ones by what neighbours belong to, strong ones by colours."""
 
-from typing import Any
+from typing import NamedTuple
 
-from pyspark.sql import Window
-from pyspark.sql import functions as sql
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
+from omnigraph.pipeline.analytics.blocks import Block, Blocks, itself
 from omnigraph.pipeline.analytics.network import SparkNetwork
-from omnigraph.pipeline.analytics.rounds import MAX_ROUNDS, Settled
+from omnigraph.read.analytics.links import Found, Numbers
 
 __all__ = ["strong", "weak"]
 
+Flags = NDArray[np.bool_]
 
-def weak(network: SparkNetwork) -> Settled:
-    """`value` is the smallest node of a component.
 
-    Edges are turned into stars around smaller nodes, by turns from the nodes with larger and with
-    smaller neighbours. A path of any length takes about as many rounds as its length has digits in
-    base two, where passing on the smallest node would take one for each step.
+def weak(network: SparkNetwork) -> Found:
+    """The smallest node of each component.
+
+    Each node hears the smallest and the largest group around it, and groups that hear of each other
+    become one. A group with an edge that leaves it hears of another: so there are as many rounds as
+    the number of nodes has digits in base two, at most.
     """
-    stars = network.links("out").where("s != d")
-    stars = stars.select(sql.greatest("s", "d").alias("u"), sql.least("s", "d").alias("v"))
-    stars = network.settled(stars.distinct())
-    seen = None
-    for done in range(MAX_ROUNDS):
-        network.beat(done, 0)
-        stars = network.settled(_small(_large(stars)))
-        facts = network.one(
-            stars.agg(
-                sql.count("*").alias("count"),
-                sql.sum(sql.col("u").cast("decimal(38,0)")).alias("u"),
-                sql.sum(sql.col("v").cast("decimal(38,0)")).alias("v"),
-            )
-        )
-        if facts == seen:
-            break
-        seen = facts
-    least = stars.groupBy(sql.col("u").alias("n")).agg(sql.min("v").alias("star"))
-    found = network.joined(network.nodes.select("n"), least, ["n"], "left")
-    return Settled(network.settled(found.selectExpr("n", "coalesce(star, n) as value")))
-
-
-def _large(stars: Any) -> Any:
-    """The larger neighbours of each node, joined to its smallest one."""
-    turned = stars.select(sql.col("v").alias("u"), sql.col("u").alias("v"))
-    least = sql.least(sql.min("v").over(Window.partitionBy("u")), sql.col("u"))
-    both = stars.unionByName(turned).withColumn("least", least).where("v > u")
-    return both.selectExpr("v as u", "least as v").distinct()
-
-
-def _small(stars: Any) -> Any:
-    """A node and its smaller neighbours, joined to the smallest of them."""
-    least = sql.min("v").over(Window.partitionBy("u"))
-    joined = stars.withColumn("least", least)
-    others = joined.where("v != least").selectExpr("v as u", "least as v")
-    return others.unionByName(joined.selectExpr("u", "least as v")).distinct()
-
-
-def strong(network: SparkNetwork) -> Settled:
-    """`value` is the smallest node that reaches the others of a component, and is reached by them.
-
-    Each node takes the smallest node that reaches it for a colour. Within a colour, those that
-    reach that node back are a component. They go, and the others begin again.
-    """
-    left = network.nodes.select("n")
-    edges = network.settled(network.links("out").where("s != d").select("s", "d").distinct())
-    done = network.nodes.selectExpr("n", "n as value").where("false")
-    for turn in range(MAX_ROUNDS):
-        network.beat(turn, 0)
-        colours = _spread(network, left.selectExpr("n", "n as value"), edges)
-        inside = _inside(network, edges, colours)
-        roots = colours.selectExpr("n", "value", "n = value as is_in")
-        marked = _marked_back(network, roots, inside)
-        done = network.settled(done.unionByName(marked.where("is_in").select("n", "value")))
-        left = network.settled(marked.where("not is_in").select("n"))
-        if not network.one(left.agg(sql.count("*").alias("count")))["count"]:
-            return Settled(done)
-        edges = _inside(network, inside, left.selectExpr("n", "1 as value"))
-    return Settled(done, converged=False)
-
-
-def _inside(network: SparkNetwork, edges: Any, values: Any) -> Any:
-    """The edges between nodes of the same value."""
-    for end in ("s", "d"):
-        named = values.selectExpr(f"n as {end}", f"value as {end}_value")
-        edges = network.joined(edges, named, [end])
-    return network.settled(edges.where("s_value = d_value").select("s", "d"))
-
-
-def _spread(network: SparkNetwork, colours: Any, edges: Any) -> Any:
-    """The smallest value that reaches each node along the edges."""
+    blocks = Blocks.of(network, network.links("both").where("s != d"), itself, None, is_set=True)
+    found = np.arange(network.node_count)
     while True:
         network.beat(-1, 0)
-        heard = network.joined(edges, colours.selectExpr("n as s", "value"), ["s"])
-        heard = heard.groupBy(sql.col("d").alias("n")).agg(sql.min("value").alias("heard"))
-        after = network.joined(colours.withColumnRenamed("value", "before"), heard, ["n"], "left")
-        least = "least(before, coalesce(heard, before))"
-        after = network.settled(after.selectExpr("n", f"{least} as value", "before"))
-        changed = after.where("value != before").agg(sql.count("*").alias("count"))
-        colours = after.select("n", "value")
-        if not network.one(changed)["count"]:
-            return colours
+        least, most = blocks.each(_groups_around, found)
+        if np.array_equal(least, most):
+            return Found(found)
+        found = _joined(found, least, most)
 
 
-def _marked_back(network: SparkNetwork, marked: Any, edges: Any) -> Any:
-    """Marks, and those of all nodes that lead to a marked one."""
+def _groups_around(block: Block, groups: Numbers) -> Numbers:
+    """The smallest and the largest group of each node and its neighbours."""
+    links, own = block.links, groups[block.nodes]
+    around, some = groups[links.ends], np.flatnonzero(links.counts)
+    found = np.stack((own, own))
+    for row, extreme in zip(found, (np.minimum, np.maximum), strict=True):
+        row[some] = extreme(own[some], extreme.reduceat(around, links.starts[some]))
+    return found
+
+
+def _joined(groups: Numbers, least: Numbers, most: Numbers) -> Numbers:
+    """The groups after those that stand side by side have become one, named by its first node."""
+    size = len(groups)
+    pairs = [
+        (groups[is_met], heard[is_met]) for heard in (least, most) for is_met in [heard != groups]
+    ]
+    ends = [np.concatenate(each) for each in zip(*pairs, strict=True)]
+    met = coo_array((np.ones(len(ends[0]), dtype=np.int8), tuple(ends)), shape=(size, size))
+    count, of_group = connected_components(met, directed=False)
+    first = np.empty(count, dtype=np.int64)
+    # The last one that is written is the smallest.
+    first[of_group[::-1]] = np.arange(size)[::-1]
+    named: Numbers = first[of_group[groups]]
+    return named
+
+
+class _Parts(NamedTuple):
+    """What is known of the strong components in the midst of the search."""
+
+    parts: Numbers
+    """Only nodes of the same part can be in one component. Below 0: its component is known."""
+    colours: Numbers
+    is_marked: Flags
+
+
+def strong(network: SparkNetwork) -> Found:
+    """The smallest node of a component among those that are left when it is found.
+
+    A node that no other of its part leads to, or that leads to none, is a component of its own, and
+    goes; then perhaps others do. Each node that stays takes the smallest node that reaches it for a
+    colour. Those of a colour that reach that node back are a component, and go. Colours are the
+    parts in which the others begin again.
+    """
+    size, out = network.node_count, network.links("out").where("s != d")
+    turned = out.selectExpr("d as s", "s as d", "weight")
+    into, back = (Blocks.of(network, each, itself, None, is_set=True) for each in (out, turned))
+    found, parts = np.arange(size), np.zeros(size, dtype=np.int64)
+    nobody = np.zeros(size, dtype=np.bool_)
+    while (parts >= 0).any():
+        network.beat(int((parts < 0).sum()), size)
+        is_inside = into.each(_has_neighbour, parts) & back.each(_has_neighbour, parts)
+        is_alone = (parts >= 0) & ~is_inside
+        if is_alone.any():
+            parts = np.where(is_alone, -1, parts)
+            continue
+        colours = _spread(into, _Parts(parts, np.arange(size), nobody))
+        is_first = (parts >= 0) & (colours == np.arange(size))
+        is_marked = _marked(back, _Parts(parts, colours, is_first))
+        found = np.where(is_marked, colours, found)
+        parts = np.where(is_marked | (parts < 0), -1, colours)
+    return Found(found)
+
+
+def _spread(into: Blocks, now: _Parts) -> Numbers:
+    """The smallest colour that reaches each node."""
     while True:
-        network.beat(-1, 0)
-        ends = marked.where("is_in").selectExpr("n as d")
-        heard = network.joined(edges, ends, ["d"], "left_semi").select("s").distinct()
-        heard = heard.selectExpr("s as n", "true as heard")
-        after = network.joined(marked.withColumnRenamed("is_in", "before"), heard, ["n"], "left")
-        after = after.selectExpr(
-            "n", "value", "before or coalesce(heard, false) as is_in", "before"
-        )
-        after = network.settled(after)
-        changed = after.where("is_in and not before").agg(sql.count("*").alias("count"))
-        marked = after.drop("before")
-        if not network.one(changed)["count"]:
-            return marked
+        into.network.beat(-1, 0)
+        following = into.each(_least_colours, now)
+        if np.array_equal(following, now.colours):
+            return following
+        now = now._replace(colours=following)
+
+
+def _marked(back: Blocks, now: _Parts) -> Flags:
+    """Marks, and those of all nodes that lead to a marked one of their colour."""
+    while True:
+        back.network.beat(-1, 0)
+        following = back.each(_marks, now)
+        if np.array_equal(following, now.is_marked):
+            return following
+        now = now._replace(is_marked=following)
+
+
+def _is_inside(block: Block, parts: Numbers) -> Flags:
+    """Of each edge: whether its ends are in one part, and their components unknown."""
+    own = parts[block.nodes][block.links.origins]
+    is_inside: Flags = (own >= 0) & (parts[block.links.ends] == own)
+    return is_inside
+
+
+def _any(block: Block, is_so: Flags) -> Flags:
+    """Of each node: whether it is so of an edge that ends there."""
+    return np.bincount(block.links.origins[is_so], minlength=block.links.size) > 0
+
+
+def _has_neighbour(block: Block, parts: Numbers) -> Flags:
+    return _any(block, _is_inside(block, parts))
+
+
+def _least_colours(block: Block, now: _Parts) -> Numbers:
+    links = block.links
+    # What is heard from elsewhere is larger than any colour.
+    heard = np.where(_is_inside(block, now.parts), now.colours[links.ends], block.size)
+    found: Numbers = now.colours[block.nodes]
+    some = np.flatnonzero(links.counts)
+    found[some] = np.minimum(found[some], np.minimum.reduceat(heard, links.starts[some]))
+    return found
+
+
+def _marks(block: Block, now: _Parts) -> Flags:
+    links, colours = block.links, now.colours
+    is_alike = colours[block.nodes][links.origins] == colours[links.ends]
+    is_heard = is_alike & now.is_marked[links.ends] & _is_inside(block, now.parts)
+    marks: Flags = now.is_marked[block.nodes] | _any(block, is_heard)
+    return marks

@@ -2,28 +2,26 @@
 
 from typing import Any
 
+import numpy as np
 from pyspark.sql import functions as sql
 
 from omnigraph.pipeline.analytics.network import SparkNetwork
+from omnigraph.read.analytics.links import Numbers
 
 __all__ = ["degrees", "triangles"]
 
 
-def degrees(network: SparkNetwork) -> Any:
-    """`n`, `degree`, `in_degree`, `out_degree`: weights, added up."""
-    sides = {
-        name: network.edges.groupBy(sql.col(end).alias("n")).agg(sql.sum("weight").alias(name))
-        for name, end in (("in_degree", "d"), ("out_degree", "s"))
-    }
-    found = network.nodes.select("n")
-    for side in sides.values():
-        found = network.joined(found, side, ["n"], "left")
-    found = found.fillna(0.0, list(sides))
-    return found.withColumn("degree", sql.col("in_degree") + sql.col("out_degree"))
+def degrees(network: SparkNetwork) -> dict[str, Any]:
+    """`degree`, `in_degree`, `out_degree`: weights, added up."""
+    kind, found = np.float64 if network.is_weighed else np.int64, {}
+    for name, end in (("in_degree", "d"), ("out_degree", "s")):
+        ends = network.edges.groupBy(sql.col(end).alias("n"))
+        found[name] = network.column(ends.agg(sql.sum("weight").alias(name)), name, kind)
+    return {"degree": found["in_degree"] + found["out_degree"], **found}
 
 
-def triangles(network: SparkNetwork) -> Any:
-    """`n`, `triangles`. Every edge is pointed to the node with more neighbours."""
+def triangles(network: SparkNetwork) -> Numbers:
+    """Every edge is pointed to the node with more neighbours."""
     pairs = network.settled(network.simple())
     counts = pairs.groupBy("s").agg(sql.count("*").alias("count"))
     ranks = network.settled(counts.select(sql.col("s").alias("n"), "count"))
@@ -38,4 +36,5 @@ def triangles(network: SparkNetwork) -> Any:
     # Pairs of edges may be many more than edges: none of the sides is sent around whole.
     found = first.hint("merge").join(then, ["b"]).hint("merge").join(closing, ["a", "c"])
     each = found.select(sql.explode(sql.array("a", "b", "c")).alias("n"))
-    return each.groupBy("n").agg(sql.count("*").alias("triangles"))
+    counted = each.groupBy("n").agg(sql.count("*").alias("triangles"))
+    return network.column(counted, "triangles", np.int64)

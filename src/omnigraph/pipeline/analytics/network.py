@@ -1,15 +1,17 @@
 """Nodes and edges of a run as frames: nodes numbered by type and id, edges between the numbers.
 
-Numbers go by the order of the answer, so labels and ties come out as they do in process. Every
-round is *settled*: worked out and kept by the workers. Otherwise each would repeat all before it.
+Numbers go by the order of the answer, so labels and ties come out as they do in process. What is
+used again is *settled*: worked out and kept by the workers. Otherwise each use would repeat all
+before it. This process holds an array with a number for each node, as it holds the answer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import functions as sql
 
 from omnigraph.base.frozen import frozen
@@ -24,14 +26,20 @@ from omnigraph.pipeline.analytics.reading import (
     read_given,
     read_nodes,
 )
-from omnigraph.pipeline.spark.session import MAX_BROADCAST_ROWS, Spark
+from omnigraph.pipeline.spark.session import Spark
 from omnigraph.read.analytics.algorithms import NodeKey
 from omnigraph.read.analytics.links import Beat, Numbers
 from omnigraph.read.analytics.named_nodes import ids_named, number_of
 from omnigraph.read.analytics.named_types import check_total, check_weights
 from omnigraph.read.view import View
 
-__all__ = ["SparkNetwork"]
+__all__ = ["SparkNetwork", "Values"]
+
+MAX_SENT_NODES = 2_000_000
+"""Ids and numbers of so many nodes are sent to every worker, some two hundred megabytes: edges are
+several times as many, and sorting them costs more."""
+
+Values: TypeAlias = NDArray[Any] | pa.Array
 
 ROW_BITS = 33
 """Spark numbers the rows of a partition in so many bits, below the number of the partition."""
@@ -47,6 +55,8 @@ class SparkNetwork:
     """`s`, `d` and `weight`: an edge leads from number to number. Parallel ones stand apart."""
     node_count: int
     edge_count: int
+    is_weighed: bool
+    """False: every edge weighs 1."""
     beat: Beat
     doing: str
 
@@ -63,10 +73,11 @@ class SparkNetwork:
         doing: str,
     ) -> "SparkNetwork":
         raw = spark.frame(node_tasks(view, nodes), read_nodes, NODES)
-        self = cls(spark, tuple(n.name for n in nodes), None, None, 0, 0, beat, doing)
+        is_weighed, names = weight is not None, tuple(n.name for n in nodes)
+        self = cls(spark, names, None, None, 0, 0, is_weighed, beat, doing)
         numbered, node_count = self._numbered(raw)
         found = spark.frame(edge_tasks(view, edges, nodes, weight), read_edges, EDGES)
-        is_small = node_count <= MAX_BROADCAST_ROWS
+        is_small = node_count <= MAX_SENT_NODES
         for end, number in (("source", "s"), ("target", "d")):
             named = numbered.select(
                 sql.col("n").alias(number),
@@ -83,6 +94,7 @@ class SparkNetwork:
             joined.drop("edge"),
             node_count,
             edge_count,
+            is_weighed,
             beat,
             doing,
         )
@@ -125,9 +137,11 @@ class SparkNetwork:
     def settled(self, frame: Any) -> Any:
         return self.spark.settled(frame, doing=self.doing, on_progress=self._looked)
 
+    def table(self, frame: Any) -> pa.Table:
+        return self.spark.table_of(frame, doing=self.doing, on_progress=self._looked)
+
     def rows(self, frame: Any) -> list[dict[str, Any]]:
-        table = self.spark.table_of(frame, doing=self.doing, on_progress=self._looked)
-        found: list[dict[str, Any]] = table.to_pylist()
+        found: list[dict[str, Any]] = self.table(frame).to_pylist()
         return found
 
     def one(self, frame: Any) -> dict[str, Any]:
@@ -146,7 +160,7 @@ class SparkNetwork:
         self, left: Any, right: Any, on: list[str], how: str = "inner", *, times: int = 1
     ) -> Any:
         """`right` has at most so many rows for each node."""
-        is_small = self.node_count * times <= MAX_BROADCAST_ROWS
+        is_small = self.node_count * times <= MAX_SENT_NODES
         return _joined(left, right, on, how, is_small=is_small)
 
     def links(self, way: str) -> Any:
@@ -180,19 +194,21 @@ class SparkNetwork:
         wanted, places = np.unique(numbers, return_inverse=True)
         asked = self.given(pa.table({"n": pa.array(wanted, pa.int64())}))
         found = self.nodes.join(sql.broadcast(asked), ["n"]).orderBy("n").select("type", "id")
-        table = self.spark.table_of(found, doing=self.doing, on_progress=self._looked)
-        named = table.take(pa.array(places, pa.int64()))
+        named = self.table(found).take(pa.array(places, pa.int64()))
         return self._type_names(named["type"]), named["id"].combine_chunks()
 
-    def answer(self, values: Any, columns: Sequence[str], kinds: Sequence[pa.DataType]) -> pa.Table:
-        """The values of all nodes, by type and id; `values` has a row for each node at most."""
-        whole = self.joined(self.nodes, values, ["n"], "left").orderBy("n")
-        wanted = whole.select("type", "id", *columns)
-        table = self.spark.table_of(wanted, doing=self.doing, on_progress=self._looked)
-        found = {"type": self._type_names(table["type"]), "id": table["id"].combine_chunks()}
-        for name, kind in zip(columns, kinds, strict=True):
-            found[name] = table[name].combine_chunks().cast(kind)
-        return pa.table(found)
+    def column(self, values: Any, name: str, kind: type[np.generic]) -> NDArray[Any]:
+        """A column of a frame with a row for each node at most: 0 for the others."""
+        table = self.table(values.select("n", name))
+        found = np.zeros(self.node_count, dtype=kind)
+        found[table["n"].to_numpy()] = table[name].to_numpy()
+        return found
+
+    def answer(self, columns: Mapping[str, Values]) -> pa.Table:
+        """The values of all nodes, by type and id."""
+        named = self.table(self.nodes.orderBy("n").select("type", "id"))
+        names = {"type": self._type_names(named["type"]), "id": named["id"].combine_chunks()}
+        return pa.table(names | {name: pa.array(values) for name, values in columns.items()})
 
     def _type_names(self, numbers: pa.ChunkedArray) -> pa.Array:
         types = pa.array([str(name) for name in self.types], pa.string())

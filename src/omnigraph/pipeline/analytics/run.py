@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.pipeline.analytics.betweenness import dependencies
 from omnigraph.pipeline.analytics.components import strong, weak
 from omnigraph.pipeline.analytics.counts import degrees, triangles
-from omnigraph.pipeline.analytics.network import SparkNetwork
+from omnigraph.pipeline.analytics.network import SparkNetwork, Values
 from omnigraph.pipeline.analytics.paths import paths_of_pairs
-from omnigraph.pipeline.analytics.rounds import Settled, cores, distances, labels, ranks
+from omnigraph.pipeline.analytics.rounds import cores, distances, labels, ranks
 from omnigraph.pipeline.spark.session import Spark
 from omnigraph.read.analytics.algorithms import (
     Algorithm,
@@ -29,9 +28,9 @@ from omnigraph.read.analytics.algorithms import (
 )
 from omnigraph.read.analytics.betweenness import sample, scaled
 from omnigraph.read.analytics.components import numbered_by_first
-from omnigraph.read.analytics.links import Beat
+from omnigraph.read.analytics.links import Beat, Found
 from omnigraph.read.analytics.named_types import node_types_of
-from omnigraph.read.analytics.run import Answer, path_table
+from omnigraph.read.analytics.run import Answer, distance_column, path_table
 from omnigraph.read.view import View
 
 __all__ = ["SparkAnswer", "run"]
@@ -57,65 +56,51 @@ def run(
     network = SparkNetwork.of(
         spark, view, edges, nodes, weight, beat=beat, doing=f"analytics {algorithm.name}"
     )
-    answer = _answer(network, algorithm, is_directed=is_directed, weight=weight)
+    answer = _answer(network, algorithm, is_directed=is_directed, is_hops=weight is None)
     return SparkAnswer(answer, network.node_count, network.edge_count)
 
 
 def _answer(
-    network: SparkNetwork, algorithm: Algorithm, *, is_directed: bool, weight: str | None
+    network: SparkNetwork, algorithm: Algorithm, *, is_directed: bool, is_hops: bool
 ) -> Answer:
-    number = pa.int64() if weight is None else pa.float64()
+    if isinstance(algorithm, PathPairs):
+        return _pairs(network, algorithm, is_directed=is_directed, is_hops=is_hops)
+    if isinstance(algorithm, Degrees):
+        return Answer(network.answer(degrees(network)), None, converged=True)
+    found = _found(network, algorithm, is_directed=is_directed)
+    match algorithm:
+        case Components() | StrongComponents() | Labels():
+            # As 0, 1, … in the order of their first nodes, as in process.
+            values: Values = numbered_by_first(found.values)
+        case PathsFrom():
+            values = distance_column(found.values, is_hops=is_hops)
+        case _:
+            values = found.values
+    return Answer(network.answer({algorithm.column: values}), found.iterations, found.converged)
+
+
+def _found(network: SparkNetwork, algorithm: Algorithm, *, is_directed: bool) -> Found:
     match algorithm:
         case PageRank():
-            return _of(network, ranks(network, algorithm, is_directed=is_directed), "score")
+            return ranks(network, algorithm, is_directed=is_directed)
         case Components():
-            return _grouped(network, weak(network), "component")
+            return weak(network)
         case StrongComponents():
-            return _grouped(network, strong(network), "component")
+            return strong(network)
         case Labels():
-            return _grouped(network, labels(network, algorithm, is_directed=is_directed), "label")
+            return labels(network, algorithm, is_directed=is_directed)
         case Triangles():
-            table = network.answer(triangles(network), ["triangles"], [pa.int64()])
-            filled = table["triangles"].fill_null(0)
-            return Answer(table.set_column(2, "triangles", filled), None, converged=True)
-        case Degrees():
-            columns = ["degree", "in_degree", "out_degree"]
-            table = network.answer(degrees(network), columns, [number] * 3)
-            return Answer(table, None, converged=True)
+            return Found(triangles(network))
         case Cores():
-            return _of(network, cores(network), "core", pa.int64())
+            return cores(network)
         case PathsFrom():
-            found = distances(network, algorithm, is_directed=is_directed)
-            return _of(network, found, "distance", number)
+            return distances(network, algorithm, is_directed=is_directed)
         case Betweenness():
-            return _scores(network, algorithm, is_directed=is_directed)
-        case PathPairs():
-            return _pairs(network, algorithm, is_directed=is_directed, is_hops=weight is None)
-
-
-def _of(
-    network: SparkNetwork, found: Settled, column: str, kind: pa.DataType | None = None
-) -> Answer:
-    values = found.values.select("n", "value").withColumnRenamed("value", column)
-    table = network.answer(values, [column], [kind or pa.float64()])
-    return Answer(table, found.iterations, found.converged)
-
-
-def _grouped(network: SparkNetwork, found: Settled, column: str) -> Answer:
-    """Groups as 0, 1, … in the order of their first nodes, as in process."""
-    answer = _of(network, found, column, pa.int64())
-    labels_found = np.asarray(answer.table[column].combine_chunks().to_numpy(), dtype=np.int64)
-    numbers = pa.array(numbered_by_first(labels_found), pa.int64())
-    return answer._replace(table=answer.table.set_column(2, column, numbers))
-
-
-def _scores(network: SparkNetwork, asked: Betweenness, *, is_directed: bool) -> Answer:
-    origins = sample(network.node_count, asked)
-    found = Settled(dependencies(network, origins, is_directed=is_directed))
-    answer = _of(network, found, asked.column)
-    total = np.asarray(answer.table[asked.column].combine_chunks().to_numpy(), dtype=np.float64)
-    scores = pa.array(scaled(total, asked, len(origins), is_directed=is_directed))
-    return answer._replace(table=answer.table.set_column(2, asked.column, scores))
+            origins = sample(network.node_count, algorithm)
+            total = dependencies(network, origins, is_directed=is_directed)
+            return Found(scaled(total, algorithm, len(origins), is_directed=is_directed))
+        case Degrees() | PathPairs():
+            raise AssertionError("they have tables of their own")
 
 
 def _pairs(network: SparkNetwork, asked: PathPairs, *, is_directed: bool, is_hops: bool) -> Answer:

@@ -45,12 +45,14 @@ from omnigraph.pipeline.spark.tasks import (
     ERROR_MARK,
     RAN,
     VERSION_MARK,
+    itself,
     our_version,
     read_tasks,
     run_one,
     run_over,
     run_partition,
     shipped,
+    value_of,
 )
 
 __all__ = ["MAX_BROADCAST_ROWS", "Spark", "SparkSettings"]
@@ -196,7 +198,7 @@ class Spark:
     ) -> list[R]:
         def answer() -> list[Any]:
             dealt = self.session.sql(sql).repartition(tasks, by).sortWithinPartitions(by, then)
-            rows: list[Any] = self._mapped(dealt, partial(run_over, work, by), RAN).collect()
+            rows: list[Any] = self.mapped(dealt, partial(run_over, work, by), RAN).collect()
             return rows
 
         rows = self._run(answer, doing=doing)
@@ -206,7 +208,7 @@ class Spark:
         self, frame: Any, work: Callable[[Iterator[pa.RecordBatch]], R], *, doing: str
     ) -> list[R]:
         """Run `work` once over each partition of a frame; the results come in their order."""
-        mapped = self._mapped(frame, partial(run_partition, work), RAN)
+        mapped = self.mapped(frame, partial(run_partition, work), RAN)
         rows = self._run(mapped.collect, doing=doing)
         return [cast("R", result) for _, result in sorted(pickle.loads(row.ran) for row in rows)]
 
@@ -253,20 +255,41 @@ class Spark:
         numbers = self.session.range(0, len(tasks), 1, max(1, len(tasks)))
         # Each as a pickle of its own: a worker gets all of them, and makes sense of one.
         packed = tuple(pickle.dumps(task) for task in tasks)
-        return self._mapped(numbers, partial(read_tasks, packed, read), schema)
+        return self.mapped(numbers, partial(read_tasks, packed, read), schema)
 
-    def _mapped(
+    def mapped(
         self,
         frame: Any,
         body: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
         schema: pa.Schema,
     ) -> Any:
+        """A lazy frame of what `body` makes of each partition, the empty ones too."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
         with warnings.catch_warnings():
             # Spark warns of pandas 3 on every call; no pandas value is ever made here.
             warnings.filterwarnings("ignore", message=".*pandas", category=FutureWarning)
             return frame.mapInArrow(shipped(body), from_arrow_schema(schema))
+
+    @contextlib.contextmanager
+    def sent(self, value: T) -> Iterator[Callable[[], T]]:
+        """What tasks call to have `value`, while this block runs. It may be large: every worker
+        gets it once. Over Connect it goes along with the tasks, which are 128 MiB at most.
+        """
+        from py4j.protocol import Py4JError
+
+        context = self._context()
+        if context is None:
+            yield partial(itself, value)
+            return
+        with self.failures("sending to the workers"):
+            broadcast = context.broadcast(value)
+        try:
+            yield partial(value_of, broadcast)
+        finally:
+            # If Spark is gone, what it kept is gone too.
+            with contextlib.suppress(Py4JError, OSError):
+                broadcast.destroy()
 
     def _context(self) -> Any | None:
         """None over Spark Connect, which has no context on this side."""

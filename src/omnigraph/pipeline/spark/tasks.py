@@ -23,6 +23,7 @@ __all__ = [
     "RAN",
     "VERSION_MARK",
     "UnknownWorkError",
+    "itself",
     "marked",
     "our_version",
     "read_tasks",
@@ -31,6 +32,7 @@ __all__ = [
     "run_partition",
     "shipped",
     "task_body",
+    "value_of",
 ]
 
 T = TypeVar("T")
@@ -71,6 +73,15 @@ def shipped(body: Body) -> Body:
         yield from pickle.loads(packed)(batches)
 
     return run
+
+
+def itself(value: T) -> T:
+    return value
+
+
+def value_of(broadcast: Any) -> Any:
+    """What the driver has sent to all workers."""
+    return broadcast.value
 
 
 def our_version() -> str:

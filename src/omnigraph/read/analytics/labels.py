@@ -5,13 +5,16 @@ nodes that would take each other's label for ever agree on one instead. Of label
 same the smallest is taken, so the same graph has the same answer.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array
 
 from omnigraph.read.analytics.algorithms import Labels
 from omnigraph.read.analytics.links import Beat, Floats, Found, Links, Numbers
 
-__all__ = ["SAME", "label_propagation"]
+__all__ = ["agreed", "heaviest", "label_propagation", "votes"]
 
 SAME = 1e-9
 """Labels whose weights differ by less, of the heavier one, weigh the same: sums of floats depend on
@@ -20,17 +23,31 @@ the order in which they were added."""
 
 def label_propagation(around: Links, asked: Labels, first: Numbers, beat: Beat) -> Found:
     """A label for each node, `first` of which they begin with. `around` has edges both ways."""
+    matrix = votes(around, np.arange(around.size), around.size)
+    return agreed(first, asked, partial(heaviest, matrix), beat)
+
+
+def agreed(
+    first: Numbers, asked: Labels, follow: Callable[[Numbers], Numbers], beat: Beat
+) -> Found:
+    """The same from what each node takes when all have looked around once."""
     labels = first.copy()
-    if not around.size:
+    if not len(labels):
         return Found(labels, 0)
-    votes = (around.matrix() + diags_array(_own_votes(around))).tocsr()
     for done in range(1, asked.max_iterations + 1):
         beat(done - 1, asked.max_iterations)
-        following = _heaviest(votes, labels)
+        following = follow(labels)
         if np.array_equal(following, labels):
             return Found(labels, done)
         labels = following
     return Found(labels, asked.max_iterations, converged=False)
+
+
+def votes(around: Links, nodes: Numbers, size: int) -> csr_array:
+    """How heavy the vote of each node is for those of `around`, which are `nodes` of so many."""
+    places = np.arange(len(nodes) + 1)
+    own = csr_array((_own_votes(around), nodes, places), shape=(len(nodes), size))
+    return csr_array(around.matrix(size) + own)
 
 
 def _own_votes(around: Links) -> Floats:
@@ -43,7 +60,8 @@ def _own_votes(around: Links) -> Floats:
     return own
 
 
-def _heaviest(votes: csr_array, labels: Numbers) -> Numbers:
+def heaviest(votes: csr_array, labels: Numbers) -> Numbers:
+    """The label that weighs most for each row of votes."""
     size = len(labels)
     # A row for each node with a 1 at its label: the product adds up what each label weighs.
     has_label = csr_array((np.ones(size), labels, np.arange(size + 1)), shape=(size, size))

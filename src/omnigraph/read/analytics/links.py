@@ -74,9 +74,11 @@ class Links:
         """The node that each run is of, entry by entry."""
         return np.repeat(np.arange(self.size, dtype=np.int64), self.counts)
 
-    def matrix(self) -> csr_array:
+    def matrix(self, width: int | None = None) -> csr_array:
+        """A row for each node, a column for each, or for so many, that it may lead to."""
         weights = np.ones(self.count) if self.weights is None else self.weights
-        return csr_array((weights, self.ends, self.starts), shape=(self.size, self.size))
+        shape = (self.size, self.size if width is None else width)
+        return csr_array((weights, self.ends, self.starts), shape=shape)
 
     def strengths(self) -> Floats:
         """The weights that lead out of each node, or in, added up."""

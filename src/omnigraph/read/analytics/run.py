@@ -29,7 +29,7 @@ from omnigraph.read.analytics.pagerank import pagerank
 from omnigraph.read.analytics.paths import Path, distances_from, paths_of_pairs
 from omnigraph.read.analytics.triangles import triangle_count
 
-__all__ = ["Answer", "path_table", "run"]
+__all__ = ["Answer", "distance_column", "path_table", "run"]
 
 
 class Answer(NamedTuple):
@@ -76,7 +76,7 @@ def _found(network: Network, algorithm: Algorithm, *, is_directed: bool, beat: B
         case PathsFrom(source=source):
             (origin,) = network.find([source], "source")
             found = distances_from(_roads(network, out), int(origin))
-            return found._replace(values=_distance_column(found.values, is_hops=_is_hops(network)))
+            return found._replace(values=distance_column(found.values, is_hops=_is_hops(network)))
         case Degrees() | PathPairs():
             raise AssertionError("they have tables of their own")
 
@@ -107,7 +107,7 @@ def _is_hops(network: Network) -> bool:
     return network.weight is None
 
 
-def _distance_column(distances: Floats, *, is_hops: bool) -> pa.Array:
+def distance_column(distances: Floats, *, is_hops: bool) -> pa.Array:
     """Distances as they are answered: null where there is no path."""
     found = pa.array(distances, pa.float64(), mask=~np.isfinite(distances))
     return found.cast(pa.int64()) if is_hops else found
@@ -162,7 +162,7 @@ def path_table(
             "source": ids[:count],
             "target_type": types[count : 2 * count],
             "target": ids[count : 2 * count],
-            "distance": _distance_column(distances, is_hops=is_hops),
+            "distance": distance_column(distances, is_hops=is_hops),
             "path": _lists(ids[2 * count :], lengths, is_known),
             "path_types": _lists(types[2 * count :], lengths, is_known),
         }
