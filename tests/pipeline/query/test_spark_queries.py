@@ -80,6 +80,7 @@ query nobody() {
     match { $p: Person { name: "nobody" }  $p worksAt $c }
     return { $p.name as name, sum($p.height) as h, avg($p.age) as a, sum($c.size) as s }
 }
+query walks() { match { $p: Person  $p knows $f  $f knows $g } return { count($g) as n } }
 query twins() {
     match { $p: Person  $p knows $P  $p knows $f  $P knows $F }
     return { $p.name as p, $P.name as P, $f.name as f, $F.name as F }  order { p, P, f, F }
@@ -114,6 +115,7 @@ SAME = [
     "edges",
     "total",
     "nobody",
+    "walks",
     "twins",
     "cut",
     "behind",
@@ -196,6 +198,8 @@ def test_explain_says_what_spark_makes_of_each_step(graph: Graph) -> None:
     assert "(1 fragment read by tasks)" in shown
     assert "joined by ids, sent to all workers, 3 rounds)" in shown
     assert "(left anti join)" in shown
+    walks = str(graph.explain(QUERIES, "walks", engine="spark"))
+    assert "(not read, its edges name all that matter)" in walks
     # How large a table is would tell of rows that are hidden.
     policy = TablePolicy({"someone": Role(Sees({TypeName("Person"): REDS}))})
     seen = graph.under_policy(policy).as_actor("someone")

@@ -23,6 +23,9 @@ from omnigraph.read.demand import Demand
 
 __all__ = ["expand"]
 
+FEW = 4
+"""To look for the edges of one origin of so many is cheaper than to send all edges round."""
+
 
 @frozen(slots=False)
 class Pairs:
@@ -46,7 +49,7 @@ def expand(rows: Rows, op: Expand, demand: Demand, tables: Tables) -> Rows:
         found = _hop(op.steps, origins, targets, edge_types, tables, with_edge=with_edge)
         found = _only_types(found, op, targets, tables)
         if not with_edge:
-            if tables.is_small(rows.most) and not tables.is_small(found.most):
+            if _are_few(rows, op, origins, tables) and not tables.is_small(found.most):
                 rows = tables.shared(rows)
                 found = _only_from(rows, op, found, tables)
             found = _distinct(found, tables)
@@ -54,6 +57,11 @@ def expand(rows: Rows, op: Expand, demand: Demand, tables: Tables) -> Rows:
         rows = tables.shared(rows)
         found = _only_types(_walked(rows, op, origins, targets, tables), op, targets, tables)
     return _joined(rows, op, found, targets, edge_types, demand, tables)
+
+
+def _are_few(rows: Rows, op: Expand, origins: Types, tables: Tables) -> bool:
+    """True if the origins are a small part of all entities that edges may begin in."""
+    return tables.is_small(rows.most) and rows.most <= tables.row_count(origins) // FEW
 
 
 def _folded(rows: Rows, op: Expand, demand: Demand, tables: Tables) -> Rows:
@@ -68,7 +76,7 @@ def _folded(rows: Rows, op: Expand, demand: Demand, tables: Tables) -> Rows:
     each = sql.count(sql.lit(1)) if rows.weight is None else added(sql.col(rows.weight))
     keys = [*map(key_of, kept), *attached.values()]
     frame = rows.frame.groupBy(*keys).agg(each.alias(weight))
-    return replace(rows, frame=frame, types=kept, attached=attached, weight=weight)
+    return rows.over(frame, types=kept, attached=attached, weight=weight)
 
 
 def _joined(
@@ -86,11 +94,10 @@ def _joined(
         if op.edge_variable is None:
             frame = tables.join(rows, found.frame, pairs, "left_semi", most=found.most)
             return rows.over(frame)
-    most = rows.most * found.most
     new = {v for v in (op.edge_variable, None if op.is_target_bound else op.target) if v}
     if demand.allows_weights and not new & demand.live:
         return _weighed(rows, found, pairs, tables)
-    frame = tables.join(rows, found.frame, pairs, "inner", most=found.most)
+    frame, most = _met(rows, found.frame, pairs, found.most, tables)
     bound = {}
     if not op.is_target_bound:
         bound[op.target] = targets
@@ -107,12 +114,26 @@ def _weighed(rows: Rows, found: Pairs, pairs: Sequence[tuple[str, str]], tables:
     counted, weight = tables.fresh("n"), tables.fresh("w")
     there = [name for _, name in pairs]
     counts = found.frame.groupBy(*there).agg(sql.count(sql.lit(1)).alias(counted))
-    frame = tables.join(rows, counts, pairs, "inner", most=found.most)
+    frame, most = _met(rows, counts, pairs, found.most, tables)
     product = sql.col(counted)
     if rows.weight is not None:
         product = multiplied(sql.col(rows.weight), product)
     gone = [*there, counted, *([rows.weight] if rows.weight else [])]
-    return rows.over(frame.withColumn(weight, product).drop(*gone), weight=weight)
+    frame = frame.withColumn(weight, product).drop(*gone)
+    return rows.over(frame, weight=weight, most=min(most, rows.most))
+
+
+def _met(
+    rows: Rows, found: Any, pairs: Sequence[tuple[str, str]], most: int, tables: Tables
+) -> tuple[Any, int]:
+    """The rows with what begins there, and how many there are at most.
+
+    Every edge begins in an entity that is there. So beside all entities nothing is looked up.
+    """
+    if rows.whole is not None and len(pairs) == 1:
+        ((here, there),) = pairs
+        return found.withColumn(here, sql.col(there)), most
+    return tables.join(rows, found, pairs, "inner", most=most), rows.most * most
 
 
 # Edges --------------------------------------------------------------------------------------------
@@ -218,7 +239,7 @@ def _only_types(found: Pairs, op: Expand, targets: Types, tables: Tables) -> Pai
 
 def _walked(rows: Rows, op: Expand, origins: Types, targets: Types, tables: Tables) -> Pairs:
     """The targets of each origin whose first depth is within the hops."""
-    types = _met(op, origins, targets, tables)
+    types = _types_met(op, origins, targets, tables)
     hops = _distinct(_hop(op.steps, types, types, (), tables, with_edge=False), tables)
     origin, target, depth = (tables.fresh(name) for name in ("o", "t", "d"))
     start = _as_types(sql.col(key_of(op.origin)), origins, types)
@@ -269,7 +290,7 @@ def _round(
     return Rows(frame, most)
 
 
-def _met(op: Expand, origins: Types, targets: Types, tables: Tables) -> Types:
+def _types_met(op: Expand, origins: Types, targets: Types, tables: Tables) -> Types:
     """All types that a walk can begin in, pass or end in."""
     met = {*origins, *targets}
     for step in op.steps:

@@ -12,21 +12,18 @@ import pyarrow as pa
 
 from omnigraph.base.errors import NotOnSpark
 from omnigraph.base.frozen import frozen
-from omnigraph.base.ids import VariableName
 from omnigraph.base.types import Value
-from omnigraph.lang.plan.chain import chain, operators
+from omnigraph.lang.plan.chain import chain
 from omnigraph.lang.plan.ir import (
     Aggregate,
     AggregateFunction,
     AggregateOf,
     AntiJoin,
     Column,
-    Compare,
     CountJoin,
     Distinct,
     EntityOf,
     Expand,
-    Expression,
     Filter,
     LeftJoin,
     Limit,
@@ -37,7 +34,6 @@ from omnigraph.lang.plan.ir import (
     Parameter,
     Predicate,
     Project,
-    PropertyOf,
     SemiJoin,
     Sort,
     TopK,
@@ -48,6 +44,7 @@ from omnigraph.lang.plan.ir import (
 from omnigraph.pipeline.query import blocks
 from omnigraph.pipeline.query.expand import expand
 from omnigraph.pipeline.query.filters import by_variable, keep, value_join
+from omnigraph.pipeline.query.needs import is_whole, needed_by
 from omnigraph.pipeline.query.refusals import refuse
 from omnigraph.pipeline.query.rows import Rows
 from omnigraph.pipeline.query.shape import Shaped, grouped, in_order, shaped, shown
@@ -94,7 +91,7 @@ def query_frame(
     Of a long plan some rows are made here: `check` is asked meanwhile, and ends it if it raises.
     """
     refuse(plan)
-    tables = Tables(spark, view, parameters, now_ms, max_broadcast_rows, _needed_by(plan), check)
+    tables = Tables(spark, view, parameters, now_ms, max_broadcast_rows, needed_by(plan), check)
     with spark.failures("planning a query"):
         whole = _Walk(tables).answer(plan)
         columns = [shown(column, whole, tables) for column in plan.columns]
@@ -197,7 +194,8 @@ class _Walk:
     ) -> Rows:
         found = self.tables.bound(op.variable, op.types, predicates)
         if isinstance(op.source, Unit):
-            return found
+            is_all = not predicates and is_whole(op, self.tables.needed)
+            return replace(found, whole=op.variable if is_all else None)
         rows = self._rows(op.source, demand.minus(op.variable), outer)
         frame = self.tables.join(rows, found.frame, [], "inner", most=found.most)
         attached = {**rows.attached, **found.attached}
@@ -291,33 +289,3 @@ def _takes_weights(column: Column) -> bool:
     assert isinstance(made, AggregateOf), "only aggregates are aggregated"
     is_extreme = made.function in (AggregateFunction.MIN, AggregateFunction.MAX)
     return counts_rows(made) or made.is_distinct or is_extreme
-
-
-def _needed_by(plan: Project) -> dict[VariableName, tuple[PropertyOf, ...]]:
-    """The properties of each variable that some column, order or comparison of two looks at."""
-    found: dict[VariableName, dict[str, PropertyOf]] = {}
-    for op in operators(plan):
-        for expression in _values_of(op):
-            if isinstance(expression, AggregateOf):
-                expression = expression.argument
-            if isinstance(expression, PropertyOf):
-                found.setdefault(expression.variable, {})[expression.name] = expression
-    return {variable: tuple(each.values()) for variable, each in found.items()}
-
-
-def _values_of(op: Op) -> tuple[Expression, ...]:
-    match op:
-        case Project(columns=columns) | Distinct(columns=columns):
-            return tuple(column.expression for column in columns)
-        case Aggregate(keys=keys, aggregates=aggregates):
-            return tuple(column.expression for column in (*keys, *aggregates))
-        case Sort(keys=keys):
-            return tuple(key.expression for key in keys)
-        case ValueJoin(left=left, right=right):
-            return left, right
-        case Filter(predicate=Compare(left=left, right=right) as predicate) if (
-            len(variables_in(predicate)) > 1
-        ):
-            return left, right
-        case _:
-            return ()

@@ -30,6 +30,7 @@ from omnigraph.lang.plan.ir import (
     ValueJoin,
 )
 from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.pipeline.query.needs import unread
 from omnigraph.pipeline.query.refusals import refuse
 from omnigraph.pipeline.spark.session import MAX_BROADCAST_ROWS
 from omnigraph.read.demand import variables_in
@@ -41,7 +42,8 @@ __all__ = ["notes_of"]
 def notes_of(plan: Project, view: View) -> dict[int, str]:
     """A note for each operator, by its identity. What Spark can't do is refused by name."""
     refuse(plan)
-    return {id(op): note for op in operators(plan) if (note := _note(op, view)) is not None}
+    notes = {id(op): note for op in operators(plan) if (note := _note(op, view)) is not None}
+    return notes | {id(scan): "not read, its edges name all that matter" for scan in unread(plan)}
 
 
 def _note(op: Op, view: View) -> str | None:

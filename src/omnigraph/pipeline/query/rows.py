@@ -38,14 +38,16 @@ class Rows:
     """Variables that a sub-pattern began with: it is joined back by them."""
     joins: int = 0
     """About how many joins it takes to make them."""
+    whole: VariableName | None = None
+    """The variable of which they are all entities there are, a row for each, and nothing else."""
 
     def over(self, frame: Any, **more: Any) -> "Rows":
-        return replace(self, frame=frame, **more)
+        return replace(self, frame=frame, **{"whole": None, **more})
 
     def bind(
         self, frame: Any, bound: Mapping[VariableName, Types], *, most: int, **more: Any
     ) -> "Rows":
-        return replace(self, frame=frame, types={**self.types, **bound}, most=most, **more)
+        return self.over(frame, types={**self.types, **bound}, most=most, **more)
 
     def nulls_in(self, variables: Iterable[VariableName]) -> frozenset[str]:
         """The columns of these variables that may be null."""

@@ -26,6 +26,7 @@ from omnigraph.pipeline.query.rows import Rows, Types, key_of, tagged
 from omnigraph.pipeline.spark.session import MAX_BROADCAST_ROWS, Spark
 from omnigraph.read.entities import shown_kinds
 from omnigraph.read.view import View
+from omnigraph.read.where.key_lookup import ids_to_look_up
 from omnigraph.read.where.where import Where
 from omnigraph.store.arrow import arrow_type
 
@@ -108,7 +109,7 @@ class Tables:
             rows.frame, doing="preparing a query", on_progress=lambda _: self.check()
         )
         self.check()
-        return rows.over(kept, joins=0)
+        return rows.over(kept, joins=0, whole=rows.whole)
 
     # Entities -------------------------------------------------------------------------------------
 
@@ -122,7 +123,17 @@ class Tables:
             types, key_of(variable), predicates, dict(zip(names, wanted, strict=True))
         )
         attached = {(variable, p.name): name for name, p in zip(names, wanted, strict=True)}
-        return Rows(frame, self.row_count(types), {variable: types}, attached=attached)
+        most = sum(self._most(name, predicates) for name in types)
+        return Rows(frame, most, {variable: types}, attached=attached)
+
+    def _most(self, type_: TypeName, predicates: tuple[Predicate, ...]) -> int:
+        """There are no more rows of the type for which the predicates hold: keys tell."""
+        fitted = _fitted(predicates, self.entity(type_))
+        if fitted is None:
+            return 0
+        ids = ids_to_look_up(self.entity(type_), fitted, self.parameters)
+        rows = self.row_count((type_,))
+        return rows if ids is None else min(rows, len(ids))
 
     def scan(
         self,

@@ -43,6 +43,21 @@ DRIVER_MEMORY_MIB = range(1024, 8192 + 1)
 # kills a worker for its memory. A cluster's own number is four.
 TRIES_ON_ONE_MACHINE = 2
 
+# The JVM's second compiler costs a third more processor time in the first small load of a session,
+# and halves that of a shuffle of millions of keys. So it begins ten times as late as by itself.
+LATE_COMPILER = " ".join(
+    f"-XX:Tier4{name}={calls}"
+    for name, calls in {
+        "InvocationThreshold": 50_000,
+        "MinInvocationThreshold": 6_000,
+        "CompileThreshold": 150_000,
+        "BackEdgeThreshold": 400_000,
+    }.items()
+)
+# What a core sorts at a time should fit in memory: too few parts of many rows go to disk and back.
+# Of few rows Spark puts parts together again.
+PARTS_PER_CORE = 12
+
 LOOPBACK = "127.0.0.1"
 STANDALONE = "spark://"
 # What Spark says of a context that it has stopped by itself.
@@ -226,11 +241,8 @@ def _options(master: str) -> dict[str, str]:
             "spark.driver.host": LOOPBACK,
             "spark.driver.bindAddress": LOOPBACK,
             "spark.driver.memory": f"{_driver_memory_mib()}m",
-            # The JVM's second compiler costs a third more processor time in the first load of a
-            # session, and pays off only where millions of keys are shuffled.
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-            # One machine: more shuffle files than cores only cost.
-            "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+            "spark.driver.extraJavaOptions": LATE_COMPILER,
+            "spark.sql.shuffle.partitions": str(PARTS_PER_CORE * (os.cpu_count() or 1)),
             # Workers import the package that the driver runs, installed or not.
             "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[2]),
         }
