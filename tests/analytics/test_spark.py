@@ -1,18 +1,22 @@
 """On Spark an algorithm answers as it does in this process."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from omnigraph import Graph
 from omnigraph.errors import ArgumentInvalid, EntityMissing, LimitExceeded
-from omnigraph.pipeline.analytics import walks
+from omnigraph.pipeline.analytics import blocks, walks
 from omnigraph.pipeline.spark.session import Spark
 from tests.analytics.test_answers import VANISHING
 from tests.analytics.test_policy import opened
-from tests.analytics.worlds import QUESTIONS, World, values
+from tests.analytics.worlds import QUESTIONS, World, values, worlds
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -59,8 +63,16 @@ SOME = [
 """A job takes some tenths of a second: `make deep` asks all of them, of two graphs."""
 
 
-def compare(graph: Graph, spark: Spark, name: str, *, is_whole: bool = False) -> None:
-    ask, source = QUESTIONS[name].asks, ("Person", "a")
+def compare(
+    graph: Graph,
+    spark: Spark,
+    name: str,
+    types: list[str] = TYPES,
+    source: tuple[str, str] = ("Person", "a"),
+    *,
+    is_whole: bool = False,
+) -> None:
+    ask = QUESTIONS[name].asks
     how = (
         ROUNDS
         if "ranks" in name
@@ -68,8 +80,8 @@ def compare(graph: Graph, spark: Spark, name: str, *, is_whole: bool = False) ->
         if "labels" in name and not is_whole
         else {}
     )
-    here = ask(graph.analytics, TYPES, source, **how)
-    there = ask(graph.analytics, TYPES, source, spark=spark.session, **how)
+    here = ask(graph.analytics, types, source, **how)
+    there = ask(graph.analytics, types, source, spark=spark.session, **how)
     assert there.to_arrow().schema == here.to_arrow().schema, name
     assert values(there) == pytest.approx(values(here), abs=1e-12), name
     for fact in ("node_count", "edge_count", "iterations", "converged", "graph_commit_id"):
@@ -92,6 +104,31 @@ def test_every_way_of_asking_answers_as_in_this_process(
     compare(world.made(tmp_path / "g.omni"), spark, name, is_whole=True)
 
 
+IS_DEEP = settings().max_examples > 50
+
+
+@given(
+    world=worlds(),
+    types=st.sampled_from([["Knows"], ["Knows", "Likes"], TYPES]),
+    names=st.sets(st.sampled_from(sorted(QUESTIONS)), min_size=2, max_size=2),
+    links_of_a_block=st.sampled_from([1, 3, 1 << 17]),
+)
+@settings(
+    max_examples=60 if IS_DEEP else 3,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.generate],
+)
+def test_any_graph_in_any_blocks_has_the_answer_of_this_process(
+    spark: Spark, world: World, types: list[str], names: set[str], links_of_a_block: int
+) -> None:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "MIN_BLOCK_LINKS", links_of_a_block)
+        patch.setattr(blocks, "MAX_BLOCK_LINKS", 2 * links_of_a_block)
+        graph = world.made(Path(folder) / "g.omni")
+        for name in sorted(names):
+            compare(graph, spark, name, types, ("Person", min(world.people)), is_whole=IS_DEEP)
+
+
 @pytest.mark.deep
 def test_walks_in_two_blocks_lead_the_same_way_where_weights_vanish(
     tmp_path: Path, spark: Spark, monkeypatch: pytest.MonkeyPatch
@@ -100,6 +137,38 @@ def test_walks_in_two_blocks_lead_the_same_way_where_weights_vanish(
     graph = VANISHING.made(tmp_path / "g.omni")
     for name in ("paths by weight", "betweenness"):
         compare(graph, spark, name)
+
+
+def test_chains_and_rings_take_few_rounds(tmp_path: Path, spark: Spark) -> None:
+    """Rings of two, each with a way to the next: in the order of their ids, one colour after the
+    other would be found."""
+    names = [f"p{n:03}" for n in range(80)]
+    ways = [(a, b, 1.0) for a, b in pairwise(names)]
+    back = [(b, a, 1.0) for a, b in zip(names[::2], names[1::2], strict=True)]
+    run = World(tuple(names), (), {"Knows": (*ways, *back)}).made(tmp_path / "g").analytics
+    here = values(run.strongly_connected_components("Knows"))
+    heard: list[int] = []
+
+    def hear(phase: str, done: int, total: int) -> None:
+        heard.append(done)
+
+    for links in (1 << 20, 40):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(blocks, "MAX_BLOCK_LINKS", links)
+            # Every one of these blocks would be a task of its own.
+            patch.setattr(blocks, "MIN_BLOCK_LINKS", 1 << 20)
+            heard.clear()
+            there = run.strongly_connected_components("Knows", spark=spark.session, progress=hear)
+        assert values(there) == here
+        assert len(heard) < 20, heard
+
+
+def test_what_is_only_loops_is_dealt_out_too(tmp_path: Path, spark: Spark) -> None:
+    loops = tuple((name, name, 1.0) for name in "abc")
+    run = World(tuple("abc"), (), {"Knows": loops}).made(tmp_path / "g.omni").analytics
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "MIN_BLOCK_LINKS", 1)
+        assert values(run.k_core("Knows", spark=spark.session)) == values(run.k_core("Knows"))
 
 
 @pytest.mark.deep

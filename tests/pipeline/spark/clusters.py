@@ -76,7 +76,7 @@ class Server:
 
     def executors(self) -> list[int]:
         """The processes that run tasks for a driver now."""
-        found = [*_processes()]
+        found = [*processes()]
         wardens = {process.pid for process in self.processes}
         servers = {pid for pid, parent, _ in found if parent in wardens}
         return [pid for pid, parent, words in found if parent in servers and "Coarse" in words]
@@ -200,14 +200,14 @@ def _stopped_at_the_end() -> Iterator[list[subprocess.Popen[bytes]]]:
 
 def ancestors(pid: int) -> list[int]:
     """Who started a process, who started that, and so on."""
-    parents = {one: parent for one, parent, _ in _processes()}
+    parents = {one: parent for one, parent, _ in processes()}
     found = []
     while (pid := parents.get(pid, 0)) > 1:
         found.append(pid)
     return found
 
 
-def _processes() -> Iterator[tuple[int, int, str]]:
+def processes() -> Iterator[tuple[int, int, str]]:
     """Every process of the machine, with its parent and its command line."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

@@ -1,4 +1,4 @@
-"""Frames, queries and exports on a standalone cluster, and through Spark Connect."""
+"""Frames, queries, exports and algorithms on a standalone cluster, and through Spark Connect."""
 
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,9 @@ def test_a_cluster_reads_what_this_process_reads(driver: Driver, tmp_path: Path)
     told = driver.run(read_there, graph.uri, str(tmp_path / "export"))
     assert told["people"] == [f"p{n}" for n in sorted(range(41, 50))]
     assert told["rows"] == graph.query(QUERY, {"name": "p7"}).to_pylist() and told["rows"]
+    for name, rows in told["scores"].items():
+        here = getattr(graph.analytics, name)("Knows").to_pylist()
+        assert rows == [pytest.approx(row) for row in here]
     again = Graph.init(tmp_path / "again.omni", graph.schema().text)
     again.load(str(tmp_path / "export"), mode="append", engine="local")
     assert contents(again, "main") == contents(graph, "main")
@@ -47,7 +50,12 @@ def read_there(uri: str, target: str) -> dict[str, Any]:
     session = spark_there().session
     people = graph.spark("Person", columns=["name"], where="age > 40", spark=session)
     graph.export(target, format="parquet", engine="spark", spark=session)
+    scores = {
+        name: getattr(graph.analytics, name)("Knows", spark=session).to_pylist()
+        for name in ("pagerank", "connected_components", "triangle_count")
+    }
     return {
+        "scores": scores,
         "people": sorted(row.name for row in people.collect()),
         "rows": graph.query(QUERY, {"name": "p7"}, engine="spark", spark=session).to_pylist(),
     }

@@ -1,17 +1,25 @@
 """A process lives longer than its Spark session may: clusters are restarted, and a JVM dies."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from omnigraph import Graph
-from omnigraph.base.errors import SparkFailed
+from omnigraph.base.errors import LimitExceeded, SparkFailed
 from omnigraph.engine.results import LoadResult
-from tests.pipeline.spark.clusters import Driver
+from tests.pipeline.spark.clusters import Driver, ancestors, connect_server, processes
+from tests.processes import PATIENCE_S, wait_until
 
 # Drivers of their own, in no way of the session of this process.
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("cluster")]
+
+RUNS = "org.apache.spark.deploy.SparkSubmit"
 
 ROW = '{"type": "Person", "data": {"name": "%s"}}\n'
 
@@ -60,3 +68,79 @@ def end_session(how: str) -> object:
         gateway.proc.kill()
         gateway.proc.wait()
     return session
+
+
+# The server of Connect dies -----------------------------------------------------------------------
+
+
+@pytest.mark.deep
+def test_a_call_ends_though_its_connect_server_is_dead(tmp_path: Path) -> None:
+    graph = Graph.init(tmp_path / "g", "node P { n: I64 @key }\nedge To: P -> P { @key(src, dst) }")
+    nodes = [{"type": "P", "data": {"n": n}} for n in range(400)]
+    edges = [{"edge": "To", "from": n, "to": n + 1} for n in range(399)]
+    graph.load([*nodes, *edges], mode="append", engine="local")
+    is_walking = tmp_path / "walking"
+    with connect_server(tmp_path) as server:
+        driver = Driver({"OMNIGRAPH_SPARK_REMOTE": server.url})
+        try:
+            driver.start(walk_until_it_dies, graph.uri, is_walking)
+            wait_until(is_walking.exists, "nothing runs")
+            for process in server.processes:
+                assert process.stdin is not None
+                process.stdin.close()
+            told = driver.answer()
+        finally:
+            driver.stop()
+    assert told[0] == "spark_error"
+    assert told[1] in ("spark_error", "resource_limit")
+
+
+def walk_until_it_dies(uri: str, is_walking: Path) -> list[str]:
+    """Inside a driver: what a call says whose server dies, and one with a deadline after that.
+
+    The path takes a round for each of its edges, so there is time enough to die in.
+    """
+    run, told = Graph.open(uri, read_only=True).analytics, []
+
+    def hear(phase: str, done: int, total: int) -> None:
+        if phase == "run" and done >= 2:
+            is_walking.touch()
+
+    for timeout_s in (None, 5.0):
+        with pytest.raises((LimitExceeded, SparkFailed)) as caught:
+            run.shortest_paths("To", source="0", engine="spark", progress=hear, timeout_s=timeout_s)
+        told.append(caught.value.code)
+    return told
+
+
+# A start that is interrupted ----------------------------------------------------------------------
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("after_s", [0.0, 1.0, 3.0])
+def test_ctrl_c_while_spark_starts_leaves_no_java_and_no_traceback(
+    tmp_path: Path, after_s: float
+) -> None:
+    Graph.init(tmp_path / "g", "node Person { name: String @key }").close()
+    query = "query q() { match { $p: Person } return { count($p) as n } }"
+    words = ["query", "-e", query, "--engine", "spark", "--store", str(tmp_path / "g")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "omnigraph", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    wait_until(lambda: bool(java_below(process.pid)), "Spark does not start")
+    time.sleep(after_s)
+    begun = java_below(process.pid)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said and "interrupted" in said
+    wait_until(lambda: not any(Path(f"/proc/{n}").exists() for n in begun), "Java is still there")
+
+
+def java_below(pid: int) -> list[int]:
+    """The JVMs of sessions that a process has started."""
+    return [java for java, _, words in processes() if RUNS in words and pid in ancestors(java)]

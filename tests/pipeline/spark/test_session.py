@@ -15,7 +15,7 @@ import pytest
 from omnigraph.base.errors import FileMissing, SparkFailed
 from omnigraph.pipeline.sources.lines import lines_before
 from omnigraph.pipeline.sources.splits import LineRange
-from omnigraph.pipeline.spark.launch import connect
+from omnigraph.pipeline.spark.launch import connect, first_reason
 from omnigraph.pipeline.spark.session import Spark, SparkSettings
 from omnigraph.store.location import DiskLocation
 from tests.processes import PATIENCE_S
@@ -110,6 +110,30 @@ def test_a_worker_that_dies_is_a_failure_of_spark_told_in_one_line(spark: Spark)
         spark.run([9], os._exit, doing="counting")
     assert "\n" not in str(caught.value)
     assert [one.result for one in spark.run([-1], abs, doing="counting")] == [1]
+
+
+AWAITED = """An error occurred while calling o1.localCheckpoint.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:\x20
+\tat org.apache.spark.util.SparkThreadUtils$.awaitResult(SparkThreadUtils.scala:53)
+Caused by: org.apache.spark.SparkException: Job aborted due to stage failure: a block is gone
+\tat org.apache.spark.scheduler.DAGScheduler.abortStage(DAGScheduler.scala:2935)
+"""
+BY_GRPC = """<_MultiThreadedRendezvous of RPC that terminated with:
+\tstatus = StatusCode.RESOURCE_EXHAUSTED
+\tdetails = "a message is too large"
+>"""
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (AWAITED, "Job aborted due to stage failure: a block is gone"),
+        (BY_GRPC, "a message is too large"),
+        (": java.lang.OutOfMemoryError: no heap\n\tat x\nCaused by: other", "no heap"),
+    ],
+)
+def test_the_reason_of_a_failure_is_the_one_that_java_or_grpc_had(text: str, reason: str) -> None:
+    assert first_reason(text) == reason
 
 
 def test_progress_counts_tasks_up(spark: Spark) -> None:

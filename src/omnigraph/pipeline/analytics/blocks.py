@@ -17,19 +17,22 @@ from numpy.typing import NDArray
 from pyspark.sql import functions as sql
 
 from omnigraph.base.frozen import frozen
-from omnigraph.pipeline.analytics.network import SparkNetwork
+from omnigraph.pipeline.analytics.network import SparkNetwork, Way
 from omnigraph.read.analytics.links import Floats, Links, Numbers
 
-__all__ = ["Block", "Blocks", "itself"]
+__all__ = ["Block", "Blocks", "fit_in_one", "itself"]
 
 K = TypeVar("K")
 S = TypeVar("S")
 
-MAX_BLOCK_EDGES = 1 << 23
-"""A task has the edges of a block in memory, some sixteen bytes each, and copies on the way."""
-MIN_BLOCK_EDGES = 1 << 17
+MAX_BLOCK_LINKS = 1 << 23
+"""A task has those of a block in memory, some sixteen bytes each, and copies on the way. An edge
+that leads both ways is two. All that end in one node are in one block, however many they are."""
+MIN_BLOCK_LINKS = 1 << 17
 """Fewer are not worth a task of their own."""
 TASKS_PER_CORE = 2
+
+NOWHERE = -1
 
 PIECE_BYTES = 16 << 20
 """An array travels in pieces: batches, and rows of Spark's, hold two gigabytes at most."""
@@ -68,47 +71,63 @@ class Blocks:
     def of(
         cls,
         network: SparkNetwork,
-        links: Any,
+        way: Way,
         keep: Callable[[Block, S], Any],
         shared: S,
         *,
-        is_set: bool = False,
+        is_simple: bool = False,
     ) -> "Blocks":
-        """Deal `s`, `d` and `weight` out, and have the workers keep what `keep` makes of a block.
+        """Deal the edges out that lead that way, and have the workers keep what `keep` makes of a
+        block.
 
-        `shared` is what all blocks are given for that. Of a set parallel edges are one, and have
-        no weight.
+        `shared` is what all blocks are given for that. Of a simple graph parallel edges are one and
+        have no weight, and loops are not there.
         """
-        count = _count(network)
-        has_weights = network.is_weighed and not is_set
+        count = _count(network, way)
+        links = network.links(way)
+        has_weights = network.is_weighed and not is_simple
         wanted = ["s", "d", *(["weight"] if has_weights else [])]
         number = sql.pmod("d", sql.lit(count)).cast("int")
-        dealt = links.select(*wanted).repartitionById(count, number)
-        with network.spark.sent(shared) as given:
-            pack = partial(_packed, count, network.node_count, keep, given, is_set=is_set)
-            kept = network.settled(network.spark.mapped(dealt, pack, PIECES))
-        return cls(network, count, kept)
+        dealt = (links.where("s != d") if is_simple else links).select(*wanted)
+        # Of no rows Spark makes no partitions: so each block has one, of no edge.
+        nowhere = {"s": np.full(count, NOWHERE), "d": np.arange(count), "weight": np.zeros(count)}
+        dealt = dealt.unionByName(network.given(pa.table({n: nowhere[n] for n in wanted})))
+        given = network.until.enter_context(network.spark.sent(shared))
+        pack = partial(_packed, count, network.node_count, keep, given, is_simple=is_simple)
+        packed = network.spark.mapped(dealt.repartitionById(count, number), pack, PIECES)
+        return cls(network, count, network.hold(packed))
 
     def each(self, work: Callable[[Any, S], NDArray[Any]], shared: S) -> NDArray[Any]:
         """A value for each node, or several as rows: `work` gives those of a block's nodes.
 
         It is given what the workers keep of the block, and `shared`.
         """
+        found = self.ask(work, shared)
+        first = found[0]
+        whole = np.empty((*first.shape[:-1], self.network.node_count), first.dtype)
+        for number, values in enumerate(found):
+            whole[..., number :: self.count] = values
+        return whole
+
+    def ask(self, work: Callable[[Any, S], NDArray[Any]], shared: S) -> list[NDArray[Any]]:
+        """What `work` gives of each block."""
         with self.network.spark.sent(shared) as given:
             frame = self.network.spark.mapped(self.kept, partial(_worked, work, given), PIECES)
             answered = self.network.table(frame)
         found: dict[int, NDArray[Any]] = dict(_unpacked(answered.to_batches()))
-        first = found[0]
-        whole = np.empty((*first.shape[:-1], self.network.node_count), first.dtype)
-        for number, values in found.items():
-            whole[..., number :: self.count] = values
-        return whole
+        assert len(found) == self.count, f"blocks {sorted(found)} of {self.count}"
+        return [found[number] for number in range(self.count)]
 
 
-def _count(network: SparkNetwork) -> int:
-    edges, width = network.edge_count, TASKS_PER_CORE * network.spark.parallelism
-    some = min(width, math.ceil(edges / MIN_BLOCK_EDGES))
-    return max(1, some, math.ceil(edges / MAX_BLOCK_EDGES))
+def fit_in_one(links: int) -> bool:
+    return links <= MAX_BLOCK_LINKS
+
+
+def _count(network: SparkNetwork, way: Way) -> int:
+    links = network.edge_count * (2 if way == "both" else 1)
+    width = TASKS_PER_CORE * network.spark.parallelism
+    some = min(width, math.ceil(links / MIN_BLOCK_LINKS))
+    return max(1, some, math.ceil(links / MAX_BLOCK_LINKS))
 
 
 # Inside a task ------------------------------------------------------------------------------------
@@ -121,7 +140,7 @@ def _packed(
     given: Callable[[], S],
     batches: Iterator[pa.RecordBatch],
     *,
-    is_set: bool,
+    is_simple: bool,
 ) -> Iterator[pa.RecordBatch]:
     from pyspark import TaskContext
 
@@ -129,11 +148,12 @@ def _packed(
     assert context is not None, "runs inside a task"
     number = context.partitionId()
     rows = len(range(number, size, count))
-    columns: list[NDArray[Any]] = [np.empty(0, np.int64)] * 2
-    if taken := [[column.to_numpy() for column in batch.columns] for batch in batches]:
-        columns = [np.concatenate(each) for each in zip(*taken, strict=True)]
+    taken = [[column.to_numpy() for column in batch.columns] for batch in batches]
+    columns = [np.concatenate(each) for each in zip(*taken, strict=True)]
+    is_edge = columns[0] != NOWHERE
+    columns = [column[is_edge] for column in columns]
     sources, targets, *weights = columns
-    links = _links(targets // count, sources, *weights, rows=rows, size=size, is_set=is_set)
+    links = _links(targets // count, sources, *weights, rows=rows, size=size, is_simple=is_simple)
     yield from _pieces(number, keep(Block(number, count, size, links), given()))
 
 
@@ -144,13 +164,13 @@ def _links(
     *,
     rows: int,
     size: int,
-    is_set: bool,
+    is_simple: bool,
 ) -> Links:
     """In an order that does not depend on Spark's: so sums of floats come out the same again."""
     if weights is None:
         both = targets * size + sources
         both.sort()
-        if is_set and len(both):
+        if is_simple and len(both):
             both = both[np.diff(both, prepend=-1) > 0]
         targets, sources = np.divmod(both, size)
     else:

@@ -1,19 +1,23 @@
 """Nodes and edges of a run as frames: nodes numbered by type and id, edges between the numbers.
 
-Numbers go by the order of the answer, so labels and ties come out as they do in process. What is
-used again is *settled*: worked out and kept by the workers. Otherwise each use would repeat all
-before it. This process holds an array with a number for each node, as it holds the answer.
+Numbers go by the order of the answer, so labels and ties come out as they do in process. Nodes and
+edges are *held*: the workers keep them until the run is over, and make again what is lost. What
+rounds of joins make is *settled*: kept without what it was made of, which would become longer and
+longer. This process holds an array with a number for each node, as it holds the answer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from itertools import accumulate
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import functions as sql
 
+from omnigraph.base.errors import SparkFailed
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
@@ -33,11 +37,13 @@ from omnigraph.read.analytics.named_nodes import ids_named, number_of
 from omnigraph.read.analytics.named_types import check_total, check_weights
 from omnigraph.read.view import View
 
-__all__ = ["SparkNetwork", "Values"]
+__all__ = ["SparkNetwork", "Values", "Way"]
 
 MAX_SENT_NODES = 2_000_000
 """Ids and numbers of so many nodes are sent to every worker, some two hundred megabytes: edges are
 several times as many, and sorting them costs more."""
+
+Way = Literal["out", "in", "both"]
 
 Values: TypeAlias = NDArray[Any] | pa.Array
 
@@ -59,6 +65,10 @@ class SparkNetwork:
     """False: every edge weighs 1."""
     beat: Beat
     doing: str
+    until: ExitStack
+    """What is undone when the run is over."""
+    hold: Callable[[Any], Any]
+    """Of a frame the same rows, which the workers keep that long."""
 
     @classmethod
     def of(
@@ -71,11 +81,15 @@ class SparkNetwork:
         *,
         beat: Beat,
         doing: str,
+        until: ExitStack,
     ) -> "SparkNetwork":
         raw = spark.frame(node_tasks(view, nodes), read_nodes, NODES)
         is_weighed, names = weight is not None, tuple(n.name for n in nodes)
-        self = cls(spark, names, None, None, 0, 0, is_weighed, beat, doing)
+        hold = until.enter_context(spark.held())
+        self = cls(spark, names, None, None, 0, 0, is_weighed, beat, doing, until, hold)
         numbered, node_count = self._numbered(raw)
+        # A round sends a number for each node: to hear that it can't is soon enough now.
+        spark.require_sendable(node_count * np.dtype(np.int64).itemsize)
         found = spark.frame(edge_tasks(view, edges, nodes, weight), read_edges, EDGES)
         is_small = node_count <= MAX_SENT_NODES
         for end, number in (("source", "s"), ("target", "d")):
@@ -85,24 +99,20 @@ class SparkNetwork:
                 sql.col("id").alias(end),
             )
             found = _joined(found, named, [f"{end}_type", end], "inner", is_small=is_small)
-        joined = self.settled(found.select("edge", "s", "d", "weight"))
+        joined = hold(found.select("edge", "s", "d", "weight"))
         edge_count = self._checked(joined, [e.name for e in edges], weight)
-        return cls(
-            spark,
-            self.types,
-            numbered,
-            joined.drop("edge"),
-            node_count,
-            edge_count,
-            is_weighed,
-            beat,
-            doing,
+        return replace(
+            self,
+            nodes=numbered,
+            edges=joined.drop("edge"),
+            node_count=node_count,
+            edge_count=edge_count,
         )
 
     def _numbered(self, raw: Any) -> tuple[Any, int]:
         parts = max(1, self.spark.parallelism)
         ordered = raw.repartitionByRange(parts, "type", "id").sortWithinPartitions("type", "id")
-        ordered = self.settled(ordered.withColumn("row", sql.monotonically_increasing_id()))
+        ordered = self.hold(ordered.withColumn("row", sql.monotonically_increasing_id()))
         # The order of a partition is in the upper bits: a number is what is before it, and the row.
         part = sql.shiftright("row", ROW_BITS)
         counted = self.rows(ordered.groupBy(part.alias("part")).count())
@@ -163,7 +173,7 @@ class SparkNetwork:
         is_small = self.node_count * times <= MAX_SENT_NODES
         return _joined(left, right, on, how, is_small=is_small)
 
-    def links(self, way: str) -> Any:
+    def links(self, way: Way) -> Any:
         """`s`, `d`, `weight` along the edges, against them, or both ways; a loop stands once."""
         out = self.edges
         turned = out.select(sql.col("d").alias("s"), sql.col("s").alias("d"), "weight")
@@ -206,8 +216,11 @@ class SparkNetwork:
 
     def answer(self, columns: Mapping[str, Values]) -> pa.Table:
         """The values of all nodes, by type and id."""
-        named = self.table(self.nodes.orderBy("n").select("type", "id"))
-        names = {"type": self._type_names(named["type"]), "id": named["id"].combine_chunks()}
+        named = self.table(self.nodes.orderBy("n"))
+        if not np.array_equal(named["n"].to_numpy(), np.arange(self.node_count)):
+            reason = "rows that a worker had were made again, and came out in another order"
+            raise SparkFailed(doing=self.doing, reason=reason, advice="ask again")
+        names = {"type": self._type_names(named["type"]), "id": named["id"]}
         return pa.table(names | {name: pa.array(values) for name, values in columns.items()})
 
     def _type_names(self, numbers: pa.ChunkedArray) -> pa.Array:

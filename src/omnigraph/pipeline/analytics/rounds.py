@@ -4,25 +4,48 @@ The values are an array of this process, and each round is one look of every blo
 Where the loop in process goes by rounds too, it is the same loop.
 """
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
 import numpy as np
+from numpy.typing import NDArray
 from pyspark.sql import functions as sql
 from scipy.sparse import csr_array
 
 from omnigraph.pipeline.analytics.blocks import Block, Blocks, itself
-from omnigraph.pipeline.analytics.network import SparkNetwork
+from omnigraph.pipeline.analytics.network import SparkNetwork, Way
 from omnigraph.read.analytics.algorithms import Labels, PageRank, PathsFrom
 from omnigraph.read.analytics.labels import agreed, heaviest, votes
 from omnigraph.read.analytics.links import Floats, Found, Numbers
 from omnigraph.read.analytics.pagerank import ranked, shares
 
-__all__ = ["cores", "distances", "labels", "ranks"]
+__all__ = ["cores", "distances", "labels", "ranks", "until_still"]
+
+
+V = TypeVar("V", bound=NDArray[Any])
+
+
+def until_still(
+    network: SparkNetwork, first: V, follow: Callable[[V], V], *, is_counted: bool = True
+) -> V:
+    """The values that `follow` leaves as they are, from the first ones on."""
+    values, done = first, 0
+    while True:
+        network.beat(done if is_counted else -1, 0)
+        following = follow(values)
+        if np.array_equal(following, values):
+            return values
+        values, done = following, done + 1
 
 
 def ranks(network: SparkNetwork, asked: PageRank, *, is_directed: bool) -> Found:
-    links = network.links("out" if is_directed else "both")
-    leaving = links.groupBy(sql.col("s").alias("n")).agg(sql.sum("weight").alias("out"))
+    way: Way = "out" if is_directed else "both"
+    leaving = (
+        network.links(way).groupBy(sql.col("s").alias("n")).agg(sql.sum("weight").alias("out"))
+    )
     out = network.column(leaving, "out", np.float64)
-    blocks = Blocks.of(network, links, _shares, out)
+    blocks = Blocks.of(network, way, _shares, out)
     restarts = _restarts(network, asked)
     return ranked(out, asked, restarts, lambda now: blocks.each(_passed_on, now), network.beat)
 
@@ -46,7 +69,7 @@ def _restarts(network: SparkNetwork, asked: PageRank) -> Floats | None:
 
 
 def labels(network: SparkNetwork, asked: Labels, *, is_directed: bool) -> Found:
-    blocks = Blocks.of(network, network.links("out" if is_directed else "both"), _votes, None)
+    blocks = Blocks.of(network, "out" if is_directed else "both", _votes, None)
     first = np.arange(network.node_count)
     return agreed(first, asked, lambda now: blocks.each(heaviest, now), network.beat)
 
@@ -60,14 +83,9 @@ def cores(network: SparkNetwork) -> Found:
 
     A node with h neighbours of at least h keeps h: what stays is its core, and no order matters.
     """
-    blocks = Blocks.of(network, network.links("both").where("s != d"), itself, None, is_set=True)
-    found = np.full(network.node_count, network.node_count)
-    while True:
-        network.beat(-1, 0)
-        following = blocks.each(_h_indices, found)
-        if np.array_equal(following, found):
-            return Found(found)
-        found = following
+    blocks = Blocks.of(network, "both", itself, None, is_simple=True)
+    first = np.full(network.node_count, network.node_count)
+    return Found(until_still(network, first, partial(blocks.each, _h_indices)))
 
 
 def _h_indices(block: Block, values: Numbers) -> Numbers:
@@ -85,15 +103,10 @@ def _h_indices(block: Block, values: Numbers) -> Numbers:
 def distances(network: SparkNetwork, asked: PathsFrom, *, is_directed: bool) -> Found:
     """From every node on to its neighbours, until none comes nearer; infinite: not reached."""
     (source,) = network.find([asked.source], "source")
-    blocks = Blocks.of(network, network.links("out" if is_directed else "both"), itself, None)
+    blocks = Blocks.of(network, "out" if is_directed else "both", itself, None)
     found = np.full(network.node_count, np.inf)
     found[source] = 0.0
-    while True:
-        network.beat(-1, 0)
-        following = blocks.each(_nearer, found)
-        if np.array_equal(following, found):
-            return Found(found)
-        found = following
+    return Found(until_still(network, found, partial(blocks.each, _nearer)))
 
 
 def _nearer(block: Block, known: Floats) -> Floats:

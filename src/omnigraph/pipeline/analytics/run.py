@@ -1,6 +1,7 @@
 """One algorithm over a view, on Spark: the same answer as in process, from frames."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import NamedTuple
 
 import numpy as np
@@ -53,11 +54,21 @@ def run(
     beat: Beat,
 ) -> SparkAnswer:
     nodes = [view.catalog.node_by_name[name] for name in node_types_of(edges)]
-    network = SparkNetwork.of(
-        spark, view, edges, nodes, weight, beat=beat, doing=f"analytics {algorithm.name}"
-    )
-    answer = _answer(network, algorithm, is_directed=is_directed, is_hops=weight is None)
-    return SparkAnswer(answer, network.node_count, network.edge_count)
+    doing = f"running {algorithm.name}"
+    with ExitStack() as until, spark.failures(doing):
+        network = SparkNetwork.of(
+            spark,
+            view,
+            edges,
+            nodes,
+            weight,
+            beat=beat,
+            doing=doing,
+            until=until,
+        )
+        beat(0, 0)
+        answer = _answer(network, algorithm, is_directed=is_directed, is_hops=weight is None)
+        return SparkAnswer(answer, network.node_count, network.edge_count)
 
 
 def _answer(

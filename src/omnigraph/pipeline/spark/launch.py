@@ -5,15 +5,15 @@ once, when its JVM starts; one that is joined later keeps those it was begun wit
 """
 
 import contextlib
+import logging
 import os
 import re
-import signal
 import socket
 import sys
 import tempfile
-import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 from pathlib import Path
 from typing import IO, Any
@@ -63,6 +63,11 @@ STANDALONE = "spark://"
 # What Spark says of a context that it has stopped by itself.
 STOPPED = "stopped SparkContext"
 CONNECT_PORT, CONNECT_TIMEOUT_S = 15002, 30
+# A server that does not answer any more is given up after half a minute, and not after ten.
+CONNECT_TRIES, CONNECT_PAUSE_MS = 9, 5_000
+
+# Java's word for a failure elsewhere: what stands below it was the cause.
+NO_REASON = re.compile(r"Exception thrown in awaitResult: ?$|in stage materialization:$")
 
 LOG_TAIL_BYTES = 2_000
 
@@ -97,14 +102,19 @@ def launch(settings: SparkSettings, environment: Mapping[str, str], log: IO[byte
         **_python(settings.master, environment),
         **({"SPARK_LOCAL_IP": LOOPBACK} if _is_local(settings.master) else {}),
     }
+
+    def begin() -> Any:
+        # A stopped session leaves its JVM behind, and the next one runs in it.
+        gateway = SparkContext._gateway or launch_gateway(conf, {"stdout": log, "stderr": log})
+        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+
     try:
         with _environment(surroundings), warnings.catch_warnings():
             # Lance warns of any fork; this one becomes the JVM at once.
             warnings.filterwarnings("ignore", message="lance is not fork-safe")
-            # A stopped session leaves its JVM behind, and the next one runs in it.
-            gateway = SparkContext._gateway or launch_gateway(conf, {"stdout": log, "stderr": log})
-            with _own_interrupts():
-                return SparkSession(SparkContext(conf=conf, gateway=gateway))
+            # A Ctrl-C is told once, and not with a traceback of the call that it came in.
+            logging.getLogger().addFilter(_is_no_interrupt_of_py4j)
+            return _begun(begin)
     # Java's own errors come as they are before there is a session.
     except Py4JError as error:
         if STOPPED in str(error) and settings.master.startswith(STANDALONE):
@@ -183,6 +193,7 @@ def _unheard(master: str, reason: str) -> SparkFailed:
 def connect(remote: str, options: Mapping[str, str]) -> Any:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
+    from pyspark.sql.connect.client.retries import DefaultPolicy
 
     try:
         # The client itself goes on trying for ten minutes before it says so.
@@ -192,7 +203,11 @@ def connect(remote: str, options: Mapping[str, str]) -> Any:
         builder = SparkSession.builder.remote(remote)
         for name, value in options.items():
             builder = builder.config(name, value)
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
+        session.client.set_retry_policies(
+            [DefaultPolicy(CONNECT_TRIES, max_backoff=CONNECT_PAUSE_MS)]
+        )
+        return session
     except ImportError as missing:
         raise DependencyMissing(
             what="a client for Spark Connect", install='pip install "omnigraph[spark]"'
@@ -235,6 +250,8 @@ def _options(master: str) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
+        # What is collected is the answer, or a part of its size.
+        "spark.driver.maxResultSize": "0",
     }
     if _is_local(master):
         options |= {
@@ -258,16 +275,27 @@ def _driver_memory_mib() -> int:
     return min(max(share, DRIVER_MEMORY_MIB.start), DRIVER_MEMORY_MIB.stop - 1)
 
 
-@contextlib.contextmanager
-def _own_interrupts() -> Iterator[None]:
-    """Spark makes Ctrl-C cancel whatever runs. Which jobs to cancel is ours to say."""
-    is_main = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        if is_main:
-            signal.signal(signal.SIGINT, before)
+def _begun(begin: Callable[[], Any]) -> Any:
+    """The session that `begin` makes, in a thread of its own.
+
+    In the main one Spark makes Ctrl-C cancel whatever runs, where which jobs to cancel is ours to
+    say. And a Ctrl-C would come in the midst of a start: it leaves a JVM that never ends, or an
+    answer of Java's for the next call to find.
+    """
+    with ThreadPoolExecutor(1, "omnigraph-spark") as threads:
+        beginning = threads.submit(begin)
+        try:
+            return beginning.result()
+        except BaseException:
+            # It can't be stopped halfway: some seconds, and then nothing is left behind.
+            if beginning.exception() is None:
+                beginning.result().stop()
+            raise
+
+
+def _is_no_interrupt_of_py4j(record: logging.LogRecord) -> bool:
+    kind = record.exc_info[0] if record.exc_info else None
+    return kind is not KeyboardInterrupt or "py4j" not in record.pathname
 
 
 @contextlib.contextmanager
@@ -305,10 +333,15 @@ def _last_words(log: IO[bytes]) -> str:
 
 def first_reason(text: str) -> str:
     """What went wrong, out of a message that goes on with Java's stack or begins with Python's."""
+    if told_by_grpc := re.search(r'^\s*details = "(.*)"$', text, re.MULTILINE):
+        return told_by_grpc[1]
     before, trace, raised = text.strip().rpartition("Traceback (most recent call last):\n")
     lines = raised.split("\n")
     if trace:
         told = next((line for line in lines if line[:1].strip()), before)
     else:
         told = next((line for line in lines if line.startswith(": ")), lines[0])
+        causes = [line for line in lines if line.startswith("Caused by: ")]
+        if NO_REASON.search(told):
+            told = causes[-1] if causes else " ".join(map(str.strip, lines[:2]))
     return re.split(r"(?:^|: )(?:[a-z]+\.)+\w+(?:Exception|Error): ", told)[-1]

@@ -27,6 +27,7 @@ from omnigraph.base.errors import (
     OmnigraphError,
     SparkFailed,
     StorageFailed,
+    Unsupported,
     WorkerDiffers,
 )
 from omnigraph.pipeline.runner import Engine, TaskResult
@@ -45,7 +46,6 @@ from omnigraph.pipeline.spark.tasks import (
     ERROR_MARK,
     RAN,
     VERSION_MARK,
-    itself,
     our_version,
     read_tasks,
     run_one,
@@ -67,10 +67,16 @@ CLUSTER_PARALLELISM = 16
 # What a join has so few rows of is sent to all workers, which costs less than sorting both sides.
 MAX_BROADCAST_ROWS = 100_000
 
+# A server takes 128 MiB in a message unless it is told otherwise, and has several copies of it.
+MAX_CONNECT_BYTES = 64 << 20
+
 POLL_S = 0.2
 
 # How long tasks may take to end once they are told to. A worker is killed after two seconds.
 CANCEL_S = 10.0
+
+# What Spark says of rows that a worker kept alone.
+LOST_BLOCK = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 
 # What a worker says that knows the package and not what was sent to it.
 OTHER_VERSION = re.compile(r"Can't get attribute '\w+' on <module 'omnigraph\b")
@@ -243,6 +249,32 @@ class Spark:
         does not repeat all rounds before."""
         return self._run(frame.localCheckpoint, doing=doing, on_progress=on_progress)
 
+    @contextlib.contextmanager
+    def held(self) -> Iterator[Callable[[Any], Any]]:
+        """What makes the workers keep the rows of a frame, once they are made, while this block
+        runs. Where a worker that kept some is gone, they are made again."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        frames: list[Any] = []
+
+        def hold(frame: Any) -> Any:
+            with self.failures("keeping rows"):
+                frames.append(frame.persist())
+            return frames[-1]
+
+        def release() -> None:
+            # If Spark is gone, what it kept is gone too.
+            with contextlib.suppress(PySparkException, Py4JError, OSError):
+                for frame in reversed(frames):
+                    frame.unpersist()
+
+        try:
+            yield hold
+        finally:
+            # A server that is gone is asked for long: its frames are not waited for.
+            _Answer(release, is_classic=self._context() is not None).wait(CANCEL_S)
+
     def forget(self, name: str) -> None:
         self.session.catalog.dropTempView(name)
 
@@ -266,7 +298,8 @@ class Spark:
         """A lazy frame of what `body` makes of each partition, the empty ones too."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        with warnings.catch_warnings():
+        # Over Connect the server is asked for the columns.
+        with self.failures("preparing tasks"), warnings.catch_warnings():
             # Spark warns of pandas 3 on every call; no pandas value is ever made here.
             warnings.filterwarnings("ignore", message=".*pandas", category=FutureWarning)
             return frame.mapInArrow(shipped(body), from_arrow_schema(schema))
@@ -274,22 +307,33 @@ class Spark:
     @contextlib.contextmanager
     def sent(self, value: T) -> Iterator[Callable[[], T]]:
         """What tasks call to have `value`, while this block runs. It may be large: every worker
-        gets it once. Over Connect it goes along with the tasks, which are 128 MiB at most.
+        gets it once. Over Connect it goes along with the tasks, and is refused if it is too large.
         """
         from py4j.protocol import Py4JError
 
+        # As bytes: where Spark encrypts what it sends, it can't pickle an array by itself.
+        packed = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
         context = self._context()
         if context is None:
-            yield partial(itself, value)
+            self.require_sendable(len(packed))
+            yield partial(pickle.loads, packed)
             return
         with self.failures("sending to the workers"):
-            broadcast = context.broadcast(value)
+            broadcast = context.broadcast(packed)
         try:
             yield partial(value_of, broadcast)
         finally:
             # If Spark is gone, what it kept is gone too.
             with contextlib.suppress(Py4JError, OSError):
                 broadcast.destroy()
+
+    def require_sendable(self, count_bytes: int) -> None:
+        """Refuse what a server of Connect would not take: its messages have a limit."""
+        if self._context() is None and count_bytes > MAX_CONNECT_BYTES:
+            raise Unsupported(
+                what=f"sending {count_bytes >> 20:,} MiB to the workers through Spark Connect",
+                instead="name the master of the cluster (spark://host:port), which has no limit",
+            )
 
     def _context(self) -> Any | None:
         """None over Spark Connect, which has no context on this side."""
@@ -306,8 +350,9 @@ class Spark:
     ) -> R:
         """What `action` gives. If that fails, or we are stopped, so are its tasks."""
         context, name = self._context(), f"omnigraph-{uuid.uuid4().hex}"
+        heard = _Heard(on_progress)
         if context is None and on_progress is not None:
-            action = partial(_listening, self.session, on_progress, action)
+            action = partial(_listening, self.session, heard, action)
 
         def mark() -> None:
             if context is None:
@@ -320,7 +365,8 @@ class Spark:
             # leave its answer in the connection for the next one to find.
             answer = _Answer(partial(_in_turn, mark, action), is_classic=context is not None)
             try:
-                given = answer.get()
+                # A server of Connect may be gone, and then nobody tells how far it is.
+                given = answer.get(heard.tell if context is None else None)
             except BaseException:
                 self._cancel(name)
                 answer.wait(CANCEL_S)
@@ -340,7 +386,9 @@ class Spark:
         # Spark may be gone altogether, and then so are its tasks.
         with contextlib.suppress(PySparkException, Py4JError, OSError):
             if context is None:
-                self.session.interruptTag(name)
+                # What is gone is asked for as long as the client goes on trying.
+                interrupt = partial(self.session.interruptTag, name)
+                _Answer(interrupt, is_classic=False).wait(CANCEL_S)
                 return
             context.cancelJobGroup(name)
             tracker, deadline = context.statusTracker(), time.monotonic() + CANCEL_S
@@ -380,6 +428,9 @@ class Spark:
             if OTHER_VERSION.search(text):
                 reason = "the workers have another version of omnigraph: install this one there"
                 raise SparkFailed(doing=doing, reason=reason) from error
+            if LOST_BLOCK in text:
+                reason, advice = "a worker is gone that kept rows in between", "ask again"
+                raise SparkFailed(doing=doing, reason=reason, advice=advice) from error
             if STOPPED in text:
                 reason = "the session was stopped: its master is gone, or has given it up"
                 raise SparkFailed(doing=doing, reason=reason) from error
@@ -415,14 +466,26 @@ def _watched(
         watcher.join()
 
 
-def _listening(session: Any, on_progress: Callable[[int], None], action: Callable[[], R]) -> R:
+class _Heard:
+    """How many tasks are done by what Connect has told, for one who asks now and then."""
+
+    def __init__(self, on_progress: Callable[[int], None] | None) -> None:
+        self._on_progress = on_progress
+        self.tasks_done = 0
+
+    def tell(self) -> None:
+        if self._on_progress is not None:
+            self._on_progress(self.tasks_done)
+
+
+def _listening(session: Any, heard: _Heard, action: Callable[[], R]) -> R:
     """What `action` gives; over Connect, the server tells meanwhile how many tasks are done."""
     here = threading.get_ident()
 
     def hear(stages: Iterable[Any] | None, **_: object) -> None:
         # A session tells of all that it runs, in the thread that waits for it.
         if threading.get_ident() == here:
-            on_progress(sum(stage.num_completed_tasks for stage in stages or ()))
+            heard.tasks_done = sum(stage.num_completed_tasks for stage in stages or ())
 
     session.registerProgressHandler(hear)
     try:
@@ -445,14 +508,21 @@ class _Answer(Generic[R]):
         self._thread = kind(target=self._run, daemon=True)
         self._thread.start()
 
-    def get(self) -> R:
-        self._thread.join()
+    def get(self, look: Callable[[], None] | None = None) -> R:
+        """`look` is called while it takes time; what that raises ends the wait."""
+        if look is None:
+            self._thread.join()
+        else:
+            while not self.wait(POLL_S):
+                look()
         if self._error is not None:
             raise self._error
         return cast(R, self._given)
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, seconds: float) -> bool:
+        """True if it has come."""
         self._thread.join(seconds)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         try:

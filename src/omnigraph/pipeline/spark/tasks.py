@@ -23,7 +23,6 @@ __all__ = [
     "RAN",
     "VERSION_MARK",
     "UnknownWorkError",
-    "itself",
     "marked",
     "our_version",
     "read_tasks",
@@ -75,13 +74,9 @@ def shipped(body: Body) -> Body:
     return run
 
 
-def itself(value: T) -> T:
-    return value
-
-
 def value_of(broadcast: Any) -> Any:
     """What the driver has sent to all workers."""
-    return broadcast.value
+    return pickle.loads(broadcast.value)
 
 
 def our_version() -> str:
