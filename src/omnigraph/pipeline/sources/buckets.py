@@ -103,7 +103,7 @@ def _wanted(
     paths = {_path(file.location): file for file in files}
     only = files_to_take(
         str(directory),
-        lambda name: f"{root}{name}" in paths,
+        lambda name: paths[f"{root}{name}"].size if f"{root}{name}" in paths else None,
         lambda name: directory.objects().get(name) or b"",
     )
     datasets = {path.partition(mark)[0] for path in paths if mark in path}

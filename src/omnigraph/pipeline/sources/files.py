@@ -161,7 +161,7 @@ def _files_in(directory: Path, form: Form | None) -> Iterator[InputFile]:
     with reading_file(_as_text(str(directory))):
         only = files_to_take(
             _as_text(str(directory)),
-            lambda name: (directory / name).is_file(),
+            lambda name: _size_of(directory / name),
             lambda name: (directory / name).read_bytes(),
         )
     wanted = []
@@ -175,6 +175,10 @@ def _files_in(directory: Path, form: Form | None) -> Iterator[InputFile]:
     if not wanted:
         raise FileMissing(path=_as_text(str(directory / "*.{jsonl,csv,parquet}")))
     yield from wanted
+
+
+def _size_of(file: Path) -> int | None:
+    return file.stat().st_size if file.is_file() else None
 
 
 def _below(directory: Path, *, seen: set[str]) -> Iterator[Path]:
