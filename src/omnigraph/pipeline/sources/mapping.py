@@ -17,13 +17,13 @@ from typing import Any
 from omnigraph.base.errors import FileMissing, MappingInvalid, SourceInvalid, StorageFailed
 from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import suggestion
-from omnigraph.base.words import amount
+from omnigraph.base.words import amount, clipped, listed
 from omnigraph.base.yaml_text import YamlMap, YamlRefused, plain_value, read_yaml
 from omnigraph.check.rows.input_types import expectation, fits_json
 from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.sources.feed import Feed
 
-__all__ = ["MappingArgument", "Rule", "feed_for", "read_mapping"]
+__all__ = ["MappingArgument", "Rule", "check_rules", "feed_for", "read_mapping"]
 
 MappingArgument = Mapping[str, Any] | str | os.PathLike[str] | None
 """Rules by pattern, one rule for every table, the path of a YAML file with either, or nothing."""
@@ -35,8 +35,13 @@ ALL_WORDS = tuple(dict.fromkeys((*NODE_WORDS, *EDGE_WORDS)))
 # Columns that are an edge's ends where no rule says otherwise.
 SOURCE_COLUMNS, TARGET_COLUMNS = ("from", SRC), ("to", DST)
 
-# This pattern alone leaves out no column that something takes: only those that nothing takes.
+# Under `ignore` this pattern alone leaves out no column that something takes: only those that
+# nothing takes. As the name of a rule it is for every table that no rule before it is for, be it
+# none.
 EVERY_OTHER = "*"
+
+# As many names of tables as a person looks through.
+MAX_LISTED_TABLES = 8
 
 
 @frozen
@@ -66,11 +71,27 @@ def read_mapping(given: MappingArgument, catalog: Catalog) -> tuple[Rule, ...]:
         reason = f"a mapping must hold rules by the names of tables, not {content!r}"
         raise MappingInvalid(position=position, reason=reason)
     if "node" in content or "edge" in content:
-        return (_RuleText(position, content).rule("*", catalog),)
+        return (_RuleText(position, content).rule(EVERY_OTHER, catalog),)
     return tuple(
         _RuleText(_rule_position(position, str(pattern), lines), rule).rule(str(pattern), catalog)
         for pattern, rule in content.items()
     )
+
+
+def check_rules(rules: Sequence[Rule], tables: Sequence[str]) -> None:
+    """Raise if a rule is for no table of these, all that are loaded: its name may be misspelt, and
+    its table would be read as if there were no rule."""
+    for rule in rules:
+        pattern = rule.pattern
+        if pattern != EVERY_OTHER and not any(_matches(table, pattern) for table in tables):
+            # As a rule may spell them: whole paths are long, and alike up to there.
+            known = [*dict.fromkeys(_tail(table, pattern) for table in tables)]
+            near = suggestion(pattern, known)
+            raise MappingInvalid(
+                position=rule.position,
+                reason=f"no table that is loaded is called {clipped(pattern)}{near}; "
+                f"{_told(known)}",
+            )
 
 
 def feed_for(
@@ -336,3 +357,16 @@ def _named(name: str, known: Sequence[EntityType]) -> list[EntityType]:
 
 def _matches(table: str, pattern: str) -> bool:
     return table == pattern or PurePath(table).match(pattern)
+
+
+def _tail(table: str, pattern: str) -> str:
+    """As many last parts of the table's path as the pattern has."""
+    return str(PurePath(*PurePath(table).parts[-len(PurePath(pattern).parts) :]))
+
+
+def _told(tables: Sequence[str]) -> str:
+    if not tables:
+        return "there are no tables, and lines name their types themselves"
+    if len(tables) > MAX_LISTED_TABLES:
+        return f"there are {amount(len(tables), 'table')}"
+    return f"there is {listed([clipped(table) for table in tables], 'and')}"
