@@ -23,7 +23,15 @@ from omnigraph.check.rows.input_types import expectation, fits_json
 from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.sources.feed import Feed
 
-__all__ = ["MappingArgument", "Rule", "check_rules", "feed_for", "read_mapping"]
+__all__ = [
+    "MappingArgument",
+    "MappingText",
+    "Rule",
+    "check_rules",
+    "feed_for",
+    "read_mapping",
+    "read_mapping_text",
+]
 
 MappingArgument = Mapping[str, Any] | str | os.PathLike[str] | None
 """Rules by pattern, one rule for every table, the path of a YAML file with either, or nothing."""
@@ -45,6 +53,15 @@ MAX_LISTED_TABLES = 8
 
 
 @frozen
+class MappingText:
+    text: str
+    rules: Mapping[str, Any]
+    """What the text says, as plain values."""
+    lines: Mapping[str, int]
+    """The line of each name at the top."""
+
+
+@frozen
 class Rule:
     position: str
     """Where it was written, for messages."""
@@ -62,20 +79,46 @@ def read_mapping(given: MappingArgument, catalog: Catalog) -> tuple[Rule, ...]:
     """The rules, checked against the schema."""
     if given is None:
         return ()
-    content: object = given
-    position, lines = "mapping", dict[str, int]()
+    lines: Mapping[str, int] = {}
     if isinstance(given, str | os.PathLike):
-        position = str(given)
-        content, lines = _read_yaml(Path(given))
+        read, position = read_mapping_text(Path(given)), str(given)
+        rules, lines = read.rules, read.lines
+    else:
+        position = "mapping"
+        rules = _by_name(given, position)
+    if "node" in rules or "edge" in rules:
+        return (_RuleText(position, rules).rule(EVERY_OTHER, catalog),)
+    return tuple(
+        _RuleText(_rule_position(position, str(pattern), lines), rule).rule(str(pattern), catalog)
+        for pattern, rule in rules.items()
+    )
+
+
+def read_mapping_text(path: Path) -> MappingText:
+    """A mapping as it stands in a file, whatever its rules say."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise FileMissing(path=str(path)) from error
+    # No UTF-8, or a name that no file can have.
+    except (OSError, ValueError) as error:
+        raise StorageFailed(doing="read", path=str(path), reason=str(error)) from error
+    try:
+        root = read_yaml(text)
+    except YamlRefused as refused:
+        position = f"{path}:{refused.span.line}:{refused.span.column}"
+        hint = "" if refused.hint is None else f": {refused.hint}"
+        raise MappingInvalid(position=position, reason=f"{refused.message}{hint}") from refused
+    entries = root.entries if isinstance(root, YamlMap) else ()
+    rules = _by_name(plain_value(root), str(path))
+    return MappingText(text, rules, {str(key.value): key.span.line for key, _ in entries})
+
+
+def _by_name(content: object, position: str) -> Mapping[str, Any]:
     if not isinstance(content, Mapping):
         reason = f"a mapping must hold rules by the names of tables, not {content!r}"
         raise MappingInvalid(position=position, reason=reason)
-    if "node" in content or "edge" in content:
-        return (_RuleText(position, content).rule(EVERY_OTHER, catalog),)
-    return tuple(
-        _RuleText(_rule_position(position, str(pattern), lines), rule).rule(str(pattern), catalog)
-        for pattern, rule in content.items()
-    )
+    return content
 
 
 def check_rules(rules: Sequence[Rule], tables: Sequence[str]) -> None:
@@ -235,25 +278,6 @@ class _RuleText:
 
     def _wrong(self, reason: str) -> MappingInvalid:
         return MappingInvalid(position=self.position, reason=reason)
-
-
-def _read_yaml(path: Path) -> tuple[object, dict[str, int]]:
-    """What the file holds, and the line of each name at its top."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise FileMissing(path=str(path)) from error
-    # No UTF-8, or a name that no file can have.
-    except (OSError, ValueError) as error:
-        raise StorageFailed(doing="read", path=str(path), reason=str(error)) from error
-    try:
-        root = read_yaml(text)
-    except YamlRefused as refused:
-        position = f"{path}:{refused.span.line}:{refused.span.column}"
-        hint = "" if refused.hint is None else f": {refused.hint}"
-        raise MappingInvalid(position=position, reason=f"{refused.message}{hint}") from refused
-    entries = root.entries if isinstance(root, YamlMap) else ()
-    return plain_value(root), {str(key.value): key.span.line for key, _ in entries}
 
 
 def _rule_position(position: str, pattern: str, lines: Mapping[str, int]) -> str:
