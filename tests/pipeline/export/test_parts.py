@@ -152,6 +152,18 @@ def _person(place: Path, email: str) -> list[str]:
     return [row for row in contents(Graph.open(place))["Person"] if f"'id': '{email}'" in row]
 
 
+def test_a_place_in_the_bucket_of_a_graph_that_is_its_own_is_refused(in_a_bucket: str) -> None:
+    graph = Graph.init(in_a_bucket, "node Person { name: String @key }")
+    before = {*stored(in_a_bucket)}
+    above = in_a_bucket.rpartition("/")[0]
+    for place in (in_a_bucket, f"{in_a_bucket}/nodes/out", f"{in_a_bucket}/", above):
+        with pytest.raises(ArgumentInvalid, match="graph"):
+            graph.export(place, overwrite=True)
+    assert {*stored(in_a_bucket)} == before
+    # Its name begins like that of the graph, and it lies beside it.
+    graph.export(f"{in_a_bucket}-1")
+
+
 def test_an_export_that_fails_leaves_nothing(
     tmp_path: Path, in_a_bucket: str, graph: Graph
 ) -> None:
