@@ -318,6 +318,49 @@ def test_a_target_that_cannot_be_written_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("place", ["g.omni", "g.omni/nodes/out", "link/out", "."])
+def test_a_place_in_the_graph_or_around_it_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    graph = Graph.init("g.omni", "node Person { name: String @key }", durability="relaxed")
+    Path("link").symlink_to("g.omni")
+    before = sorted(tmp_path.rglob("*"))
+    for options in ({}, {"format": "parquet", "overwrite": True}, {"engine": "spark"}):
+        with pytest.raises(ArgumentInvalid, match="graph") as raised:
+            graph.export(place, **options)
+        assert raised.value.argument == "target"
+    assert sorted(tmp_path.rglob("*")) == before
+    graph.export("g.omni.jsonl")
+
+
+def test_an_export_of_no_types_is_refused(graph: Graph, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentInvalid, match="it must name one type or more") as raised:
+        graph.export(tmp_path / "out.jsonl", types=[])
+    assert (raised.value.argument, raised.value.code) == ("types", "invalid_argument")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_whose_name_does_not_tell_what_it_holds_is_loaded_with_its_format(
+    graph: Graph,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    omnigraph = CommandLine(monkeypatch, capsys)
+    target = str(tmp_path / "lines")
+    done = omnigraph("export", target, "--store", graph.uri)
+    assert "note: load it with --format jsonl" in done.err
+    assert "note" not in omnigraph("export", f"{target}.jsonl", "--store", graph.uri).err
+    again = Graph.init(tmp_path / "again", SCHEMA, durability="relaxed")
+    with pytest.raises(Unsupported, match="a name that doesn't tell what is in the file") as raised:
+        again.load(target, mode="append", engine="local")
+    assert raised.value.hint is not None
+    assert "(--format): jsonl" in raised.value.hint and "lines.jsonl" in raised.value.hint
+    again.load(target, mode="append", engine="local", format="jsonl")
+    assert contents(again) == contents(graph)
+
+
 def test_a_table_that_needs_many_batches_is_written_whole(tmp_path: Path) -> None:
     schema = "node Big { n: I64 @key  body: Blob? }"
     rows = [{"type": "Big", "data": {"n": n, "body": "base64:" + "AAAA" * n}} for n in range(300)]

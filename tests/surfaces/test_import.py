@@ -59,8 +59,52 @@ def test_an_edited_plan_is_followed(here: Path, omnigraph: CommandLine) -> None:
     )
     done = omnigraph("import", "people", "g.omni", "--from-plan", "plan")
     assert done.exit_code == 0, done.err
+    # What is shown and reported is what was followed, and not the proposal.
+    assert f"plan/schema.pg:\n\n{schema.read_text()}" in done.err
+    assert f"plan/mapping.yaml:\n\n{mapping.read_text()}" in done.err
+    assert "node PERSON" not in done.err and "proposed" not in done.err
+    again = omnigraph("import", "people", "again.omni", "--from-plan", "plan", "--json")
+    assert again.json["schema"] == schema.read_text()
+    assert again.json["mapping"]["PERSON.csv"]["node"] == "Person"
     rows = omnigraph("query", "-e", ALL, "--store", "g.omni", "--json").json["rows"]
     assert rows == [{"id": "a", "born": "1815-12-10"}, {"id": "b", "born": None}]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("schema.pg", None, "no file at plan/schema.pg"),
+        ("mapping.yaml", None, "no file at plan/mapping.yaml"),
+        ("schema.pg", "node Person {", "plan/schema.pg:1:"),
+        ("mapping.yaml", "- a", "plan/mapping.yaml: a mapping must hold rules"),
+        (
+            "mapping.yaml",
+            "PERSON.csv: {node: Persn}",
+            "plan/mapping.yaml:1: the schema has no node",
+        ),
+    ],
+)
+def test_a_wrong_plan_is_told_before_the_source_is_read(
+    file: str, text: str | None, said: str, here: Path, omnigraph: CommandLine
+) -> None:
+    assert omnigraph("import", "people", "--plan", "plan").exit_code == 0
+    (here / "plan" / file).unlink() if text is None else (here / "plan" / file).write_text(text)
+    (here / "people/knows.csv").write_text("this would be told if it were read")
+    answer = omnigraph("import", "people", "g.omni", "--from-plan", "plan")
+    assert answer.exit_code in (1, 3) and said in answer.err, answer.err
+    assert not (here / "g.omni").exists()
+
+
+def test_a_rule_of_a_plan_for_a_table_that_the_source_lacks_is_refused(
+    here: Path, omnigraph: CommandLine
+) -> None:
+    assert omnigraph("import", "people", "--plan", "plan").exit_code == 0
+    mapping = here / "plan/mapping.yaml"
+    mapping.write_text(mapping.read_text().replace("PERSON.csv", "PERSONS.csv"))
+    answer = omnigraph("import", "people", "g.omni", "--from-plan", "plan")
+    assert answer.exit_code == 1 and "plan/mapping.yaml:1: no table" in answer.err
+    assert "called PERSONS.csv (did you mean PERSON.csv?)" in answer.err
+    assert not (here / "g.omni").exists()
 
 
 def test_an_import_that_fails_or_is_rehearsed_leaves_no_graph(

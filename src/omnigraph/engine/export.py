@@ -24,7 +24,13 @@ from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.export.files import Checksum, Sink, parquet_path, write_lines, write_parquet
 from omnigraph.read.view import View
 from omnigraph.store.durability import Durability
-from omnigraph.store.location import DiskLocation
+from omnigraph.store.location import (
+    DiskLocation,
+    Location,
+    is_bucket_address,
+    is_within,
+    source_location,
+)
 
 __all__ = ["MANIFEST", "export", "lines_target"]
 
@@ -32,6 +38,7 @@ __all__ = ["MANIFEST", "export", "lines_target"]
 def export(engine: Engine, request: Export) -> ExportResult:
     """Write one view to a file, a directory or a stream."""
     engine.gate.allow(request)
+    _check_place(engine, request.target)
     with view_for(engine, request) as view:
         entities = _chosen(view.catalog, request.types)
         batch_bytes = engine.settings.read_limits.max_export_batch_bytes
@@ -67,6 +74,35 @@ def export(engine: Engine, request: Export) -> ExportResult:
                     batch_bytes=batch_bytes,
                     durability=engine.store.datasets.durability,
                 )
+
+
+def _check_place(engine: Engine, target: Target) -> None:
+    """Raise if files would lie among those of the graph, which its upkeep takes for its own, or
+    take the place of a directory that the graph lies in."""
+    if not isinstance(target, str | os.PathLike):
+        return
+    address, root = os.fspath(target), engine.store.root
+    place: Location
+    if is_bucket_address(address):
+        place = source_location(address, engine.settings.bucket_access, argument="target")
+    elif "://" in address:
+        return  # refused by whoever would write there
+    else:
+        place = DiskLocation(Path(address).resolve())
+    if is_within(place, root):
+        raise ArgumentInvalid(
+            argument="target",
+            value=address,
+            rule=f"it lies in the directory of the graph, {root}",
+            advice="export to a place outside of it",
+        )
+    if is_within(root, place):
+        raise ArgumentInvalid(
+            argument="target",
+            value=address,
+            rule=f"the graph lies in there, at {root}",
+            advice="export to a place beside it",
+        )
 
 
 def _chosen(catalog: Catalog, wanted: frozenset[str] | None) -> Sequence[EntityType]:

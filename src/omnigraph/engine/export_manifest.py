@@ -6,13 +6,12 @@ from typing import Any
 
 from omnigraph.engine.requests import Export
 from omnigraph.engine.results import ExportResult
-from omnigraph.pipeline.exported import MANIFEST, UNFINISHED
+from omnigraph.pipeline.exported import MANIFEST, MANIFEST_VERSION, UNFINISHED
 from omnigraph.store.location import is_bucket_address
 
 __all__ = ["MANIFEST", "SCHEMA", "UNFINISHED", "manifest_of", "needs_parts"]
 
 SCHEMA = "schema.pg"
-MANIFEST_VERSION = 1
 
 
 def needs_parts(request: Export) -> bool:

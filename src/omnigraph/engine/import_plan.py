@@ -17,7 +17,10 @@ from omnigraph.base.disk_failures import disk_failures
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.frozen import frozen
 from omnigraph.base.progress import Progress, silent
+from omnigraph.base.span import SourceText
 from omnigraph.engine.settings import Settings
+from omnigraph.engine.text import SCHEMA, read_source
+from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.pipeline.imports.blocks import Reader
 from omnigraph.pipeline.imports.files import find_source
 from omnigraph.pipeline.imports.formats import detect_format, open_reader
@@ -25,9 +28,10 @@ from omnigraph.pipeline.imports.propose import Proposal, propose
 from omnigraph.pipeline.imports.survey import Survey, survey
 from omnigraph.pipeline.imports.tables import write_tables
 from omnigraph.pipeline.sources.converted import ConvertedTables
+from omnigraph.pipeline.sources.mapping import MappingText, read_mapping, read_mapping_text
 from omnigraph.store.graph_store import GraphStore
 
-__all__ = ["MAPPING_FILE", "SCHEMA_FILE", "ImportPlan"]
+__all__ = ["EditedPlan", "ImportPlan"]
 
 SCHEMA_FILE, MAPPING_FILE, NOTES_FILE = "schema.pg", "mapping.yaml", "notes.txt"
 
@@ -115,3 +119,24 @@ class ImportPlan:
             name=self.source,
             tell=tell,
         )
+
+
+@frozen
+class EditedPlan:
+    """Schema and mapping of a folder that `ImportPlan.save` has written, as they are by now."""
+
+    schema: SourceText
+    mapping_file: Path
+    mapping: MappingText
+
+    @classmethod
+    def read(cls, folder: Path) -> "EditedPlan":
+        """Read a folder. That is quick, and a source may be large: whatever is wrong with a plan
+        is best found before it is surveyed."""
+        mapping_file = folder / MAPPING_FILE
+        schema = read_source(folder / SCHEMA_FILE, SCHEMA)
+        return cls(schema, mapping_file, read_mapping_text(mapping_file))
+
+    def check(self) -> None:
+        """Raise if the mapping does not fit the schema, which a new graph will have."""
+        read_mapping(self.mapping_file, compile_schema(self.schema))

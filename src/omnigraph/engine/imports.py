@@ -83,8 +83,9 @@ def _plan_of(engine: Engine, request: Import) -> "ImportPlan":
 
 def _check_fit(plan: "ImportPlan", mapping: "MappingArgument", catalog: Catalog) -> None:
     """Raise where a table can't be loaded by the schema, before any is written."""
-    from omnigraph.pipeline.sources.mapping import feed_for, read_mapping
+    from omnigraph.pipeline.sources.mapping import check_rules, feed_for, read_mapping
 
     rules = read_mapping(mapping, catalog)
+    check_rules(rules, [type_.table for type_ in plan.proposal.types])
     for type_ in plan.proposal.types:
         feed_for(type_.table, type_.columns, rules=rules, catalog=catalog, names=(type_.name,))

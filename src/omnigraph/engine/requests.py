@@ -258,8 +258,11 @@ class Export(Read):
     @classmethod
     def of(cls, target: Target, types: Iterable[str] | None = None, **more: Any) -> Self:
         """The request as a caller says it: one type may stand for a list of one."""
-        wanted = [types] if isinstance(types, str) else types
-        return cls(target=target, types=None if wanted is None else frozenset(wanted), **more)
+        wanted = None if types is None else frozenset([types] if isinstance(types, str) else types)
+        if wanted is not None and not wanted:
+            rule = "it must name one type or more"
+            raise ArgumentInvalid("types", None, rule, "leave it out for all types")
+        return cls(target=target, types=wanted, **more)
 
     def __post_init__(self) -> None:
         check_choice("format", self.format, ExportFormat)

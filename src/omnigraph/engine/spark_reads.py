@@ -15,8 +15,8 @@ from omnigraph.engine.query import expected_of, plan_of, read_query
 from omnigraph.engine.requests import Explain, SparkAsk, SparkTable
 from omnigraph.engine.results import QueryResult
 from omnigraph.engine.travel import view_for
-from omnigraph.lang.plan.compile import compile_query
-from omnigraph.lang.plan.ir import Delete, MutationQuery, Predicate, ReadQuery
+from omnigraph.lang.plan.compile import compile_conditions
+from omnigraph.lang.plan.ir import Predicate, ReadQuery
 from omnigraph.lang.plan.parameters import bind_parameters
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.pipeline.query.notes import notes_of
@@ -118,14 +118,4 @@ def _where(view: View, entity: EntityType, text: str | None) -> tuple[Predicate,
     """The tests of a `where`, which are those of a mutation."""
     if text is None:
         return ()
-    source = SourceText(f"query where() {{ delete {entity.name} where\n{text}\n}}", "<where>")
-    match compile_query(source, view.catalog, None):
-        case MutationQuery(statements=(Delete(where=predicates),)):
-            return predicates
-        case _:
-            raise ArgumentInvalid(
-                argument="where",
-                value=text,
-                rule="it must be tests of one row, joined by and",
-                advice='such as: age > 30 and name starts_with "A"',
-            )
+    return compile_conditions(SourceText(text, "<where>"), entity, view.catalog)

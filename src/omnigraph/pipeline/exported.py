@@ -2,29 +2,36 @@
 
 In a bucket an export is not there at once. Its first object says that it is not whole yet, and its
 last one, the manifest, names all others. A killed export leaves the first and never has the last.
+
+Sizes are compared and sums are not: a size costs one look at the disk, a sum reads every byte.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from omnigraph.base.errors import SourceInvalid
+from omnigraph.base.words import amount
 
-__all__ = ["MANIFEST", "UNFINISHED", "files_to_take"]
+__all__ = ["MANIFEST", "MANIFEST_VERSION", "UNFINISHED", "files_to_take"]
 
 # A load of the directory passes over names that begin with _.
 MANIFEST, UNFINISHED = "_manifest.json", "_unfinished"
 
+# Only manifests of ours have this member, which tells them from those of other programs.
+VERSION_MEMBER, MANIFEST_VERSION = "manifest_version", 1
+
 
 def files_to_take(
-    directory: str, is_there: Callable[[str], bool], read: Callable[[str], bytes]
+    directory: str, size_of: Callable[[str], int | None], read: Callable[[str], bytes]
 ) -> frozenset[str] | None:
     """The names of the only files to load from there; None: of all that there are.
 
-    An export that is not whole is refused: some of its rows would be loaded as if they were all.
+    `size_of` has the bytes of a file, None if it is not there. An export that is not whole is
+    refused: some of its rows would be loaded as if they were all.
     """
-    is_unfinished = is_there(UNFINISHED)
-    told = _told(read(MANIFEST)) if is_there(MANIFEST) else None
+    is_unfinished = size_of(UNFINISHED) is not None
+    told = _told(directory, read(MANIFEST)) if size_of(MANIFEST) is not None else None
     if told is None:
         if is_unfinished:
             raise SourceInvalid(
@@ -33,21 +40,50 @@ def files_to_take(
                 advice="wait for it; if it was killed, export again with overwrite (--force)",
             )
         return None
-    for name in sorted(told):
-        if not is_there(name):
-            raise SourceInvalid(
-                file=f"{directory}/{name}",
-                reason="the manifest of the export names this file, and it is not there",
-                advice=f"export again; to load what is left, remove {MANIFEST}",
-            )
+    for name, wanted in sorted(told.items()):
+        _check_size(f"{directory}/{name}", size_of(name), wanted)
     # Another export to this place was killed: what it left there is not of this one.
-    return told if is_unfinished else None
+    return frozenset(told) if is_unfinished else None
 
 
-def _told(manifest: bytes) -> frozenset[str] | None:
-    """The files that a manifest names; None if it is not one of ours."""
+def _check_size(file: str, found: int | None, wanted: int) -> None:
+    if found is None:
+        raise SourceInvalid(
+            file=file,
+            reason="the manifest of the export names this file, and it is not there",
+            advice=f"export again, or copy it again; to load what is left, remove {MANIFEST}",
+        )
+    if found != wanted:
+        raise SourceInvalid(
+            file=file,
+            reason=f"the file has {amount(found, 'byte')}, "
+            f"and by the manifest of the export it has {wanted:,}",
+            advice="export again, or copy it again; to load the files as they are, "
+            f"remove {MANIFEST}",
+        )
+
+
+def _told(directory: str, manifest: bytes) -> Mapping[str, int] | None:
+    """The files that a manifest names, with their bytes; None if another program wrote it."""
     try:
         content: Any = json.loads(manifest)
-        return frozenset(str(file["path"]) for file in content["files"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(directory, "it is not whole JSON") from error
+    if not isinstance(content, dict) or VERSION_MEMBER not in content:
         return None
+    if (version := content[VERSION_MEMBER]) != MANIFEST_VERSION:
+        raise _unreadable(
+            directory, f"it is of version {version!r}, and this program reads {MANIFEST_VERSION}"
+        )
+    try:
+        return {str(file["path"]): int(file["bytes"]) for file in content["files"]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise _unreadable(directory, "it does not say which files there are") from error
+
+
+def _unreadable(directory: str, reason: str) -> SourceInvalid:
+    return SourceInvalid(
+        file=f"{directory}/{MANIFEST}",
+        reason=f"the manifest of the export can't be read: {reason}",
+        advice=f"export again, or copy it again; to load the files as they are, remove {MANIFEST}",
+    )

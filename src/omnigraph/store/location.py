@@ -29,6 +29,7 @@ __all__ = [
     "graph_location",
     "is_bucket_address",
     "is_location",
+    "is_within",
     "name_below",
     "source_location",
 ]
@@ -183,6 +184,19 @@ def source_location(uri: str, access: BucketAccess, *, argument: str = "source")
 def name_below(location: Location, root: Location) -> str:
     """The name of a location below a root, as objects of the root use it."""
     return str(location).removeprefix(f"{root}/")
+
+
+def is_within(inner: Location, outer: Location) -> bool:
+    """True if a location is the other one, or lies below it."""
+    match inner, outer:
+        case DiskLocation(), DiskLocation():
+            return inner.path.is_relative_to(outer.path)
+        case BucketLocation(), BucketLocation():
+            # The whole bucket has an empty key.
+            prefix = f"{outer.key}/" if outer.key else ""
+            return inner.bucket == outer.bucket and f"{inner.key}/".startswith(prefix)
+        case _:
+            return False
 
 
 def is_bucket_address(text: str) -> bool:

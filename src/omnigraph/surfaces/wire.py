@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     )
     from omnigraph.engine.embed_files import EmbeddedLines
     from omnigraph.engine.explanation import Explanation
-    from omnigraph.engine.import_plan import ImportPlan
+    from omnigraph.engine.import_plan import EditedPlan, ImportPlan
     from omnigraph.engine.log import Log
     from omnigraph.engine.merge_results import MergeResult, RevertResult
     from omnigraph.engine.neighborhood import Neighborhood, NeighborNode
@@ -250,12 +250,15 @@ def load_json(result: "LoadResult") -> "data_shapes.Load":
     }
 
 
-def import_plan_json(plan: "ImportPlan") -> "data_shapes.ImportPlan":
+def import_plan_json(
+    plan: "ImportPlan", edited: "EditedPlan | None" = None
+) -> "data_shapes.ImportPlan":
+    """What is proposed, or followed if a person has edited it."""
     return {
         "source": plan.source,
         "format": plan.format,
-        "schema": plan.schema,
-        "mapping": plan.mapping,
+        "schema": plan.schema if edited is None else edited.schema.text,
+        "mapping": plan.mapping if edited is None else dict(edited.mapping.rules),
         "notes": list(plan.notes),
     }
 

@@ -152,6 +152,18 @@ def _person(place: Path, email: str) -> list[str]:
     return [row for row in contents(Graph.open(place))["Person"] if f"'id': '{email}'" in row]
 
 
+def test_a_place_in_the_bucket_of_a_graph_that_is_its_own_is_refused(in_a_bucket: str) -> None:
+    graph = Graph.init(in_a_bucket, "node Person { name: String @key }")
+    before = {*stored(in_a_bucket)}
+    above = in_a_bucket.rpartition("/")[0]
+    for place in (in_a_bucket, f"{in_a_bucket}/nodes/out", f"{in_a_bucket}/", above):
+        with pytest.raises(ArgumentInvalid, match="graph"):
+            graph.export(place, overwrite=True)
+    assert {*stored(in_a_bucket)} == before
+    # Its name begins like that of the graph, and it lies beside it.
+    graph.export(f"{in_a_bucket}-1")
+
+
 def test_an_export_that_fails_leaves_nothing(
     tmp_path: Path, in_a_bucket: str, graph: Graph
 ) -> None:
@@ -209,12 +221,62 @@ def test_an_export_that_has_lost_a_file_is_not_loaded(tmp_path: Path, graph: Gra
     copy = Graph.init(tmp_path / "copy.omni", PLAIN, durability="relaxed")
     with pytest.raises(SourceInvalid, match="names this file"):
         copy.load(tmp_path / "out", mode="append", engine="local")
-    # It is the user's word against the manifest's; other programs may have one too.
-    for content in (b"{}", b"no JSON", b"[]"):
-        (tmp_path / "out/_manifest.json").write_bytes(content)
-        assert copy.load(tmp_path / "out/nodes", mode="merge", engine="local").nodes
+    # Files that are named by themselves are the user's word against the manifest's.
+    assert copy.load(tmp_path / "out/nodes", mode="merge", engine="local").nodes
+    # Other programs may have such a file too; without the City an edge leads nowhere.
+    for content in (b"{}", b"[]", b'{"files": 1}', None):
+        manifest = tmp_path / "out/_manifest.json"
+        manifest.unlink() if content is None else manifest.write_bytes(content)
         with pytest.raises(ConstraintViolated):
             copy.load(tmp_path / "out", mode="merge", engine="local")
+
+
+def test_an_export_whose_file_is_shorter_than_its_manifest_says_is_not_loaded(
+    graph: Graph, in_a_bucket: str, tmp_path: Path
+) -> None:
+    result = Graph.open(graph.uri).export(in_a_bucket)
+    (cut,) = (f for f in result.files if f.path and "Knows" in f.path)
+    disk = DiskLocation(tmp_path / "out").objects()
+    for name, data in stored(in_a_bucket).items():
+        # At the end of a line, where nothing else would tell.
+        kept = data[: data.index(b"\n") + 1] if name == cut.path else data
+        location_of(in_a_bucket).objects().put(name, kept)
+        disk.put(name, kept)
+    for source in (in_a_bucket, str(tmp_path / "out")):
+        copy = Graph.init(tmp_path / f"{len(source)}.omni", PLAIN, durability="relaxed")
+        copy_opened = Graph.open(copy.uri)  # with the way to the bucket
+        with pytest.raises(SourceInvalid) as raised:
+            copy_opened.load(source, mode="append", engine="local")
+        assert raised.value.file == f"{source}/{cut.path}"
+        assert f"by the manifest of the export it has {cut.bytes}" in raised.value.reason
+        assert len(copy.commits()) == 1
+    # Their owner may know better.
+    (tmp_path / "out/_manifest.json").unlink()
+    taken = copy.load(tmp_path / "out", mode="append", engine="local")
+    assert (taken.nodes["Person"], taken.edges["Knows"]) == (4, 1)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b'{"manifest_version": 1}',
+        b'{"manifest_version": 1, "files": [{"path": "nodes/City.parquet"}]}',
+        b'{"manifest_version": 2, "files": []}',
+    ],
+)
+def test_an_export_whose_manifest_cant_be_read_is_not_loaded(
+    graph: Graph, tmp_path: Path, content: bytes
+) -> None:
+    graph.export(tmp_path / "out", format="parquet")
+    (tmp_path / "out/_manifest.json").write_bytes(content)
+    copy = Graph.init(tmp_path / "copy.omni", PLAIN, durability="relaxed")
+    with pytest.raises(SourceInvalid, match="manifest of the export can't be read") as raised:
+        copy.load(tmp_path / "out", mode="append", engine="local")
+    assert raised.value.file == str(tmp_path / "out/_manifest.json")
+    (tmp_path / "out/_manifest.json").unlink()
+    assert copy.load(tmp_path / "out", mode="append", engine="local").nodes["Person"] == 4
 
 
 def loaded_copy(graph: Graph, place: Path) -> Graph:

@@ -228,7 +228,7 @@ def test_what_a_frame_cant_be_is_told(graph: Graph, spark: Spark) -> None:
         graph.spark("Person", columns=["agee"], spark=session)
     with pytest.raises(LanguageError):
         graph.spark("Person", where="agee > 3", spark=session)
-    with pytest.raises(ArgumentInvalid, match="where"):
+    with pytest.raises(LanguageError, match="found delete"):
         graph.spark("Person", where="age > 3 delete Person where age > 4", spark=session)
     with pytest.raises(ArgumentInvalid, match="params"):
         graph.spark("Person", None, {"a": 1}, spark=session)

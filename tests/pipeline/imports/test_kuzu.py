@@ -229,3 +229,12 @@ def test_statements_of_other_kinds_are_passed_over() -> None:
     text = "CREATE MACRO f(x) AS x; CALL a('b;c') RETURN *; // CREATE NODE TABLE t\n" + TABLES
     assert [table.name for table in read_tables(text, "s")] == ["Person", "Knows"]
     assert read_copies("RETURN 1;", "c") == []
+
+
+def test_an_export_that_was_not_finished_is_told_what_it_lacks(tmp_path: Path) -> None:
+    source = write_files(tmp_path / "half", {"nodes_Person.parquet": ""})
+    with pytest.raises(SourceInvalid, match="its format can't be told") as raised:
+        ImportPlan.of(source)
+    assert raised.value.hint is not None
+    for told in ("schema.cypher", "(kuzu)", "(neo4j-csv)", "(apoc)", "(graphml)", "--format"):
+        assert told in raised.value.hint

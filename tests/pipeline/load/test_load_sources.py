@@ -25,6 +25,7 @@ from omnigraph.base.errors import (
     ConstraintViolated,
     InputUnreadable,
     KeyTaken,
+    MappingInvalid,
     SourceInvalid,
     Unsupported,
 )
@@ -250,6 +251,8 @@ def test_frames_of_spark_load_with_their_own_session(
     nameless = knows.selectExpr("`from` AS mail", "11 AS age")
     rule = {"node": "Person", "properties": {"email": "mail"}}
     assert graph.load(nameless, mode="merge", mapping=rule, spark=spark).updated == 1
+    with pytest.raises(MappingInvalid, match="did you mean Knows"):
+        graph.load(frames, mode="append", mapping={"Knws": {"edge": "Knows"}}, spark=spark)
     found = graph.query("query q() { match { $p: Person { age: 11 } } return { $p.email } }")
     assert sorted(row["p.email"] for row in found) == ["p1", "p11"]
     with pytest.raises(ConstraintViolated, match=r"Knows:1: .*no such Person"):

@@ -18,6 +18,7 @@ from omnigraph import Graph
 from omnigraph.base.errors import (
     ArgumentInvalid,
     FileMissing,
+    MappingInvalid,
     SourceInvalid,
     StorageFailed,
     Unsupported,
@@ -158,6 +159,20 @@ def test_what_is_not_in_a_bucket_is_missing(inputs: Inputs, source: str) -> None
     inputs.put({"a/note.txt": b""})
     with pytest.raises(FileMissing):
         inputs.found(source)
+
+
+def test_a_rule_of_a_mapping_names_an_object_by_the_end_of_its_address(
+    graph: Graph, inputs: Inputs
+) -> None:
+    inputs.put({"in/Person.csv": CSV})
+    for number, name in enumerate(("Person.csv", f"{inputs.uri}/in/Person.csv", "in/P*.csv"), 1):
+        rule = {name: {"node": "Person", "constants": {"age": number}, "ignore": ["age"]}}
+        graph.load(f"{inputs.uri}/in", mode="merge", mapping=rule, engine="local")
+        found = graph.query("query q() { match { $p: Person } return { max($p.age) as a } }")
+        assert [row["a"] for row in found] == [number]
+    with pytest.raises(MappingInvalid, match=r"did you mean Person\.csv\?"):
+        rule = {"Persn.csv": {"node": "Person"}}
+        graph.load(f"{inputs.uri}/in", mode="merge", mapping=rule, engine="local")
 
 
 def test_what_can_not_be_read_is_refused(inputs: Inputs) -> None:

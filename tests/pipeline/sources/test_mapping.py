@@ -304,3 +304,62 @@ def test_a_table_that_is_not_obvious_needs_a_rule(
 ) -> None:
     with pytest.raises(SourceInvalid, match=message):
         feed_for(name, columns, rules=(), catalog=CATALOG, names=[name])
+
+
+PERSON = {"node": "Person", "properties": {"email": "mail"}, "ignore": ["*"]}
+LINE = {"type": "Person", "data": {"email": "a@x"}}
+
+
+@pytest.mark.parametrize(
+    ("name", "tables", "message"),
+    [
+        (
+            "Peson",
+            ["Person"],
+            r"mapping, Peson: no table .* called Peson \(did you mean Person\?\); ",
+        ),
+        ("Person?", ["Person"], r"called Person\? .*; there is Person"),
+        ("2024/*", ["Person", "City"], r"called 2024/\*; there is Person and City"),
+        ("x", [f"t{n}" for n in range(9)], "there are 9 tables"),
+        ("x", [], "there are no tables"),
+    ],
+)
+def test_a_rule_that_is_for_no_table_is_refused_before_columns_are_looked_at(
+    name: str, tables: list[str], message: str
+) -> None:
+    frames = {table: pa.table({"odd": [1]}) for table in tables}
+    with pytest.raises(MappingInvalid, match=message):
+        conform_all(frames, mapping={name: PERSON})
+    with pytest.raises(MappingInvalid, match="mapping, other: "):
+        conform_all(PEOPLE, mapping={"frame": PERSON, "other": PERSON})
+
+
+def test_a_misspelt_name_of_a_file_is_refused_with_the_one_it_is_close_to(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text("City.csv: {node: City}\nPersn.csv: {node: Person}\n")
+    for name in ("City", "Person"):
+        (tmp_path / f"in/{name}.csv").parent.mkdir(exist_ok=True)
+        (tmp_path / f"in/{name}.csv").write_text("odd\n1\n")
+    with pytest.raises(MappingInvalid) as raised:
+        conform_all(str(tmp_path / "in"), mapping=tmp_path / "m.yaml")
+    assert raised.value.position == f"{tmp_path / 'm.yaml'}:2"
+    told = "called Persn.csv (did you mean Person.csv?); there is City.csv and Person.csv"
+    assert raised.value.reason.endswith(told)
+
+
+def test_lines_are_no_table_that_a_rule_could_be_for(tmp_path: Path) -> None:
+    (tmp_path / "Person.jsonl").write_text('{"type":"Person","data":{"email":"a@x"}}\n')
+    for source in (str(tmp_path / "Person.jsonl"), [LINE], b""):
+        with pytest.raises(MappingInvalid, match="lines name their types themselves"):
+            conform_all(source, mapping={"Person.jsonl": {"node": "Person"}})
+
+
+def test_a_rule_for_every_table_and_a_table_without_rows_are_no_mistake(tmp_path: Path) -> None:
+    assert conform_all([LINE], mapping={"node": "Person"})
+    (tmp_path / "Person.csv").write_text("")
+    (tmp_path / "City.csv").write_text("code\n1\n")
+    rules = {"Person.csv": PERSON, "C*": {"node": "City"}, "*": {"node": "Note"}}
+    found = rows_by_type(conform_all(str(tmp_path), mapping=rules))
+    assert [*found] == ["City"]
+    # The first of two rules counts; the second names what is there all the same.
+    both = {"frame": PERSON, "fr*": {"node": "City"}}
+    assert [*rows_by_type(conform_all(PEOPLE, mapping=both))] == ["Person"]

@@ -18,7 +18,7 @@ __all__ = ["for_tasks", "head_of"]
 @contextmanager
 def for_tasks(engine: Engine, request: Load) -> Iterator[Load]:
     """The same load of a source that tasks can read, with the session of a frame to read it."""
-    from omnigraph.pipeline.sources import check_frame, spark_frames, write_frames
+    from omnigraph.pipeline.sources import check_frames, spark_frames, write_frames
     from omnigraph.pipeline.staging.area import Ending, StagingArea
 
     frames = spark_frames(request.source)
@@ -36,8 +36,8 @@ def for_tasks(engine: Engine, request: Load) -> Iterator[Load]:
     session = given if given is not None else next(iter(frames.values())).sparkSession
     started = engine.spark.session(session)
     catalog = engine.gate.view(head_of(engine.store, request), request).catalog
-    for name, frame in frames.items():
-        check_frame(name, started.schema_of(frame), catalog=catalog, mapping=request.mapping)
+    schemas = {name: started.schema_of(frame) for name, frame in frames.items()}
+    check_frames(schemas, catalog=catalog, mapping=request.mapping)
     area = StagingArea(engine.store)
     try:
         folder = engine.store.root / area.new_folder()

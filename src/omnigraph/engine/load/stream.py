@@ -21,14 +21,14 @@ __all__ = ["stream"]
 def stream(engine: Engine, request: StreamLoad) -> "Stream":
     """Begin to load every micro-batch of a stream, under its name."""
     engine.gate.allow(request)
-    from omnigraph.pipeline.sources import check_frame
+    from omnigraph.pipeline.sources import check_frames
     from omnigraph.pipeline.spark.session import Spark
     from omnigraph.pipeline.streaming import start_stream, streaming_frame
 
     name, frame = streaming_frame(request.source)
     spark = Spark.adopt(frame.sparkSession)
     catalog = engine.gate.view(engine.store.snapshot(request.branch), request).catalog
-    check_frame(name, spark.schema_of(frame), catalog=catalog, mapping=request.mapping)
+    check_frames({name: spark.schema_of(frame)}, catalog=catalog, mapping=request.mapping)
 
     def load_batch(rows: object, batch: str) -> None:
         result = load(engine, _batch(request, rows, batch))

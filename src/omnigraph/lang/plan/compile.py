@@ -1,18 +1,18 @@
-"""Query text to plan: the one way in.
+"""Query text to plan: the one way in, for queries and for the tests of a `where` by themselves.
 
 Only the query that is asked for is checked; an error in another query of its file does not stop it.
 """
 
 from omnigraph.base.errors import Diagnostic, ParseFailed, QueryMissing
 from omnigraph.base.span import SourceText, Span
-from omnigraph.lang.plan.ir import CompiledQuery
+from omnigraph.lang.plan.ir import CompiledQuery, Delete, MutationQuery, Predicate
 from omnigraph.lang.plan.lower import lower
 from omnigraph.lang.query.check.check import check
 from omnigraph.lang.query.text import ast
-from omnigraph.lang.query.text.parser import MAX_ERRORS, Reading, read
-from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.query.text.parser import MAX_ERRORS, Reading, parse_conditions, read
+from omnigraph.lang.schema.catalog import Catalog, EntityType
 
-__all__ = ["compile_query"]
+__all__ = ["compile_conditions", "compile_query"]
 
 
 def compile_query(source: SourceText, catalog: Catalog, name: str | None = None) -> CompiledQuery:
@@ -22,6 +22,27 @@ def compile_query(source: SourceText, catalog: Catalog, name: str | None = None)
     """
     query = _find(read(source), source, name)
     return lower(check(query, catalog, source), catalog)
+
+
+def compile_conditions(
+    source: SourceText, entity: EntityType, catalog: Catalog
+) -> tuple[Predicate, ...]:
+    """The tests of a `where` about rows of one type, as a mutation has them.
+
+    Raises ParseFailed or TypeCheckFailed.
+    """
+    conditions = parse_conditions(source)
+    # To be checked and lowered as those of a mutation are, which never runs. Its own words have no
+    # place in the text, and nothing can be wrong with them.
+    nowhere = Span(1, 1)
+    delete = ast.Delete(ast.Word(entity.name, nowhere), conditions, nowhere)
+    header = ast.Header(ast.Word("where", nowhere), (), (), nowhere)
+    query = ast.Mutation(header, (delete,), nowhere)
+    match lower(check(query, catalog, source), catalog):
+        case MutationQuery(statements=(Delete(where=predicates),)):
+            return predicates
+        case other:
+            raise AssertionError(f"a delete became {other}")
 
 
 def _find(reading: Reading, source: SourceText, name: str | None) -> ast.Query:

@@ -2,6 +2,7 @@
 
 from omnigraph.base.choices import ImportFormat, check_choice
 from omnigraph.base.errors import SourceInvalid
+from omnigraph.base.words import listed
 from omnigraph.pipeline.imports.apoc import SUFFIXES as JSON_SUFFIXES
 from omnigraph.pipeline.imports.apoc import ApocReader
 from omnigraph.pipeline.imports.blocks import Reader
@@ -14,6 +15,14 @@ from omnigraph.pipeline.imports.neo4j_csv import Neo4jReader
 __all__ = ["detect_format", "open_reader"]
 
 HEAD_BYTES = 4096
+
+# How each format is told, which also says what an export lacks that was not finished.
+SIGNS: dict[ImportFormat, str] = {
+    "kuzu": f"a directory with {SCHEMA}, which EXPORT DATABASE of Kuzu and Ladybug writes",
+    "neo4j-csv": f"{listed(CSV_SUFFIXES)} files",
+    "apoc": f"{listed(JSON_SUFFIXES)} files in a directory, or a file that begins with {{",
+    "graphml": "a .graphml file, or one that begins with <",
+}
 
 
 def open_reader(source: Source, format: ImportFormat) -> Reader:
@@ -56,5 +65,7 @@ def detect_format(source: Source) -> ImportFormat:
     raise SourceInvalid(
         file=source.name,
         reason="its format can't be told",
-        advice="say it: --format kuzu, neo4j-csv, apoc or graphml",
+        advice="it is told by "
+        + "; ".join(f"{sign} ({name})" for name, sign in SIGNS.items())
+        + "; export again if such a file is missing, or say the format with --format",
     )

@@ -54,7 +54,8 @@ def write_tables(
         tell("convert", rows := rows + len(block.lines), 0)
         if len(block.lines):
             written.add(type_, block, columns)
-    return ConvertedTables(name, tuple(written.finish()))
+    tables = tuple(type_.table for type_ in proposal.types)
+    return ConvertedTables(name, tables, tuple(written.finish()))
 
 
 def _typed_blocks(

@@ -1,6 +1,6 @@
 """Sources of a load: files, frames and rows, as splits that tasks read on their own."""
 
-from omnigraph.pipeline.sources.plan import PlannedInput, check_frame, plan_splits
+from omnigraph.pipeline.sources.plan import PlannedInput, check_frames, plan_splits
 from omnigraph.pipeline.sources.positions import Position, position_in
 from omnigraph.pipeline.sources.spark_frames import WrittenFrames, spark_frames, write_frames
 from omnigraph.pipeline.sources.splits import Split
@@ -10,7 +10,7 @@ __all__ = [
     "Position",
     "Split",
     "WrittenFrames",
-    "check_frame",
+    "check_frames",
     "plan_splits",
     "position_in",
     "spark_frames",

@@ -19,7 +19,7 @@ from omnigraph.pipeline.sources.files import (
     OTHER_DATA_SUFFIXES,
     Form,
     form_of,
-    unreadable,
+    untold,
 )
 from omnigraph.pipeline.sources.opening import suffix_of
 from omnigraph.store.bucket_files import BucketFile, files_below, look_at
@@ -91,7 +91,7 @@ def _matches(names: Sequence[str], pattern: Sequence[str]) -> bool:
 def _named(file: BucketFile, form: Form | None) -> InputObject:
     found = form or form_of(Path(file.location.name))
     if found is None:
-        raise unreadable(str(file.location))
+        raise untold(str(file.location))
     return InputObject(file.location, found, file.size)
 
 
@@ -103,7 +103,7 @@ def _wanted(
     paths = {_path(file.location): file for file in files}
     only = files_to_take(
         str(directory),
-        lambda name: f"{root}{name}" in paths,
+        lambda name: paths[f"{root}{name}"].size if f"{root}{name}" in paths else None,
         lambda name: directory.objects().get(name) or b"",
     )
     datasets = {path.partition(mark)[0] for path in paths if mark in path}

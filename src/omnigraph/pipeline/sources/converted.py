@@ -32,4 +32,6 @@ class TablePart:
 class ConvertedTables:
     name: str
     """Of what was converted, as its owner named it."""
+    tables: tuple[str, ...]
+    """All that rules may be for, those without rows too."""
     parts: tuple[TablePart, ...]

@@ -30,6 +30,7 @@ __all__ = [
     "form_of",
     "stem_of",
     "unreadable",
+    "untold",
 ]
 
 
@@ -68,6 +69,11 @@ OTHER_DATA_SUFFIXES = (
 READABLE = (
     "give .jsonl, .csv or .tsv (also as .gz or .zst), .parquet or a Lance dataset, "
     "or pass format (--format) if the name doesn't tell"
+)
+
+UNTOLD = (
+    "say what the file holds with format (--format): jsonl, csv, parquet or lance; an export is "
+    "jsonl. Or give the name a suffix, as in {name}.jsonl"
 )
 
 # A directory with a folder of this name is a Lance dataset.
@@ -161,7 +167,7 @@ def _files_in(directory: Path, form: Form | None) -> Iterator[InputFile]:
     with reading_file(_as_text(str(directory))):
         only = files_to_take(
             _as_text(str(directory)),
-            lambda name: (directory / name).is_file(),
+            lambda name: _size_of(directory / name),
             lambda name: (directory / name).read_bytes(),
         )
     wanted = []
@@ -175,6 +181,10 @@ def _files_in(directory: Path, form: Form | None) -> Iterator[InputFile]:
     if not wanted:
         raise FileMissing(path=_as_text(str(directory / "*.{jsonl,csv,parquet}")))
     yield from wanted
+
+
+def _size_of(file: Path) -> int | None:
+    return file.stat().st_size if file.is_file() else None
 
 
 def _below(directory: Path, *, seen: set[str]) -> Iterator[Path]:
@@ -205,7 +215,7 @@ def _form_of_file(path: Path, form: Form | None) -> Form:
     """The form of a file that is there."""
     found = form or form_of(path)
     if found is None:
-        raise unreadable(str(path))
+        raise untold(str(path))
     # A pipe has no size and can't be read from the middle, nor twice.
     if not path.is_file():
         raise unreadable(str(path), "give a regular file, or its lines as standard input (-)")
@@ -224,6 +234,15 @@ def form_of(path: Path) -> Form | None:
 
 def unreadable(name: str, instead: str = READABLE) -> Unsupported:
     return Unsupported(what=f"loading {_as_text(name)}", instead=instead)
+
+
+def untold(name: str) -> Unsupported:
+    """Why a file can't be loaded whose name tells no form that can be read."""
+    if suffix_of(Path(name)):
+        return unreadable(name)
+    text = _as_text(name)
+    what = f"loading {text}, a name that doesn't tell what is in the file,"
+    return Unsupported(what=what, instead=UNTOLD.format(name=_as_text(Path(name).name)))
 
 
 def _is_text(name: str) -> bool:

@@ -17,13 +17,21 @@ from typing import Any
 from omnigraph.base.errors import FileMissing, MappingInvalid, SourceInvalid, StorageFailed
 from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import suggestion
-from omnigraph.base.words import amount
+from omnigraph.base.words import amount, clipped, listed
 from omnigraph.base.yaml_text import YamlMap, YamlRefused, plain_value, read_yaml
 from omnigraph.check.rows.input_types import expectation, fits_json
 from omnigraph.lang.schema.catalog import DST, ID, SRC, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.pipeline.sources.feed import Feed
 
-__all__ = ["MappingArgument", "Rule", "feed_for", "read_mapping"]
+__all__ = [
+    "MappingArgument",
+    "MappingText",
+    "Rule",
+    "check_rules",
+    "feed_for",
+    "read_mapping",
+    "read_mapping_text",
+]
 
 MappingArgument = Mapping[str, Any] | str | os.PathLike[str] | None
 """Rules by pattern, one rule for every table, the path of a YAML file with either, or nothing."""
@@ -35,8 +43,22 @@ ALL_WORDS = tuple(dict.fromkeys((*NODE_WORDS, *EDGE_WORDS)))
 # Columns that are an edge's ends where no rule says otherwise.
 SOURCE_COLUMNS, TARGET_COLUMNS = ("from", SRC), ("to", DST)
 
-# This pattern alone leaves out no column that something takes: only those that nothing takes.
+# Under `ignore` this pattern alone leaves out no column that something takes: only those that
+# nothing takes. As the name of a rule it is for every table that no rule before it is for, be it
+# none.
 EVERY_OTHER = "*"
+
+# As many names of tables as a person looks through.
+MAX_LISTED_TABLES = 8
+
+
+@frozen
+class MappingText:
+    text: str
+    rules: Mapping[str, Any]
+    """What the text says, as plain values."""
+    lines: Mapping[str, int]
+    """The line of each name at the top."""
 
 
 @frozen
@@ -57,20 +79,62 @@ def read_mapping(given: MappingArgument, catalog: Catalog) -> tuple[Rule, ...]:
     """The rules, checked against the schema."""
     if given is None:
         return ()
-    content: object = given
-    position, lines = "mapping", dict[str, int]()
+    lines: Mapping[str, int] = {}
     if isinstance(given, str | os.PathLike):
-        position = str(given)
-        content, lines = _read_yaml(Path(given))
+        read, position = read_mapping_text(Path(given)), str(given)
+        rules, lines = read.rules, read.lines
+    else:
+        position = "mapping"
+        rules = _by_name(given, position)
+    if "node" in rules or "edge" in rules:
+        return (_RuleText(position, rules).rule(EVERY_OTHER, catalog),)
+    return tuple(
+        _RuleText(_rule_position(position, str(pattern), lines), rule).rule(str(pattern), catalog)
+        for pattern, rule in rules.items()
+    )
+
+
+def read_mapping_text(path: Path) -> MappingText:
+    """A mapping as it stands in a file, whatever its rules say."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise FileMissing(path=str(path)) from error
+    # No UTF-8, or a name that no file can have.
+    except (OSError, ValueError) as error:
+        raise StorageFailed(doing="read", path=str(path), reason=str(error)) from error
+    try:
+        root = read_yaml(text)
+    except YamlRefused as refused:
+        position = f"{path}:{refused.span.line}:{refused.span.column}"
+        hint = "" if refused.hint is None else f": {refused.hint}"
+        raise MappingInvalid(position=position, reason=f"{refused.message}{hint}") from refused
+    entries = root.entries if isinstance(root, YamlMap) else ()
+    rules = _by_name(plain_value(root), str(path))
+    return MappingText(text, rules, {str(key.value): key.span.line for key, _ in entries})
+
+
+def _by_name(content: object, position: str) -> Mapping[str, Any]:
     if not isinstance(content, Mapping):
         reason = f"a mapping must hold rules by the names of tables, not {content!r}"
         raise MappingInvalid(position=position, reason=reason)
-    if "node" in content or "edge" in content:
-        return (_RuleText(position, content).rule("*", catalog),)
-    return tuple(
-        _RuleText(_rule_position(position, str(pattern), lines), rule).rule(str(pattern), catalog)
-        for pattern, rule in content.items()
-    )
+    return content
+
+
+def check_rules(rules: Sequence[Rule], tables: Sequence[str]) -> None:
+    """Raise if a rule is for no table of these, all that are loaded: its name may be misspelt, and
+    its table would be read as if there were no rule."""
+    for rule in rules:
+        pattern = rule.pattern
+        if pattern != EVERY_OTHER and not any(_matches(table, pattern) for table in tables):
+            # As a rule may spell them: whole paths are long, and alike up to there.
+            known = [*dict.fromkeys(_tail(table, pattern) for table in tables)]
+            near = suggestion(pattern, known)
+            raise MappingInvalid(
+                position=rule.position,
+                reason=f"no table that is loaded is called {clipped(pattern)}{near}; "
+                f"{_told(known)}",
+            )
 
 
 def feed_for(
@@ -216,25 +280,6 @@ class _RuleText:
         return MappingInvalid(position=self.position, reason=reason)
 
 
-def _read_yaml(path: Path) -> tuple[object, dict[str, int]]:
-    """What the file holds, and the line of each name at its top."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise FileMissing(path=str(path)) from error
-    # No UTF-8, or a name that no file can have.
-    except (OSError, ValueError) as error:
-        raise StorageFailed(doing="read", path=str(path), reason=str(error)) from error
-    try:
-        root = read_yaml(text)
-    except YamlRefused as refused:
-        position = f"{path}:{refused.span.line}:{refused.span.column}"
-        hint = "" if refused.hint is None else f": {refused.hint}"
-        raise MappingInvalid(position=position, reason=f"{refused.message}{hint}") from refused
-    entries = root.entries if isinstance(root, YamlMap) else ()
-    return plain_value(root), {str(key.value): key.span.line for key, _ in entries}
-
-
 def _rule_position(position: str, pattern: str, lines: Mapping[str, int]) -> str:
     return f"{position}:{lines[pattern]}" if pattern in lines else f"{position}, {pattern}"
 
@@ -336,3 +381,16 @@ def _named(name: str, known: Sequence[EntityType]) -> list[EntityType]:
 
 def _matches(table: str, pattern: str) -> bool:
     return table == pattern or PurePath(table).match(pattern)
+
+
+def _tail(table: str, pattern: str) -> str:
+    """As many last parts of the table's path as the pattern has."""
+    return str(PurePath(*PurePath(table).parts[-len(PurePath(pattern).parts) :]))
+
+
+def _told(tables: Sequence[str]) -> str:
+    if not tables:
+        return "there are no tables, and lines name their types themselves"
+    if len(tables) > MAX_LISTED_TABLES:
+        return f"there are {amount(len(tables), 'table')}"
+    return f"there is {listed([clipped(table) for table in tables], 'and')}"

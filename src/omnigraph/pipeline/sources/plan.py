@@ -36,7 +36,13 @@ from omnigraph.pipeline.sources.in_memory import (
     lines_of_file,
     lines_of_rows,
 )
-from omnigraph.pipeline.sources.mapping import MappingArgument, Rule, feed_for, read_mapping
+from omnigraph.pipeline.sources.mapping import (
+    MappingArgument,
+    Rule,
+    check_rules,
+    feed_for,
+    read_mapping,
+)
 from omnigraph.pipeline.sources.opening import is_packed
 from omnigraph.pipeline.sources.spark_frames import FRAME, WrittenFrames
 from omnigraph.pipeline.sources.spilled import spill_splits
@@ -54,7 +60,7 @@ from omnigraph.pipeline.sources.splits import (
 from omnigraph.store.graph_store import GraphStore
 from omnigraph.store.location import BucketAccess, is_bucket_address
 
-__all__ = ["PlannedInput", "check_frame", "pack", "paths_in", "plan_splits"]
+__all__ = ["PlannedInput", "check_frames", "pack", "paths_in", "plan_splits"]
 
 STDIN = "-"
 
@@ -128,12 +134,14 @@ def plan_splits(
     return planned.dealt(parallelism)
 
 
-def check_frame(
-    name: str, schema: pa.Schema, *, catalog: Catalog, mapping: MappingArgument = None
+def check_frames(
+    frames: Mapping[str, pa.Schema], *, catalog: Catalog, mapping: MappingArgument = None
 ) -> None:
-    """Raise if a frame of this name and these columns can't be loaded, whatever its rows."""
+    """Raise if frames of these names and columns can't be loaded, whatever their rows."""
     tables = _Tables(catalog, read_mapping(mapping, catalog))
-    _feed_of_frame(name, schema, tables)
+    tables.check_rules([*frames])
+    for name, schema in frames.items():
+        _feed_of_frame(name, schema, tables)
 
 
 def pack(splits: Iterable[Split], *, task_bytes: int) -> list[tuple[Split, ...]]:
@@ -173,6 +181,10 @@ class _Tables:
 
     catalog: Catalog
     rules: tuple[Rule, ...]
+
+    def check_rules(self, tables: Sequence[str]) -> None:
+        """Before the columns of any table: they may not fit because its rule is misspelt."""
+        check_rules(self.rules, tables)
 
     def feed(self, table: str, columns: Sequence[str], names: Sequence[str]) -> Feed:
         return feed_for(table, columns, rules=self.rules, catalog=self.catalog, names=names)
@@ -250,6 +262,7 @@ def _splits_of_files(
 ) -> Iterator[Split]:
     size = sum(file.size for file in files)
     cut_bytes = min(limits.input.max_block_bytes, _task_bytes(size, limits.max_workers, limits))
+    tables.check_rules([file.file for file in files if file.form is not Form.JSONL])
     for file in files:
         yield from _splits_of(file, tables, limits, cut_bytes=cut_bytes)
 
@@ -300,6 +313,8 @@ def _splits_in_memory(
     source: Any, tables: _Tables, limits: InputLimits
 ) -> Iterator[InlineLines | InlineTable]:
     cut_bytes = limits.max_block_bytes
+    if not is_frame(source) and not isinstance(source, Mapping):
+        tables.check_rules([])
     if isinstance(source, bytes | bytearray | memoryview):
         yield from inline_lines("bytes", bytes(source), cut_bytes=cut_bytes)
     elif hasattr(source, "read") and not is_frame(source):
@@ -307,6 +322,7 @@ def _splits_in_memory(
         yield from lines_of_file(name, source, cut_bytes=cut_bytes)
     elif is_frame(source):
         tables.require_rules()
+        tables.check_rules([FRAME])
         yield from _frame_splits(FRAME, source, tables, limits)
     elif isinstance(source, Mapping):
         yield from _frames_by_name(source, tables, limits)
@@ -318,6 +334,7 @@ def _splits_in_memory(
 
 
 def _splits_of_written(written: WrittenFrames, tables: _Tables) -> Iterator[ScratchRows]:
+    tables.check_rules([frame.name for frame in written.frames])
     for frame in written.frames:
         feed = _feed_of_frame(frame.name, frame.schema, tables)
         first_row = 0
@@ -329,6 +346,7 @@ def _splits_of_written(written: WrittenFrames, tables: _Tables) -> Iterator[Scra
 
 
 def _splits_of_converted(converted: ConvertedTables, tables: _Tables) -> Iterator[CsvRange]:
+    tables.check_rules(converted.tables)
     for part in converted.parts:
         feed = tables.feed(part.table, part.columns, (stem_of(part.table),))
         yield CsvRange(
@@ -356,7 +374,9 @@ def _frames_by_name(
         if not isinstance(name, str) or not is_frame(frame):
             rule = "a dict must map names of types to frames; put rows as dicts into a list"
             raise ArgumentInvalid(argument="source", value=str(name), rule=rule)
-        yield from _frame_splits(name, frame, tables, limits)
+    tables.check_rules([str(name) for name in frames])
+    for name, frame in frames.items():
+        yield from _frame_splits(str(name), frame, tables, limits)
 
 
 def _frame_splits(

@@ -1,6 +1,7 @@
 """The command that writes a graph for others: export."""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -54,6 +55,8 @@ def export(
 
     Example: omnigraph export people.jsonl --store people.omni
     """
+    from omnigraph.pipeline.sources.files import Form, form_of
+
     is_stream = path == STANDARD_OUTPUT
     if is_stream and as_json:
         raise typer.BadParameter(
@@ -85,3 +88,6 @@ def export(
         where = "standard output" if is_stream else path
         entities, size = amount(result.total_entities, "entity"), amount(result.bytes, "byte")
         say(f"wrote {entities}, {size}, to {where}")
+        is_file = [file.path for file in result.files] == [result.path]
+        if is_file and not is_stream and form_of(Path(path)) is not Form.JSONL:
+            say(f"  note: load it with --format {style}, since its name doesn't say so")

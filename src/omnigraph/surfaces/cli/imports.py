@@ -39,7 +39,7 @@ from omnigraph.surfaces.wire import import_plan_json, load_json
 
 if TYPE_CHECKING:
     from omnigraph.engine.handles.graph import Graph
-    from omnigraph.engine.import_plan import ImportPlan
+    from omnigraph.engine.import_plan import EditedPlan, ImportPlan
     from omnigraph.engine.settings import Settings
 
 PlanOption = Annotated[
@@ -101,7 +101,7 @@ def import_(
 
     Example: omnigraph import ./exported ./people.omni
     """
-    from omnigraph.engine.import_plan import MAPPING_FILE, SCHEMA_FILE, ImportPlan
+    from omnigraph.engine.import_plan import EditedPlan, ImportPlan
     from omnigraph.engine.imports import import_ as use_case
     from omnigraph.engine.imports import import_new
     from omnigraph.engine.requests import Import
@@ -120,15 +120,18 @@ def import_(
         # Before a source is read that may be large.
         raise LocalOnly("import")
     graph = _graph_at(target, settings)
+    edited = None if from_plan is None else EditedPlan.read(from_plan)
+    if edited is not None and graph is None:
+        edited.check()
     if graph is not None and mode == "overwrite" and not dry_run:
         require_yes(graph.uri, f"replaces rows on branch {branch}", yes=yes)
     made = ImportPlan.of(source, format=format_, settings=settings)
     if not (quiet or as_json):
-        _say_proposal(made)
+        _say_proposal(made) if edited is None else _say_edited(made, edited)
         say(f"importing into {target}, branch {branch}" + "; the graph is new" * (graph is None))
     request = Import(
         source=made,
-        mapping=None if from_plan is None else from_plan / MAPPING_FILE,
+        mapping=None if edited is None else edited.mapping_file,
         mode=mode,
         branch=BranchName(branch),
         from_=None if from_ is None else BranchName(from_),
@@ -144,11 +147,10 @@ def import_(
         if graph is not None:
             result = graph.backend.run(use_case, request, progress)
         else:
-            schema = made.schema if from_plan is None else from_plan / SCHEMA_FILE
-            text = as_source(schema, SCHEMA)
+            text = as_source(made.schema, SCHEMA) if edited is None else edited.schema
             result = import_new(target, text, request, settings=settings, progress=progress)
     if as_json:
-        more = {"is_new": graph is None and not dry_run, **import_plan_json(made)}
+        more = {"is_new": graph is None and not dry_run, **import_plan_json(made, edited)}
         print_json({**load_json(result), **more})
     elif not quiet:
         say_loaded(result)
@@ -171,7 +173,19 @@ def _say_plan(plan: "ImportPlan", folder: Path, *, as_json: bool, quiet: bool) -
 
 
 def _say_proposal(plan: "ImportPlan") -> None:
-    say(f"{plan.source} is {plan.format}; the proposed schema:\n\n{plan.schema}")
-    say(f"the mapping:\n\n{plan.mapping_text}")
+    _say_shapes(plan, "the proposed schema", plan.schema, "the mapping", plan.mapping_text)
+
+
+def _say_edited(plan: "ImportPlan", edited: "EditedPlan") -> None:
+    """What is followed in the place of the proposal."""
+    schema, mapping = edited.schema, edited.mapping
+    _say_shapes(plan, schema.name, schema.text, str(edited.mapping_file), mapping.text)
+
+
+def _say_shapes(
+    plan: "ImportPlan", schema_title: str, schema: str, mapping_title: str, mapping: str
+) -> None:
+    say(f"{plan.source} is {plan.format}; {schema_title}:\n\n{schema}")
+    say(f"{mapping_title}:\n\n{mapping}")
     for note in plan.notes:
         say(f"  note: {note}")

@@ -13,7 +13,7 @@ from lark.exceptions import UnexpectedInput
 from lark.lexer import PatternStr
 
 from omnigraph.base.frozen import frozen
-from omnigraph.lang.query.text.tables import make_parser
+from omnigraph.lang.query.text.tables import FILE, make_parser
 
 __all__ = ["Beginning", "Piece", "keywords", "read_beginning"]
 
@@ -76,7 +76,7 @@ def _grammar() -> Lark:
 
 
 def _read(text: str, *, is_body: bool) -> tuple[tuple[Piece, ...], frozenset[str]]:
-    parser: Any = _grammar().parse_interactive(text)
+    parser: Any = _grammar().parse_interactive(text, FILE)
     for kind, word in HEADER if is_body else ():
         parser.feed_token(Token(kind, word))
     pieces: list[Piece] = []

@@ -32,7 +32,11 @@ NAME_WORDS = frozenset(
 )
 KEY_WORDS = NAME_WORDS | {"AS", "ASC", "DESC", "TRUE", "FALSE", "NULL"}
 TESTS = frozenset({"COMPARE", "CONTAINS", "STARTS_WITH", "IN", "IS"})
+# The tests of a `where` by themselves may have been read whole, at a token that could end them in
+# a mutation. The parser then has nowhere to go.
+AFTER_CONDITIONS = frozenset({"AND", "$END"})
 GROUPS = (
+    (AFTER_CONDITIONS, AFTER_CONDITIONS, "'and' or the end of the text"),
     ({"OPTIONAL", "TOP"}, CLAUSES, "a clause"),
     ({"STRING", "INT"}, VALUES, "a value"),
     ({"COMPARE", "IN"}, TESTS, "a comparison"),
@@ -94,7 +98,9 @@ def describe(
     is_end = token.type == "$END"
     position = len(piece) if is_end else (token.start_pos or 0)
     before = _previous(piece, position)
-    expected = _expected(error.accepts or error.expected, before[0] if before else "")
+    expected = _expected(
+        error.accepts or error.expected or AFTER_CONDITIONS, before[0] if before else ""
+    )
     after = f" after {_shown(before[0])}" if before else ""
     if is_end:
         found = "the end of the text" if is_last else "the next query"
@@ -167,6 +173,8 @@ def _hint(text: str, before: str, accepted: Collection[str]) -> str | None:
             return "equality is written with one ="
         case "<", ">":
             return "'differs from' is written !="
+        case _, "or" if accepted == AFTER_CONDITIONS:
+            return "all tests hold, joined by and: filter the frame for alternatives"
         case "or", _ if accepted == {"LBRACE"}:
             return "write the alternatives as blocks: or { … } { … }"
         case _, _ if MINUS_NUMBER.match(text) and "NAME" in accepted and "INT" not in accepted:

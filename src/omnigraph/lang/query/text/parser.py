@@ -23,10 +23,10 @@ from omnigraph.lang.query.text import ast
 from omnigraph.lang.query.text.build import Builder
 from omnigraph.lang.query.text.comments import OPEN_TEXT, without_comments
 from omnigraph.lang.query.text.expected import describe
-from omnigraph.lang.query.text.tables import make_parser
+from omnigraph.lang.query.text.tables import CONDITIONS, FILE, make_parser
 from omnigraph.lang.query.text.tokens import Refused
 
-__all__ = ["MAX_ERRORS", "Broken", "Reading", "last_query", "parse", "read"]
+__all__ = ["MAX_ERRORS", "Broken", "Reading", "last_query", "parse", "parse_conditions", "read"]
 
 # Far more than people nest; the checker and the planner recurse into blocks.
 MAX_NESTED_BLOCKS = 40
@@ -74,14 +74,26 @@ def parse(source: SourceText) -> ast.File:
     return reading.file
 
 
+def parse_conditions(source: SourceText) -> tuple[ast.Predicate, ...]:
+    """The tests of a `where` that stands by itself; raises ParseFailed."""
+    _refuse_what_is_too_long(source)
+    try:
+        _refuse_what_is_too_deep(source.text, 1)
+        tests: object = grammar().parse(source.text, CONDITIONS)
+    except Refused as error:
+        raise ParseFailed(source, (error.diagnostic,)) from error
+    except (UnexpectedToken, UnexpectedCharacters) as error:
+        raise ParseFailed(source, (describe(error, source.text, is_last=True),)) from error
+    assert isinstance(tests, tuple)
+    return tests
+
+
 def read(source: SourceText) -> Reading:
     """The queries that can be read, beside those that can't; raises ParseFailed if it is too long.
 
     Of two queries with one name, the second is broken.
     """
-    if len(source.text) > MAX_TEXT_CHARACTERS:
-        message = f"the text is longer than {MAX_TEXT_CHARACTERS:,} characters"
-        raise ParseFailed(source, (Diagnostic("Q001", message, Span(1, 1)),))
+    _refuse_what_is_too_long(source)
     try:
         pieces: list[ast.File | Broken] = [_tree(source.text)]
     except (UnexpectedInput, Refused):
@@ -155,7 +167,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
 
 def _tree(text: str, first_line: int = 1) -> ast.File:
     _refuse_what_is_too_deep(text, first_line)
-    parser = grammar().parse_interactive(text)
+    parser = grammar().parse_interactive(text, FILE)
     state = parser.lexer_thread.state
     assert state is not None
     state.line_ctr.line = first_line
@@ -197,6 +209,12 @@ def _begins_a_column(before: str) -> bool:
 def _line_around(text: str, position: int) -> str:
     end = text.find("\n", position)
     return text[text.rfind("\n", 0, position) + 1 : None if end < 0 else end]
+
+
+def _refuse_what_is_too_long(source: SourceText) -> None:
+    if len(source.text) > MAX_TEXT_CHARACTERS:
+        message = f"the text is longer than {MAX_TEXT_CHARACTERS:,} characters"
+        raise ParseFailed(source, (Diagnostic("Q001", message, Span(1, 1)),))
 
 
 def _refuse_what_is_too_deep(text: str, first_line: int) -> None:

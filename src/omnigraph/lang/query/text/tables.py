@@ -14,9 +14,12 @@ from typing import Any
 import lark
 from lark import Lark, Token, Transformer
 
-__all__ = ["TABLES", "grammar_text", "make_parser", "tables_of"]
+__all__ = ["CONDITIONS", "FILE", "TABLES", "grammar_text", "make_parser", "tables_of"]
 
 TABLES = "grammar.json"
+
+# What a text may be: queries, or the tests of a `where` by themselves.
+FILE, CONDITIONS = "file", "conditions"
 
 # How Lark writes that an action moves on to a state; the other action applies a rule.
 SHIFT = 0
@@ -50,7 +53,7 @@ def grammar_text() -> str:
 
 
 def _built(text: str, builder: Builds | None) -> Lark:
-    return Lark(text, start="file", parser="lalr", transformer=builder)
+    return Lark(text, start=[FILE, CONDITIONS], parser="lalr", transformer=builder)
 
 
 def _origin(text: str) -> list[str]:
