@@ -22,7 +22,6 @@ from omnigraph.read.analytics.links import Floats, Links, Numbers
 
 __all__ = ["Block", "Blocks", "fit_in_one", "itself"]
 
-K = TypeVar("K")
 S = TypeVar("S")
 
 MAX_BLOCK_LINKS = 1 << 23
