@@ -1,11 +1,14 @@
 """Lines of JSON of APOC are imported with types that hold all their values."""
 
 import json
+import tempfile
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from omnigraph import ImportPlan
 from omnigraph.base.types import ListOf, Scalar, VectorOf
@@ -62,6 +65,27 @@ def test_nodes_and_relationships_keep_their_values(tmp_path: Path) -> None:
     assert nodes_of(graph, "Node") == [{"id": "3", "since": "2024-05-31", "odd": ["1", "a"]}]
     assert edges_of(graph, "Knows") == [("0", "1", {"since": 1993})]
     assert edges_of(graph, "LivesIn") == [("0", "2", {})]
+
+
+NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+
+
+@settings(max_examples=20)
+@given(st.lists(NUMBERS, min_size=1, max_size=4), st.lists(st.lists(NUMBERS, max_size=3)))
+def test_numbers_of_one_property_come_back_whatever_the_others_are(
+    numbers: list[float], many: list[list[float]]
+) -> None:
+    rows = [node(n, "T", number=number) for n, number in enumerate(numbers)]
+    rows += [node(len(rows) + n, "T", many=items) for n, items in enumerate(many)]
+    with tempfile.TemporaryDirectory() as folder:
+        graph = import_into(Path(folder), lines(Path(folder), *rows))
+        found = {int(row.pop("id")): row for row in nodes_of(graph, "T")}
+    for row in rows:
+        ((name, value),) = row["properties"].items()
+        items, ours = value if name == "many" else [value], found[int(row["id"])].pop(name)
+        for item, back in zip(items, ours if name == "many" else [ours], strict=True):
+            # What no number of ours has room for is kept as text.
+            assert back == (json.dumps(item) if isinstance(back, str) else item)
 
 
 def test_a_person_is_told_what_was_widened_renamed_and_read_as_a_time(tmp_path: Path) -> None:

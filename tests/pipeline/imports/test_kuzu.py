@@ -1,5 +1,6 @@
 """Exports of Kuzu and Ladybug are imported as they were written: tables, keys, types, edges."""
 
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ ADA: dict[str, Any] = {
 BOB = {"email": "bob@x", "name": "on two\nlines", "active": False, "tags": []}
 EVE = {"email": "eve,x", "name": "", "height": 1e300}
 ADDRESS = {"ladybug": '{"city": "London", "zip": 3}', "kuzu-csv": "{city: London, zip: 3}"}
+LISTS = pa.map_(pa.list_(pa.int64()), pa.int64())
 TABLES = """
 CREATE NODE TABLE `Person` (`name` STRING, PRIMARY KEY(`name`));
 CREATE REL TABLE `Knows` (FROM `Person` TO `Person`, MANY_MANY);
@@ -103,6 +105,37 @@ def test_numbers_and_times_of_parquet_keep_their_values(tmp_path: Path) -> None:
             "fines": ["2024-05-31T12:00:00.123Z"],
         }
     ]
+
+
+def _interval(months: int, days: int, milliseconds: int) -> bytes:
+    return b"".join(part.to_bytes(4, "little") for part in (months, days, milliseconds))
+
+
+@pytest.mark.parametrize(
+    ("type_", "cell", "text"),
+    [
+        ("INTERVAL", pa.array([_interval(12, 2, 46_925_123)], pa.binary(12)), "P12M2DT46925.123S"),
+        ("INTERVAL", pa.array([_interval(0, 0, 3_600_000)], pa.binary(12)), "P0M0DT3600S"),
+        ("INTERVAL", pa.array([_interval(0, 0, 2**32 - 1)], pa.binary(12)), "P0M0DT4294967.295S"),
+        ("MAP(STRING, INT64)", {"a": 1, "b,c": 2}, '{"a": 1, "b,c": 2}'),
+        ("MAP(INT64, BOOL)", {5: True}, '{"5": true}'),
+        ("MAP(BOOL, BOOL)", {True: False}, '{"true": false}'),
+        ("MAP(DATE, INT64)", {date(2024, 5, 31): 1}, '{"2024-05-31": 1}'),
+        ("MAP(BLOB, INT64)", {b"\x00\xaa": 1}, '{"00aa": 1}'),
+        ("MAP(INT64[], INT64)", pa.array([[([1, 2], 3)]], LISTS), '{"[1, 2]": 3}'),
+    ],
+)
+def test_what_has_no_type_of_ours_is_kept_as_text_to_the_last_digit(
+    type_: str, cell: Any, text: str, tmp_path: Path
+) -> None:
+    if isinstance(cell, dict):
+        ((key, value), *_) = cell.items()
+        kinds = [pa.scalar(one).type for one in (key, value)]
+        cell = pa.array([[*cell.items()]], pa.map_(*kinds))
+    tables = f"CREATE NODE TABLE `T` (`id` INT64, `v` {type_}, PRIMARY KEY(`id`));"
+    source = write_files(tmp_path / "export", {"schema.cypher": tables})
+    pq.write_table(pa.table({"id": pa.array([1]), "v": cell}), source / "nodes_T.parquet")
+    assert nodes_of(import_into(tmp_path, source), "T") == [{"id": 1, "v": text}]
 
 
 def test_what_a_table_declares_stands_in_the_schema(tmp_path: Path) -> None:

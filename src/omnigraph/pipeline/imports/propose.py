@@ -31,7 +31,7 @@ from omnigraph.pipeline.imports.survey import (
     EdgeKey,
     Survey,
 )
-from omnigraph.pipeline.imports.values import literal_of, settled
+from omnigraph.pipeline.imports.values import literal_of
 
 __all__ = ["Proposal", "ProposedColumn", "ProposedType", "propose"]
 
@@ -180,7 +180,7 @@ def _node_property(column: str) -> str:
 
 
 def _column(column: str, name: str, draft: Draft) -> ProposedColumn:
-    type_, default = settled(draft.types[column]), draft.defaults.get(column)
+    type_, default = draft.type_of(column), draft.defaults.get(column)
     return ProposedColumn(
         column,
         name,

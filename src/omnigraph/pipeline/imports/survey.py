@@ -31,7 +31,15 @@ from omnigraph.pipeline.imports.blocks import (
     Reader,
     place,
 )
-from omnigraph.pipeline.imports.values import ANY_LIST, FoundType, cell_of, text_array, widest
+from omnigraph.pipeline.imports.values import (
+    ANY_LIST,
+    FoundType,
+    cell_of,
+    has_exact,
+    settled,
+    text_array,
+    widest,
+)
 
 __all__ = [
     "END_COLUMN",
@@ -67,6 +75,8 @@ class Draft:
     """Columns in which rows may lack values that nobody has looked at."""
     mixed: dict[str, set[str]] = field(default_factory=dict)
     """Columns whose rows have several types, and these."""
+    exact: set[str] = field(default_factory=set)
+    """Columns with whole numbers that a float would round."""
     defaults: dict[str, str] = field(default_factory=dict)
     id_name: str | None = None
     id_names: set[str] = field(default_factory=set)
@@ -80,6 +90,7 @@ class Draft:
         self.open |= columns.types.keys() if columns.is_optional else set()
         self._widen(columns.types)
         self._mix(columns.mixed)
+        self.exact |= {name for name in _whole(columns) if has_exact(columns.cells[name])}
         self.defaults |= columns.defaults
         self.row_count += row_count
 
@@ -97,10 +108,24 @@ class Draft:
         self.open |= more.open
         self._widen(more.types)
         self._mix(more.mixed)
+        self.exact |= more.exact
         self.defaults |= more.defaults
         self.row_count += more.row_count
         self.identify(more.id_name, more.id_type)
         self.id_names |= more.id_names
+
+    def type_of(self, column: str) -> ValueType:
+        """The type that holds every value of the column as it is."""
+        found = settled(self.types[column])
+        if column not in self.exact:
+            return found
+        match found:
+            case Scalar.F64:
+                return Scalar.STRING
+            case ListOf(Scalar.F64):
+                return ListOf(Scalar.STRING)
+            case _:
+                return found
 
     def is_optional(self, column: str) -> bool:
         return column in self.open or self.filled[column] < self.row_count
@@ -116,6 +141,15 @@ class Draft:
                 self.types[name] = widest(known, type_)
                 if ANY_LIST not in (known, type_):
                     self.mixed.setdefault(name, {str(known)}).add(str(type_))
+
+
+def _whole(columns: Columns) -> Iterator[str]:
+    """The columns that have whole numbers, and may come to have fractions too."""
+    for name, type_ in columns.types.items():
+        item = type_.item if isinstance(type_, ListOf) else type_
+        is_whole = item is Scalar.I64 or (item is Scalar.F64 and name in columns.mixed)
+        if is_whole and name in columns.cells:
+            yield name
 
 
 class EdgeKey(NamedTuple):

@@ -25,6 +25,7 @@ __all__ = [
     "FoundType",
     "cell_of",
     "cells_of",
+    "has_exact",
     "literal_of",
     "mapped_cells",
     "recoded",
@@ -45,6 +46,9 @@ FoundType = ValueType | AnyList
 
 WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,20}", re.ASCII)
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?", re.ASCII)
+# Of a cell, or of the items of a list. Fewer digits fit into a float whatever they are, and more of
+# them into none.
+MANY_DIGITS = re.compile(r"(?<![0-9.eE+])[0-9]{16,308}(?![0-9.eE])", re.ASCII)
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 # As a load reads it: a zone by name is none of these.
 MOMENT = re.compile(
@@ -125,6 +129,13 @@ def literal_of(cell: str, type_: ValueType) -> str | None:
             return None
 
 
+def has_exact(cells: pa.Array) -> bool:
+    """True if one of the whole numbers in the cells would be rounded as a float."""
+    many = cells.filter(pc.match_substring_regex(cells, "[0-9]{16}"))
+    numbers = (int(match[0]) for cell in many.to_pylist() for match in MANY_DIGITS.finditer(cell))
+    return any(_is_rounded(number) for number in numbers)
+
+
 def text_array(cells: Iterable[str | None]) -> pa.Array:
     return pa.array(cells, pa.string())
 
@@ -166,7 +177,7 @@ def cells_of(array: pa.Array) -> pa.Array:
     if pa.types.is_fixed_size_binary(type_):  # an INTERVAL: months, days and milliseconds
         return text_array(None if v is None else _interval(v) for v in array.to_pylist())
     if pa.types.is_map(type_):
-        return text_array(None if v is None else _json(dict(v)) for v in array.to_pylist())
+        return text_array(None if v is None else _json(_object(v)) for v in array.to_pylist())
     return text_array(None if v is None else _json(v) for v in array.to_pylist())
 
 
@@ -216,12 +227,33 @@ def _type_of_list(items: list[Any]) -> FoundType:
         if not isinstance(type_, Scalar) or isinstance(item, dict | list):
             return Scalar.STRING  # lists of lists and of objects are kept as JSON
         found = widest(found, ListOf(type_))
+    if found == ListOf(Scalar.F64) and any(isinstance(i, int) and _is_rounded(i) for i in items):
+        return ListOf(Scalar.STRING)
     return found
+
+
+def _is_rounded(number: int) -> bool:
+    return int(float(number)) != number
 
 
 def _interval(data: bytes) -> str:
     months, days, milliseconds = (int.from_bytes(data[n : n + 4], "little") for n in (0, 4, 8))
-    return f"P{months}M{days}DT{milliseconds / 1000:g}S"
+    # Every digit: a float as `:g` has it would round to six of them.
+    seconds = decimal.Decimal(milliseconds) / 1000
+    return f"P{months}M{days}DT{seconds:f}S"
+
+
+def _object(pairs: Iterable[tuple[object, object]]) -> dict[str, object]:
+    """A map, whose keys may be days, bytes or lists: a member of JSON has text for a name."""
+    return {_member_name(key): value for key, value in pairs}
+
+
+def _member_name(key: object) -> str:
+    if isinstance(key, str):
+        return key
+    shown = _json(key)
+    # What JSON writes as text has its quotes already.
+    return str(json.loads(shown)) if shown.startswith('"') else shown
 
 
 def _json(value: object) -> str:
