@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any, Literal
 
@@ -256,6 +257,18 @@ def test_a_directory_is_replaced_only_if_it_is_empty_or_an_export(
     with pytest.raises(TargetTaken):
         graph.export(target, types=["Pair"], format="parquet", overwrite=True)
     assert (target / "nodes/Pair.parquet").is_file()
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_device_or_a_pipe_is_never_replaced_by_a_file(
+    graph: Graph, tmp_path: Path, overwrite: bool
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(Unsupported, match="which is a device or a pipe") as refused:
+        graph.export(pipe, types=["Pair"], overwrite=overwrite)
+    assert "standard output" in str(refused.value.hint)
+    assert pipe.is_fifo()
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])

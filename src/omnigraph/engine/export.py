@@ -14,7 +14,13 @@ from pathlib import Path
 
 from omnigraph.base.errors import ArgumentInvalid, NameMissing, Unsupported
 from omnigraph.engine.engine import Engine
-from omnigraph.engine.export_manifest import MANIFEST, SCHEMA, manifest_of, needs_parts
+from omnigraph.engine.export_manifest import (
+    MANIFEST,
+    SCHEMA,
+    holds_export,
+    manifest_of,
+    needs_parts,
+)
 from omnigraph.engine.outfile import new_directory, new_file
 from omnigraph.engine.requests import Export, Target
 from omnigraph.engine.results import ExportedFile, ExportResult
@@ -189,7 +195,7 @@ def _export_parquet(
     counts: dict[str, int] = {}
     files = []
     with new_directory(
-        path, overwrite=overwrite, marked_by=MANIFEST, durability=durability
+        path, overwrite=overwrite, is_ours=holds_export, durability=durability
     ) as directory:
         for entity in entities:
             name = parquet_path(entity)

@@ -2,14 +2,15 @@
 
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 from omnigraph.engine.requests import Export
 from omnigraph.engine.results import ExportResult
-from omnigraph.pipeline.exported import MANIFEST, MANIFEST_VERSION, UNFINISHED
+from omnigraph.pipeline.exported import MANIFEST, MANIFEST_VERSION, UNFINISHED, is_ours
 from omnigraph.store.location import is_bucket_address
 
-__all__ = ["MANIFEST", "SCHEMA", "UNFINISHED", "manifest_of", "needs_parts"]
+__all__ = ["MANIFEST", "SCHEMA", "UNFINISHED", "holds_export", "manifest_of", "needs_parts"]
 
 SCHEMA = "schema.pg"
 
@@ -19,6 +20,12 @@ def needs_parts(request: Export) -> bool:
     target = request.target
     is_bucket = isinstance(target, str | os.PathLike) and is_bucket_address(os.fspath(target))
     return is_bucket or request.engine == "spark" or request.spark is not None
+
+
+def holds_export(directory: Path) -> bool:
+    """True if an export has written the directory: a new one may take its place."""
+    manifest = directory / MANIFEST
+    return manifest.is_file() and is_ours(manifest.read_bytes())
 
 
 def manifest_of(result: ExportResult) -> bytes:

@@ -15,13 +15,20 @@ from pathlib import Path
 
 from omnigraph.base.errors import ArgumentInvalid, TargetTaken, Unsupported
 from omnigraph.engine.engine import Engine
-from omnigraph.engine.export_manifest import MANIFEST, SCHEMA, UNFINISHED, manifest_of
+from omnigraph.engine.export_manifest import (
+    MANIFEST,
+    SCHEMA,
+    UNFINISHED,
+    holds_export,
+    manifest_of,
+)
 from omnigraph.engine.outfile import new_directory
 from omnigraph.engine.requests import Export
 from omnigraph.engine.results import ExportedFile, ExportResult
 from omnigraph.engine.schema import schema_text
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.pipeline.export.parts import PartFile, part_tasks, write_part
+from omnigraph.pipeline.exported import is_ours
 from omnigraph.pipeline.runner import Runner
 from omnigraph.read.view import View
 from omnigraph.store.durability import Durability
@@ -107,7 +114,7 @@ Write = Callable[[Location], ExportResult]
 
 def _to_disk(path: Path, write: Write, *, overwrite: bool, durability: Durability) -> ExportResult:
     with new_directory(
-        path, overwrite=overwrite, marked_by=MANIFEST, durability=durability
+        path, overwrite=overwrite, is_ours=holds_export, durability=durability
     ) as directory:
         target = DiskLocation(directory.resolve())
         result = write(target)
@@ -120,8 +127,8 @@ def _to_bucket(target: BucketLocation, write: Write, *, overwrite: bool) -> Expo
     objects = target.objects()
     before = set(objects.walk(""))
     # An export that was killed has no manifest, and is ours all the same.
-    is_ours = not before.isdisjoint((MANIFEST, UNFINISHED))
-    if before and not (overwrite and is_ours):
+    may_replace = UNFINISHED in before or is_ours(objects.get(MANIFEST) or b"")
+    if before and not (overwrite and may_replace):
         raise TargetTaken(str(target), was_forced=overwrite)
     if not objects.put_if_absent(UNFINISHED, NOT_WHOLE) and UNFINISHED not in before:
         # Another export has begun meanwhile, and what is there is its own.

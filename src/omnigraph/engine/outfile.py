@@ -8,13 +8,13 @@ import fcntl
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from omnigraph.base.disk_failures import disk_failures
-from omnigraph.base.errors import TargetTaken
+from omnigraph.base.errors import TargetTaken, Unsupported
 from omnigraph.base.exchange import exchange
 from omnigraph.store.durability import Disk, Durability
 
@@ -24,6 +24,12 @@ __all__ = ["new_directory", "new_file"]
 @contextmanager
 def new_file(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
     """A file to write to, at `path` once all went well."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        # Under its name there would be a file then: /dev/null, say, would be gone for everyone.
+        raise Unsupported(
+            what=f"writing to {path}, which is a device or a pipe,",
+            instead="name a file, or write to standard output and redirect it",
+        )
     if path.is_dir() or (path.exists() and not overwrite):
         raise TargetTaken(str(path), was_forced=overwrite)
     part = _part_of(path)
@@ -43,16 +49,16 @@ def new_file(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
 
 @contextmanager
 def new_directory(
-    path: Path, *, overwrite: bool, marked_by: str, durability: Durability
+    path: Path, *, overwrite: bool, is_ours: Callable[[Path], bool], durability: Durability
 ) -> Iterator[Path]:
     """A directory to fill, at `path` once all went well. An empty one may be there already.
 
-    To overwrite is to replace one that has a file `marked_by`: whatever else a directory holds is
-    not ours to remove. Its name outlives a power cut; for the files in it, they who write them
+    To overwrite is to replace one that `is_ours`: whatever another directory holds is not ours to
+    remove. Its name outlives a power cut; for the files in it, they who write them
     care.
     """
     is_taken = path.exists() and not (path.is_dir() and not any(path.iterdir()))
-    if is_taken and not (overwrite and (path / marked_by).is_file()):
+    if is_taken and not (overwrite and path.is_dir() and is_ours(path)):
         raise TargetTaken(str(path), was_forced=overwrite)
     part = _part_of(path)
     with disk_failures("write", path):

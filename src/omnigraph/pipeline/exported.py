@@ -13,13 +13,22 @@ from typing import Any
 from omnigraph.base.errors import SourceInvalid
 from omnigraph.base.words import amount
 
-__all__ = ["MANIFEST", "MANIFEST_VERSION", "UNFINISHED", "files_to_take"]
+__all__ = ["MANIFEST", "MANIFEST_VERSION", "UNFINISHED", "files_to_take", "is_ours"]
 
 # A load of the directory passes over names that begin with _.
 MANIFEST, UNFINISHED = "_manifest.json", "_unfinished"
 
 # Only manifests of ours have this member, which tells them from those of other programs.
 VERSION_MEMBER, MANIFEST_VERSION = "manifest_version", 1
+
+
+def is_ours(manifest: bytes) -> bool:
+    """True if an export has written it: other programs call files of theirs so too."""
+    try:
+        content: Any = json.loads(manifest)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and VERSION_MEMBER in content
 
 
 def files_to_take(

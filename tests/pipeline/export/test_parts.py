@@ -67,7 +67,7 @@ def in_a_bucket(bucket: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def stored(target: str) -> dict[str, bytes]:
-    objects = location_of(target).objects()
+    objects = location_of(target).objects(Durability.RELAXED)
     return {name: objects.get(name) or b"" for name in objects.walk("")}
 
 
@@ -162,6 +162,23 @@ def test_a_place_in_the_bucket_of_a_graph_that_is_its_own_is_refused(in_a_bucket
     assert {*stored(in_a_bucket)} == before
     # Its name begins like that of the graph, and it lies beside it.
     graph.export(f"{in_a_bucket}-1")
+
+
+@pytest.mark.parametrize("is_in_bucket", [False, True])
+@pytest.mark.parametrize(
+    "manifest", [b'{"files": []}', b"[]", b"{", b"", b"\xff", b'{"version": 1}']
+)
+def test_what_another_program_keeps_beside_its_manifest_is_not_replaced(
+    tmp_path: Path, in_a_bucket: str, graph: Graph, manifest: bytes, is_in_bucket: bool
+) -> None:
+    target = in_a_bucket if is_in_bucket else str(tmp_path / "theirs")
+    objects = location_of(target).objects(Durability.RELAXED)
+    theirs = {"_manifest.json": manifest, "rows/Person.parquet": b"theirs"}
+    for name, data in theirs.items():
+        objects.put(name, data)
+    with pytest.raises(TargetTaken, match="is no export of this kind"):
+        Graph.open(graph.uri).export(target, types=["City"], format="parquet", overwrite=True)
+    assert stored(target) == theirs
 
 
 def test_an_export_that_fails_leaves_nothing(
