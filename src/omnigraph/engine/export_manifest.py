@@ -7,12 +7,10 @@ from typing import Any
 
 from omnigraph.engine.requests import Export
 from omnigraph.engine.results import ExportResult
-from omnigraph.pipeline.exported import MANIFEST, MANIFEST_VERSION, UNFINISHED, is_ours
+from omnigraph.pipeline.exported import MANIFEST, MANIFEST_VERSION, SCHEMA, UNFINISHED, is_ours
 from omnigraph.store.location import is_bucket_address
 
 __all__ = ["MANIFEST", "SCHEMA", "UNFINISHED", "holds_export", "manifest_of", "needs_parts"]
-
-SCHEMA = "schema.pg"
 
 
 def needs_parts(request: Export) -> bool:

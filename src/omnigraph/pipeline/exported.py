@@ -13,10 +13,11 @@ from typing import Any
 from omnigraph.base.errors import SourceInvalid
 from omnigraph.base.words import amount
 
-__all__ = ["MANIFEST", "MANIFEST_VERSION", "UNFINISHED", "files_to_take", "is_ours"]
+__all__ = ["MANIFEST", "MANIFEST_VERSION", "SCHEMA", "UNFINISHED", "files_to_take", "is_ours"]
 
 # A load of the directory passes over names that begin with _.
 MANIFEST, UNFINISHED = "_manifest.json", "_unfinished"
+SCHEMA = "schema.pg"
 
 # Only manifests of ours have this member, which tells them from those of other programs.
 VERSION_MEMBER, MANIFEST_VERSION = "manifest_version", 1
@@ -33,8 +34,8 @@ def is_ours(manifest: bytes) -> bool:
 
 def files_to_take(
     directory: str, size_of: Callable[[str], int | None], read: Callable[[str], bytes]
-) -> frozenset[str] | None:
-    """The names of the only files to load from there; None: of all that there are.
+) -> Callable[[str], bool]:
+    """Which of the files below a directory to load, by their names below it.
 
     `size_of` has the bytes of a file, None if it is not there. An export that is not whole is
     refused: some of its rows would be loaded as if they were all.
@@ -48,11 +49,14 @@ def files_to_take(
                 reason="an export to this place has not ended",
                 advice="wait for it; if it was killed, export again with overwrite (--force)",
             )
-        return None
+        return lambda name: True
     for name, wanted in sorted(told.items()):
         _check_size(f"{directory}/{name}", size_of(name), wanted)
-    # Another export to this place was killed: what it left there is not of this one.
-    return frozenset(told) if is_unfinished else None
+    if is_unfinished:
+        # Another export to this place was killed: what it left there is not of this one.
+        return lambda name: name in told
+    # It is no data, whatever form the caller says that files have.
+    return lambda name: name != SCHEMA
 
 
 def _check_size(file: str, found: int | None, wanted: int) -> None:

@@ -5,6 +5,7 @@ import io
 import json
 import os
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -210,8 +211,9 @@ def test_an_export_that_was_killed_is_never_loaded(
     objects.delete(str(first.files[0].path))
     objects.put("_unfinished", b"")
     copy = Graph.init(tmp_path / "copy.omni", PLAIN)
-    with pytest.raises(SourceInvalid, match="has not ended"):
-        copy.load(in_a_bucket, mode="append", engine="local")
+    for source in (in_a_bucket, in_a_bucket.rpartition("/")[0]):
+        with pytest.raises(SourceInvalid, match="has not ended"):
+            copy.load(source, mode="append", engine="local")
     with pytest.raises(TargetTaken):
         opened.export(in_a_bucket)
     # As it leaves an earlier export, which is still whole.
@@ -253,23 +255,26 @@ def test_an_export_whose_file_is_shorter_than_its_manifest_says_is_not_loaded(
 ) -> None:
     result = Graph.open(graph.uri).export(in_a_bucket)
     (cut,) = (f for f in result.files if f.path and "Knows" in f.path)
-    disk = DiskLocation(tmp_path / "out").objects()
+    out = tmp_path / "exports/out"
+    disk = DiskLocation(out).objects()
     for name, data in stored(in_a_bucket).items():
         # At the end of a line, where nothing else would tell.
         kept = data[: data.index(b"\n") + 1] if name == cut.path else data
         location_of(in_a_bucket).objects().put(name, kept)
         disk.put(name, kept)
-    for source in (in_a_bucket, str(tmp_path / "out")):
+    for place, above in product((in_a_bucket, str(out)), (False, True)):
+        # Exports may lie side by side, and all of them be loaded.
+        source = place.rpartition("/")[0] if above else place
         copy = Graph.init(tmp_path / f"{len(source)}.omni", PLAIN, durability="relaxed")
         copy_opened = Graph.open(copy.uri)  # with the way to the bucket
         with pytest.raises(SourceInvalid) as raised:
             copy_opened.load(source, mode="append", engine="local")
-        assert raised.value.file == f"{source}/{cut.path}"
+        assert raised.value.file == f"{place}/{cut.path}"
         assert f"by the manifest of the export it has {cut.bytes}" in raised.value.reason
         assert len(copy.commits()) == 1
     # Their owner may know better.
-    (tmp_path / "out/_manifest.json").unlink()
-    taken = copy.load(tmp_path / "out", mode="append", engine="local")
+    (out / "_manifest.json").unlink()
+    taken = copy.load(out, mode="append", engine="local")
     assert (taken.nodes["Person"], taken.edges["Knows"]) == (4, 1)
 
 
@@ -302,6 +307,22 @@ def loaded_copy(graph: Graph, place: Path) -> Graph:
     copy = Graph.init(place, PLAIN, durability="relaxed")
     copy.load(written.getvalue(), mode="append", engine="local")
     return copy
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_an_export_is_loaded_by_the_name_of_its_format_too(
+    form: ExportFormat, graph: Graph, in_a_bucket: str, tmp_path: Path
+) -> None:
+    types = ["Person", "City", "Knows", "LivesIn"]
+    Graph.open(graph.uri).export(in_a_bucket, types=types, format=form)
+    out = DiskLocation(tmp_path / "out").objects()
+    for name, data in stored(in_a_bucket).items():
+        out.put(name, data)
+    for number, source in enumerate((in_a_bucket, str(tmp_path / "out"))):
+        copy = Graph.init(tmp_path / f"{number}.omni", PLAIN, durability="relaxed")
+        Graph.open(copy.uri).load(source, mode="append", format=form, engine="local")
+        found, wanted = contents(copy), contents(graph)
+        assert [found[name] for name in types] == [wanted[name] for name in types]
 
 
 def test_a_task_that_runs_twice_writes_other_files(graph: Graph, tmp_path: Path) -> None:

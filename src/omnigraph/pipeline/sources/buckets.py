@@ -6,14 +6,14 @@ names in a directory (`files`) holds below a prefix, and `*` in a pattern stays 
 
 import glob
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from omnigraph.base.errors import FileMissing
 from omnigraph.base.frozen import frozen
-from omnigraph.pipeline.exported import files_to_take
+from omnigraph.pipeline.exported import MANIFEST, UNFINISHED, files_to_take
 from omnigraph.pipeline.sources.files import (
     LANCE_VERSIONS,
     OTHER_DATA_SUFFIXES,
@@ -99,21 +99,20 @@ def _wanted(
     directory: BucketLocation, files: Sequence[BucketFile], form: Form | None
 ) -> Iterator[InputObject]:
     """Files that programs leave beside data, and texts, are skipped as on a disk."""
-    mark, root = f"/{LANCE_VERSIONS}/", f"{_path(directory)}/"
+    mark = f"/{LANCE_VERSIONS}/"
     paths = {_path(file.location): file for file in files}
-    only = files_to_take(
-        str(directory),
-        lambda name: paths[f"{root}{name}"].size if f"{root}{name}" in paths else None,
-        lambda name: directory.objects().get(name) or b"",
-    )
+    taken = _of_exports(directory, paths)
     datasets = {path.partition(mark)[0] for path in paths if mark in path}
     wanted: dict[str, InputObject] = {}
     for path, file in paths.items():
         found = next((above for above in _above(path) if above in datasets), path)
-        names = found.removeprefix(_path(directory)).split("/")
-        if any(name.startswith((".", "_")) for name in names):
+        if _is_passed_over(found.removeprefix(_path(directory))):
             continue
-        if only is not None and path.removeprefix(root) not in only:
+        if any(
+            not takes(path.removeprefix(root))
+            for root, takes in taken.items()
+            if path.startswith(root)
+        ):
             continue
         if found in datasets:
             size = file.size + (wanted[found].size if found in wanted else 0)
@@ -124,6 +123,34 @@ def _wanted(
     if not wanted:
         raise FileMissing(path=str(directory / "*.{jsonl,csv,parquet}"))
     yield from wanted.values()
+
+
+def _of_exports(
+    directory: BucketLocation, paths: Mapping[str, BucketFile]
+) -> dict[str, Callable[[str], bool]]:
+    """The exports in a directory, which are whole, and what to load of each."""
+
+    def takes(root: str) -> Callable[[str], bool]:
+        export = replace(directory, key=root.strip("/"))
+        return files_to_take(
+            str(export),
+            lambda name: paths[f"{root}{name}"].size if f"{root}{name}" in paths else None,
+            lambda name: export.objects().get(name) or b"",
+        )
+
+    above = _path(directory)
+    roots = {
+        path.removesuffix(name)
+        for path in paths
+        for name in (MANIFEST, UNFINISHED)
+        if path.endswith(f"/{name}") and not _is_passed_over(path.removeprefix(above), name)
+    }
+    return {root: takes(root) for root in sorted(roots)}
+
+
+def _is_passed_over(path: str, but: str = "") -> bool:
+    names = path.removesuffix(but).split("/")
+    return any(name.startswith((".", "_")) for name in names)
 
 
 def _path(location: BucketLocation) -> str:

@@ -164,16 +164,8 @@ def _files_in(directory: Path, form: Form | None) -> Iterator[InputFile]:
     if _is_lance(directory):
         yield InputFile(str(directory), Form.LANCE)
         return
-    with reading_file(_as_text(str(directory))):
-        only = files_to_take(
-            _as_text(str(directory)),
-            lambda name: _size_of(directory / name),
-            lambda name: (directory / name).read_bytes(),
-        )
     wanted = []
     for path in _below(directory, seen=set()):
-        if only is not None and path.relative_to(directory).as_posix() not in only:
-            continue
         if path.is_dir():
             wanted.append(InputFile(str(path), Form.LANCE))
         elif form or form_of(path) or suffix_of(path) in OTHER_DATA_SUFFIXES:
@@ -188,7 +180,7 @@ def _size_of(file: Path) -> int | None:
 
 
 def _below(directory: Path, *, seen: set[str]) -> Iterator[Path]:
-    """Every file and dataset below the directory, by name."""
+    """Every file and dataset below the directory, by name. Exports among them are whole."""
     # A link may lead back to where it came from.
     resolved = os.path.realpath(directory)
     if resolved in seen:
@@ -196,11 +188,19 @@ def _below(directory: Path, *, seen: set[str]) -> Iterator[Path]:
     seen.add(resolved)
     with reading_file(_as_text(str(directory))):
         paths = sorted(directory.iterdir())
+        takes = files_to_take(
+            _as_text(str(directory)),
+            lambda name: _size_of(directory / name),
+            lambda name: (directory / name).read_bytes(),
+        )
     for path in paths:
         if path.name.startswith((".", "_")):
             continue
         if path.is_dir() and not _is_lance(path):
-            yield from _below(path, seen=seen)
+            deeper = _below(path, seen=seen)
+            yield from (one for one in deeper if takes(one.relative_to(directory).as_posix()))
+        elif not takes(path.name):
+            continue
         elif path.exists():
             yield path
         else:
