@@ -8,6 +8,7 @@ one.
 """
 
 import os
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -28,7 +29,7 @@ from omnigraph.engine.results import ExportedFile, ExportResult
 from omnigraph.engine.schema import schema_text
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.pipeline.export.parts import PartFile, part_tasks, write_part
-from omnigraph.pipeline.exported import is_ours
+from omnigraph.pipeline.exported import files_named, is_ours
 from omnigraph.pipeline.runner import Runner
 from omnigraph.read.view import View
 from omnigraph.store.durability import Durability
@@ -69,14 +70,13 @@ def export_parts(
         written = [
             file for ran in runner.run(tasks, write_part, doing="exporting") for file in ran.result
         ]
-        target.objects(durability).put(SCHEMA, schema)
         return _result(view, entities, request, address, written)
 
     if is_bucket_address(address):
         location = source_location(address, engine.settings.bucket_access, argument="target")
-        return _to_bucket(location, write, overwrite=request.overwrite)
+        return _to_bucket(location, write, schema, overwrite=request.overwrite)
     path = Path(address).resolve()
-    return _to_disk(path, write, overwrite=request.overwrite, durability=durability)
+    return _to_disk(path, write, schema, overwrite=request.overwrite, durability=durability)
 
 
 def _address(request: Export) -> str:
@@ -112,31 +112,43 @@ def _runner(engine: Engine, request: Export, view: View, entities: Sequence[Enti
 Write = Callable[[Location], ExportResult]
 
 
-def _to_disk(path: Path, write: Write, *, overwrite: bool, durability: Durability) -> ExportResult:
+def _to_disk(
+    path: Path, write: Write, schema: bytes, *, overwrite: bool, durability: Durability
+) -> ExportResult:
     with new_directory(
         path, overwrite=overwrite, is_ours=holds_export, durability=durability
     ) as directory:
         target = DiskLocation(directory.resolve())
         result = write(target)
         _remove_others(target, _named(result))
+        target.objects(durability).put(SCHEMA, schema)
         target.objects(durability).put(MANIFEST, manifest_of(result))
     return result
 
 
-def _to_bucket(target: BucketLocation, write: Write, *, overwrite: bool) -> ExportResult:
+def _to_bucket(
+    target: BucketLocation, write: Write, schema: bytes, *, overwrite: bool
+) -> ExportResult:
     objects = target.objects()
     before = set(objects.walk(""))
     # An export that was killed has no manifest, and is ours all the same.
     may_replace = UNFINISHED in before or is_ours(objects.get(MANIFEST) or b"")
     if before and not (overwrite and may_replace):
         raise TargetTaken(str(target), was_forced=overwrite)
-    if not objects.put_if_absent(UNFINISHED, NOT_WHOLE) and UNFINISHED not in before:
-        # Another export has begun meanwhile, and what is there is its own.
-        raise TargetTaken(str(target))
-    with _undone(target, before):
+    note = NOT_WHOLE + f"{uuid.uuid4().hex}\n".encode()
+    if not objects.put_if_absent(UNFINISHED, note):
+        if UNFINISHED not in before:
+            # Another export has begun meanwhile, and what is there is its own.
+            raise TargetTaken(str(target), was_overtaken=True)
+        # Whoever left it was killed. If it is still at work, it sees at its end that it has lost.
+        objects.put(UNFINISHED, note)
+    with _undone(target, before, note):
         result = write(target)
+        if objects.get(UNFINISHED) != note:
+            raise TargetTaken(str(target), was_overtaken=True)
         # What an earlier export has written stays until this one is there.
         _remove_others(target, _named(result) | before | {UNFINISHED})
+        objects.put(SCHEMA, schema)
         objects.put(MANIFEST, manifest_of(result))
     _remove_others(target, _named(result) | {UNFINISHED})
     objects.delete(UNFINISHED)
@@ -144,18 +156,24 @@ def _to_bucket(target: BucketLocation, write: Write, *, overwrite: bool) -> Expo
 
 
 @contextmanager
-def _undone(target: BucketLocation, before: set[str]) -> Iterator[None]:
+def _undone(target: BucketLocation, before: set[str], note: bytes) -> Iterator[None]:
     """If the block fails, what it wrote is removed, and the schema there before is there again."""
     objects = target.objects()
     schema = objects.get(SCHEMA) if SCHEMA in before else None
     try:
         yield
     except BaseException:
-        if schema is not None:
-            objects.put(SCHEMA, schema)
-        _remove_others(target, before | {UNFINISHED})
-        if UNFINISHED not in before:
-            objects.delete(UNFINISHED)
+        left = objects.get(UNFINISHED)
+        if left == note:
+            if schema is not None:
+                objects.put(SCHEMA, schema)
+            _remove_others(target, before | {UNFINISHED})
+            if UNFINISHED not in before:
+                objects.delete(UNFINISHED)
+        elif left is None and is_ours(manifest := objects.get(MANIFEST) or b""):
+            # Another export has ended here meanwhile. One that is at work removes what is not its
+            # own when it ends.
+            _remove_others(target, {MANIFEST, SCHEMA, *files_named(manifest)})
         raise
 
 

@@ -13,7 +13,15 @@ from typing import Any
 from omnigraph.base.errors import SourceInvalid
 from omnigraph.base.words import amount
 
-__all__ = ["MANIFEST", "MANIFEST_VERSION", "SCHEMA", "UNFINISHED", "files_to_take", "is_ours"]
+__all__ = [
+    "MANIFEST",
+    "MANIFEST_VERSION",
+    "SCHEMA",
+    "UNFINISHED",
+    "files_named",
+    "files_to_take",
+    "is_ours",
+]
 
 # A load of the directory passes over names that begin with _.
 MANIFEST, UNFINISHED = "_manifest.json", "_unfinished"
@@ -30,6 +38,11 @@ def is_ours(manifest: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(content, dict) and VERSION_MEMBER in content
+
+
+def files_named(manifest: bytes) -> frozenset[str]:
+    """The files that a manifest of ours names."""
+    return frozenset(str(file["path"]) for file in json.loads(manifest)["files"])
 
 
 def files_to_take(

@@ -14,6 +14,7 @@ import pytest
 from omnigraph import Graph
 from omnigraph.base.choices import ExportFormat
 from omnigraph.base.ids import TypeName
+from omnigraph.engine import export_parts
 from omnigraph.errors import (
     ArgumentInvalid,
     ConstraintViolated,
@@ -232,6 +233,54 @@ def test_an_export_that_was_killed_is_never_loaded(
     with pytest.raises(TargetTaken):
         opened.export(in_a_bucket)
     assert len(stored(in_a_bucket)) == 2
+
+
+@pytest.mark.parametrize("has_earlier", [False, True])
+@pytest.mark.parametrize("moment", ["part_tasks", "_result"])
+def test_of_two_exports_to_one_place_the_overtaken_one_fails_and_the_other_is_whole(
+    moment: str,
+    has_earlier: bool,
+    graph: Graph,
+    in_a_bucket: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The other one begins and ends before the first one has written its files, or after."""
+    opened = Graph.open(graph.uri)
+    if has_earlier:
+        opened.export(in_a_bucket)
+    go_on = getattr(export_parts, moment)
+
+    def overtaken(*args: Any, **more: Any) -> Any:
+        monkeypatch.setattr(export_parts, moment, go_on)
+        opened.export(in_a_bucket, overwrite=True)
+        return go_on(*args, **more)
+
+    monkeypatch.setattr(export_parts, moment, overtaken)
+    with pytest.raises(TargetTaken, match="another export has begun"):
+        opened.export(in_a_bucket, overwrite=True)
+    check_manifest(in_a_bucket, graph)
+    copy = Graph.init(tmp_path / "copy.omni", PLAIN, durability="relaxed")
+    Graph.open(copy.uri).load(in_a_bucket, mode="append", engine="local")
+    assert contents(copy) == contents(graph)
+
+
+def test_an_export_that_is_overtaken_leaves_the_other_one_at_work(
+    graph: Graph, in_a_bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = {"_unfinished": b"theirs", "nodes/0/City.jsonl": b"half"}
+    moment, objects = "part_tasks", location_of(in_a_bucket).objects()
+    go_on = getattr(export_parts, moment)
+
+    def overtaken(*args: Any, **more: Any) -> Any:
+        for name, data in theirs.items():
+            objects.put(name, data)
+        return go_on(*args, **more)
+
+    monkeypatch.setattr(export_parts, moment, overtaken)
+    with pytest.raises(TargetTaken, match="another export has begun"):
+        Graph.open(graph.uri).export(in_a_bucket)
+    assert stored(in_a_bucket).items() >= theirs.items()
 
 
 def test_an_export_that_has_lost_a_file_is_not_loaded(tmp_path: Path, graph: Graph) -> None:

@@ -55,14 +55,20 @@ class TargetTaken(ConflictError):
     path: str
     was_forced: bool = False
     """True if the caller was ready to replace an export."""
+    was_overtaken: bool = False
+    """True if another export has begun to write there meanwhile."""
 
     def __str__(self) -> str:
+        if self.was_overtaken:
+            return f"another export has begun to write to {self.path}, so this one has ended"
         if self.was_forced:
             return f"{self.path} is already there, and is no export of this kind"
         return f"{self.path} is already there"
 
     @property
     def hint(self) -> str | None:
+        if self.was_overtaken:
+            return "wait for it and export again, or choose another place: one can be at work there"
         if self.was_forced:
             return "choose another place, or remove it yourself"
         return "choose another place; --force (overwrite=True) replaces a file or an earlier export"
