@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph import Graph, ImportPlan, Settings
+from omnigraph.base.choices import ExportFormat
 from omnigraph.base.span import SourceText
 from omnigraph.errors import (
     ConstraintViolated,
@@ -191,3 +192,18 @@ def test_lines_are_the_same_however_the_bytes_come(cut: int, tmp_path: Path) -> 
     assert file.head(cut) == data[:cut]
     with pytest.raises(LimitExceeded, match=r"a line of .*lines, in bytes"):
         list(file.lines(1_999_999))
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_what_this_program_has_written_is_no_source_of_an_import(
+    form: ExportFormat, bucket: str, tmp_path: Path
+) -> None:
+    graph = Graph.init(f"{bucket}/g.omni", "node Cat { name: String @key }", settings=settings())
+    place = f"{bucket}/out"
+    graph.export(place, format=form)
+    with pytest.raises(SourceInvalid, match="it is an export") as refused:
+        ImportPlan.of(place, settings=settings())
+    assert f"omnigraph load --data {place}" in str(refused.value.hint)
+    with pytest.raises(SourceInvalid, match="it is a graph") as refused:
+        ImportPlan.of(copied(graph.uri, str(tmp_path / "g.omni")), settings=settings())
+    assert "name the source first" in str(refused.value.hint)

@@ -3,6 +3,7 @@
 from omnigraph.base.choices import ImportFormat, check_choice
 from omnigraph.base.errors import SourceInvalid
 from omnigraph.base.words import listed
+from omnigraph.pipeline.exported import MANIFEST, is_ours
 from omnigraph.pipeline.imports.apoc import SUFFIXES as JSON_SUFFIXES
 from omnigraph.pipeline.imports.apoc import ApocReader
 from omnigraph.pipeline.imports.blocks import Reader
@@ -11,6 +12,7 @@ from omnigraph.pipeline.imports.graphml import GraphmlReader
 from omnigraph.pipeline.imports.kuzu import SCHEMA, KuzuReader
 from omnigraph.pipeline.imports.neo4j_csv import SUFFIXES as CSV_SUFFIXES
 from omnigraph.pipeline.imports.neo4j_csv import Neo4jReader
+from omnigraph.store.layout import GRAPH
 
 __all__ = ["detect_format", "open_reader"]
 
@@ -44,11 +46,28 @@ def open_reader(source: Source, format: ImportFormat) -> Reader:
             return GraphmlReader(source.files[0])
 
 
+def _refuse_ours(source: Source) -> None:
+    """What this program has written is JSON too, and would be taken for lines of APOC."""
+    if source.get(GRAPH) is not None:
+        raise SourceInvalid(
+            file=source.name,
+            reason="it is a graph, and an import reads what other systems have written",
+            advice="name the source first, and then the graph; to copy a graph, export and load it",
+        )
+    if (manifest := source.get(MANIFEST)) is not None and is_ours(b"".join(manifest.chunks())):
+        raise SourceInvalid(
+            file=source.name,
+            reason="it is an export of this program",
+            advice=f"load it: omnigraph load --data {source.name} --mode append GRAPH",
+        )
+
+
 def detect_format(source: Source) -> ImportFormat:
     """The format that names and first bytes tell."""
     if source.is_directory:
         if source.get(SCHEMA) is not None:
             return "kuzu"
+        _refuse_ours(source)
         if source.with_suffixes(CSV_SUFFIXES):
             return "neo4j-csv"
         if source.with_suffixes(JSON_SUFFIXES):
