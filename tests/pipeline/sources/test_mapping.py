@@ -1,5 +1,6 @@
 """Which columns feed what, by rules and by obvious names."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -202,7 +203,8 @@ def test_an_id_that_does_not_fit_is_not_passed_over_beside_a_key() -> None:
 
 WRONG: list[tuple[str, Any, str]] = [
     ("an unknown type", {"node": "Persn"}, r"mapping: .*no node type Persn.*did you mean Person"),
-    ("an edge as a node", {"node": "Knows"}, "no node type Knows"),
+    ("an edge as a node", {"node": "Knows"}, "Knows is no node type: write edge: Knows"),
+    ("a node as an edge", {"edge": "person"}, "Person is no edge type: write node: Person"),
     ("an unknown edge", {"edge": "Knos"}, "did you mean Knows"),
     ("neither", {"p": {"id": "a"}}, "mapping, p: the rule does not name a type: add node"),
     ("both", {"p": {"node": "Person", "edge": "Knows"}}, "both node and edge: keep one"),
@@ -297,13 +299,27 @@ def test_a_mapping_file_that_is_not_there_is_missing(tmp_path: Path) -> None:
         ("Knows", ["from"], "needs a column to or dst"),
         ("Person", ["emial"], "column emial.*did you mean email"),
         ("Person", ["email", "email"], "two columns"),
+        ("Person", ["email", ""], 'column 2 has no name.*list "" under ignore'),
+        ("Person", ["email;name"], "column email;name: .*separate fields by commas"),
+        ("Person", ["email\tname"], "separate fields by commas, or by tabs"),
+        ("Person", ["email", "a;b"], "name its property in a mapping"),
     ],
 )
 def test_a_table_that_is_not_obvious_needs_a_rule(
     name: str, columns: list[str], message: str
 ) -> None:
-    with pytest.raises(SourceInvalid, match=message):
+    with pytest.raises(SourceInvalid) as refused:
         feed_for(name, columns, rules=(), catalog=CATALOG, names=[name])
+    assert re.search(message, f"{refused.value} {refused.value.hint}")
+
+
+@pytest.mark.parametrize("word", ["properties", "constants"])
+def test_a_column_whose_property_comes_from_elsewhere_is_told_so(word: str) -> None:
+    mapping = {"node": "Person", word: {"name": "email"}}
+    with pytest.raises(SourceInvalid, match=r"says of Person\.name .* from elsewhere"):
+        feed_for(
+            "p", ["email", "name"], rules=read_mapping(mapping, CATALOG), catalog=CATALOG, names=[]
+        )
 
 
 PERSON = {"node": "Person", "properties": {"email": "mail"}, "ignore": ["*"]}

@@ -48,6 +48,9 @@ SOURCE_COLUMNS, TARGET_COLUMNS = ("from", SRC), ("to", DST)
 # none.
 EVERY_OTHER = "*"
 
+# What other programs put between fields: the first line is one name then.
+FIELD_ENDS = frozenset(";|\t")
+
 # As many names of tables as a person looks through.
 MAX_LISTED_TABLES = 8
 
@@ -213,6 +216,9 @@ class _RuleText:
         known: Sequence[EntityType] = catalog.nodes if word == "node" else catalog.edges
         if len(found := _named(name, known)) == 1:
             return found[0]
+        if len(found := _named(name, catalog.entities)) == 1:
+            other = "edge" if word == "node" else "node"
+            raise self._wrong(f"{found[0].name} is no {word} type: write {other}: {found[0].name}")
         near = suggestion(name, (entity.name for entity in known))
         raise self._wrong(f"the schema has no {word} type {name}{near}")
 
@@ -352,13 +358,29 @@ class _Columns:
         for column in self.columns:
             if column in taken or self._is_left_out(column) or EVERY_OTHER in rule.ignore:
                 continue
-            near = suggestion(column, rule.entity.by_name)
-            raise SourceInvalid(
+            raise self._not_taken(column)
+
+    def _not_taken(self, column: str) -> SourceInvalid:
+        entity = self.rule.entity
+        if not column:
+            return SourceInvalid(
+                file=self.table,
+                reason=f"column {self.columns.index(column) + 1} has no name",
+                advice='name it in the table, or list "" under ignore in a mapping',
+            )
+        if column in entity.by_name:
+            return SourceInvalid(
                 file=self.table,
                 column=column,
-                reason=f"{rule.entity.name} has no property of this name{near}",
-                advice="name its property in a mapping, or list it under ignore",
+                reason=f"the mapping says of {entity.name}.{column} that it comes from elsewhere",
+                advice="list the column under ignore, or leave the property out of the mapping",
             )
+        advice = "name its property in a mapping, or list it under ignore"
+        if len(self.columns) == 1 and not FIELD_ENDS.isdisjoint(column):
+            advice = "separate fields by commas, or by tabs and call the file .tsv"
+        near = suggestion(column, entity.by_name)
+        reason = f"{entity.name} has no property of this name{near}"
+        return SourceInvalid(file=self.table, column=column, reason=reason, advice=advice)
 
 
 def _type_of_table(table: str, names: Sequence[str], catalog: Catalog) -> EntityType:
