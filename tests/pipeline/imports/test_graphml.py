@@ -184,6 +184,33 @@ def test_a_value_that_is_partly_xml_is_left_out_whole(tmp_path: Path) -> None:
     assert nodes_of(import_into(tmp_path, source), "Node") == [{"id": "n"}]
 
 
+@pytest.mark.parametrize(
+    ("items", "cells", "type_", "values"),
+    [
+        ("long", ["[1,-9223372036854775808]", "[]"], "[I64]", [[1, -(2**63)], []]),
+        ("int", ["[3000000000]"], "[I64]", [[3_000_000_000]]),
+        ("double", ["[1,0.5]"], "[F64]", [[1, 0.5]]),
+        ("boolean", ["[true, false]"], "[Bool]", [[True, False]]),
+        ("string", ['["a, b","2024-05-31"]'], "[String]", [["a, b", "2024-05-31"]]),
+        # What is no list is not lost, and neither is a list beside it.
+        ("string", ['["a"]', "a;b"], "String", ['["a"]', "a;b"]),
+        ("duration", ['["P1D"]'], "String", ['["P1D"]']),
+    ],
+)
+def test_lists_of_neo4j_are_lists(
+    items: str, cells: list[str], type_: str, values: list[Any], tmp_path: Path
+) -> None:
+    nodes = "".join(
+        f'<node id="{n}" labels=":T"><data key="v">{cell}</data></node>'
+        for n, cell in enumerate(cells)
+    )
+    key = f'<key id="v" for="node" attr.name="v" attr.type="string" attr.list="{items}"/>'
+    source = tmp_path / "g.graphml"
+    source.write_text(f"<graphml>{key}<graph>{nodes}</graph></graphml>")
+    assert f"v: {type_}\n" in ImportPlan.of(source).schema
+    assert [row["v"] for row in nodes_of(import_into(tmp_path, source), "T")] == values
+
+
 WORDS = st.text(
     st.one_of(st.sampled_from(" <&>\"',\n"), st.characters(exclude_categories=["Cs", "Cc"])),
     max_size=5,

@@ -5,6 +5,7 @@ expanded, and nothing outside of the file is ever read. Nodes are of the type `N
 the type `Edge`, unless they have labels as Neo4j writes them (`labels=":Person"`, `label="KNOWS"`).
 """
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Set
@@ -17,7 +18,7 @@ import pyarrow as pa
 from omnigraph.base.errors import LimitExceeded, SourceInvalid, Unsupported
 from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import suggestion
-from omnigraph.base.types import INTEGER_RANGES, Scalar
+from omnigraph.base.types import INTEGER_RANGES, ListOf, Scalar, ValueType
 from omnigraph.base.words import clipped
 from omnigraph.pipeline.imports.blocks import (
     BLOCK_ROWS,
@@ -43,6 +44,7 @@ TYPES: dict[str, Scalar] = {
     "double": Scalar.F64,
     "string": Scalar.STRING,
 }
+LIST_TYPES = {**TYPES, "int": Scalar.I64}
 BOOLEANS = {"1": "true", "0": "false"}
 NODES, EDGES = "node", "edge"
 UNLABELLED_EDGE = "Edge"
@@ -69,9 +71,13 @@ class _Key:
     domain: str
     type: Scalar
     default: str | None = None
+    items: Scalar | None = None
+    """Neo4j writes lists as JSON, in attributes of text with an `attr.list`."""
 
-    def type_of(self, text: str) -> Scalar:
+    def type_of(self, text: str) -> ValueType:
         """The type of a value: programs call whole numbers `int` that need more room."""
+        if self.items is not None:
+            return ListOf(self.items) if _is_list(text) else Scalar.STRING
         is_wide = self.type is Scalar.I32 and len(text) >= WIDE_DIGITS
         if is_wide and WHOLE_NUMBER.fullmatch(text):
             low, high = INTEGER_RANGES[Scalar.I32]
@@ -361,7 +367,8 @@ class _Document:
         if id_ in self.keys:
             raise self._wrong(f"the key {clipped(id_)} is declared twice")
         default = about.get("default")
-        key = _Key(about.get("attr.name", id_), about.get("for", "all"), type_)
+        items = LIST_TYPES.get(about.get("attr.list", "")) if type_ is Scalar.STRING else None
+        key = _Key(about.get("attr.name", id_), about.get("for", "all"), type_, items=items)
         self.keys[id_] = key if default is None else replace(key, default=_cell(default, type_))
 
     def _add_value(self, text: str) -> None:
@@ -410,6 +417,13 @@ def _local(name: str) -> str:
     """The name of an element of GraphML; that of another namespace with the namespace."""
     space, _, local = name.rpartition(" ")
     return local if not space or "graphml" in space else name
+
+
+def _is_list(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), list)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _cell(text: str, type_: Scalar) -> str:
