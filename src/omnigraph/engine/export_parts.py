@@ -32,6 +32,7 @@ from omnigraph.pipeline.export.parts import PartFile, part_tasks, write_part
 from omnigraph.pipeline.exported import files_named, is_ours
 from omnigraph.pipeline.runner import Runner
 from omnigraph.read.view import View
+from omnigraph.store.bucket_files import look_at
 from omnigraph.store.durability import Durability
 from omnigraph.store.location import (
     BucketLocation,
@@ -130,6 +131,9 @@ def _to_bucket(
     target: BucketLocation, write: Write, schema: bytes, *, overwrite: bool
 ) -> ExportResult:
     objects = target.objects()
+    if look_at(target) is not None:
+        # An object may have the name of a folder, and is what a load of this place would take.
+        raise TargetTaken(str(target), was_forced=overwrite)
     before = set(objects.walk(""))
     # An export that was killed has no manifest, and is ours all the same.
     may_replace = UNFINISHED in before or is_ours(objects.get(MANIFEST) or b"")

@@ -183,6 +183,17 @@ def test_what_another_program_keeps_beside_its_manifest_is_not_replaced(
     assert stored(target) == theirs
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_an_object_is_in_the_way_of_an_export_by_its_name(
+    graph: Graph, in_a_bucket: str, overwrite: bool
+) -> None:
+    above, name = location_of(in_a_bucket.rpartition("/")[0]), "export"
+    above.objects().put(name, b"theirs")
+    with pytest.raises(TargetTaken, match="already there"):
+        Graph.open(graph.uri).export(in_a_bucket, overwrite=overwrite)
+    assert [*above.objects().walk("")] == [name]
+
+
 def test_an_export_that_fails_leaves_nothing(
     tmp_path: Path, in_a_bucket: str, graph: Graph
 ) -> None:
