@@ -32,7 +32,7 @@ from omnigraph.pipeline.export.parts import PartFile, part_tasks, write_part
 from omnigraph.pipeline.exported import files_named, is_ours
 from omnigraph.pipeline.runner import Runner
 from omnigraph.read.view import View
-from omnigraph.store.bucket_files import look_at
+from omnigraph.store.bucket_files import files_below, look_at
 from omnigraph.store.durability import Durability
 from omnigraph.store.location import (
     BucketLocation,
@@ -131,10 +131,10 @@ def _to_bucket(
     target: BucketLocation, write: Write, schema: bytes, *, overwrite: bool
 ) -> ExportResult:
     objects = target.objects()
+    before = _names(target)
     if look_at(target) is not None:
         # An object may have the name of a folder, and is what a load of this place would take.
         raise TargetTaken(str(target), was_forced=overwrite)
-    before = set(objects.walk(""))
     # An export that was killed has no manifest, and is ours all the same.
     may_replace = UNFINISHED in before or is_ours(objects.get(MANIFEST) or b"")
     if before and not (overwrite and may_replace):
@@ -181,9 +181,15 @@ def _undone(target: BucketLocation, before: set[str], note: bytes) -> Iterator[N
         raise
 
 
+def _names(target: BucketLocation) -> set[str]:
+    """Of all files below; an empty folder, as consoles of stores make it, is no file."""
+    keys = (file.location.key for file in files_below(target))
+    return {key.removeprefix(target.key).strip("/") for key in keys} - {""}
+
+
 def _remove_others(target: Location, names: set[str]) -> None:
     objects = target.objects()
-    for name in list(objects.walk("")):
+    for name in filter(None, list(objects.walk(""))):
         if name not in names:
             objects.delete(name)
 

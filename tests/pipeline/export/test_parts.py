@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import os
+import urllib.request
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -192,6 +193,19 @@ def test_an_object_is_in_the_way_of_an_export_by_its_name(
     with pytest.raises(TargetTaken, match="already there"):
         Graph.open(graph.uri).export(in_a_bucket, overwrite=overwrite)
     assert [*above.objects().walk("")] == [name]
+
+
+def test_a_folder_that_a_console_has_made_is_no_file_in_the_way(
+    graph: Graph, in_a_bucket: str
+) -> None:
+    folder = f"{os.environ[ENDPOINT]}/{in_a_bucket.removeprefix('s3://')}/"
+    urllib.request.urlopen(urllib.request.Request(folder, method="PUT")).close()
+    opened = Graph.open(graph.uri)
+    for overwrite in (False, True):
+        opened.export(in_a_bucket, overwrite=overwrite)
+        assert [name for name in stored(in_a_bucket) if name.startswith("_")] == ["_manifest.json"]
+    with pytest.raises(StorageFailed, match=r"s3://nowhere/out failed: .* bucket does not exist"):
+        opened.export("s3://nowhere/out")
 
 
 def test_an_export_that_fails_leaves_nothing(
