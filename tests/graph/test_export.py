@@ -259,6 +259,21 @@ def test_a_directory_is_replaced_only_if_it_is_empty_or_an_export(
     assert (target / "nodes/Pair.parquet").is_file()
 
 
+@pytest.mark.parametrize("name", ["all.jsonl.gz", "all.jsonl.zst", "all.GZ"])
+def test_lines_are_not_written_under_a_name_that_a_load_would_unpack(
+    name: str, graph: Graph, tmp_path: Path
+) -> None:
+    with pytest.raises(Unsupported, match="writing a packed file") as refused:
+        graph.export(tmp_path / name, types=["Pair"])
+    assert str(refused.value.hint).startswith(f"export to {name.rpartition('.')[0]} and pack")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_path_is_no_place(graph: Graph) -> None:
+    with pytest.raises(ArgumentInvalid, match="the path is empty"):
+        graph.export("", types=["Pair"])
+
+
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_a_device_or_a_pipe_is_never_replaced_by_a_file(
     graph: Graph, tmp_path: Path, overwrite: bool

@@ -28,6 +28,7 @@ from omnigraph.engine.schema import schema_text
 from omnigraph.engine.travel import view_for
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.pipeline.export.files import Checksum, Sink, parquet_path, write_lines, write_parquet
+from omnigraph.pipeline.sources.opening import PACKED_SUFFIXES, suffix_of
 from omnigraph.read.view import View
 from omnigraph.store.durability import Durability
 from omnigraph.store.location import (
@@ -88,6 +89,8 @@ def _check_place(engine: Engine, target: Target) -> None:
     if not isinstance(target, str | os.PathLike):
         return
     address, root = os.fspath(target), engine.store.root
+    if not address:
+        raise ArgumentInvalid(argument="target", value=address, rule="the path is empty")
     place: Location
     if is_bucket_address(address):
         place = source_location(address, engine.settings.bucket_access, argument="target")
@@ -152,6 +155,7 @@ def lines_target(target: Target, *, overwrite: bool) -> Iterator[tuple[Sink, str
     """Where lines go to, and its path: a file that is there whole or not at all, or a stream."""
     path = _path(target)
     if path is not None:
+        _check_not_packed(path)
         with new_file(path, overwrite=overwrite) as file:
             yield file, str(path)
         return
@@ -165,6 +169,16 @@ def lines_target(target: Target, *, overwrite: bool) -> Iterator[tuple[Sink, str
             advice='open the file with mode "wb"',
         )
     yield target, None
+
+
+def _check_not_packed(path: Path) -> None:
+    """A load unpacks what is called so, and would find no archive."""
+    if suffix_of(path) in PACKED_SUFFIXES:
+        plain = path.with_suffix("").name
+        raise Unsupported(
+            what=f"writing a packed file ({path.name})",
+            instead=f"export to {plain} and pack that, or pack standard output on its way",
+        )
 
 
 def _lines_to(
