@@ -267,16 +267,16 @@ class Spark:
             return self._run(frames[-1].persist, doing="keeping rows")
 
         def release() -> None:
-            # If Spark is gone, what it kept is gone too.
-            with contextlib.suppress(PySparkException, Py4JError, OSError):
-                for frame in reversed(frames):
-                    frame.unpersist()
+            for frame in reversed(frames):
+                frame.unpersist()
 
         try:
             yield hold
         finally:
-            # A server that is gone is asked for long: its frames are not waited for.
-            _Answer(release, is_classic=self._context() is not None).wait(CANCEL_S)
+            # If Spark is gone, what it kept is gone too; that is not the error to be told.
+            with contextlib.suppress(PySparkException, Py4JError, OSError):
+                # A server that is gone is asked for long: its frames are not waited for.
+                _Answer(release, is_classic=self._context() is not None).wait(CANCEL_S)
 
     def forget(self, name: str) -> None:
         self.session.catalog.dropTempView(name)
