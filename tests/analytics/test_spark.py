@@ -164,6 +164,18 @@ def test_chains_and_rings_take_few_rounds(tmp_path: Path, spark: Spark) -> None:
         assert len(heard) < 20, heard
 
 
+def test_an_answer_has_the_types_of_this_process_whatever_the_session_does(
+    tmp_path: Path, spark: Spark
+) -> None:
+    graph = SMALL.made(tmp_path / "g.omni")
+    spark.session.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    try:
+        for name in ("degrees", "paths"):
+            compare(graph, spark, name)
+    finally:
+        spark.session.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")
+
+
 @pytest.mark.deep
 def test_a_run_goes_on_as_it_began_though_another_one_ends_meanwhile(
     tmp_path: Path, spark: Spark
