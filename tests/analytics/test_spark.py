@@ -14,6 +14,7 @@ from omnigraph import Graph
 from omnigraph.errors import ArgumentInvalid, EntityMissing, LimitExceeded
 from omnigraph.pipeline.analytics import blocks, walks
 from omnigraph.pipeline.spark.session import Spark
+from omnigraph.results import AnalyticsResult
 from tests.analytics.test_answers import VANISHING
 from tests.analytics.test_policy import opened
 from tests.analytics.worlds import QUESTIONS, World, values, worlds
@@ -161,6 +162,38 @@ def test_chains_and_rings_take_few_rounds(tmp_path: Path, spark: Spark) -> None:
             there = run.strongly_connected_components("Knows", spark=spark.session, progress=hear)
         assert values(there) == here
         assert len(heard) < 20, heard
+
+
+def test_an_answer_has_the_types_of_this_process_whatever_the_session_does(
+    tmp_path: Path, spark: Spark
+) -> None:
+    graph = SMALL.made(tmp_path / "g.omni")
+    spark.session.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    try:
+        for name in ("degrees", "paths"):
+            compare(graph, spark, name)
+    finally:
+        spark.session.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")
+
+
+@pytest.mark.deep
+def test_a_run_goes_on_as_it_began_though_another_one_ends_meanwhile(
+    tmp_path: Path, spark: Spark
+) -> None:
+    # More than Spark looks at to say where parts begin: it would say otherwise the next time.
+    people = tuple(f"p{n:04}" for n in range(3_000))
+    ways = tuple((a, b, 1.0) for a, b in pairwise(people))
+    run = World(people, (), {"Knows": ways}).made(tmp_path / "g.omni").analytics
+    others: list[AnalyticsResult] = []
+
+    def hear(phase: str, done: int, total: int) -> None:
+        if phase == "run" and not others:
+            others.append(run.degrees("Knows", spark=spark.session))
+
+    there = run.pagerank("Knows", max_iterations=1, spark=spark.session, progress=hear)
+    here = run.pagerank("Knows", max_iterations=1)
+    assert values(there) == pytest.approx(values(here), abs=1e-12)
+    assert [values(other) for other in others] == [values(run.degrees("Knows"))]
 
 
 def test_what_is_only_loops_is_dealt_out_too(tmp_path: Path, spark: Spark) -> None:

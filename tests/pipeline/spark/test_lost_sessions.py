@@ -70,6 +70,34 @@ def end_session(how: str) -> object:
     return session
 
 
+@pytest.mark.deep
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+def test_an_algorithm_whose_session_ends_in_its_midst_says_so(tmp_path: Path, how: str) -> None:
+    graph = Graph.init(tmp_path / "g", "node P { n: I64 @key }\nedge To: P -> P { @key(src, dst) }")
+    edges = [{"edge": "To", "from": n, "to": n + 1} for n in range(9)]
+    nodes = [{"type": "P", "data": {"n": n}} for n in range(10)]
+    graph.load([*nodes, *edges], mode="append", engine="local")
+    driver = Driver({"OMNIGRAPH_SPARK_MASTER": "local[1]"})
+    try:
+        told = driver.run(walk_until_it_ends, graph.uri, how)
+    finally:
+        driver.stop()
+    assert told == "spark_error"
+
+
+def walk_until_it_ends(uri: str, how: str) -> str:
+    """Inside a driver: what a call says whose session ends while it keeps rows."""
+
+    def hear(phase: str, done: int, total: int) -> None:
+        if phase == "run" and done == 1:
+            end_session(how)
+
+    with Graph.open(uri, read_only=True) as graph:
+        with pytest.raises(SparkFailed) as caught:
+            graph.analytics.shortest_paths("To", source="0", engine="spark", progress=hear)
+        return caught.value.code
+
+
 # The server of Connect dies -----------------------------------------------------------------------
 
 

@@ -1,11 +1,13 @@
 import json
 import math
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +156,77 @@ def test_who_hears_of_progress_can_stop_the_tasks(spark: Spark) -> None:
     with pytest.raises(Enough):
         spark.run([PATIENCE_S] * 4, time.sleep, doing="sleeping", on_progress=stop)
     assert [one.result for one in spark.run([-1], abs, doing="counting")] == [1]
+
+
+NUMBERS = pa.schema([("n", pa.int64())])
+
+
+def first_numbers(count: int, *, after_s: float = 0) -> Iterator[pa.RecordBatch]:
+    time.sleep(after_s)
+    yield pa.record_batch([pa.array(range(count), pa.int64())], schema=NUMBERS)
+
+
+def test_an_action_that_is_interrupted_is_over_once_the_call_ends(spark: Spark) -> None:
+    """Also one that is still being planned, and would only then begin its tasks."""
+    numbers = spark.frame([3, 4], partial(first_numbers, after_s=PATIENCE_S), NUMBERS)
+
+    class Planned:
+        is_over = False
+
+        def toArrow(self) -> None:  # noqa: N802 - as a frame of Spark's has it
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+            try:
+                numbers.toArrow()
+            finally:
+                self.is_over = True
+
+    action = Planned()
+    with pytest.raises(KeyboardInterrupt):
+        spark.table_of(action, doing="planning")
+    assert action.is_over
+    assert not spark.session.sparkContext.statusTracker().getActiveJobsIds()
+
+
+def test_rows_are_held_for_each_who_asks_until_they_let_go(spark: Spark) -> None:
+    def rows() -> Any:
+        return spark.frame([3], first_numbers, NUMBERS)
+
+    with spark.held() as hold:
+        mine = hold(rows())
+        with spark.held() as hold_too:
+            theirs = hold_too(rows())
+            assert is_kept(theirs)
+        assert is_kept(mine) and not is_kept(theirs)
+    assert not is_kept(mine)
+
+
+def is_kept(frame: Any) -> bool:
+    return bool(frame.storageLevel.useMemory)
+
+
+def test_rows_are_not_held_though_the_call_that_holds_them_is_interrupted(spark: Spark) -> None:
+    kept: list[Any] = []
+
+    class Interrupting:
+        """A frame that is kept while a Ctrl-C comes."""
+
+        def where(self, test: str) -> "Interrupting":
+            return self
+
+        def persist(self) -> Any:
+            # Java goes on with what it was told, whoever stops waiting.
+            kept.append(self)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)
+            return self
+
+        def unpersist(self) -> None:
+            kept.remove(self)
+
+    with pytest.raises(KeyboardInterrupt), spark.held() as hold:
+        hold(Interrupting())
+    assert not kept
 
 
 def test_a_process_has_one_session_and_whoever_made_it_stops_it(spark: Spark) -> None:

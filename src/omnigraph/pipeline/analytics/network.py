@@ -205,7 +205,7 @@ class SparkNetwork:
         asked = self.given(pa.table({"n": pa.array(wanted, pa.int64())}))
         found = self.nodes.join(sql.broadcast(asked), ["n"]).orderBy("n").select("type", "id")
         named = self.table(found).take(pa.array(places, pa.int64()))
-        return self._type_names(named["type"]), named["id"].combine_chunks()
+        return self._type_names(named["type"]), _ids(named).combine_chunks()
 
     def column(self, values: Any, name: str, kind: type[np.generic]) -> NDArray[Any]:
         """A column of a frame with a row for each node at most: 0 for the others."""
@@ -220,12 +220,17 @@ class SparkNetwork:
         if not np.array_equal(named["n"].to_numpy(), np.arange(self.node_count)):
             reason = "rows that a worker had were made again, and came out in another order"
             raise SparkFailed(doing=self.doing, reason=reason, advice="ask again")
-        names = {"type": self._type_names(named["type"]), "id": named["id"]}
+        names = {"type": self._type_names(named["type"]), "id": _ids(named)}
         return pa.table(names | {name: pa.array(values) for name, values in columns.items()})
 
     def _type_names(self, numbers: pa.ChunkedArray) -> pa.Array:
         types = pa.array([str(name) for name in self.types], pa.string())
         return types.take(numbers.combine_chunks().cast(pa.int64()))
+
+
+def _ids(named: pa.Table) -> pa.ChunkedArray:
+    # A session may be told to have all texts as large ones.
+    return named["id"].cast(pa.string())
 
 
 def _joined(left: Any, right: Any, on: list[str], how: str, *, is_small: bool) -> Any:

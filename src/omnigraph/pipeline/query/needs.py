@@ -31,12 +31,13 @@ def is_whole(scan: NodeScan, needed: Container[VariableName]) -> bool:
 
 
 def unread(plan: Project) -> list[NodeScan]:
-    """Scans whose entities the edges that begin there name as well."""
+    """Scans whose entities the edges that begin there name as well; walks of several hops begin in
+    what was read."""
     needed = needed_by(plan)
     return [
         op.source
         for op in operators(plan)
-        if isinstance(op, Expand) and not op.is_target_bound
+        if isinstance(op, Expand) and not op.is_target_bound and op.most_hops == 1
         if isinstance(op.source, NodeScan) and op.origin == op.source.variable
         if is_whole(op.source, needed)
     ]

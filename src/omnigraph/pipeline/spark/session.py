@@ -257,23 +257,26 @@ class Spark:
         from pyspark.errors import PySparkException
 
         frames: list[Any] = []
+        # Spark keeps the rows of equal plans once, whoever asks, and lets go of them with the first
+        # who does. Others would go on with rows that are made again, in another order.
+        own = f"'{uuid.uuid4().hex}' is not null"
 
         def hold(frame: Any) -> Any:
             with self.failures("keeping rows"):
-                frames.append(frame.persist())
-            return frames[-1]
+                frames.append(frame.where(own))
+            return self._run(frames[-1].persist, doing="keeping rows")
 
         def release() -> None:
-            # If Spark is gone, what it kept is gone too.
-            with contextlib.suppress(PySparkException, Py4JError, OSError):
-                for frame in reversed(frames):
-                    frame.unpersist()
+            for frame in reversed(frames):
+                frame.unpersist()
 
         try:
             yield hold
         finally:
-            # A server that is gone is asked for long: its frames are not waited for.
-            _Answer(release, is_classic=self._context() is not None).wait(CANCEL_S)
+            # If Spark is gone, what it kept is gone too; that is not the error to be told.
+            with contextlib.suppress(PySparkException, Py4JError, OSError):
+                # A server that is gone is asked for long: its frames are not waited for.
+                _Answer(release, is_classic=self._context() is not None).wait(CANCEL_S)
 
     def forget(self, name: str) -> None:
         self.session.catalog.dropTempView(name)
@@ -368,8 +371,7 @@ class Spark:
                 # A server of Connect may be gone, and then nobody tells how far it is.
                 given = answer.get(heard.tell if context is None else None)
             except BaseException:
-                self._cancel(name)
-                answer.wait(CANCEL_S)
+                self._cancel(name, answer)
                 if stopped_by:
                     raise stopped_by[0] from None
                 raise
@@ -377,25 +379,37 @@ class Spark:
                 raise stopped_by[0]
             return given
 
-    def _cancel(self, name: str) -> None:
-        """End the job's tasks, and wait until they have: they may be writing files."""
+    def _cancel(self, name: str, answer: "_Answer[Any]") -> None:
+        """End an action and its tasks, and wait until they have: they may be writing files."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        context = self._context()
+        deadline = time.monotonic() + CANCEL_S
         # Spark may be gone altogether, and then so are its tasks.
         with contextlib.suppress(PySparkException, Py4JError, OSError):
-            if context is None:
-                # What is gone is asked for as long as the client goes on trying.
-                interrupt = partial(self.session.interruptTag, name)
-                _Answer(interrupt, is_classic=False).wait(CANCEL_S)
-                return
-            context.cancelJobGroup(name)
-            tracker, deadline = context.statusTracker(), time.monotonic() + CANCEL_S
-            while any(stage.numActiveTasks for stage in _stages(tracker, name)):
-                if time.monotonic() > deadline:
+            while time.monotonic() < deadline:
+                # Again and again: an action may begin its next tasks after these were ended.
+                self._end_tasks(name)
+                if answer.wait(POLL_S) and not self._has_tasks(name):
                     return
                 time.sleep(POLL_S)
+        answer.wait(max(0.0, deadline - time.monotonic()))
+
+    def _end_tasks(self, name: str) -> None:
+        context = self._context()
+        if context is not None:
+            context.cancelJobGroup(name)
+            return
+        # What is gone is asked for as long as the client goes on trying.
+        interrupt = partial(self.session.interruptTag, name)
+        _Answer(interrupt, is_classic=False).wait(CANCEL_S)
+
+    def _has_tasks(self, name: str) -> bool:
+        """True if tasks are known to run; a server of Connect does not tell."""
+        context = self._context()
+        if context is None:
+            return False
+        return any(stage.numActiveTasks for stage in _stages(context.statusTracker(), name))
 
     def _of_task(self, pickled: str, *, host: str) -> OmnigraphError:
         """An error of ours from a task. Where one machine of many fails, it is to be looked at."""
@@ -503,15 +517,16 @@ class _Answer(Generic[R]):
         self._call = call
         self._given: R | None = None
         self._error: BaseException | None = None
+        # To Python, a thread has ended once a Ctrl-C comes while it is joined.
+        self._has_come = threading.Event()
         # Spark's own kind of thread keeps the caller's settings, and closes its connection.
         kind = InheritableThread if is_classic else threading.Thread
-        self._thread = kind(target=self._run, daemon=True)
-        self._thread.start()
+        kind(target=self._run, daemon=True).start()
 
     def get(self, look: Callable[[], None] | None = None) -> R:
         """`look` is called while it takes time; what that raises ends the wait."""
         if look is None:
-            self._thread.join()
+            self._has_come.wait()
         else:
             while not self.wait(POLL_S):
                 look()
@@ -521,14 +536,15 @@ class _Answer(Generic[R]):
 
     def wait(self, seconds: float) -> bool:
         """True if it has come."""
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
+        return self._has_come.wait(seconds)
 
     def _run(self) -> None:
         try:
             self._given = self._call()
         except BaseException as error:  # noqa: BLE001 - it is raised where the answer is asked for
             self._error = error
+        finally:
+            self._has_come.set()
 
 
 def _in_turn(first: Callable[[], None], then: Callable[[], R]) -> R:
