@@ -285,6 +285,13 @@ def test_a_parquet_file_whose_name_is_not_utf8_is_refused(graph: Graph, tmp_path
         graph.load(tmp_path / f"{ODD_NAME}.parquet", mode="append", engine="local")
 
 
+def test_the_files_of_a_graph_are_not_loaded(graph: Graph, tmp_path: Path) -> None:
+    new_graph(tmp_path / "deep" / "other", SCHEMA)
+    for source in (tmp_path / "deep", tmp_path / "deep" / "other"):
+        with pytest.raises(Unsupported, match=r"of a graph \(.*other\)"):
+            graph.load(source, mode="append", engine="local")
+
+
 def test_the_first_and_the_last_moment_are_loaded_read_and_exported(tmp_path: Path) -> None:
     (tmp_path / "g.pg").write_text("node At { on: Date @key  at: DateTime }")
     days = [date(1, 1, 1), date(9999, 12, 31)]

@@ -180,6 +180,10 @@ def test_what_can_not_be_read_is_refused(inputs: Inputs) -> None:
     for source in ("a", "a/x.xlsx", "a/*"):
         with pytest.raises(Unsupported, match=r"x\.xlsx"):
             inputs.found(source)
+    inputs.put({"g/_graph.json": b"{}", "g/_address.json": b"{}"})
+    for source in ("g", "g*"):
+        with pytest.raises(Unsupported, match=rf"of a graph \({inputs.uri}/g\)"):
+            inputs.found(source)
     for address in ("s3:///a.jsonl", f"{inputs.uri}//a.jsonl"):
         with pytest.raises(ArgumentInvalid):
             plan_splits(address, catalog=CATALOG, parallelism=1, access=bucket_access())

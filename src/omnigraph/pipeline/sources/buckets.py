@@ -19,10 +19,12 @@ from omnigraph.pipeline.sources.files import (
     OTHER_DATA_SUFFIXES,
     Form,
     form_of,
+    graph_itself,
     untold,
 )
 from omnigraph.pipeline.sources.opening import suffix_of
 from omnigraph.store.bucket_files import BucketFile, files_below, look_at
+from omnigraph.store.layout import GRAPH
 from omnigraph.store.location import BucketAccess, BucketLocation, source_location
 
 __all__ = ["InputObject", "find_objects"]
@@ -101,6 +103,8 @@ def _wanted(
     """Files that programs leave beside data, and texts, are skipped as on a disk."""
     mark = f"/{LANCE_VERSIONS}/"
     paths = {_path(file.location): file for file in files}
+    for root in _holding(directory, paths, GRAPH):
+        raise graph_itself(str(replace(directory, key=root.strip("/"))))
     taken = _of_exports(directory, paths)
     datasets = {path.partition(mark)[0] for path in paths if mark in path}
     wanted: dict[str, InputObject] = {}
@@ -138,14 +142,20 @@ def _of_exports(
             lambda name: export.objects().get(name) or b"",
         )
 
+    return {root: takes(root) for root in _holding(directory, paths, MANIFEST, UNFINISHED)}
+
+
+def _holding(directory: BucketLocation, paths: Mapping[str, BucketFile], *names: str) -> list[str]:
+    """Where below the directory a file of one of the names lies, with a slash at the end."""
     above = _path(directory)
-    roots = {
-        path.removesuffix(name)
-        for path in paths
-        for name in (MANIFEST, UNFINISHED)
-        if path.endswith(f"/{name}") and not _is_passed_over(path.removeprefix(above), name)
-    }
-    return {root: takes(root) for root in sorted(roots)}
+    return sorted(
+        {
+            path.removesuffix(name)
+            for path in paths
+            for name in names
+            if path.endswith(f"/{name}") and not _is_passed_over(path.removeprefix(above), name)
+        }
+    )
 
 
 def _is_passed_over(path: str, but: str = "") -> bool:

@@ -18,6 +18,7 @@ from omnigraph.base.errors import FileMissing, Unsupported
 from omnigraph.base.frozen import frozen
 from omnigraph.pipeline.exported import files_to_take
 from omnigraph.pipeline.sources.opening import PACKED_SUFFIXES, suffix_of
+from omnigraph.store.layout import GRAPH
 from omnigraph.store.location import DiskLocation
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "NamedFiles",
     "find_files",
     "form_of",
+    "graph_itself",
     "stem_of",
     "unreadable",
     "untold",
@@ -187,6 +189,8 @@ def _below(directory: Path, *, seen: set[str]) -> Iterator[Path]:
         return
     seen.add(resolved)
     with reading_file(_as_text(str(directory))):
+        if (directory / GRAPH).is_file():
+            raise graph_itself(str(directory))
         paths = sorted(directory.iterdir())
         takes = files_to_take(
             _as_text(str(directory)),
@@ -243,6 +247,12 @@ def untold(name: str) -> Unsupported:
     text = _as_text(name)
     what = f"loading {text}, a name that doesn't tell what is in the file,"
     return Unsupported(what=what, instead=UNTOLD.format(name=_as_text(Path(name).name)))
+
+
+def graph_itself(name: str) -> Unsupported:
+    """Why the files of a graph are not loaded: they are named by numbers, and not all are shown."""
+    instead = "export that graph, and load what it writes"
+    return Unsupported(what=f"loading the files of a graph ({_as_text(name)})", instead=instead)
 
 
 def _is_text(name: str) -> bool:
