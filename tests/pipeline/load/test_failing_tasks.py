@@ -280,7 +280,9 @@ def test_an_interrupted_job_ends_its_tasks_and_leaves_the_session(
     def interrupt() -> None:
         while not list(tmp_path.glob("began-*")):
             time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGINT)
+        # To this thread: so the one that waits sleeps on, as after a signal that comes just before
+        # it falls asleep.
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
 
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):

@@ -525,10 +525,10 @@ class _Answer(Generic[R]):
 
     def get(self, look: Callable[[], None] | None = None) -> R:
         """`look` is called while it takes time; what that raises ends the wait."""
-        if look is None:
-            self._has_come.wait()
-        else:
-            while not self.wait(POLL_S):
+        # A signal that comes just before a thread falls asleep does not wake it: it must not sleep
+        # on.
+        while not self.wait(POLL_S):
+            if look is not None:
                 look()
         if self._error is not None:
             raise self._error
