@@ -12,13 +12,12 @@ import contextlib
 import os
 import pickle
 import re
-import threading
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import IO, Any, Generic, TypeVar, cast
+from typing import IO, Any, TypeVar, cast
 
 import pyarrow as pa
 
@@ -54,6 +53,15 @@ from omnigraph.pipeline.spark.tasks import (
     shipped,
     value_of,
 )
+from omnigraph.pipeline.spark.waiting import (
+    POLL_S,
+    Answer,
+    Heard,
+    in_turn,
+    listening,
+    stages_of,
+    watched,
+)
 
 __all__ = ["MAX_BROADCAST_ROWS", "Spark", "SparkSettings"]
 
@@ -69,8 +77,6 @@ MAX_BROADCAST_ROWS = 100_000
 
 # A server takes 128 MiB in a message unless it is told otherwise, and has several copies of it.
 MAX_CONNECT_BYTES = 64 << 20
-
-POLL_S = 0.2
 
 # How long tasks may take to end once they are told to. A worker is killed after two seconds.
 CANCEL_S = 10.0
@@ -276,7 +282,7 @@ class Spark:
             # If Spark is gone, what it kept is gone too; that is not the error to be told.
             with contextlib.suppress(PySparkException, Py4JError, OSError):
                 # A server that is gone is asked for long: its frames are not waited for.
-                _Answer(release, is_classic=self._context() is not None).wait(CANCEL_S)
+                Answer(release, is_classic=self._context() is not None).wait(CANCEL_S)
 
     def forget(self, name: str) -> None:
         self.session.catalog.dropTempView(name)
@@ -353,9 +359,9 @@ class Spark:
     ) -> R:
         """What `action` gives. If that fails, or we are stopped, so are its tasks."""
         context, name = self._context(), f"omnigraph-{uuid.uuid4().hex}"
-        heard = _Heard(on_progress)
+        heard = Heard(on_progress)
         if context is None and on_progress is not None:
-            action = partial(_listening, self.session, heard, action)
+            action = partial(listening, self.session, heard, action)
 
         def mark() -> None:
             if context is None:
@@ -363,10 +369,10 @@ class Spark:
             else:
                 context.setJobGroup(name, doing, interruptOnCancel=True)
 
-        with self.failures(doing), _watched(context, name, on_progress) as stopped_by:
+        with self.failures(doing), watched(context, name, on_progress) as stopped_by:
             # In a thread of its own: whoever stops us stops a wait, and never a call that would
             # leave its answer in the connection for the next one to find.
-            answer = _Answer(partial(_in_turn, mark, action), is_classic=context is not None)
+            answer = Answer(partial(in_turn, mark, action), is_classic=context is not None)
             try:
                 # A server of Connect may be gone, and then nobody tells how far it is.
                 given = answer.get(heard.tell if context is None else None)
@@ -379,7 +385,7 @@ class Spark:
                 raise stopped_by[0]
             return given
 
-    def _cancel(self, name: str, answer: "_Answer[Any]") -> None:
+    def _cancel(self, name: str, answer: Answer[Any]) -> None:
         """End an action and its tasks, and wait until they have: they may be writing files."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
@@ -402,14 +408,14 @@ class Spark:
             return
         # What is gone is asked for as long as the client goes on trying.
         interrupt = partial(self.session.interruptTag, name)
-        _Answer(interrupt, is_classic=False).wait(CANCEL_S)
+        Answer(interrupt, is_classic=False).wait(CANCEL_S)
 
     def _has_tasks(self, name: str) -> bool:
         """True if tasks are known to run; a server of Connect does not tell."""
         context = self._context()
         if context is None:
             return False
-        return any(stage.numActiveTasks for stage in _stages(context.statusTracker(), name))
+        return any(stage.numActiveTasks for stage in stages_of(context.statusTracker(), name))
 
     def _of_task(self, pickled: str, *, host: str) -> OmnigraphError:
         """An error of ours from a task. Where one machine of many fails, it is to be looked at."""
@@ -455,129 +461,3 @@ class Spark:
             if not self.is_over:
                 raise
             raise SparkFailed(doing=doing, reason="its Java process has died") from error
-
-
-@contextlib.contextmanager
-def _watched(
-    context: Any | None, group: str, on_progress: Callable[[int], None] | None
-) -> Iterator[list[BaseException]]:
-    """Report how many tasks are done while the block runs, unless it is run over Connect.
-
-    What `on_progress` raises ends the tasks, and is then in the list: so a caller stops a load.
-    """
-    stopped_by: list[BaseException] = []
-    if on_progress is None or context is None:
-        yield stopped_by
-        return
-    done = threading.Event()
-    arguments = (context, group, done, on_progress, stopped_by)
-    watcher = threading.Thread(target=_poll, args=arguments, daemon=True)
-    watcher.start()
-    try:
-        yield stopped_by
-    finally:
-        done.set()
-        watcher.join()
-
-
-class _Heard:
-    """How many tasks are done by what Connect has told, for one who asks now and then."""
-
-    def __init__(self, on_progress: Callable[[int], None] | None) -> None:
-        self._on_progress = on_progress
-        self.tasks_done = 0
-
-    def tell(self) -> None:
-        if self._on_progress is not None:
-            self._on_progress(self.tasks_done)
-
-
-def _listening(session: Any, heard: _Heard, action: Callable[[], R]) -> R:
-    """What `action` gives; over Connect, the server tells meanwhile how many tasks are done."""
-    here = threading.get_ident()
-
-    def hear(stages: Iterable[Any] | None, **_: object) -> None:
-        # A session tells of all that it runs, in the thread that waits for it.
-        if threading.get_ident() == here:
-            heard.tasks_done = sum(stage.num_completed_tasks for stage in stages or ())
-
-    session.registerProgressHandler(hear)
-    try:
-        return action()
-    finally:
-        session.removeProgressHandler(hear)
-
-
-class _Answer(Generic[R]):
-    """What a call gives that runs in a thread of its own."""
-
-    def __init__(self, call: Callable[[], R], *, is_classic: bool) -> None:
-        from pyspark import InheritableThread
-
-        self._call = call
-        self._given: R | None = None
-        self._error: BaseException | None = None
-        # To Python, a thread has ended once a Ctrl-C comes while it is joined.
-        self._has_come = threading.Event()
-        # Spark's own kind of thread keeps the caller's settings, and closes its connection.
-        kind = InheritableThread if is_classic else threading.Thread
-        kind(target=self._run, daemon=True).start()
-
-    def get(self, look: Callable[[], None] | None = None) -> R:
-        """`look` is called while it takes time; what that raises ends the wait."""
-        # A signal that comes just before a thread falls asleep does not wake it: it must not sleep
-        # on.
-        while not self.wait(POLL_S):
-            if look is not None:
-                look()
-        if self._error is not None:
-            raise self._error
-        return cast(R, self._given)
-
-    def wait(self, seconds: float) -> bool:
-        """True if it has come."""
-        return self._has_come.wait(seconds)
-
-    def _run(self) -> None:
-        try:
-            self._given = self._call()
-        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is asked for
-            self._error = error
-        finally:
-            self._has_come.set()
-
-
-def _in_turn(first: Callable[[], None], then: Callable[[], R]) -> R:
-    first()
-    return then()
-
-
-def _stages(tracker: Any, group: str) -> list[Any]:
-    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
-    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
-    return [stage for stage in stages if stage]
-
-
-def _poll(
-    context: Any,
-    group: str,
-    done: threading.Event,
-    on_progress: Callable[[int], None],
-    stopped_by: list[BaseException],
-) -> None:
-    from py4j.protocol import Py4JError
-
-    tracker = context.statusTracker()
-    while not done.wait(POLL_S):
-        try:
-            completed = sum(stage.numCompletedTasks for stage in _stages(tracker, group))
-            if stopped_by:
-                # Again and again: an action may begin its next tasks after these were ended.
-                context.cancelJobGroup(group)
-        except (Py4JError, OSError):
-            return  # Spark is gone: whoever waits for the answer is told so
-        if not stopped_by:
-            try:
-                on_progress(completed)
-            except BaseException as error:  # noqa: BLE001 - it is raised where the tasks are waited for
-                stopped_by.append(error)
