@@ -52,8 +52,8 @@ def test_attributes_defaults_and_nested_graphs_are_read(tmp_path: Path) -> None:
     graph = import_into(tmp_path, source)
     assert nodes_of(graph, "Node") == [
         {"id": "a", "color": "yellow", "n": 7, "ok": True},
-        {"id": "b::c", "color": "yellow"},
         {"id": "b", "color": "a < b"},
+        {"id": "b::c", "color": "yellow"},
     ]
     assert edges_of(graph, "Edge") == [
         ("b", "b::c", {"weight": 2, "directed": True}),
@@ -134,6 +134,40 @@ def test_numbers_that_need_more_room_than_their_type_get_it(tmp_path: Path) -> N
     assert nodes_of(graph, "Node") == [
         {"id": "n", "a": 2147483648, "b": 3000000000, "c": -2147483648},
         {"id": "m", "b": 3000000000, "c": -2147483648},
+    ]
+
+
+def test_a_number_that_no_type_has_room_for_is_kept_as_text(tmp_path: Path) -> None:
+    # NetworkX calls every whole number of Python a long.
+    keys = "".join(f'<key id="{k}" attr.name="{k}" attr.type="{t}"/>' for k, t in NUMBERS.items())
+    values = "".join(f'<data key="{k}">{2**70}</data>' for k in NUMBERS)
+    text = f'{HEAD}{keys}<graph><node id="n">{values}</node><node id="m"><data key="a">7</data>'
+    source = document(tmp_path, f"{text}</node></graph></graphml>")
+    assert "Node.a has values of I64 and String, so it is String" in ImportPlan.of(source).notes
+    assert nodes_of(import_into(tmp_path, source), "Node") == [
+        {"id": "n", "a": str(2**70), "b": str(2**70), "c": float(2**70)},
+        {"id": "m", "a": "7"},
+    ]
+
+
+NUMBERS = {"a": "long", "b": "int", "c": "double"}
+
+
+def test_an_empty_value_is_a_text_and_no_value_of_another_type(tmp_path: Path) -> None:
+    kinds = ("int", "long", "float", "double", "boolean", "string")
+    keys = "".join(f'<key id="{k}" attr.name="{k}" attr.type="{k}"/>' for k in kinds)
+    keys += '<key id="d" attr.name="d" attr.type="int"><default> </default></key>'
+    keys += '<key id="e" attr.name="e" attr.type="int"><default>5</default></key>'
+    empty = "".join(f'<data key="{k}"></data>' for k in (*kinds, "e"))
+    full = "".join(f'<data key="{k}">1</data>' for k in (*kinds, "d"))
+    nodes = f'<node id="n">{empty}</node><node id="m">{full}</node>'
+    graph = import_into(
+        tmp_path, document(tmp_path, f"{HEAD}{keys}<graph>{nodes}</graph></graphml>")
+    )
+    some = {"int": 1, "long": 1, "float": 1, "double": 1, "boolean": True, "string": "1", "d": 1}
+    assert nodes_of(graph, "Node") == [
+        {"id": "n", "string": "", "e": 5},
+        {"id": "m", **some, "e": 5},
     ]
 
 

@@ -53,7 +53,8 @@ ENDS = ("source", "target")
 XML = "\x00xml"
 """Stands for a value that is XML itself; no document can hold this text."""
 
-WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,19}", re.ASCII)
+WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,4000}", re.ASCII)
+WHOLE_TYPES = (Scalar.I32, Scalar.I64)
 WIDE_DIGITS = 10
 """Fewer digits fit into 32 bits."""
 
@@ -78,11 +79,14 @@ class _Key:
         """The type of a value: programs call whole numbers `int` that need more room."""
         if self.items is not None:
             return ListOf(self.items) if _is_list(text) else Scalar.STRING
-        is_wide = self.type is Scalar.I32 and len(text) >= WIDE_DIGITS
+        is_wide = self.type in WHOLE_TYPES and len(text) >= WIDE_DIGITS
         if is_wide and WHOLE_NUMBER.fullmatch(text):
-            low, high = INTEGER_RANGES[Scalar.I32]
-            return Scalar.I32 if low <= int(text) <= high else Scalar.I64
+            return next((type_ for type_ in self._wider if _has(type_, int(text))), Scalar.STRING)
         return self.type
+
+    @property
+    def _wider(self) -> tuple[Scalar, ...]:
+        return WHOLE_TYPES[WHOLE_TYPES.index(self.type) :]
 
 
 @dataclass(slots=True)
@@ -213,7 +217,9 @@ def _columns(document: "_Document", kind: str, elements: list[_Element]) -> Colu
     for id_, key in declared.items():
         if id_ in used:
             types[key.name] = widest(types.get(key.name, used[id_]), used[id_])
-            words[key.name].add(str(key.type))
+            # A number that no type of whole numbers has room for is text.
+            is_text = used[id_] is Scalar.STRING
+            words[key.name] |= {str(key.type), *([str(Scalar.STRING)] if is_text else [])}
     for element in elements:
         own = {declared[id_].name: text for id_, text in element.values.items()}
         rows.append({**preset, **own})
@@ -366,10 +372,10 @@ class _Document:
             raise self._wrong(f"the attr.type {clipped(word)} is not known{near}")
         if id_ in self.keys:
             raise self._wrong(f"the key {clipped(id_)} is declared twice")
-        default = about.get("default")
+        default = _cell(about.get("default"), type_)
         items = LIST_TYPES.get(about.get("attr.list", "")) if type_ is Scalar.STRING else None
         key = _Key(about.get("attr.name", id_), about.get("for", "all"), type_, items=items)
-        self.keys[id_] = key if default is None else replace(key, default=_cell(default, type_))
+        self.keys[id_] = key if default is None else replace(key, default=default)
 
     def _add_value(self, text: str) -> None:
         id_ = self._data or ""
@@ -388,7 +394,8 @@ class _Document:
             return
         if any(self.keys[known].name == key.name for known in element.values):
             raise self._wrong(f"the {element.kind} has two values of {clipped(key.name)}")
-        element.values[id_] = _cell(text, key.type)
+        if (cell := _cell(text, key.type)) is not None:
+            element.values[id_] = cell
 
     def _taken_text(self) -> str:
         text = "".join(self._text)
@@ -426,11 +433,18 @@ def _is_list(text: str) -> bool:
         return False
 
 
-def _cell(text: str, type_: Scalar) -> str:
-    """A value as a cell: numbers and truth values may have blanks around them."""
-    if type_ is Scalar.STRING:
+def _has(type_: Scalar, number: int) -> bool:
+    low, high = INTEGER_RANGES[type_]
+    return low <= number <= high
+
+
+def _cell(text: str | None, type_: Scalar) -> str | None:
+    """A value as a cell: numbers and truth values may have blanks around them. Nothing is a text,
+    and no value of the other types."""
+    if text is None or type_ is Scalar.STRING:
         return text
-    stripped = text.strip()
+    if not (stripped := text.strip()):
+        return None
     if type_ is Scalar.BOOL:
         return BOOLEANS.get(stripped, stripped)
     return stripped.removeprefix("+") if WHOLE_NUMBER.fullmatch(stripped) else stripped
