@@ -116,8 +116,9 @@ def test_a_person_is_told_what_was_widened_renamed_and_read_as_a_time(tmp_path: 
         (b'{"type":"node","id":true}\n', "all.json:1: the line is neither a node"),
         (
             b'{"type":"node","id":"0","labels":["A"]}\n{"type":"node","id":"0","labels":["B"]}\n',
-            "all.json:2: the id 0 is that of a A and of a B",
+            "all.json:2: the id 0 is that of a node of type A and of another of type B",
         ),
+        (b'\xef\xbb\xbf [{"type":"node","id":"0"}]\n', "all.json:1: the file is one array of JSON"),
         (b'{"a":' * 100_000, "all.json:1: the JSON is nested too deep"),
         (b'{"type":"node","id":"0","properties":{"a":' + b"9" * 5000 + b"}}", "broken JSON"),
         (b"\n", "it has no nodes"),

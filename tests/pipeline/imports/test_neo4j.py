@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -123,6 +124,34 @@ def test_edges_of_one_type_between_several_labels_are_told_apart_by_their_ends(
     assert "e.csv" in line.read_text()
 
 
+@pytest.mark.parametrize("edges", ["1,9,HAS\n1,2,HAS\n", "1,2,HAS\n9,2,HAS\n1,,HAS\n9,9,HAS\n"])
+def test_an_edge_that_leads_nowhere_makes_no_type_of_its_own(tmp_path: Path, edges: str) -> None:
+    """Whether it comes before or after those that it could be one of."""
+    files = {"n.csv": "id:ID,:LABEL\n1,Cat\n2,Dog\n", "e.csv": f":START_ID,:END_ID,:TYPE\n{edges}"}
+    plan = ImportPlan.of(write_files(tmp_path / "animals", files))
+    assert "edge Has: Cat -> Dog\n" in plan.schema
+    graph = Graph.init(tmp_path / "graph.omni", plan.schema, durability="relaxed")
+    aside = tmp_path / "aside"
+    graph.import_(plan, engine="local", on_error="quarantine", quarantine=aside)
+    assert [(start, end) for start, end, _ in edges_of(graph, "Has")] == [("1", "2")]
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"mode": "merge"}, ["later", "b"]),
+        ({"mode": "append", "on_error": "quarantine"}, ["sooner", "a"]),
+    ],
+)
+def test_of_two_rows_with_one_id_the_order_in_the_file_decides_whatever_their_labels(
+    tmp_path: Path, options: dict[str, Any], names: list[str]
+) -> None:
+    rows = "1,sooner,Cat;Pet\n1,later,Cat\n2,a,Cat\n2,b,Cat;Pet\n3,c,Cat\n"
+    source = write_files(tmp_path / "cats", {"n.csv": f"id:ID,name,:LABEL\n{rows}"})
+    graph = import_into(tmp_path, source, **options)
+    assert [cat["name"] for cat in nodes_of(graph, "Cat")] == [*names, "c"]
+
+
 def test_a_duplicated_id_is_told_with_its_file_and_line(tmp_path: Path) -> None:
     files = {"n.csv": 'id:ID,name\n1,"two\nlines"\n2,b\n1,c\n'}
     with pytest.raises(ConstraintViolated) as caught:
@@ -158,7 +187,7 @@ def test_a_duplicated_id_is_told_with_its_file_and_line(tmp_path: Path) -> None:
         ({"a.csv": "id:ID,:LABEL:string,:LABEL\n1,x,A\n"}, "column :LABEL: a property has this"),
         (
             {"a.csv": "id:ID,:LABEL\n1,A\n2,A\n", "b.csv": "id:ID,:LABEL\n3,B\n2,B\n"},
-            "b.csv:3: the id 2 is that of a A and of a B",
+            "b.csv:3: the id 2 is that of a node of type A and of another of type B",
         ),
         (
             {"a.csv": "pid:ID,:LABEL\n1,A\n", "b.csv": ":ID,pid,:LABEL\n2,x,A\n"},

@@ -17,7 +17,7 @@ import numpy as np
 
 from omnigraph.base.errors import FileMissing, SourceInvalid
 from omnigraph.base.types import Scalar
-from omnigraph.base.words import clipped, is_whole
+from omnigraph.base.words import is_whole
 from omnigraph.pipeline.imports.blocks import (
     BLOCK_ROWS,
     Columns,
@@ -31,6 +31,7 @@ from omnigraph.pipeline.imports.blocks import (
 from omnigraph.pipeline.imports.files import Source, SourceFile
 from omnigraph.pipeline.imports.values import text_array
 from omnigraph.pipeline.limits import InputLimits
+from omnigraph.pipeline.sources.lines import BYTE_ORDER_MARK
 
 __all__ = ["SUFFIXES", "ApocReader"]
 
@@ -38,6 +39,7 @@ SUFFIXES = (".json", ".jsonl", ".ndjson")
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 TIMES = frozenset((Scalar.DATE, Scalar.DATETIME))
 MAX_LINE_BYTES = InputLimits().max_line_bytes
+EXPORT_LINES = "export with jsonFormat: 'JSON_LINES', the default of apoc.export.json"
 
 
 class ApocReader:
@@ -131,6 +133,9 @@ def _rows(source: SourceFile) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _read(data: bytes, path: str, line: int) -> dict[str, Any]:
+    if line == 1 and data.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"["):
+        reason = "the file is one array of JSON, and not a line for each node and relationship"
+        raise SourceInvalid(file=place(path, line), reason=reason, advice=EXPORT_LINES)
     try:
         row = json.loads(data.decode("utf-8-sig" if line == 1 else "utf-8"))
     except UnicodeDecodeError as error:
@@ -186,5 +191,5 @@ def _no_row(path: str, line: int) -> SourceInvalid:
         file=place(path, line),
         reason="the line is neither a node nor a relationship of an APOC export",
         advice='a node is {"type": "node", "id": "0", "labels": [], "properties": {}}; '
-        f"omnigraph load reads lines of other kinds ({clipped(path)})",
+        f"{EXPORT_LINES}. omnigraph load reads lines of other kinds",
     )

@@ -77,7 +77,8 @@ def detect_format(source: Source) -> ImportFormat:
         head = file.head(HEAD_BYTES).lstrip(b"\xef\xbb\xbf \t\r\n")
         if file.suffix == ".graphml" or head.startswith(b"<"):
             return "graphml"
-        if head.startswith(b"{"):
+        # An array is none of its lines, and its reader says what to do about it.
+        if head.startswith((b"{", b"[")):
             return "apoc"
         if file.suffix in (".csv", ".tsv"):
             return "neo4j-csv"

@@ -48,6 +48,7 @@ __all__ = [
     "START_COLUMN",
     "Draft",
     "EdgeKey",
+    "Join",
     "Resolver",
     "Survey",
     "changed",
@@ -113,6 +114,7 @@ class Draft:
         self.row_count += more.row_count
         self.identify(more.id_name, more.id_type)
         self.id_names |= more.id_names
+        self.is_to_one |= more.is_to_one
 
     def type_of(self, column: str) -> ValueType:
         """The type that holds every value of the column as it is."""
@@ -158,10 +160,32 @@ class EdgeKey(NamedTuple):
     target: str
 
 
+class Join(NamedTuple):
+    """What an edge joins: the types that its ends can have, several where no node has the id."""
+
+    label: str
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    @property
+    def first(self) -> EdgeKey:
+        return EdgeKey(self.label, self.sources[0], self.targets[0])
+
+    @property
+    def is_known(self) -> bool:
+        """True if both ends can have one type only."""
+        return len(self.sources) == len(self.targets) == 1
+
+    def fits(self, key: EdgeKey) -> bool:
+        same = self.label == key.label
+        return same and key.source in self.sources and key.target in self.targets
+
+
 @frozen(eq=False)
 class Survey:
     nodes: dict[str, Draft]
     edges: dict[EdgeKey, Draft]
+    key_of_join: dict[Join, EdgeKey]
     type_of_labels: dict[Labels, str]
     types_of_space: dict[str, tuple[str, ...]]
     labelled: frozenset[str]
@@ -171,6 +195,11 @@ class Survey:
         found = self.type_of_labels.get(block.labels)
         if found is None:
             raise changed(block.file)
+        return found
+
+    def edge_key(self, join: Join, file: str) -> EdgeKey:
+        if (found := self.key_of_join.get(join)) is None:
+            raise changed(file)
         return found
 
     def with_labels(self, block: NodeBlock) -> Columns:
@@ -186,17 +215,33 @@ class Survey:
 
 def survey(reader: Reader) -> Survey:
     found = _survey_nodes(reader)
+    drafts: dict[Join, Draft] = {}
     with resolving(reader, found) as resolver:
         for block in reader.survey_edges():
             _require_free((START_COLUMN, END_COLUMN), block)
-            for key, part in resolver.parts(block):
-                draft = found.edges.setdefault(key, Draft())
+            for join, part in resolver.parts(block):
+                draft = drafts.setdefault(join, Draft())
                 draft.add(part.columns, len(part.lines))
                 draft.is_to_one |= part.is_to_one
-                for name in (key.source, key.target):
-                    # An edge may name nodes that the source does not have.
-                    found.nodes.setdefault(name, Draft(id_type=Scalar.STRING))
+    found.key_of_join.update(_keys_of(drafts))
+    for join, draft in drafts.items():
+        key = found.key_of_join[join]
+        found.edges.setdefault(key, Draft()).join(draft)
+        for name in (key.source, key.target):
+            # An edge may name nodes that the source does not have.
+            found.nodes.setdefault(name, Draft(id_type=Scalar.STRING))
     return found
+
+
+def _keys_of(drafts: Mapping[Join, Draft]) -> dict[Join, EdgeKey]:
+    """The type of each join. Of edges that lead nowhere it is the most common of those that they
+    fit: one slip in a source would give its edges another name otherwise."""
+    counts = {join.first: draft.row_count for join, draft in drafts.items() if join.is_known}
+    keys = {}
+    for join in drafts:
+        fitting = [key for key in counts if join.fits(key)]
+        keys[join] = min(fitting, key=lambda key: (-counts[key], key), default=join.first)
+    return keys
 
 
 def _survey_nodes(reader: Reader) -> Survey:
@@ -222,7 +267,7 @@ def _survey_nodes(reader: Reader) -> Survey:
     types_of_space = {
         space: tuple(sorted({type_of[labels] for labels in of})) for space, of in spaces.items()
     }
-    return Survey(nodes, {}, _Chosen(counts, type_of), types_of_space, labelled)
+    return Survey(nodes, {}, {}, _Chosen(counts, type_of), types_of_space, labelled)
 
 
 def _require_free(names: tuple[str, ...], block: NodeBlock | EdgeBlock) -> None:
@@ -270,6 +315,9 @@ CROSS JOIN ids ON ids.space = ? AND ids.id = wanted.value
 """
 
 
+Types = tuple[str, ...]
+
+
 class Resolver:
     """Tells the types at the ends of edges, from labels, from the space of an id, or by looking."""
 
@@ -277,34 +325,35 @@ class Resolver:
         self._found = found
         self._ids = ids
 
-    def parts(self, block: EdgeBlock) -> Iterator[tuple[EdgeKey, EdgeBlock]]:
+    def parts(self, block: EdgeBlock) -> Iterator[tuple[Join, EdgeBlock]]:
         """The block by the types at its ends."""
         sources, targets = (self._types(end, block.file) for end in (block.source, block.target))
-        if isinstance(sources, str) and isinstance(targets, str):
-            yield EdgeKey(block.label, sources, targets), block
+        if isinstance(sources, tuple) and isinstance(targets, tuple):
+            yield Join(block.label, sources, targets), block
             return
         count = len(block.lines)
         pairs = [*zip(_each(sources, count), _each(targets, count), strict=True)]
         for pair in sorted(set(pairs)):
             rows = np.flatnonzero([one == pair for one in pairs])
-            yield EdgeKey(block.label, *pair), _taken(block, rows)
+            yield Join(block.label, *pair), _taken(block, rows)
 
-    def _types(self, end: End, file: str) -> str | list[str]:
+    def _types(self, end: End, file: str) -> Types | list[Types]:
+        """The types that the ends of all edges can have, or those that the end of each can have."""
         if end.labels is not None:
-            return self._found.type_of_labels[end.labels]
+            return (self._found.type_of_labels[end.labels],)
         types = self._found.types_of_space.get(end.space)
         if types is None:
             named = f"the id space {end.space}" if end.space else "ids without a space"
             reason = f"its edges end in {named}, and no nodes have such ids"
             raise SourceInvalid(file=file, reason=reason, advice="add the file with these nodes")
         if len(types) == 1 or not len(end.ids):
-            return types[0]
+            return types
         assert self._ids is not None, "such a space was indexed"
         # One question for the whole block: a question for each id takes ten times as long.
         wanted = json.dumps(end.ids.unique().drop_null().to_pylist())
         known = dict(self._ids.execute(LOOKED_UP, (wanted, end.space)))
-        # A load says which edges lead nowhere, whatever type their end would have.
-        return [known.get(id_, types[0]) for id_ in end.ids.to_pylist()]
+        of_id = {id_: (type_,) for id_, type_ in known.items()}
+        return [of_id.get(id_, types) for id_ in end.ids.to_pylist()]
 
 
 @contextmanager
@@ -340,8 +389,12 @@ def _refuse_other_types(ids: sqlite3.Connection, block: NodeBlock, type_: str) -
     known = dict(ids.execute(LOOKED_UP, (wanted, block.space)))
     for id_, line in zip(block.ids.to_pylist(), block.lines.tolist(), strict=True):
         if known.get(id_, type_) != type_:
-            reason = f"the id {clipped(id_)} is that of a {clipped(known[id_])} and of a {type_}"
-            advice = "ids of one space are unique: give each type its own, such as :ID(Person)"
+            types = f"{clipped(known[id_])} and of another of type {clipped(type_)}"
+            reason = f"the id {clipped(id_)} is that of a node of type {types}"
+            advice = (
+                "an edge could mean either: give one of them another id. CSV for neo4j-admin can "
+                "name spaces of ids instead, such as :ID(Person)"
+            )
             raise SourceInvalid(file=place(block.file, line), reason=reason, advice=advice)
 
 
@@ -349,8 +402,8 @@ def _rows(block: NodeBlock, type_: str) -> Iterable[tuple[str, str, str]]:
     return ((block.space, id_, type_) for id_ in block.ids.to_pylist())
 
 
-def _each(types: str | list[str], count: int) -> list[str]:
-    return [types] * count if isinstance(types, str) else types
+def _each(types: Types | list[Types], count: int) -> list[Types]:
+    return [types] * count if isinstance(types, tuple) else types
 
 
 def _taken(block: EdgeBlock, rows: np.ndarray) -> EdgeBlock:

@@ -1,7 +1,7 @@
 """Blocks become tables: CSV beside the graph, in parts, with the line of the source for each line.
 
-A part has rows of one file and one type, and is written when it is large enough. What is waiting to
-be written is bounded, however many types there are.
+A part has rows of one file and one type, in the order in which the file has them, and is written when
+it is large enough. What is waiting to be written is bounded, however many types there are.
 """
 
 import io
@@ -68,9 +68,8 @@ def _typed_blocks(
         yield block, type_, {**_cells(block.file, found.with_labels(block), type_), **key}
     with resolving(reader, found) as resolver:
         for whole in reader.edges():
-            for edge_key, part in resolver.parts(whole):
-                if (edge := proposal.edges.get(edge_key)) is None:
-                    raise changed(part.file)
+            for join, part in resolver.parts(whole):
+                edge = proposal.edges[found.edge_key(join, part.file)]
                 ends = {START_COLUMN: part.source.ids, END_COLUMN: part.target.ids}
                 yield part, edge, {**ends, **_cells(part.file, part.columns, edge)}
 
@@ -87,12 +86,24 @@ def _cells(file: str, columns: Columns, type_: ProposedType) -> dict[str, pa.Arr
 
 @dataclass
 class _Waiting:
-    """Records of a part that is not written yet."""
+    """Rows of a part that is not written yet."""
 
     type: ProposedType
     file: str
-    data: io.BytesIO = field(default_factory=io.BytesIO)
+    tables: list[pa.Table] = field(default_factory=list)
     lines: list[np.ndarray] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, table: pa.Table, lines: np.ndarray) -> None:
+        self.tables.append(table)
+        self.lines.append(lines)
+        self.size += table.nbytes
+
+    def in_order(self) -> tuple[pa.Table, np.ndarray]:
+        """All rows as the file has them: a reader gives those of each set of labels together."""
+        table, lines = pa.concat_tables(self.tables), np.concatenate(self.lines)
+        order = np.argsort(lines, kind="stable")
+        return table.take(pa.array(order)), lines[order]
 
 
 class _Tables:
@@ -102,6 +113,8 @@ class _Tables:
         self._objects = self._root.objects(Durability.RELAXED)
         self._waiting: dict[tuple[str, str], _Waiting] = {}
         self._parts: list[TablePart] = []
+        self._reading: tuple[str, type] | None = None
+        self._last_line = 0
 
     def add(
         self, type_: ProposedType, block: NodeBlock | EdgeBlock, cells: dict[str, pa.Array]
@@ -111,17 +124,26 @@ class _Tables:
             _refuse_blank(block, cells[type_.columns[0]])
         nulls = pa.nulls(count, pa.string())
         table = pa.table([cells.get(name, nulls) for name in type_.columns], list(type_.columns))
+        if self._is_further(block):
+            self._write_large()
         waiting = self._waiting.setdefault((block.file, type_.name), _Waiting(type_, block.file))
-        options = pa_csv.WriteOptions(include_header=False)
-        pa_csv.write_csv(table, waiting.data, options)
-        newlines = np.zeros(count, np.int64)
-        for column in table.columns:
-            within = pc.fill_null(pc.count_substring(column, "\n"), 0)
-            newlines += within.to_numpy().astype(np.int64)
-        waiting.lines.append(np.repeat(block.lines.astype(np.int64), newlines + 1))
-        if waiting.data.tell() >= PART_BYTES:
-            self._write(self._waiting.pop((block.file, type_.name)))
-        if sum(one.data.tell() for one in self._waiting.values()) >= WAITING_BYTES:
+        waiting.add(table, block.lines.astype(np.int64))
+
+    def _is_further(self, block: NodeBlock | EdgeBlock) -> bool:
+        """True if the block comes after all that waits. A reader gives the rows of a stretch of its
+        file in several blocks, and these may belong between each other."""
+        reading = (block.file, type(block))
+        if reading != self._reading:
+            self._reading, self._last_line = reading, 0
+        is_further = int(block.lines.min()) >= self._last_line
+        self._last_line = max(self._last_line, int(block.lines.max()))
+        return is_further
+
+    def _write_large(self) -> None:
+        for key, waiting in list(self._waiting.items()):
+            if waiting.size >= PART_BYTES:
+                self._write(self._waiting.pop(key))
+        if sum(one.size for one in self._waiting.values()) >= WAITING_BYTES:
             self._write_all()
 
     def finish(self) -> list[TablePart]:
@@ -138,8 +160,11 @@ class _Tables:
         header = (",".join(_quoted(name) for name in type_.columns) + "\n").encode()
         before = header.count(b"\n")
         name, lines = f"{number}.csv", f"{number}.lines"
-        numbers = np.concatenate([np.zeros(before, np.int64), *waiting.lines])
-        data = header + waiting.data.getbuffer()
+        table, of_row = waiting.in_order()
+        records = io.BytesIO()
+        pa_csv.write_csv(table, records, pa_csv.WriteOptions(include_header=False))
+        data = header + records.getbuffer()
+        numbers = np.concatenate([np.zeros(before, np.int64), _line_numbers(table, of_row)])
         self._objects.put(name, data)
         self._objects.put(lines, numbers.tobytes())
         self._parts.append(
@@ -153,6 +178,15 @@ class _Tables:
                 origin=Origin(waiting.file, self._root / lines),
             )
         )
+
+
+def _line_numbers(table: pa.Table, of_row: np.ndarray) -> np.ndarray:
+    """For each line of the records the line of the source; a record may take several."""
+    newlines = np.zeros(len(of_row), np.int64)
+    for column in table.columns:
+        within = pc.fill_null(pc.count_substring(column, "\n"), 0)
+        newlines += within.to_numpy().astype(np.int64)
+    return np.repeat(of_row, newlines + 1)
 
 
 def _refuse_blank(block: NodeBlock | EdgeBlock, cells: pa.Array) -> None:
