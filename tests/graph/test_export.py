@@ -1,5 +1,6 @@
 """Export: what is written is loaded as an equal graph, ids included."""
 
+import errno
 import fcntl
 import hashlib
 import io
@@ -344,6 +345,63 @@ def test_a_target_that_cannot_be_written_is_refused(
     with pytest.raises(error):
         graph.export(target, **options)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("options", [{}, {"format": "parquet"}, {"engine": "spark"}])
+@pytest.mark.parametrize(
+    ("target", "error", "said"),
+    [
+        ("long" * 100, StorageFailed, "File name too long"),
+        ("circle/out", StorageFailed, "its links lead in a circle"),
+        ("nul\0", ArgumentInvalid, "it is no path"),
+    ],
+)
+def test_a_name_that_no_file_can_have_is_refused(
+    graph: Graph,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+    target: str,
+    error: type[OmnigraphError],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("circle").symlink_to("circle")
+    with pytest.raises(error, match=said):
+        graph.export(target, types=["Pair"], **options)
+
+
+@pytest.mark.parametrize("target", [b"bytes", 5, None])
+def test_what_is_no_place_to_write_to_is_refused(graph: Graph, target: Any) -> None:
+    with pytest.raises(ArgumentInvalid, match="neither a path"):
+        graph.export(target)
+
+
+class Hesitant(io.RawIOBase):
+    """A raw stream, which may take less than it is given: a file on a disk that is nearly full."""
+
+    def __init__(self, room: int) -> None:
+        self.taken = b""
+        self._room = room
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        more = bytes(data[: min(100, self._room - len(self.taken))])
+        if not more:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.taken += more
+        return len(more)
+
+
+def test_a_raw_stream_gets_every_byte_or_the_export_fails(graph: Graph) -> None:
+    whole = exported(graph)
+    enough = Hesitant(len(whole))
+    graph.export(enough)
+    assert enough.taken == whole and not enough.closed
+    with pytest.raises(OSError, match="No space left"):
+        graph.export(Hesitant(len(whole) - 1))
 
 
 @pytest.mark.parametrize("place", ["g.omni", "g.omni/nodes/out", "link/out", "."])

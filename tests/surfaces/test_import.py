@@ -42,6 +42,18 @@ def test_the_proposal_is_shown_then_a_graph_is_made_of_it(
     assert merged.json["format"] == "neo4j-csv" and "node PERSON" in merged.json["schema"]
 
 
+def test_a_plan_is_written_whole_to_a_folder_on_a_disk(here: Path, omnigraph: CommandLine) -> None:
+    refused = omnigraph("import", "people", "--plan", "s3://bucket/plan")
+    assert refused.exit_code == 1 and "writing a plan to s3://bucket/plan" in refused.err
+    # The last of its files can't be written, and no other is in the way of the next attempt.
+    folder = here / "plan"
+    folder.mkdir()
+    (folder / "notes.txt").symlink_to("nowhere/notes.txt")
+    assert omnigraph("import", "people", "--plan", "plan").exit_code == 1
+    assert [file.name for file in folder.iterdir()] == ["notes.txt"]
+    assert not (here / "s3:").exists()
+
+
 def test_an_edited_plan_is_followed(here: Path, omnigraph: CommandLine) -> None:
     planned = omnigraph("import", "people", "--plan", "plan", "--json")
     assert planned.exit_code == 0 and planned.json["plan"] == "plan"

@@ -9,7 +9,7 @@ import hashlib
 import io
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from omnigraph.base.errors import ArgumentInvalid, NameMissing, Unsupported
@@ -21,7 +21,7 @@ from omnigraph.engine.export_manifest import (
     manifest_of,
     needs_parts,
 )
-from omnigraph.engine.outfile import new_directory, new_file
+from omnigraph.engine.outfile import new_directory, new_file, place_of
 from omnigraph.engine.requests import Export, Target
 from omnigraph.engine.results import ExportedFile, ExportResult
 from omnigraph.engine.schema import schema_text
@@ -97,7 +97,7 @@ def _check_place(engine: Engine, target: Target) -> None:
     elif "://" in address:
         return  # refused by whoever would write there
     else:
-        place = DiskLocation(Path(address).resolve())
+        place = DiskLocation(place_of(address))
     if is_within(place, root):
         raise ArgumentInvalid(
             argument="target",
@@ -132,7 +132,7 @@ def _path(target: Target) -> Path | None:
         raise Unsupported(
             what=f"exporting to {text}", instead="export to a file, a stream or a bucket (s3://…)"
         )
-    return Path(text).resolve()
+    return place_of(text)
 
 
 # JSON lines --------------------------------------------------------------------------------------
@@ -161,6 +161,13 @@ def lines_target(target: Target, *, overwrite: bool) -> Iterator[tuple[Sink, str
         return
     assert not isinstance(target, str | os.PathLike)
     stream: object = target
+    if not callable(getattr(stream, "write", None)):
+        raise ArgumentInvalid(
+            argument="target",
+            value=type(stream).__name__,
+            rule="it is neither a path nor has it a write() that takes bytes",
+            advice="pass a path, or a file that is open for writing in binary",
+        )
     if isinstance(stream, io.TextIOBase):
         raise ArgumentInvalid(
             argument="target",
@@ -168,7 +175,25 @@ def lines_target(target: Target, *, overwrite: bool) -> Iterator[tuple[Sink, str
             rule="the stream takes text, and an export writes bytes",
             advice='open the file with mode "wb"',
         )
+    if isinstance(stream, io.RawIOBase):
+        with _buffered(stream) as file:
+            yield file, None
+        return
     yield target, None
+
+
+@contextmanager
+def _buffered(stream: io.RawIOBase) -> Iterator[io.BufferedWriter]:
+    """A stream that writes all that it is given: a raw one may write less, as on a disk that is
+    nearly full, and says so only by a number."""
+    file = io.BufferedWriter(stream)
+    try:
+        yield file
+        file.flush()
+    finally:
+        # It stays open: it is the caller's.
+        with suppress(OSError):
+            file.detach()
 
 
 def _check_not_packed(path: Path) -> None:

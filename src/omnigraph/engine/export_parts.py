@@ -23,7 +23,7 @@ from omnigraph.engine.export_manifest import (
     holds_export,
     manifest_of,
 )
-from omnigraph.engine.outfile import new_directory
+from omnigraph.engine.outfile import new_directory, place_of
 from omnigraph.engine.requests import Export
 from omnigraph.engine.results import ExportedFile, ExportResult
 from omnigraph.engine.schema import schema_text
@@ -76,7 +76,7 @@ def export_parts(
     if is_bucket_address(address):
         location = source_location(address, engine.settings.bucket_access, argument="target")
         return _to_bucket(location, write, schema, overwrite=request.overwrite)
-    path = Path(address).resolve()
+    path = place_of(address)
     return _to_disk(path, write, schema, overwrite=request.overwrite, durability=durability)
 
 
@@ -212,5 +212,5 @@ def _result(
     for file in written:
         counts[file.type_name] += file.rows
     files = tuple(ExportedFile(f.name, f.rows, f.bytes, f.sha256) for f in written)
-    path = address if is_bucket_address(address) else str(Path(address).resolve())
+    path = address if is_bucket_address(address) else str(place_of(address))
     return ExportResult.of(view.snapshot, request.format, path, counts, files)

@@ -8,16 +8,18 @@ second time.
 """
 
 import os
+from contextlib import ExitStack
 from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from omnigraph.base.choices import ImportFormat
 from omnigraph.base.disk_failures import disk_failures
-from omnigraph.base.errors import ArgumentInvalid
+from omnigraph.base.errors import ArgumentInvalid, Unsupported
 from omnigraph.base.frozen import frozen
 from omnigraph.base.progress import Progress, silent
 from omnigraph.base.span import SourceText
+from omnigraph.engine.outfile import place_of
 from omnigraph.engine.settings import Settings
 from omnigraph.engine.text import SCHEMA, read_source
 from omnigraph.lang.schema.check.check import compile_schema
@@ -57,6 +59,9 @@ class ImportPlan:
         """Survey a source and propose a schema and a mapping. `format` is `kuzu`, `neo4j-csv`,
         `apoc` or `graphml`; if left out it is told from the files. A source may be an address in a
         bucket (`s3://…`): the `settings` say how to reach it, or else the environment."""
+        if not isinstance(source, str | os.PathLike):
+            rule = "pass the path of an export"
+            raise ArgumentInvalid(argument="source", value=type(source).__name__, rule=rule)
         name = os.fspath(source)
         access = (settings or Settings.from_environment()).bucket_access
         files = find_source(name, access)
@@ -90,21 +95,28 @@ class ImportPlan:
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write schema, mapping and notes to a folder, for a person to edit. Files that are there
         already are kept, and refused."""
-        target = Path(folder)
+        if "://" in os.fspath(folder):
+            what = f"writing a plan to {os.fspath(folder)}"
+            raise Unsupported(what=what, instead="name a folder on a disk")
+        target = place_of(os.fspath(folder), argument="folder")
         texts = {
             SCHEMA_FILE: self.schema,
             MAPPING_FILE: self.mapping_text,
             NOTES_FILE: "".join(f"{note}\n" for note in self.notes),
         }
-        for name in texts:
-            if (target / name).exists():
-                rule = f"{name} is there already, and may have been edited"
-                advice = "name another folder, or delete the file"
-                raise ArgumentInvalid("folder", str(folder), rule, advice)
-        with disk_failures("write", target):
+        with disk_failures("write", target), ExitStack() as undo:
+            for name in texts:
+                if (target / name).exists():
+                    rule = f"{name} is there already, and may have been edited"
+                    advice = "name another folder, or delete the file"
+                    raise ArgumentInvalid("folder", str(folder), rule, advice)
             target.mkdir(parents=True, exist_ok=True)
             for name, text in texts.items():
-                (target / name).write_text(text, encoding="utf-8")
+                with (target / name).open("x", encoding="utf-8") as file:
+                    undo.callback((target / name).unlink)
+                    file.write(text)
+            # A part of a plan would be in the way of the next one.
+            undo.pop_all()
 
     def write_tables(
         self, store: GraphStore, *, folder: str, tell: Progress = silent

@@ -13,27 +13,38 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from omnigraph.base.disk_failures import disk_failures
-from omnigraph.base.errors import TargetTaken, Unsupported
+from omnigraph.base.disk_failures import disk_failures, reason_of
+from omnigraph.base.errors import ArgumentInvalid, StorageFailed, TargetTaken, Unsupported
 from omnigraph.base.exchange import exchange
 from omnigraph.store.durability import Disk, Durability
 
-__all__ = ["new_directory", "new_file"]
+__all__ = ["new_directory", "new_file", "place_of"]
+
+
+def place_of(text: str, *, argument: str = "target") -> Path:
+    """Where a path of a disk leads to."""
+    try:
+        return Path(text).resolve()
+    except ValueError as error:  # a NUL
+        raise ArgumentInvalid(argument=argument, value=text, rule="it is no path") from error
+    except (OSError, RuntimeError) as error:  # links that lead to each other
+        reason = reason_of(error) if isinstance(error, OSError) else "its links lead in a circle"
+        raise StorageFailed(doing="write", path=text, reason=reason) from error
 
 
 @contextmanager
 def new_file(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
     """A file to write to, at `path` once all went well."""
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        # Under its name there would be a file then: /dev/null, say, would be gone for everyone.
-        raise Unsupported(
-            what=f"writing to {path}, which is a device or a pipe,",
-            instead="name a file, or write to standard output and redirect it",
-        )
-    if path.is_dir() or (path.exists() and not overwrite):
-        raise TargetTaken(str(path), was_forced=overwrite)
     part = _part_of(path)
     with disk_failures("write", path):
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            # Under its name there would be a file then: /dev/null, say, would be gone for everyone.
+            raise Unsupported(
+                what=f"writing to {path}, which is a device or a pipe,",
+                instead="name a file, or write to standard output and redirect it",
+            )
+        if path.is_dir() or (path.exists() and not overwrite):
+            raise TargetTaken(str(path), was_forced=overwrite)
         try:
             with part.open("xb") as file:
                 _hold(file.fileno())
@@ -57,11 +68,11 @@ def new_directory(
     remove. Its name outlives a power cut; for the files in it, they who write them
     care.
     """
-    is_taken = path.exists() and not (path.is_dir() and not any(path.iterdir()))
-    if is_taken and not (overwrite and path.is_dir() and is_ours(path)):
-        raise TargetTaken(str(path), was_forced=overwrite)
     part = _part_of(path)
     with disk_failures("write", path):
+        is_taken = path.exists() and not (path.is_dir() and not any(path.iterdir()))
+        if is_taken and not (overwrite and path.is_dir() and is_ours(path)):
+            raise TargetTaken(str(path), was_forced=overwrite)
         disk = Disk(next(above for above in path.parents if above.exists()), durability)
         try:
             part.mkdir(parents=True)

@@ -148,7 +148,8 @@ def test_of_two_rows_with_one_id_the_order_in_the_file_decides_whatever_their_la
 ) -> None:
     rows = "1,sooner,Cat;Pet\n1,later,Cat\n2,a,Cat\n2,b,Cat;Pet\n3,c,Cat\n"
     source = write_files(tmp_path / "cats", {"n.csv": f"id:ID,name,:LABEL\n{rows}"})
-    graph = import_into(tmp_path, source, **options)
+    aside = {"quarantine": tmp_path / "aside"} if "on_error" in options else {}
+    graph = import_into(tmp_path, source, **options, **aside)
     assert [cat["name"] for cat in nodes_of(graph, "Cat")] == [*names, "c"]
 
 

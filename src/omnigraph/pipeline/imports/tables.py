@@ -1,7 +1,7 @@
 """Blocks become tables: CSV beside the graph, in parts, with the line of the source for each line.
 
-A part has rows of one file and one type, in the order in which the file has them, and is written when
-it is large enough. What is waiting to be written is bounded, however many types there are.
+A part has rows of one file and one type, in the order that they have in the file, and is written
+when it is large enough. What is waiting to be written is bounded, however many types there are.
 """
 
 import io

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from omnigraph.engine.settings import Settings
 
 PlanOption = Annotated[
-    Path | None,
+    # As it was written: a path would make s3:/bucket of the address of a bucket.
+    str | None,
     typer.Option(
         "--plan",
         metavar="DIR",
@@ -164,9 +165,9 @@ def _graph_at(uri: str, settings: "Settings") -> "Graph | None":
         return None
 
 
-def _say_plan(plan: "ImportPlan", folder: Path, *, as_json: bool, quiet: bool) -> None:
+def _say_plan(plan: "ImportPlan", folder: str, *, as_json: bool, quiet: bool) -> None:
     if as_json:
-        print_json({"plan": str(folder), **import_plan_json(plan)})
+        print_json({"plan": folder, **import_plan_json(plan)})
     elif not quiet:
         _say_proposal(plan)
         say(f"wrote {folder}: edit its files, then import with --from-plan {folder}")
