@@ -33,6 +33,7 @@ from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.check.check import compile_schema
 from omnigraph.lang.schema.migrate.plan import plan_migration
 from omnigraph.lang.schema.migrate.steps import MigrationPlan
+from omnigraph.lang.schema.text.key_order import with_key_order
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.commits import DROPS, CommitKind
 from omnigraph.store.fence import Hold
@@ -130,7 +131,8 @@ class SchemaWriter(Writer[SchemaWork]):
             self._reshapes(snapshot, desired),
             reads=None,
             on_conflict=OnConflict.RAISE,
-            schema_hash=self.store.schemas.put(desired, source.text),
+            # Who makes a graph of this text must get rows with the same ids.
+            schema_hash=self.store.schemas.put(desired, with_key_order(source, desired)),
             created=tuple(e for e in desired.entities if e.id not in accepted.by_id),
             dropped=frozenset(e.table_key for e in accepted.entities if e.id not in stays),
             renamed=_renamed(accepted, desired),
