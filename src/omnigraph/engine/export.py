@@ -183,7 +183,7 @@ def lines_target(target: Target, *, overwrite: bool) -> Iterator[tuple[Sink, str
 
 
 @contextmanager
-def _buffered(stream: io.RawIOBase) -> Iterator[io.BufferedWriter]:
+def _buffered(stream: io.RawIOBase) -> Iterator[Sink]:
     """A stream that writes all that it is given: a raw one may write less, as on a disk that is
     nearly full, and says so only by a number."""
     file = io.BufferedWriter(stream)

@@ -59,9 +59,10 @@ class ImportPlan:
         """Survey a source and propose a schema and a mapping. `format` is `kuzu`, `neo4j-csv`,
         `apoc` or `graphml`; if left out it is told from the files. A source may be an address in a
         bucket (`s3://…`): the `settings` say how to reach it, or else the environment."""
-        if not isinstance(source, str | os.PathLike):
+        given: object = source
+        if not isinstance(given, str | os.PathLike):
             rule = "pass the path of an export"
-            raise ArgumentInvalid(argument="source", value=type(source).__name__, rule=rule)
+            raise ArgumentInvalid(argument="source", value=type(given).__name__, rule=rule)
         name = os.fspath(source)
         access = (settings or Settings.from_environment()).bucket_access
         files = find_source(name, access)

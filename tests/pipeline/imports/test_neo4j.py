@@ -277,6 +277,17 @@ def test_other_names_of_an_id_are_told(tmp_path: Path) -> None:
     assert "A.pid holds other too" in plan.notes
 
 
+def test_a_type_of_several_id_spaces_is_told(tmp_path: Path) -> None:
+    files = {
+        "a.csv": "id:ID(Old),:LABEL\n1,Cat\n2,Dog\n",
+        "b.csv": "id:ID(New),:LABEL\n1,Cat\n3,Bird\n",
+        "c.csv": "id:ID,:LABEL\n4,Cat\n",
+    }
+    (note,) = ImportPlan.of(write_files(tmp_path / "pets", files)).notes
+    spaces = "without a name, New and Old"
+    assert note == f"Cat has nodes of the id spaces {spaces}: no two of them can share an id"
+
+
 def test_a_directory_without_files_is_missing_something(tmp_path: Path) -> None:
     with pytest.raises(FileMissing):
         ImportPlan.of(tmp_path, format="neo4j-csv")

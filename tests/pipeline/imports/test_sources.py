@@ -14,6 +14,7 @@ from omnigraph import Graph, ImportPlan, Settings
 from omnigraph.base.choices import ExportFormat
 from omnigraph.base.span import SourceText
 from omnigraph.errors import (
+    ArgumentInvalid,
     ConstraintViolated,
     FileMissing,
     LimitExceeded,
@@ -207,3 +208,9 @@ def test_what_this_program_has_written_is_no_source_of_an_import(
     with pytest.raises(SourceInvalid, match="it is a graph") as refused:
         ImportPlan.of(copied(graph.uri, str(tmp_path / "g.omni")), settings=settings())
     assert "name the source first" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("source", [b"cats", 5, None])
+def test_what_is_no_path_is_no_source(source: Any) -> None:
+    with pytest.raises(ArgumentInvalid, match="pass the path of an export"):
+        ImportPlan.of(source)

@@ -112,6 +112,7 @@ def propose(found: Survey, *, source: str, notes: Sequence[str] = ()) -> Proposa
         _tell_name(told, "label", label, name)
         _check_id(label, found.nodes[label], source)
         nodes[label] = _node(name, found.nodes[label], told)
+        _tell_spaces(told, label, name, found)
     edges: dict[EdgeKey, ProposedType] = {}
     for key in sorted(found.edges):
         pairs = [other for other in found.edges if other.label == key.label]
@@ -197,6 +198,14 @@ def _column(column: str, name: str, draft: Draft) -> ProposedColumn:
 def _tell_name(told: list[str], what: str, label: str, name: str) -> None:
     if name != label:
         told.append(f"the {what} {clipped(label)!r} is called {name}")
+
+
+def _tell_spaces(told: list[str], label: str, name: str, found: Survey) -> None:
+    """A type has one key, and spaces of ids may have an id in common."""
+    spaces = sorted(space for space, types in found.types_of_space.items() if label in types)
+    if len(spaces) > 1:
+        named = listed([clipped(space) if space else "without a name" for space in spaces], "and")
+        told.append(f"{name} has nodes of the id spaces {named}: no two of them can share an id")
 
 
 def _tell_columns(
