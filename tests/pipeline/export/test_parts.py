@@ -19,6 +19,7 @@ from omnigraph.engine import export_parts
 from omnigraph.errors import (
     ArgumentInvalid,
     ConstraintViolated,
+    FileMissing,
     SourceInvalid,
     StorageFailed,
     TargetTaken,
@@ -306,6 +307,26 @@ def test_an_export_that_is_overtaken_leaves_the_other_one_at_work(
     with pytest.raises(TargetTaken, match="another export has begun"):
         Graph.open(graph.uri).export(in_a_bucket)
     assert stored(in_a_bucket).items() >= theirs.items()
+
+
+@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+def test_an_export_without_rows_is_loaded_as_none(
+    tmp_path: Path, in_a_bucket: str, format: ExportFormat
+) -> None:
+    """It has no parts, in a bucket as on a disk, and is an export all the same."""
+    empty = Graph.init(tmp_path / "empty.omni", PLAIN, durability="relaxed")
+    empty.export(in_a_bucket, format=format)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for name, data in stored(in_a_bucket).items():
+        (copy / name).write_bytes(data)
+    again = Graph.init(tmp_path / "again.omni", copy / "schema.pg", durability="relaxed")
+    for source in (in_a_bucket, str(copy)):
+        assert again.load(source, mode="append", engine="local").total_entities == 0
+    # What no export has written is told to be missing.
+    (copy / "_manifest.json").write_text("{}")
+    with pytest.raises(FileMissing):
+        again.load(str(copy), mode="append", engine="local")
 
 
 def test_an_export_that_has_lost_a_file_is_not_loaded(tmp_path: Path, graph: Graph) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from omnigraph.base.errors import FileMissing
 from omnigraph.base.frozen import frozen
-from omnigraph.pipeline.exported import MANIFEST, UNFINISHED, files_to_take
+from omnigraph.pipeline.exported import MANIFEST, UNFINISHED, files_to_take, is_ours
 from omnigraph.pipeline.sources.files import (
     LANCE_VERSIONS,
     OTHER_DATA_SUFFIXES,
@@ -124,7 +124,8 @@ def _wanted(
             wanted[found] = InputObject(dataset, Form.LANCE, size)
         elif form or form_of(Path(found)) or suffix_of(found) in OTHER_DATA_SUFFIXES:
             wanted[found] = _named(file, form)
-    if not wanted:
+    # An export without rows has no parts.
+    if not wanted and not is_ours(directory.objects().get(MANIFEST) or b""):
         raise FileMissing(path=str(directory / "*.{jsonl,csv,parquet}"))
     yield from wanted.values()
 

@@ -16,7 +16,7 @@ from omnigraph.base.choices import SourceFormat, check_choice
 from omnigraph.base.disk_failures import reading_file
 from omnigraph.base.errors import FileMissing, Unsupported
 from omnigraph.base.frozen import frozen
-from omnigraph.pipeline.exported import files_to_take
+from omnigraph.pipeline.exported import MANIFEST, files_to_take, is_ours
 from omnigraph.pipeline.sources.opening import PACKED_SUFFIXES, suffix_of
 from omnigraph.store.layout import GRAPH
 from omnigraph.store.location import DiskLocation
@@ -172,9 +172,16 @@ def _files_in(directory: Path, form: Form | None) -> Iterator[InputFile]:
             wanted.append(InputFile(str(path), Form.LANCE))
         elif form or form_of(path) or suffix_of(path) in OTHER_DATA_SUFFIXES:
             wanted.append(InputFile(str(path), _form_of_file(path, form)))
-    if not wanted:
+    if not wanted and not _is_export(directory):
         raise FileMissing(path=_as_text(str(directory / "*.{jsonl,csv,parquet}")))
     yield from wanted
+
+
+def _is_export(directory: Path) -> bool:
+    """True if an export has written it, whose parts are none if it has no rows."""
+    manifest = directory / MANIFEST
+    with reading_file(_as_text(str(manifest))):
+        return manifest.is_file() and is_ours(manifest.read_bytes())
 
 
 def _size_of(file: Path) -> int | None:
