@@ -93,7 +93,7 @@ BOMB = """<?xml version="1.0"?>
             '<!DOCTYPE graphml SYSTEM "file:///etc/passwd"><graphml>\n&x;</graphml>',
             "g.graphml:2:1: the document declares or uses entities",
         ),
-        (f"{HEAD}<graph><node id='a'>", "broken XML: no element found"),
+        (f"{HEAD}<graph><node id='a'>", "the document ends before graphml does"),
         (f"{HEAD}<graph>\n<node id='a'></graph>", "g.graphml:2:16: broken XML: mismatched tag"),
         (f"{HEAD}<graph><node id='\xff'/>".encode("latin-1"), "g.graphml:1:"),
         (b"<?xml version='1.0' encoding='klingon'?><graphml/>", "broken XML: unknown encoding"),

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.base.errors import (
+    ArgumentInvalid,
     FileMissing,
     LimitExceeded,
     OmnigraphError,
@@ -141,8 +142,13 @@ def test_what_can_not_be_read_is_refused_by_its_name_and_from_a_directory(
 
 @pytest.mark.parametrize(
     ("name", "error"),
-    [("x" * 5_000, StorageFailed), ("a\0b", FileMissing), ("\ud800", FileMissing)],
-    ids=["too long", "a zero", "half a character"],
+    [
+        ("x" * 5_000, StorageFailed),
+        ("a\0b", FileMissing),
+        ("\ud800", FileMissing),
+        ("", ArgumentInvalid),
+    ],
+    ids=["too long", "a zero", "half a character", "nothing"],
 )
 def test_a_name_that_no_file_can_have_is_a_typed_error(
     name: str, error: type[OmnigraphError]

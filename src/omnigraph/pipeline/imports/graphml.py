@@ -278,6 +278,9 @@ class _Document:
             self._parser.Parse(chunk, is_last)
         except expat.ExpatError as error:
             where = place(self._path, error.lineno, error.offset + 1)
+            if is_last:
+                reason, advice = "the document ends before graphml does", "is the file cut off?"
+                raise SourceInvalid(file=where, reason=reason, advice=advice) from error
             reason = expat.ErrorString(error.code)
             raise SourceInvalid(file=where, reason=f"broken XML: {reason}") from error
         except (LookupError, ValueError) as error:  # an encoding that expat does not know

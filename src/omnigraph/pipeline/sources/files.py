@@ -14,7 +14,7 @@ from pathlib import Path
 
 from omnigraph.base.choices import SourceFormat, check_choice
 from omnigraph.base.disk_failures import reading_file
-from omnigraph.base.errors import FileMissing, Unsupported
+from omnigraph.base.errors import ArgumentInvalid, FileMissing, Unsupported
 from omnigraph.base.frozen import frozen
 from omnigraph.pipeline.exported import MANIFEST, files_to_take, is_ours
 from omnigraph.pipeline.sources.opening import PACKED_SUFFIXES, suffix_of
@@ -143,6 +143,9 @@ def stem_of(file: str) -> str:
 
 
 def _files_of(source: str, form: Form | None) -> Iterator[InputFile]:
+    if not source:
+        # A path that is left empty by mistake would be the directory that one happens to be in.
+        raise ArgumentInvalid(argument="source", value=source, rule="the path is empty")
     if "://" in source:
         instead = "copy the files to a local disk or to a bucket (s3://…)"
         raise Unsupported(what=f"loading from {source}", instead=instead)
