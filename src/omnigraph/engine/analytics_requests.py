@@ -9,7 +9,7 @@ from omnigraph.base.choices import LoadEngine, check_choice
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN, BranchName
-from omnigraph.engine.requests import Moment, Read, Write, check_limit
+from omnigraph.engine.requests import Moment, Read, Write, check_cancel, check_limit
 from omnigraph.read.analytics.algorithms import Algorithm
 from omnigraph.store.snapshot import Snapshot
 
@@ -37,6 +37,9 @@ class _Analysis:
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
         check_limit("memory_bytes", self.memory_bytes)
+        check_cancel(self.cancel)
+        if not isinstance(self.is_directed, bool):
+            raise ArgumentInvalid("directed", str(self.is_directed), "it must be true or false")
         for argument, names in (("edge", self.edges or ()), ("weight", (self.weight or "",))):
             for name in names:
                 if not isinstance(name, str):
@@ -69,6 +72,12 @@ class AnalyzeInto(_Analysis, Write):
     is_branch_named: bool = False
     moment: Moment | Snapshot | None = None
     """The branch and the moment that are read: as of a `Read`."""
+
+    def __post_init__(self) -> None:
+        super(AnalyzeInto, self).__post_init__()
+        for name in (*self.properties, *self.properties.values()):
+            if not isinstance(name, str):
+                raise ArgumentInvalid("write_to", str(name), "it must be a name")
 
     @property
     def read(self) -> Analyze:

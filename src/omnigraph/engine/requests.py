@@ -76,6 +76,7 @@ __all__ = [
     "StreamLoad",
     "Target",
     "Write",
+    "check_cancel",
     "check_limit",
 ]
 
@@ -161,9 +162,7 @@ class Ask(OneQuery, Read):
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
         check_limit("memory_bytes", self.memory_bytes)
-        if self.cancel is not None and not hasattr(self.cancel, "is_set"):
-            rule = "pass a threading.Event, and set it to end the query"
-            raise ArgumentInvalid(argument="cancel", value=str(self.cancel), rule=rule)
+        check_cancel(self.cancel)
 
 
 @frozen(kw_only=True)
@@ -177,6 +176,7 @@ class Explain(OneQuery, Read):
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
         check_limit("memory_bytes", self.memory_bytes)
+        check_cancel(self.cancel)
 
 
 @frozen(kw_only=True)
@@ -189,6 +189,7 @@ class SparkAsk(OneQuery, Read):
 
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
+        check_cancel(self.cancel)
 
 
 @frozen(kw_only=True)
@@ -200,6 +201,18 @@ class SparkTable(Read):
     tests: str | None = None
     """What rows must satisfy, as text."""
     spark: Any = None
+
+    def __post_init__(self) -> None:
+        for name in self.columns or ():
+            if not isinstance(name, str):
+                raise ArgumentInvalid("columns", str(name), "it must be the name of a column")
+        if self.columns is not None and not self.columns:
+            # Spark counts no rows where there are no columns.
+            rule = "it must name one column or more"
+            raise ArgumentInvalid("columns", None, rule, "leave it out for all columns")
+        if not (self.tests is None or isinstance(self.tests, str)):
+            rule = "it must be text: tests of properties, joined by and"
+            raise ArgumentInvalid("where", str(self.tests), rule, 'such as "age > 30"')
 
 
 @frozen(kw_only=True)
@@ -231,6 +244,7 @@ class NeighborhoodRead(Read):
 
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
+        check_cancel(self.cancel)
         if self.direction is not None:
             check_choice("direction", self.direction, Literal["out", "in"])
         for argument, value, most in (
@@ -340,6 +354,7 @@ class DiffRead(_OfCommits):
 
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
+        check_cancel(self.cancel)
 
 
 @frozen(kw_only=True)
@@ -356,6 +371,7 @@ class CommitChanges(_OfCommits):
     def __post_init__(self) -> None:
         _check_page(self.limit)
         check_limit("timeout_s", self.timeout_s)
+        check_cancel(self.cancel)
 
 
 @frozen(kw_only=True)
@@ -372,6 +388,7 @@ class ChangesRead(Read):
     def __post_init__(self) -> None:
         _check_page(self.limit)
         check_limit("timeout_s", self.timeout_s)
+        check_cancel(self.cancel)
         if self.start not in ("now", "beginning") and not str(self.start).startswith("after:"):
             raise ArgumentInvalid(
                 argument="start",
@@ -623,6 +640,13 @@ def _check_page(limit: object) -> None:
 def _check_text(argument: str, value: object) -> None:
     if value is not None and not isinstance(value, str):
         raise ArgumentInvalid(argument=argument, value=str(value), rule="it must be text")
+
+
+def check_cancel(cancel: object) -> None:
+    """Refuse what nobody could set while the work is going on."""
+    if cancel is not None and not hasattr(cancel, "is_set"):
+        rule = "pass a threading.Event, and set it to end the work"
+        raise ArgumentInvalid(argument="cancel", value=str(cancel), rule=rule)
 
 
 def check_limit(argument: str, value: object) -> None:

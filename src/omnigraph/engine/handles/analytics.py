@@ -256,7 +256,13 @@ def _edges(edge: EdgeNames) -> tuple[str, ...] | None:
 
 
 def _properties(write_to: str | Mapping[str, str], algorithm: Algorithm) -> dict[str, str]:
-    return {write_to: algorithm.column} if isinstance(write_to, str) else dict(write_to)
+    if isinstance(write_to, str):
+        return {write_to: algorithm.column}
+    if isinstance(write_to, Mapping):
+        return dict(write_to)
+    rule = "it must be the name of a property, or a dict of columns by property"
+    advice = f'such as {{"rank": "{algorithm.column}"}}'
+    raise ArgumentInvalid("write_to", str(write_to), rule, advice)
 
 
 def _node(argument: str, name: object) -> NodeKey:
@@ -273,7 +279,7 @@ def _shares(
 ) -> tuple[tuple[NodeKey, float], ...] | None:
     if sources is None:
         return None
-    if isinstance(sources, str):
+    if isinstance(sources, str) or not isinstance(sources, Iterable):
         sources = [sources]
     shares = sources.items() if isinstance(sources, Mapping) else ((s, 1.0) for s in sources)
     return tuple((_node("sources", name), share) for name, share in shares)
@@ -283,7 +289,7 @@ def _pairs(
     pairs: Iterable[object] | None,
 ) -> tuple[tuple[NodeKey, NodeKey], ...]:
     found = []
-    for pair in pairs or ():
+    for pair in pairs if isinstance(pairs, Iterable) else (pairs,):
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             rule = "a pair is two nodes: where a path begins, and where it ends"
             raise ArgumentInvalid("pairs", str(pair), rule, 'such as [("ada", "bob")]')

@@ -140,7 +140,7 @@ class Reads:
 
         if isinstance(source, str) and source.isidentifier():
             _refuse("a type", name=name, params=params)
-            wanted = None if columns is None else tuple(columns)
+            wanted = None if columns is None else _names(columns)
             of_type = SparkTable(
                 type_name=source, columns=wanted, tests=where, spark=spark, **self._where()
             )
@@ -315,6 +315,13 @@ def _is_on_spark(engine: str, *, spark: Any = None, memory_bytes: int | None = N
         return True
     _refuse("this process", spark=spark)
     return False
+
+
+def _names(names: str | Iterable[str]) -> tuple[str, ...]:
+    """A text is one name. So is what is no name at all: the request says no to that."""
+    if isinstance(names, Iterable) and not isinstance(names, str):
+        return tuple(names)
+    return (names,)
 
 
 def _refuse(what: str, **given: object) -> None:
