@@ -74,7 +74,7 @@ class AnalyzeInto(_Analysis, Write):
     """The branch and the moment that are read: as of a `Read`."""
 
     def __post_init__(self) -> None:
-        super(AnalyzeInto, self).__post_init__()
+        _Analysis.__post_init__(self)
         for name in (*self.properties, *self.properties.values()):
             if not isinstance(name, str):
                 raise ArgumentInvalid("write_to", str(name), "it must be a name")

@@ -140,7 +140,7 @@ def _targets(permit: Permit, request: AnalyzeInto) -> list[NodeType]:
 
 def _no_property(nodes: Iterable[NodeType], name: str, *, has_fractions: bool) -> ArgumentInvalid:
     if not PROPERTY.fullmatch(name):
-        rule = "a property starts with a lower-case letter or _, and goes on with letters and digits"
+        rule = "a property starts with a lower-case letter or _, and has letters, digits and _"
         return ArgumentInvalid("write_to", name, rule, "name a property of the nodes")
     names = [str(node.name) for node in nodes]
     line = f"{name}: {'F64' if has_fractions else 'I64'}?"

@@ -203,16 +203,18 @@ class SparkTable(Read):
     spark: Any = None
 
     def __post_init__(self) -> None:
-        for name in self.columns or ():
+        columns: tuple[object, ...] = self.columns or ()
+        tests: object = self.tests
+        for name in columns:
             if not isinstance(name, str):
                 raise ArgumentInvalid("columns", str(name), "it must be the name of a column")
         if self.columns is not None and not self.columns:
             # Spark counts no rows where there are no columns.
             rule = "it must name one column or more"
             raise ArgumentInvalid("columns", None, rule, "leave it out for all columns")
-        if not (self.tests is None or isinstance(self.tests, str)):
+        if not (tests is None or isinstance(tests, str)):
             rule = "it must be text: tests of properties, joined by and"
-            raise ArgumentInvalid("where", str(self.tests), rule, 'such as "age > 30"')
+            raise ArgumentInvalid("where", str(tests), rule, 'such as "age > 30"')
 
 
 @frozen(kw_only=True)

@@ -23,7 +23,8 @@ WHAT = {SCHEMA: "a schema", QUERY: "queries"}
 UNREADABLE = {SCHEMA: "S000", QUERY: "Q000"}
 
 
-def as_source(text: Text, language: str) -> SourceText:
+def as_source(text: object, language: str) -> SourceText:
+    """A `Text`; anything else is refused."""
     match text:
         case SourceText():
             return text

@@ -255,7 +255,7 @@ def _edges(edge: EdgeNames) -> tuple[str, ...] | None:
     return tuple(edge) if isinstance(edge, Iterable) and not isinstance(edge, str) else (edge,)
 
 
-def _properties(write_to: str | Mapping[str, str], algorithm: Algorithm) -> dict[str, str]:
+def _properties(write_to: object, algorithm: Algorithm) -> dict[str, str]:
     if isinstance(write_to, str):
         return {write_to: algorithm.column}
     if isinstance(write_to, Mapping):

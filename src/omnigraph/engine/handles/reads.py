@@ -140,9 +140,8 @@ class Reads:
 
         if isinstance(source, str) and source.isidentifier():
             _refuse("a type", name=name, params=params)
-            wanted = None if columns is None else _names(columns)
             of_type = SparkTable(
-                type_name=source, columns=wanted, tests=where, spark=spark, **self._where()
+                type_name=source, columns=_names(columns), tests=where, spark=spark, **self._where()
             )
             return self.backend.run(frame_of_type, of_type)
         _refuse("a query", columns=columns, where=where)
@@ -302,9 +301,12 @@ class Reads:
         }
 
 
-def _names(given: Iterable[str] | None) -> tuple[str, ...] | None:
-    """One name may stand for a list of one."""
-    return (given,) if isinstance(given, str) else None if given is None else tuple(given)
+def _names(given: Any) -> tuple[str, ...] | None:
+    """One name may stand for a list of one; what is no name may too, for requests refuse it."""
+    if given is None:
+        return None
+    is_list = isinstance(given, Iterable) and not isinstance(given, str)
+    return tuple(given) if is_list else (given,)
 
 
 def _is_on_spark(engine: str, *, spark: Any = None, memory_bytes: int | None = None) -> bool:
@@ -315,13 +317,6 @@ def _is_on_spark(engine: str, *, spark: Any = None, memory_bytes: int | None = N
         return True
     _refuse("this process", spark=spark)
     return False
-
-
-def _names(names: str | Iterable[str]) -> tuple[str, ...]:
-    """A text is one name. So is what is no name at all: the request says no to that."""
-    if isinstance(names, Iterable) and not isinstance(names, str):
-        return tuple(names)
-    return (names,)
 
 
 def _refuse(what: str, **given: object) -> None:
