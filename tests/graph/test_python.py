@@ -161,6 +161,21 @@ def test_a_text_of_another_kind_is_refused_with_what_is_one(graph: Graph, source
             change(source)
 
 
+@pytest.mark.parametrize("given", [5, [5], [None]], ids=str)
+def test_names_of_another_kind_are_refused(graph: Graph, tmp_path: Path, given: Any) -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: graph.neighborhood("Person", "ada@x", edges=given),
+        lambda: graph.find("ada", types=given),
+        lambda: graph.export(tmp_path / "out", types=given),
+        lambda: graph.spark("Person", columns=given),
+        lambda: graph.analytics.degrees(given),
+    ]
+    for call in calls:
+        with pytest.raises(ArgumentInvalid, match="it must be a name"):
+            call()
+    assert not (tmp_path / "out").exists()
+
+
 # The past -----------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from omnigraph.base.choices import LoadEngine, check_choice
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN, BranchName
-from omnigraph.engine.requests import Moment, Read, Write, check_cancel, check_limit
+from omnigraph.engine.requests import Moment, Read, Write, check_cancel, check_limit, names_in
 from omnigraph.read.analytics.algorithms import Algorithm
 from omnigraph.store.snapshot import Snapshot
 
@@ -40,10 +40,8 @@ class _Analysis:
         check_cancel(self.cancel)
         if not isinstance(self.is_directed, bool):
             raise ArgumentInvalid("directed", str(self.is_directed), "it must be true or false")
-        for argument, names in (("edge", self.edges or ()), ("weight", (self.weight or "",))):
-            for name in names:
-                if not isinstance(name, str):
-                    raise ArgumentInvalid(argument, str(name), "it must be a name")
+        names_in("edge", self.edges)
+        names_in("weight", self.weight)
         if self.edges is not None and not self.edges:
             rule = "it must name one edge type or more"
             raise ArgumentInvalid("edge", None, rule, "leave it out for all edge types")
@@ -75,9 +73,7 @@ class AnalyzeInto(_Analysis, Write):
 
     def __post_init__(self) -> None:
         _Analysis.__post_init__(self)
-        for name in (*self.properties, *self.properties.values()):
-            if not isinstance(name, str):
-                raise ArgumentInvalid("write_to", str(name), "it must be a name")
+        names_in("write_to", (*self.properties, *self.properties.values()))
 
     @property
     def read(self) -> Analyze:

@@ -78,6 +78,7 @@ __all__ = [
     "Write",
     "check_cancel",
     "check_limit",
+    "names_in",
 ]
 
 Moment = CommitId | str | int | date | CommitInfo
@@ -203,11 +204,7 @@ class SparkTable(Read):
     spark: Any = None
 
     def __post_init__(self) -> None:
-        columns: tuple[object, ...] = self.columns or ()
         tests: object = self.tests
-        for name in columns:
-            if not isinstance(name, str):
-                raise ArgumentInvalid("columns", str(name), "it must be the name of a column")
         if self.columns is not None and not self.columns:
             # Spark counts no rows where there are no columns.
             rule = "it must name one column or more"
@@ -274,7 +271,8 @@ class Export(Read):
     @classmethod
     def of(cls, target: Target, types: Iterable[str] | None = None, **more: Any) -> Self:
         """The request as a caller says it: one type may stand for a list of one."""
-        wanted = None if types is None else frozenset([types] if isinstance(types, str) else types)
+        names = names_in("types", types)
+        wanted = None if names is None else frozenset(names)
         if wanted is not None and not wanted:
             rule = "it must name one type or more"
             raise ArgumentInvalid("types", None, rule, "leave it out for all types")
@@ -593,7 +591,7 @@ class Embed(Write):
     @classmethod
     def of(cls, types: Iterable[str] | None, **more: Any) -> Self:
         """The request as a caller says it: one type may stand for a list of one."""
-        wanted = [types] if isinstance(types, str) else types
+        wanted = names_in("types", types)
         return cls(types=None if wanted is None else frozenset(wanted), **more)
 
     def __post_init__(self) -> None:
@@ -642,6 +640,18 @@ def _check_page(limit: object) -> None:
 def _check_text(argument: str, value: object) -> None:
     if value is not None and not isinstance(value, str):
         raise ArgumentInvalid(argument=argument, value=str(value), rule="it must be text")
+
+
+def names_in(argument: str, given: Any) -> tuple[str, ...] | None:
+    """Names as a caller gives them: one may stand for a list of one. Raises for what is none."""
+    if given is None:
+        return None
+    is_list = isinstance(given, Iterable) and not isinstance(given, str)
+    names = tuple(given) if is_list else (given,)
+    for name in names:
+        if not isinstance(name, str):
+            raise ArgumentInvalid(argument, str(name), "it must be a name")
+    return names
 
 
 def check_cancel(cancel: object) -> None:

@@ -234,8 +234,8 @@ def test_what_a_frame_cant_be_is_told(graph: Graph, spark: Spark) -> None:
     with pytest.raises(ArgumentInvalid, match="one column or more"):
         graph.spark("Person", columns=[], spark=session)
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"columns": 5}, "columns '5': it must be the name of a column"),
-        ({"columns": [None]}, "columns 'None': it must be the name of a column"),
+        ({"columns": 5}, "columns '5': it must be a name"),
+        ({"columns": [None]}, "columns 'None': it must be a name"),
         ({"where": 5}, "where '5': it must be text"),
         ({"spark": "local"}, "spark 'str': it must be a session of Spark"),
     ]

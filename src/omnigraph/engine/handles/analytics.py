@@ -19,6 +19,7 @@ from omnigraph.engine.analytics_requests import Analyze, AnalyzeInto
 from omnigraph.engine.analytics_results import AnalyticsResult
 from omnigraph.engine.analytics_write import analyze_into
 from omnigraph.engine.backend import Backend
+from omnigraph.engine.requests import names_in
 from omnigraph.read.analytics.algorithms import (
     Algorithm,
     Betweenness,
@@ -215,7 +216,7 @@ class Analytics:
         of_run = {name: value for name, value in options.items() if name in OF_A_RUN}
         analysis: dict[str, Any] = {
             "algorithm": algorithm,
-            "edges": _edges(edge),
+            "edges": names_in("edge", edge),
             "is_directed": directed,
             "weight": weight,
             **of_run,
@@ -247,12 +248,6 @@ class Analytics:
             raise ArgumentInvalid("write_to", None, rule, "say which branch is: write_branch=…")
         branch: BranchName = self._place["branch"]
         return branch
-
-
-def _edges(edge: EdgeNames) -> tuple[str, ...] | None:
-    if edge is None:
-        return None
-    return tuple(edge) if isinstance(edge, Iterable) and not isinstance(edge, str) else (edge,)
 
 
 def _properties(write_to: object, algorithm: Algorithm) -> dict[str, str]:

@@ -33,6 +33,7 @@ from omnigraph.engine.requests import (
     SparkTable,
     StatsRead,
     Target,
+    names_in,
 )
 from omnigraph.engine.results import ExportResult, IndexInfo, QueryResult
 from omnigraph.engine.text import QUERY, Text, as_source
@@ -141,7 +142,11 @@ class Reads:
         if isinstance(source, str) and source.isidentifier():
             _refuse("a type", name=name, params=params)
             of_type = SparkTable(
-                type_name=source, columns=_names(columns), tests=where, spark=spark, **self._where()
+                type_name=source,
+                columns=names_in("columns", columns),
+                tests=where,
+                spark=spark,
+                **self._where(),
             )
             return self.backend.run(frame_of_type, of_type)
         _refuse("a query", columns=columns, where=where)
@@ -176,7 +181,7 @@ class Reads:
             entity_id=id,
             depth=depth,
             limit=limit,
-            edges=_names(edges),
+            edges=names_in("edges", edges),
             direction=direction,
             page_token=page_token,
             timeout_s=timeout_s,
@@ -200,7 +205,7 @@ class Reads:
 
         request = FindRead(
             text=text,
-            types=_names(types),
+            types=names_in("types", types),
             limit=limit,
             timeout_s=timeout_s,
             cancel=cancel,
@@ -299,14 +304,6 @@ class Reads:
             "moment": self._moment,
             "actor": self.backend.actor,
         }
-
-
-def _names(given: Any) -> tuple[str, ...] | None:
-    """One name may stand for a list of one; what is no name may too, for requests refuse it."""
-    if given is None:
-        return None
-    is_list = isinstance(given, Iterable) and not isinstance(given, str)
-    return tuple(given) if is_list else (given,)
 
 
 def _is_on_spark(engine: str, *, spark: Any = None, memory_bytes: int | None = None) -> bool:
