@@ -252,6 +252,33 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], type[OmnigraphError], str]] = {
     "a number for an edge": (lambda a: a.degrees(5), ArgumentInvalid, "it must be a name"),
     "numbers for edges": (lambda a: a.degrees([5]), ArgumentInvalid, "it must be a name"),
     "a number for a weight": (lambda a: a.degrees(weight=5), ArgumentInvalid, "it must be a name"),
+    "a number for sources": (
+        lambda a: a.pagerank(sources=5),
+        ArgumentInvalid,
+        "a node is an id, or a type and an id",
+    ),
+    "a number for pairs": (
+        lambda a: a.shortest_paths(pairs=5),
+        ArgumentInvalid,
+        "a pair is two nodes",
+    ),
+    "a word for a direction": (
+        lambda a: a.pagerank(directed="no"),
+        ArgumentInvalid,
+        "it must be true or false",
+    ),
+    "a word for a scale": (
+        lambda a: a.betweenness(normalized="no"),
+        ArgumentInvalid,
+        "it must be true or false",
+    ),
+    "what can't be set": (lambda a: a.degrees(cancel=True), ArgumentInvalid, "threading.Event"),
+    "an edge of no name": (lambda a: a.degrees(""), NameMissing, "no edge type named ''"),
+    "a source of no name": (
+        lambda a: a.shortest_paths("Knows", source="Person:"),
+        EntityMissing,
+        "no Person has the id ''",
+    ),
     "an engine": (lambda a: a.degrees(engine="sparks"), ArgumentInvalid, "auto, spark or local"),
     "memory": (lambda a: a.pagerank(memory_bytes=10, engine="local"), LimitExceeded, "pagerank"),
     "time": (lambda a: a.pagerank(timeout_s=0), LimitExceeded, "the time in milliseconds"),

@@ -77,6 +77,12 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "a text": ({"write_to": "note"}, ArgumentInvalid, "Person.note is a String"),
     "a column": ({"write_to": {"rank": "scores"}}, NameMissing, "no column of pagerank named"),
     "nothing": ({"write_to": {}}, ArgumentInvalid, "it must name a property"),
+    "no name": ({"write_to": ""}, ArgumentInvalid, "a property starts with a lower-case letter"),
+    "a type's name": ({"write_to": "Rank"}, ArgumentInvalid, "a property starts with a lower-case"),
+    "a number": ({"write_to": 5}, ArgumentInvalid, "it must be the name of a property, or a dict"),
+    "a list": ({"write_to": ["rank"]}, ArgumentInvalid, "the name of a property, or a dict of"),
+    "a column that is a number": ({"write_to": {"rank": 5}}, ArgumentInvalid, "it must be a name"),
+    "a property that is a number": ({"write_to": {5: "score"}}, ArgumentInvalid, "must be a name"),
     "a branch": ({"write_to": "rank", "write_branch": "no"}, BranchMissing, "no branch named no"),
     "a message alone": ({"message": "why"}, ArgumentInvalid, "the commit that write_to makes"),
 }

@@ -6,6 +6,7 @@ import pydoc
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,31 @@ def test_a_name_or_parameters_of_another_kind_are_refused_with_the_right_way(
             call(AGE, name, params)
 
 
+@pytest.mark.parametrize("source", [None, 7, ["query"]])
+def test_a_text_of_another_kind_is_refused_with_what_is_one(graph: Graph, source: Any) -> None:
+    for call in (graph.query, graph.mutate, graph.explain, graph.snapshot().query, graph.spark):
+        with pytest.raises(ArgumentInvalid, match=r"the text of queries, or the path of a \.gq"):
+            call(source)
+    for change in (graph.schema_plan, graph.schema_apply):
+        with pytest.raises(ArgumentInvalid, match=r"the text of a schema, or the path of a \.pg"):
+            change(source)
+
+
+@pytest.mark.parametrize("given", [5, [5], [None]], ids=str)
+def test_names_of_another_kind_are_refused(graph: Graph, tmp_path: Path, given: Any) -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: graph.neighborhood("Person", "ada@x", edges=given),
+        lambda: graph.find("ada", types=given),
+        lambda: graph.export(tmp_path / "out", types=given),
+        lambda: graph.spark("Person", columns=given),
+        lambda: graph.analytics.degrees(given),
+    ]
+    for call in calls:
+        with pytest.raises(ArgumentInvalid, match="it must be a name"):
+            call()
+    assert not (tmp_path / "out").exists()
+
+
 # The past -----------------------------------------------------------------------------------------
 
 
@@ -167,8 +193,15 @@ def test_a_name_or_parameters_of_another_kind_are_refused_with_the_right_way(
     ids=str,
 )
 def test_a_limit_that_is_none_is_refused_by_its_name(graph: Graph, limit: dict[str, Any]) -> None:
-    with pytest.raises(ArgumentInvalid, match=next(iter(limit))):
-        graph.query(AGE, {"email": "ada@x"}, **limit)
+    ada, name = {"email": "ada@x"}, next(iter(limit))
+    calls: list[Callable[[], Any]] = [
+        lambda: graph.query(AGE, ada, **limit),
+        lambda: graph.query(AGE, ada, engine="spark", **limit),
+        lambda: graph.analytics.degrees(**limit),
+    ]
+    for call in calls:
+        with pytest.raises(ArgumentInvalid, match=name):
+            call()
 
 
 @pytest.mark.parametrize("limit", [{"timeout_s": 0}, {"memory_bytes": 0}], ids=str)

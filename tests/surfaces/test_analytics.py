@@ -60,6 +60,7 @@ WRONG = {
     "analytics shortest_paths --source a --source b": "paths to all nodes begin at one",
     "analytics shortest_paths --target a": "give --source beside --target",
     "analytics degrees --write-to age --write-to rank": "name the column of each property",
+    "analytics degrees --write-to a=degree --write-to a=in_degree": "names a property twice",
     "analytics paths": "pagerank",
 }
 
@@ -77,3 +78,16 @@ def test_an_error_names_options_as_they_are_typed(omnigraph: CommandLine, store:
     assert told.exit_code == 1 and "error: --damping '2.0': it must be a number" in told.err
     told = omnigraph("analytics", "pagerank", "--write-to", "x", "--store", store)
     assert "error: --write-to 'x': Company or Person has no property" in told.err
+    told = omnigraph("analytics", "pagerank", "-m", "why", "--store", store)
+    assert "error: --message: it is about the commit that --write-to makes" in told.err
+
+
+def test_an_error_about_nodes_names_the_options_that_name_them(
+    omnigraph: CommandLine, store: str
+) -> None:
+    for line, told_ in (
+        ("pagerank --source a", "error: --source 'a': Company and Person each have"),
+        ("shortest_paths --source a --target a", "error: --source and --target 'a': Company and"),
+    ):
+        told = omnigraph("analytics", *line.split(), "--store", store)
+        assert told_ in told.err and "name its type: Company:a" in told.err

@@ -9,7 +9,7 @@ from omnigraph.base.choices import LoadEngine, check_choice
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN, BranchName
-from omnigraph.engine.requests import Moment, Read, Write, check_limit
+from omnigraph.engine.requests import Moment, Read, Write, check_cancel, check_limit, names_in
 from omnigraph.read.analytics.algorithms import Algorithm
 from omnigraph.store.snapshot import Snapshot
 
@@ -37,10 +37,11 @@ class _Analysis:
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
         check_limit("memory_bytes", self.memory_bytes)
-        for argument, names in (("edge", self.edges or ()), ("weight", (self.weight or "",))):
-            for name in names:
-                if not isinstance(name, str):
-                    raise ArgumentInvalid(argument, str(name), "it must be a name")
+        check_cancel(self.cancel)
+        if not isinstance(self.is_directed, bool):
+            raise ArgumentInvalid("directed", str(self.is_directed), "it must be true or false")
+        names_in("edge", self.edges)
+        names_in("weight", self.weight)
         if self.edges is not None and not self.edges:
             rule = "it must name one edge type or more"
             raise ArgumentInvalid("edge", None, rule, "leave it out for all edge types")
@@ -69,6 +70,10 @@ class AnalyzeInto(_Analysis, Write):
     is_branch_named: bool = False
     moment: Moment | Snapshot | None = None
     """The branch and the moment that are read: as of a `Read`."""
+
+    def __post_init__(self) -> None:
+        _Analysis.__post_init__(self)
+        names_in("write_to", (*self.properties, *self.properties.values()))
 
     @property
     def read(self) -> Analyze:

@@ -4,6 +4,7 @@ A node of the answer that is gone when the commit is made gets nothing; one that
 keeps what it has.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 
@@ -30,6 +31,9 @@ from omnigraph.write.work import CommitNote, TableEdit, Target, Writer
 from omnigraph.write.writer import write
 
 __all__ = ["analyze_into"]
+
+PROPERTY = re.compile("[a-z_][A-Za-z0-9_]*")
+"""What a schema can call a property."""
 
 
 def analyze_into(
@@ -135,6 +139,9 @@ def _targets(permit: Permit, request: AnalyzeInto) -> list[NodeType]:
 
 
 def _no_property(nodes: Iterable[NodeType], name: str, *, has_fractions: bool) -> ArgumentInvalid:
+    if not PROPERTY.fullmatch(name):
+        rule = "a property starts with a lower-case letter or _, and has letters, digits and _"
+        return ArgumentInvalid("write_to", name, rule, "name a property of the nodes")
     names = [str(node.name) for node in nodes]
     line = f"{name}: {'F64' if has_fractions else 'I64'}?"
     return ArgumentInvalid(

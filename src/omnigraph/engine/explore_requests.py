@@ -12,7 +12,7 @@ from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName
 from omnigraph.base.span import SourceText
 from omnigraph.engine.gate import Where
-from omnigraph.engine.requests import DiffRead, OneQuery, Read, check_limit
+from omnigraph.engine.requests import DiffRead, OneQuery, Read, check_cancel, check_limit
 
 __all__ = [
     "AnswerRead",
@@ -69,6 +69,7 @@ class AnswerRead(OneQuery, Read):
 
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
+        check_cancel(self.cancel)
         check_limit("memory_bytes", self.memory_bytes)
         _check_count("limit_rows", self.limit_rows, MAX_SHOWN_ROWS)
         _check_count("limit_nodes", self.limit_nodes, MAX_SHOWN_NODES)
@@ -87,6 +88,7 @@ class FindRead(Read):
 
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
+        check_cancel(self.cancel)
         _check_count("limit", self.limit, MAX_HITS)
         if not isinstance(self.text, str):
             raise ArgumentInvalid(argument="text", value=str(self.text), rule="it must be text")
@@ -119,6 +121,7 @@ class EntityHistoryRead(Read):
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, EntityKind)
         check_limit("timeout_s", self.timeout_s)
+        check_cancel(self.cancel)
         _check_count("limit", self.limit, MAX_HISTORY_ENTRIES)
 
 
@@ -131,6 +134,7 @@ class CompareRead(DiffRead):
 
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
+        check_cancel(self.cancel)
         _check_count("limit", self.limit, MAX_COMPARED)
 
 

@@ -76,7 +76,9 @@ __all__ = [
     "StreamLoad",
     "Target",
     "Write",
+    "check_cancel",
     "check_limit",
+    "names_in",
 ]
 
 Moment = CommitId | str | int | date | CommitInfo
@@ -161,9 +163,7 @@ class Ask(OneQuery, Read):
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
         check_limit("memory_bytes", self.memory_bytes)
-        if self.cancel is not None and not hasattr(self.cancel, "is_set"):
-            rule = "pass a threading.Event, and set it to end the query"
-            raise ArgumentInvalid(argument="cancel", value=str(self.cancel), rule=rule)
+        check_cancel(self.cancel)
 
 
 @frozen(kw_only=True)
@@ -177,6 +177,7 @@ class Explain(OneQuery, Read):
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
         check_limit("memory_bytes", self.memory_bytes)
+        check_cancel(self.cancel)
 
 
 @frozen(kw_only=True)
@@ -189,6 +190,7 @@ class SparkAsk(OneQuery, Read):
 
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
+        check_cancel(self.cancel)
 
 
 @frozen(kw_only=True)
@@ -200,6 +202,16 @@ class SparkTable(Read):
     tests: str | None = None
     """What rows must satisfy, as text."""
     spark: Any = None
+
+    def __post_init__(self) -> None:
+        tests: object = self.tests
+        if self.columns is not None and not self.columns:
+            # Spark counts no rows where there are no columns.
+            rule = "it must name one column or more"
+            raise ArgumentInvalid("columns", None, rule, "leave it out for all columns")
+        if not (tests is None or isinstance(tests, str)):
+            rule = "it must be text: tests of properties, joined by and"
+            raise ArgumentInvalid("where", str(tests), rule, 'such as "age > 30"')
 
 
 @frozen(kw_only=True)
@@ -231,6 +243,7 @@ class NeighborhoodRead(Read):
 
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
+        check_cancel(self.cancel)
         if self.direction is not None:
             check_choice("direction", self.direction, Literal["out", "in"])
         for argument, value, most in (
@@ -258,7 +271,8 @@ class Export(Read):
     @classmethod
     def of(cls, target: Target, types: Iterable[str] | None = None, **more: Any) -> Self:
         """The request as a caller says it: one type may stand for a list of one."""
-        wanted = None if types is None else frozenset([types] if isinstance(types, str) else types)
+        names = names_in("types", types)
+        wanted = None if names is None else frozenset(names)
         if wanted is not None and not wanted:
             rule = "it must name one type or more"
             raise ArgumentInvalid("types", None, rule, "leave it out for all types")
@@ -340,6 +354,7 @@ class DiffRead(_OfCommits):
 
     def __post_init__(self) -> None:
         check_limit("timeout_s", self.timeout_s)
+        check_cancel(self.cancel)
 
 
 @frozen(kw_only=True)
@@ -356,6 +371,7 @@ class CommitChanges(_OfCommits):
     def __post_init__(self) -> None:
         _check_page(self.limit)
         check_limit("timeout_s", self.timeout_s)
+        check_cancel(self.cancel)
 
 
 @frozen(kw_only=True)
@@ -372,6 +388,7 @@ class ChangesRead(Read):
     def __post_init__(self) -> None:
         _check_page(self.limit)
         check_limit("timeout_s", self.timeout_s)
+        check_cancel(self.cancel)
         if self.start not in ("now", "beginning") and not str(self.start).startswith("after:"):
             raise ArgumentInvalid(
                 argument="start",
@@ -574,7 +591,7 @@ class Embed(Write):
     @classmethod
     def of(cls, types: Iterable[str] | None, **more: Any) -> Self:
         """The request as a caller says it: one type may stand for a list of one."""
-        wanted = [types] if isinstance(types, str) else types
+        wanted = names_in("types", types)
         return cls(types=None if wanted is None else frozenset(wanted), **more)
 
     def __post_init__(self) -> None:
@@ -623,6 +640,25 @@ def _check_page(limit: object) -> None:
 def _check_text(argument: str, value: object) -> None:
     if value is not None and not isinstance(value, str):
         raise ArgumentInvalid(argument=argument, value=str(value), rule="it must be text")
+
+
+def names_in(argument: str, given: Any) -> tuple[str, ...] | None:
+    """Names as a caller gives them: one may stand for a list of one. Raises for what is none."""
+    if given is None:
+        return None
+    is_list = isinstance(given, Iterable) and not isinstance(given, str)
+    names = tuple(given) if is_list else (given,)
+    for name in names:
+        if not isinstance(name, str):
+            raise ArgumentInvalid(argument, str(name), "it must be a name")
+    return names
+
+
+def check_cancel(cancel: object) -> None:
+    """Refuse what nobody could set while the work is going on."""
+    if cancel is not None and not hasattr(cancel, "is_set"):
+        rule = "pass a threading.Event, and set it to end the work"
+        raise ArgumentInvalid(argument="cancel", value=str(cancel), rule=rule)
 
 
 def check_limit(argument: str, value: object) -> None:

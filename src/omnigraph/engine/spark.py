@@ -3,6 +3,7 @@
 import threading
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.engine.settings import Settings
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ class SparkOnDemand:
         from omnigraph.pipeline.spark.session import Spark, SparkSettings
 
         if given is not None:
+            if not (isinstance(given, Spark) or hasattr(given, "createDataFrame")):
+                rule, advice = "it must be a session of Spark", "leave it out to have one started"
+                raise ArgumentInvalid("spark", type(given).__name__, rule, advice)
             return given if isinstance(given, Spark) else Spark.adopt(given)
         with self._lock:
             if self._own is not None and self._own.is_over:

@@ -23,7 +23,8 @@ WHAT = {SCHEMA: "a schema", QUERY: "queries"}
 UNREADABLE = {SCHEMA: "S000", QUERY: "Q000"}
 
 
-def as_source(text: Text, language: str) -> SourceText:
+def as_source(text: object, language: str) -> SourceText:
+    """A `Text`; anything else is refused."""
     match text:
         case SourceText():
             return text
@@ -33,6 +34,9 @@ def as_source(text: Text, language: str) -> SourceText:
             return SourceText(text, "<schema>" if language == SCHEMA else "<query>")
         case os.PathLike():
             return read_source(Path(text), language)
+        case _:
+            rule = f"pass the text of {WHAT[language]}, or the path of a {language} file"
+            raise ArgumentInvalid(argument="source", value=str(text), rule=rule)
 
 
 def named(name: object, params: object) -> tuple[str | None, Mapping[str, Any]]:

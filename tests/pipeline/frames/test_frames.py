@@ -146,6 +146,10 @@ def test_no_value_changes_on_its_way_to_spark(graph: Graph, spark: Spark) -> Non
     }
 
 
+def test_one_column_is_named_by_a_text(graph: Graph, spark: Spark) -> None:
+    assert graph.spark("Person", columns="team", spark=spark.session).columns == ["team"]
+
+
 def test_names_that_differ_only_in_case_are_two_columns(graph: Graph, spark: Spark) -> None:
     edges = graph.spark("Knows", spark=spark.session)
     assert {"since", "siNce"} <= set(edges.columns)
@@ -226,6 +230,18 @@ def test_what_a_frame_cant_be_is_told(graph: Graph, spark: Spark) -> None:
         graph.spark("Persn", spark=session)
     with pytest.raises(NameMissing, match="column of Person named agee"):
         graph.spark("Person", columns=["agee"], spark=session)
+    # Of a frame without columns Spark would count no rows.
+    with pytest.raises(ArgumentInvalid, match="one column or more"):
+        graph.spark("Person", columns=[], spark=session)
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"columns": 5}, "columns '5': it must be a name"),
+        ({"columns": [None]}, "columns 'None': it must be a name"),
+        ({"where": 5}, "where '5': it must be text"),
+        ({"spark": "local"}, "spark 'str': it must be a session of Spark"),
+    ]
+    for given, told_ in wrong:
+        with pytest.raises(ArgumentInvalid, match=told_):
+            graph.spark("Person", **given)
     with pytest.raises(LanguageError):
         graph.spark("Person", where="agee > 3", spark=session)
     with pytest.raises(LanguageError, match="found delete"):

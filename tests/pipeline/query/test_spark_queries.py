@@ -11,6 +11,7 @@ import pytest
 from omnigraph import Graph
 from omnigraph.base.choices import QueryEngine
 from omnigraph.base.ids import TypeName, VariableName
+from omnigraph.base.span import SourceText
 from omnigraph.base.types import Scalar
 from omnigraph.errors import (
     ArgumentInvalid,
@@ -21,9 +22,11 @@ from omnigraph.errors import (
     QueryCancelled,
 )
 from omnigraph.lang.plan import ir
+from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.ir import CompareOp, Literal
 from omnigraph.pipeline.query.answer import rows_of
 from omnigraph.pipeline.query.lower import query_frame
+from omnigraph.pipeline.query.notes import notes_of
 from omnigraph.pipeline.query.values import Typed, comparison, literal, matching_keys
 from omnigraph.pipeline.spark.session import Spark
 from omnigraph.read.values.compare import compare
@@ -211,6 +214,18 @@ def test_explain_says_what_spark_makes_of_each_step(graph: Graph) -> None:
     seen = graph.under_policy(policy).as_actor("someone")
     told = str(seen.explain(QUERIES, "far", {"name": "ada"}, engine="spark"))
     assert "(visible rows read by tasks)" in told and "fragment" not in told
+
+
+def test_explain_counts_an_edge_that_is_walked_either_way_as_two(graph: Graph) -> None:
+    view = View(graph.snapshot().stored)
+    edges = view.snapshot.dataset(view.catalog.edge_by_name[TypeName("Knows")]).row_count
+    for pattern, rows in (("knows", edges), ("<knows>", 2 * edges)):
+        asked = f"query q() {{ match {{ $p: Person  $p {pattern} $f }} return {{ $f.name }} }}"
+        plan = compile_query(SourceText(asked, "<query>"), view.catalog, "q")
+        assert isinstance(plan, ir.ReadQuery)
+        for most, told in ((rows, "sent to all workers"), (rows - 1, "sorted and merged")):
+            notes = notes_of(plan.plan, view, max_broadcast_rows=most)
+            assert any(told in note for note in notes.values())
 
 
 def test_a_query_on_spark_ends_when_it_is_told_to(graph: Graph, spark: Spark) -> None:

@@ -22,6 +22,9 @@ __all__ = [
     "StagedLoadMissing",
 ]
 
+EMPTY = "''"
+"""A name of no letters, as a sentence shows it: it would end without a word."""
+
 
 @dataclass(eq=False)
 class GraphMissing(MissingError):
@@ -183,7 +186,7 @@ class NameMissing(MissingError):
     known: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"no {self.what} named {self.name}"
+        return f"no {self.what} named {self.name or EMPTY}"
 
     @property
     def hint(self) -> str | None:
@@ -198,7 +201,7 @@ class EntityMissing(MissingError):
     entity_id: str
 
     def __str__(self) -> str:
-        return f"no {self.type_name} has the id {self.entity_id}"
+        return f"no {self.type_name} has the id {self.entity_id or EMPTY}"
 
 
 @dataclass(eq=False)

@@ -19,6 +19,7 @@ from omnigraph.engine.analytics_requests import Analyze, AnalyzeInto
 from omnigraph.engine.analytics_results import AnalyticsResult
 from omnigraph.engine.analytics_write import analyze_into
 from omnigraph.engine.backend import Backend
+from omnigraph.engine.requests import names_in
 from omnigraph.read.analytics.algorithms import (
     Algorithm,
     Betweenness,
@@ -215,7 +216,7 @@ class Analytics:
         of_run = {name: value for name, value in options.items() if name in OF_A_RUN}
         analysis: dict[str, Any] = {
             "algorithm": algorithm,
-            "edges": _edges(edge),
+            "edges": names_in("edge", edge),
             "is_directed": directed,
             "weight": weight,
             **of_run,
@@ -249,14 +250,14 @@ class Analytics:
         return branch
 
 
-def _edges(edge: EdgeNames) -> tuple[str, ...] | None:
-    if edge is None:
-        return None
-    return tuple(edge) if isinstance(edge, Iterable) and not isinstance(edge, str) else (edge,)
-
-
-def _properties(write_to: str | Mapping[str, str], algorithm: Algorithm) -> dict[str, str]:
-    return {write_to: algorithm.column} if isinstance(write_to, str) else dict(write_to)
+def _properties(write_to: object, algorithm: Algorithm) -> dict[str, str]:
+    if isinstance(write_to, str):
+        return {write_to: algorithm.column}
+    if isinstance(write_to, Mapping):
+        return dict(write_to)
+    rule = "it must be the name of a property, or a dict of columns by property"
+    advice = f'such as {{"rank": "{algorithm.column}"}}'
+    raise ArgumentInvalid("write_to", str(write_to), rule, advice)
 
 
 def _node(argument: str, name: object) -> NodeKey:
@@ -273,7 +274,7 @@ def _shares(
 ) -> tuple[tuple[NodeKey, float], ...] | None:
     if sources is None:
         return None
-    if isinstance(sources, str):
+    if isinstance(sources, str) or not isinstance(sources, Iterable):
         sources = [sources]
     shares = sources.items() if isinstance(sources, Mapping) else ((s, 1.0) for s in sources)
     return tuple((_node("sources", name), share) for name, share in shares)
@@ -283,7 +284,7 @@ def _pairs(
     pairs: Iterable[object] | None,
 ) -> tuple[tuple[NodeKey, NodeKey], ...]:
     found = []
-    for pair in pairs or ():
+    for pair in pairs if isinstance(pairs, Iterable) else (pairs,):
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             rule = "a pair is two nodes: where a path begins, and where it ends"
             raise ArgumentInvalid("pairs", str(pair), rule, 'such as [("ada", "bob")]')

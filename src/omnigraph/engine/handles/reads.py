@@ -33,6 +33,7 @@ from omnigraph.engine.requests import (
     SparkTable,
     StatsRead,
     Target,
+    names_in,
 )
 from omnigraph.engine.results import ExportResult, IndexInfo, QueryResult
 from omnigraph.engine.text import QUERY, Text, as_source
@@ -140,9 +141,12 @@ class Reads:
 
         if isinstance(source, str) and source.isidentifier():
             _refuse("a type", name=name, params=params)
-            wanted = None if columns is None else tuple(columns)
             of_type = SparkTable(
-                type_name=source, columns=wanted, tests=where, spark=spark, **self._where()
+                type_name=source,
+                columns=names_in("columns", columns),
+                tests=where,
+                spark=spark,
+                **self._where(),
             )
             return self.backend.run(frame_of_type, of_type)
         _refuse("a query", columns=columns, where=where)
@@ -177,7 +181,7 @@ class Reads:
             entity_id=id,
             depth=depth,
             limit=limit,
-            edges=_names(edges),
+            edges=names_in("edges", edges),
             direction=direction,
             page_token=page_token,
             timeout_s=timeout_s,
@@ -201,7 +205,7 @@ class Reads:
 
         request = FindRead(
             text=text,
-            types=_names(types),
+            types=names_in("types", types),
             limit=limit,
             timeout_s=timeout_s,
             cancel=cancel,
@@ -300,11 +304,6 @@ class Reads:
             "moment": self._moment,
             "actor": self.backend.actor,
         }
-
-
-def _names(given: Iterable[str] | None) -> tuple[str, ...] | None:
-    """One name may stand for a list of one."""
-    return (given,) if isinstance(given, str) else None if given is None else tuple(given)
 
 
 def _is_on_spark(engine: str, *, spark: Any = None, memory_bytes: int | None = None) -> bool:

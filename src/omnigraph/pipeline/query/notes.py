@@ -12,6 +12,7 @@ from omnigraph.lang.plan.ir import (
     Aggregate,
     AntiJoin,
     CountJoin,
+    Direction,
     Distinct,
     Expand,
     Filter,
@@ -38,15 +39,20 @@ from omnigraph.read.view import View
 
 __all__ = ["notes_of"]
 
+WAYS = {Direction.OUT: 1, Direction.IN: 1, Direction.BOTH: 2}
 
-def notes_of(plan: Project, view: View) -> dict[int, str]:
+
+def notes_of(
+    plan: Project, view: View, *, max_broadcast_rows: int = MAX_BROADCAST_ROWS
+) -> dict[int, str]:
     """A note for each operator, by its identity. What Spark can't do is refused by name."""
     refuse(plan)
-    notes = {id(op): note for op in operators(plan) if (note := _note(op, view)) is not None}
+    told = [(op, _note(op, view, max_broadcast_rows)) for op in operators(plan)]
+    notes = {id(op): note for op, note in told if note is not None}
     return notes | {id(scan): "not read, its edges name all that matter" for scan in unread(plan)}
 
 
-def _note(op: Op, view: View) -> str | None:
+def _note(op: Op, view: View, max_broadcast_rows: int) -> str | None:
     match op:
         case Unit() | Outer() | Nothing() | Project() | TopK():
             return None
@@ -56,7 +62,7 @@ def _note(op: Op, view: View) -> str | None:
         case Filter():
             return _filter(op)
         case Expand():
-            return _expand(op, view)
+            return _expand(op, view, max_broadcast_rows)
         case ValueJoin():
             return "joined by value"
         case AntiJoin():
@@ -89,11 +95,18 @@ def _filter(op: Filter) -> str:
     return "where the table is read" if is_own else "left semi join with its table"
 
 
-def _expand(op: Expand, view: View) -> str:
+def _expand(op: Expand, view: View, max_broadcast_rows: int) -> str:
     edges = tuple(dict.fromkeys(step.edge for step in op.steps))
     by_name = view.catalog.edge_by_name
-    rows = sum(view.snapshot.dataset(by_name[name]).row_count for name in edges)
-    how = ", sent to all workers" if rows <= MAX_BROADCAST_ROWS else ", sorted and merged"
+    # An edge that is walked either way is two rows.
+    rows = sum(
+        view.snapshot.dataset(by_name[step.edge]).row_count * WAYS[step.direction]
+        for step in op.steps
+    )
+    # How many rows meet them is known when the query runs.
+    how = ", sorted and merged unless few rows meet them"
+    if rows <= max_broadcast_rows:
+        how = ", sent to all workers"
     if any(_hides_rows(by_name[name], view) for name in edges):
         how = ""
     rounds = f", {amount(op.most_hops, 'round')}" if op.most_hops > 1 else ""

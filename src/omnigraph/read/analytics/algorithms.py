@@ -139,6 +139,8 @@ class Betweenness:
         if not (_is_whole(self.seed) and self.seed >= 0):
             rule = "it must be a whole number that is not negative"
             raise ArgumentInvalid("seed", str(self.seed), rule)
+        if not isinstance(self.normalized, bool):
+            raise ArgumentInvalid("normalized", str(self.normalized), "it must be true or false")
 
 
 @frozen(kw_only=True)

@@ -199,7 +199,10 @@ def _properties(run: Any, write_to: list[str] | None) -> str | dict[str, str] | 
     if len(pairs) == 1 and not pairs[0][1]:
         return write_to[0]
     if not all(column for _, _, column in pairs):
-        raise typer.BadParameter("name the column of each property: --write-to seen=in_degree")
+        raise typer.BadParameter("name the column of each property: --write-to property=column")
+    names = [name for name, _, _ in pairs]
+    if len(set(names)) < len(names):
+        raise typer.BadParameter("--write-to names a property twice: a property takes one column")
     return {property_: column for property_, _, column in pairs}
 
 

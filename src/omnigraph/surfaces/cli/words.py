@@ -29,6 +29,7 @@ OPTIONS = frozenset(
         "grace",
         "keep",
         "mapping",
+        "message",
         "mode",
         "quarantine",
         "resolve",
@@ -43,6 +44,9 @@ OPTIONS = frozenset(
     }
 )
 
+# Arguments of Python that options of other names make.
+MADE_BY = {"pairs": "--source and --target", "sources": "--source"}
+
 
 def as_typed(text: str) -> str:
     """The text with options in place of Python's arguments."""
@@ -54,7 +58,9 @@ def error_as_typed(error: OmnigraphError) -> str:
     if isinstance(error, Unauthorized):
         return f"error: {error}\n  hint: {LOG_IN}"
     text = error.render()
-    if isinstance(error, ArgumentInvalid) and error.argument in OPTIONS:
+    if isinstance(error, ArgumentInvalid) and error.argument in MADE_BY:
+        text = text.replace(f"error: {error.argument}", f"error: {MADE_BY[error.argument]}", 1)
+    elif isinstance(error, ArgumentInvalid) and error.argument in OPTIONS:
         text = text.replace(f"error: {error.argument}", f"error: --{error.argument}", 1)
         # A flag is typed without a value.
         text = text.replace(f"--{error.argument} 'True':", f"--{error.argument}:", 1)
