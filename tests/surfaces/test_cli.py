@@ -89,6 +89,7 @@ def test_a_program_hears_of_a_loads_progress_as_events(store: str, omnigraph: Co
         (["--remote", "sc://127.0.0.1:1"], {}, "connecting to sc://127.0.0.1:1"),
         ([], {"OMNIGRAPH_SPARK_REMOTE": "sc://127.0.0.1:1"}, "connecting to sc://127.0.0.1:1"),
         (["--master", "local[1]", "--remote", "sc://127.0.0.1:1"], {}, "--master or --remote"),
+        (["--master", "local[1]", "--engine", "local"], {}, "write --engine spark"),
     ],
 )
 def test_where_spark_runs_is_said_by_options_or_by_the_environment(
@@ -108,11 +109,18 @@ def test_where_spark_runs_is_said_by_options_or_by_the_environment(
     assert told in refused.err
 
 
+def test_a_query_that_runs_here_has_no_master(store: str, omnigraph: CommandLine) -> None:
+    asked = "query q() { match { $p: Person } return { $p.name } }"
+    refused = omnigraph("query", "-e", asked, "--master", "local[1]", "--store", store)
+    assert refused.exit_code == 2
+    assert "write --engine spark" in refused.err
+
+
 def test_a_master_on_the_command_line_wins_over_a_server_in_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OMNIGRAPH_SPARK_REMOTE", "sc://127.0.0.1:1")
-    chosen = spark_settings("spark://host:7077", None)
+    chosen = spark_settings("spark://host:7077", None, engine=None)
     assert (chosen.spark_master, chosen.spark_remote) == ("spark://host:7077", None)
 
 

@@ -165,7 +165,7 @@ def test_an_export_in_a_bucket_is_imported_by_the_variables_that_reach_it(
     ("arguments", "exit_code", "said"),
     [
         (["gone", "g.omni"], 3, "no file at gone"),
-        (["", "g.omni"], 1, "the path is empty"),
+        (["", "g.omni"], 1, "error: path '': it is empty"),
         (["people"], 2, "name the graph"),
         (["people", "g.omni", "--format", "csv"], 2, "--format"),
         (["people", "--plan", "a", "--from-plan", "b"], 2, "give one"),

@@ -67,7 +67,7 @@ def optional_commas(text: str) -> list[int]:
     """Where commas stand between the members of braces, in a formatted text.
 
     A column that is called like a direction or `as` needs the comma, or it would be taken for one;
-    so do the hops of a traversal.
+    so does a number with a minus, and so do the hops of a traversal.
     """
     found = []
     open_brackets: list[str] = []
@@ -80,8 +80,9 @@ def optional_commas(text: str) -> list[int]:
                 open_brackets.pop()
             case "," if open_brackets[-1] == "{":
                 is_hop = text[token.end()].isdigit() or text[token.end()] == "}"
-                is_needed = after is None or after[0] in ("as", "asc", "desc")
-                if not is_hop and not is_needed:
+                is_word = after is None or after[0] in ("as", "asc", "desc")
+                is_minus = after is not None and after[0].startswith("-")
+                if not (is_hop or is_word or is_minus):
                     found.append(token.start())
     return found
 

@@ -128,7 +128,7 @@ def find_source(text: str, access: BucketAccess) -> Source:
         what, instead = f"importing from {text}", "copy the files to a disk or a bucket (s3://…)"
         raise Unsupported(what=what, instead=instead)
     if not text:
-        raise ArgumentInvalid("source", text, "the path is empty")
+        raise ArgumentInvalid("path", text, "it is empty")
     path = Path(text)
     with reading_file(text):
         if not path.exists():

@@ -145,7 +145,7 @@ def stem_of(file: str) -> str:
 def _files_of(source: str, form: Form | None) -> Iterator[InputFile]:
     if not source:
         # A path that is left empty by mistake would be the directory that one happens to be in.
-        raise ArgumentInvalid(argument="source", value=source, rule="the path is empty")
+        raise ArgumentInvalid(argument="path", value=source, rule="it is empty")
     if "://" in source:
         instead = "copy the files to a local disk or to a bucket (s3://…)"
         raise Unsupported(what=f"loading from {source}", instead=instead)

@@ -127,7 +127,7 @@ def analytics(
     """
     on = branch_to_read(branch, snapshot)
     is_writing = bool(write_to)
-    settings = spark_settings(master, remote)
+    settings = spark_settings(master, remote, engine=engine)
     graph = open_graph(store, read_only=not is_writing, settings=settings)
     own = {
         "directed": directed,

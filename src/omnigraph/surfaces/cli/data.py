@@ -140,7 +140,7 @@ def load(
     place = one_uri(uri, store)
     if mode == "overwrite" and not dry_run:
         require_yes(place, f"replaces rows on branch {branch}", yes=yes)
-    graph = open_graph(place, settings=spark_settings(master, remote))
+    graph = open_graph(place, settings=spark_settings(master, remote, engine=engine))
     name_target(graph, branch, as_json=as_json, quiet=quiet, doing="loading into")
     with load_progress(is_silent=quiet, as_json=as_json) as progress:
         result = graph.load(
@@ -205,9 +205,10 @@ def query(
         raise typer.BadParameter("say once how to print rows: with --json or with --format")
     on = branch_to_read(branch, snapshot)
     source, given = query_source(file, expression), parameters(params, params_file)
+    settings = spark_settings(master, remote, engine=engine)
     with (
         waiting("query", as_json=as_json),
-        open_graph(store, read_only=True, settings=spark_settings(master, remote)) as graph,
+        open_graph(store, read_only=True, settings=settings) as graph,
     ):
         result = graph.query(
             source, name=name, params=given, branch=on, snapshot=snapshot, engine=engine

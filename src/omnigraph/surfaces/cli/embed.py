@@ -90,7 +90,7 @@ def embed(
         "is about a file: give --data FILE too, or leave it out",
         {"--out": out != STANDARD, "--schema": schema},
     )
-    graph = open_graph(one_uri(uri, store), settings=spark_settings(master, remote))
+    graph = open_graph(one_uri(uri, store), settings=spark_settings(master, remote, engine=engine))
     name_target(graph, branch, as_json=as_json, quiet=quiet)
     with load_progress(is_silent=quiet, as_json=as_json) as progress:
         result = graph.embed(

@@ -65,9 +65,10 @@ def export(
     on = branch_to_read(branch, snapshot)
     # Rows that scroll by show well enough that work goes on.
     is_seen = is_stream and sys.stdout.isatty()
+    settings = spark_settings(master, remote, engine=engine)
     with (
         waiting("export", is_silent=quiet or is_seen, as_json=as_json),
-        open_graph(store, read_only=True, settings=spark_settings(master, remote)) as graph,
+        open_graph(store, read_only=True, settings=settings) as graph,
     ):
         result = graph.export(
             sys.stdout.buffer if is_stream else path,

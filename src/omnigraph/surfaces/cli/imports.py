@@ -108,7 +108,7 @@ def import_(
     from omnigraph.engine.requests import Import
     from omnigraph.engine.text import SCHEMA, as_source
 
-    settings = spark_settings(master, remote)
+    settings = spark_settings(master, remote, engine=engine)
     if plan is not None:
         if from_plan is not None:
             raise typer.BadParameter("--plan writes a plan and --from-plan reads one: give one")

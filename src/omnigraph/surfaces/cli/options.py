@@ -83,12 +83,15 @@ def open_graph(uri: str, *, read_only: bool = False, settings: "Settings | None"
     return Graph.open(uri, read_only=read_only, settings=settings)
 
 
-def spark_settings(master: str | None, remote: str | None) -> "Settings":
+def spark_settings(master: str | None, remote: str | None, *, engine: str | None) -> "Settings":
     """The environment's settings, but for where Spark runs, if that is said here."""
     from omnigraph.engine.settings import Settings
 
     if master is not None and remote is not None:
         raise typer.BadParameter("Spark runs in one place: give --master or --remote, not both")
+    if engine == "local" and not (master is None and remote is None):
+        rule = "--master and --remote say where Spark runs, and the engine is local"
+        raise typer.BadParameter(f"{rule}: write --engine spark, or leave them out")
     settings = Settings.from_environment()
     if master is not None:
         return replace(settings, spark_master=master, spark_remote=None)
