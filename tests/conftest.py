@@ -24,7 +24,12 @@ for name, max_examples in (("quick", 8), ("usual", 10)):
     settings.register_profile(name, max_examples=max_examples, derandomize=True, deadline=None)
 for name, max_examples in (("deep", 200), ("soak", 2000)):
     settings.register_profile(
-        name, max_examples=max_examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        name,
+        max_examples=max_examples,
+        # Hypothesis itself would say otherwise where a variable called CI is set.
+        derandomize=False,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
     )
 
 
