@@ -17,6 +17,9 @@ from tests.buckets import location_of
 
 Calls = Counter[str]
 
+# Longer than the manifest's clock is unsure of what it saw, so that every run counts the same.
+SETTLE_S = 0.03
+
 # An opening of a dataset is what most other calls rest on, so it counts by itself.
 INSIDE = {"_handle"}
 # Tables are staged and landed by several threads.

@@ -12,8 +12,7 @@ import pytest
 from omnigraph import Graph
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.settings import Settings
-from omnigraph.store.freshness import CLOCK_TICK_NS
-from tests.cost.counting import Calls, counted_store
+from tests.cost.counting import SETTLE_S, Calls, counted_store
 from tests.cost.metering import metered_graph
 
 SCHEMA = "node Person { number: I64 @key  age: I32 }"
@@ -55,8 +54,7 @@ def places(state: str, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
             if state in ("main moved", "both"):
                 graph.load({"Person": people(range(5), 3)}, mode="merge", engine="local")
         made.append(place)
-    # A change within a tick of the clock is looked at once more.
-    time.sleep(2 * CLOCK_TICK_NS / 1e9)
+    time.sleep(SETTLE_S)
     return made
 
 

@@ -21,7 +21,7 @@ from omnigraph.store.moving import bring_here
 from omnigraph.store.publish import publish
 from omnigraph.store.statistics import gather
 from omnigraph.write.work import OnConflict
-from tests.cost.counting import Calls, counted_store
+from tests.cost.counting import SETTLE_S, Calls, counted_store
 from tests.store_contract.builders import (
     changes,
     contents,
@@ -32,9 +32,6 @@ from tests.store_contract.builders import (
     people,
     put,
 )
-
-# Longer than the manifest's clock is unsure of what it saw, so that every run counts the same.
-SETTLE_S = 0.03
 
 
 def lengthen(store: GraphStore, commits: int) -> None:
