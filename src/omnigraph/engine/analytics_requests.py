@@ -9,7 +9,8 @@ from omnigraph.base.choices import LoadEngine, check_choice
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN, BranchName
-from omnigraph.engine.requests import Moment, Read, Write, check_cancel, check_limit, names_in
+from omnigraph.engine.arguments import check_cancel, check_limit, names_in
+from omnigraph.engine.requests import Moment, Read, Write
 from omnigraph.read.analytics.algorithms import Algorithm
 from omnigraph.store.snapshot import Snapshot
 

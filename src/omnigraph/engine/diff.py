@@ -15,11 +15,12 @@ from omnigraph.base.errors import (
 )
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN, BranchName, CommitId
+from omnigraph.engine.change_requests import CommitChanges, DiffRead
 from omnigraph.engine.change_results import ChangeCause, CommitChangePage, Diff, ReadChanges
 from omnigraph.engine.cursor import PageToken
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.history import found_commit
-from omnigraph.engine.requests import CommitChanges, DiffRead, Moment, Read
+from omnigraph.engine.requests import Moment, Read
 from omnigraph.engine.travel import commit_at, names_commit
 from omnigraph.merge.base import base_of
 from omnigraph.read.changes.compare import Comparison

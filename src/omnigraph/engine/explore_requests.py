@@ -11,8 +11,10 @@ from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName
 from omnigraph.base.span import SourceText
+from omnigraph.engine.arguments import check_cancel, check_limit
+from omnigraph.engine.change_requests import DiffRead
 from omnigraph.engine.gate import Where
-from omnigraph.engine.requests import DiffRead, OneQuery, Read, check_cancel, check_limit
+from omnigraph.engine.requests import OneQuery, Read
 
 __all__ = [
     "AnswerRead",

@@ -15,6 +15,7 @@ from omnigraph.base.errors import (
     CommitReclaimed,
 )
 from omnigraph.base.ids import CommitId
+from omnigraph.engine.change_requests import Baseline, ChangesRead
 from omnigraph.engine.change_results import (
     ChangeBaseline,
     ChangeBlock,
@@ -26,7 +27,7 @@ from omnigraph.engine.cursor import Cursor
 from omnigraph.engine.diff import DEFAULT_PAGE, comparison, gap_where_rows_are_gone
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.export import export
-from omnigraph.engine.requests import Baseline, ChangesRead, Export
+from omnigraph.engine.requests import Export
 from omnigraph.read.changes.compare import Page
 from omnigraph.read.context import Budget
 from omnigraph.store.branches import Branch

@@ -28,12 +28,12 @@ from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.base.span import SourceText
+from omnigraph.engine.arguments import check_cancel, check_limit, check_text, names_in
 from omnigraph.engine.gate import Action, Where
 from omnigraph.engine.results import CommitInfo, LoadResult
 from omnigraph.engine.text import QUERY, Text, as_source, named
 from omnigraph.merge.choices import choices_of
 from omnigraph.pipeline.export.files import Sink
-from omnigraph.read.changes.filter import EVERYTHING, ChangeFilter
 from omnigraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -41,17 +41,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Ask",
-    "Baseline",
     "BlobRead",
     "BranchCreate",
     "BranchDelete",
     "BranchRead",
     "BranchesRead",
-    "ChangesRead",
-    "CommitChanges",
     "CommitRead",
     "CommitsRead",
-    "DiffRead",
     "Embed",
     "Explain",
     "Export",
@@ -62,6 +58,7 @@ __all__ = [
     "Moment",
     "Mutation",
     "NeighborhoodRead",
+    "OfCommits",
     "OneQuery",
     "Optimize",
     "Read",
@@ -76,9 +73,6 @@ __all__ = [
     "StreamLoad",
     "Target",
     "Write",
-    "check_cancel",
-    "check_limit",
-    "names_in",
 ]
 
 Moment = CommitId | str | int | date | CommitInfo
@@ -91,9 +85,6 @@ none) and `take`."""
 Target = str | os.PathLike[str] | Sink
 """A path, or anything with a `write` that takes bytes."""
 
-
-MAX_PAGE_CHANGES = 100_000
-"""A caller who wants more asks again: a page is held in memory, both images of each row."""
 
 MAX_NEIGHBOR_HOPS = 4
 """Further away nearly everything is."""
@@ -122,7 +113,7 @@ class Read:
 
 
 @frozen(kw_only=True)
-class _OfCommits(Read):
+class OfCommits(Read):
     """A read of commits wherever they were made, or of many branches."""
 
     @property
@@ -302,7 +293,7 @@ class StatsRead(Read):
 
 
 @frozen(kw_only=True)
-class BranchesRead(_OfCommits):
+class BranchesRead(OfCommits):
     """The names of all branches."""
 
 
@@ -336,80 +327,8 @@ class LogRead(Read):
 
 
 @frozen(kw_only=True)
-class CommitRead(_OfCommits):
+class CommitRead(OfCommits):
     id: CommitId
-
-
-@frozen(kw_only=True)
-class DiffRead(_OfCommits):
-    """What differs from one moment to another. Text may also be the name of a branch."""
-
-    from_: Moment | Snapshot
-    to: Moment | Snapshot
-    since_base: bool = False
-    """Begin at the merge base of the two: what a merge would look at."""
-    filter: ChangeFilter = EVERYTHING
-    timeout_s: float | None = None
-    cancel: threading.Event | None = None
-
-    def __post_init__(self) -> None:
-        check_limit("timeout_s", self.timeout_s)
-        check_cancel(self.cancel)
-
-
-@frozen(kw_only=True)
-class CommitChanges(_OfCommits):
-    """What a commit changed, against its first parent."""
-
-    id: CommitId
-    filter: ChangeFilter = EVERYTHING
-    limit: int | None = None
-    page_token: str | None = None
-    timeout_s: float | None = None
-    cancel: threading.Event | None = None
-
-    def __post_init__(self) -> None:
-        _check_page(self.limit)
-        check_limit("timeout_s", self.timeout_s)
-        check_cancel(self.cancel)
-
-
-@frozen(kw_only=True)
-class ChangesRead(Read):
-    """What was published to a branch since a cursor, or since a start."""
-
-    cursor: str | None = None
-    start: str = "now"
-    filter: ChangeFilter = EVERYTHING
-    limit: int | None = None
-    timeout_s: float | None = None
-    cancel: threading.Event | None = None
-
-    def __post_init__(self) -> None:
-        _check_page(self.limit)
-        check_limit("timeout_s", self.timeout_s)
-        check_cancel(self.cancel)
-        if self.start not in ("now", "beginning") and not str(self.start).startswith("after:"):
-            raise ArgumentInvalid(
-                argument="start",
-                value=str(self.start),
-                rule="it must be now, beginning, or after: and the id of a commit",
-                advice="omnigraph commit list shows commits",
-            )
-        if self.cursor is not None and self.start != "now":
-            rule = "a cursor is a start already: pass one of them"
-            raise ArgumentInvalid(argument="start", value=self.start, rule=rule)
-
-
-@frozen(kw_only=True)
-class Baseline(Read):
-    """The rows of a branch's head, and the cursor that goes on from there."""
-
-    action: ClassVar[Action] = Action.EXPORT
-
-    target: Target
-    filter: ChangeFilter = EVERYTHING
-    overwrite: bool = False
 
 
 # Writes ------------------------------------------------------------------------------------------
@@ -461,7 +380,7 @@ class Load(Write):
         if self.format is not None:
             check_choice("format", self.format, SourceFormat)
         _check_engine(self)
-        _check_text("load_id", self.load_id)
+        check_text("load_id", self.load_id)
         if self.resume and (self.load_id is None or self.dry_run):
             rule = "it needs load_id, and can't be combined with dry_run"
             raise ArgumentInvalid(argument="resume", value=None, rule=rule)
@@ -628,44 +547,3 @@ def _check_engine(request: Load | Embed | Export) -> None:
             rule="work in this process can't use the Spark session that was passed",
             advice="leave out engine or spark",
         )
-
-
-def _check_page(limit: object) -> None:
-    is_count = isinstance(limit, int) and not isinstance(limit, bool)
-    if limit is not None and not (is_count and 1 <= limit <= MAX_PAGE_CHANGES):  # type: ignore[operator]
-        rule = f"a page has 1 to {MAX_PAGE_CHANGES:,} changes"
-        raise ArgumentInvalid(argument="limit", value=str(limit), rule=rule)
-
-
-def _check_text(argument: str, value: object) -> None:
-    if value is not None and not isinstance(value, str):
-        raise ArgumentInvalid(argument=argument, value=str(value), rule="it must be text")
-
-
-def names_in(argument: str, given: Any) -> tuple[str, ...] | None:
-    """Names as a caller gives them: one may stand for a list of one. Raises for what is none."""
-    if given is None:
-        return None
-    is_list = isinstance(given, Iterable) and not isinstance(given, str)
-    names = tuple(given) if is_list else (given,)
-    for name in names:
-        if not isinstance(name, str):
-            raise ArgumentInvalid(argument, str(name), "it must be a name")
-    return names
-
-
-def check_cancel(cancel: object) -> None:
-    """Refuse what nobody could set while the work is going on."""
-    if cancel is not None and not hasattr(cancel, "is_set"):
-        rule = "pass a threading.Event, and set it to end the work"
-        raise ArgumentInvalid(argument="cancel", value=str(cancel), rule=rule)
-
-
-def check_limit(argument: str, value: object) -> None:
-    """Refuse a limit that no amount could reach or keep: a negative one, NaN, no number."""
-    if value is None:
-        return
-    is_amount = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
-    if not is_amount:  # NaN is none either
-        rule = "pass a number that is not negative, or None for the usual limit"
-        raise ArgumentInvalid(argument=argument, value=str(value), rule=rule)

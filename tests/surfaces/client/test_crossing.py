@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from omnigraph.base.errors import OmnigraphError
 from omnigraph.base.ids import CommitId
 from omnigraph.base.span import SourceText
+from omnigraph.engine.change_requests import ChangesRead, DiffRead
 from omnigraph.engine.drawable import Drawable
-from omnigraph.engine.requests import BranchCreate, ChangesRead, DiffRead, Merge, Read
+from omnigraph.engine.requests import BranchCreate, Merge, Read
 from omnigraph.engine.results import CommitInfo, LoadResult, QueryResult
 from omnigraph.lang.plan.ir import Direction
 from omnigraph.lang.plan.links import Link, Way

@@ -18,8 +18,8 @@ from omnigraph.engine.analytics import analyze
 from omnigraph.engine.analytics_requests import Analyze, AnalyzeInto
 from omnigraph.engine.analytics_results import AnalyticsResult
 from omnigraph.engine.analytics_write import analyze_into
+from omnigraph.engine.arguments import names_in
 from omnigraph.engine.backend import Backend
-from omnigraph.engine.requests import names_in
 from omnigraph.read.analytics.algorithms import (
     Algorithm,
     Betweenness,

@@ -7,16 +7,10 @@ from typing import TYPE_CHECKING
 from omnigraph.base.choices import ChangeOp, EntityKind
 from omnigraph.base.ids import MAIN, BranchName, CommitId
 from omnigraph.engine.backend import Backend, engine_of
+from omnigraph.engine.change_requests import Baseline, ChangesRead, CommitChanges, DiffRead
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.handles.at import At, moment_of
-from omnigraph.engine.requests import (
-    Baseline,
-    ChangesRead,
-    CommitChanges,
-    DiffRead,
-    Moment,
-    Target,
-)
+from omnigraph.engine.requests import Moment, Target
 from omnigraph.engine.results import CommitInfo
 from omnigraph.engine.travel import check_moment
 from omnigraph.read.changes.filter import ChangeFilter

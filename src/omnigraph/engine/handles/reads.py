@@ -17,6 +17,7 @@ from omnigraph.base.choices import (
 )
 from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.ids import MAIN, BranchName
+from omnigraph.engine.arguments import names_in
 from omnigraph.engine.backend import Backend, engine_of
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.explanation import Explanation
@@ -33,7 +34,6 @@ from omnigraph.engine.requests import (
     SparkTable,
     StatsRead,
     Target,
-    names_in,
 )
 from omnigraph.engine.results import ExportResult, IndexInfo, QueryResult
 from omnigraph.engine.text import QUERY, Text, as_source

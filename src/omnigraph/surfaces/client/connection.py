@@ -12,6 +12,7 @@ from omnigraph.base.errors import AnswerUnreadable, ArgumentInvalid, LimitExceed
 from omnigraph.base.ids import CommitId
 from omnigraph.base.progress import Progress
 from omnigraph.engine.blob import Blob, find_blob
+from omnigraph.engine.change_requests import Baseline
 from omnigraph.engine.change_results import ChangeBaseline
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.export import export, lines_target
@@ -19,7 +20,7 @@ from omnigraph.engine.export_manifest import needs_parts
 from omnigraph.engine.feed import baseline
 from omnigraph.engine.load.load import load
 from omnigraph.engine.query import ask
-from omnigraph.engine.requests import Ask, Baseline, BlobRead, Export, Load
+from omnigraph.engine.requests import Ask, BlobRead, Export, Load
 from omnigraph.engine.results import ExportResult, LoadResult, QueryResult
 from omnigraph.pipeline.export.files import Sink
 from omnigraph.surfaces.client.exchange import NDJSON, Answer, Exchange, Message

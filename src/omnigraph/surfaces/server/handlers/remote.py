@@ -8,11 +8,12 @@ from urllib.parse import quote
 
 from omnigraph.base.errors import RequestMalformed
 from omnigraph.engine.blob import find_blob
+from omnigraph.engine.change_requests import Baseline
 from omnigraph.engine.export import export as export_use_case
 from omnigraph.engine.feed import baseline as baseline_use_case
 from omnigraph.engine.load.load import load as load_use_case
 from omnigraph.engine.query import ask
-from omnigraph.engine.requests import Ask, Baseline, BlobRead
+from omnigraph.engine.requests import Ask, BlobRead
 from omnigraph.engine.schema_apply import schema_apply
 from omnigraph.engine.signatures import query_text
 from omnigraph.surfaces.crossing.calls import (
