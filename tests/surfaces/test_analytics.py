@@ -59,6 +59,7 @@ WRONG = {
     "analytics pagerank --target a": "pagerank takes no --target",
     "analytics shortest_paths --source a --source b": "paths to all nodes begin at one",
     "analytics shortest_paths --target a": "give --source beside --target",
+    "analytics shortest_paths": "paths begin somewhere: give --source",
     "analytics degrees --write-to age --write-to rank": "name the column of each property",
     "analytics degrees --write-to a=degree --write-to a=in_degree": "names a property twice",
     "analytics paths": "pagerank",

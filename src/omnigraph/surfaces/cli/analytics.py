@@ -174,11 +174,13 @@ def _ends(name: str, sources: list[str], targets: list[str]) -> dict[str, Any]:
         return {"sources": sources or None, "pairs": targets or None}
     if targets and not sources:
         raise typer.BadParameter("paths begin somewhere: give --source beside --target")
+    if not sources:
+        raise typer.BadParameter("paths begin somewhere: give --source")
     if targets:
         return {"pairs": [(source, target) for source in sources for target in targets]}
     if len(sources) > 1:
         raise typer.BadParameter("paths to all nodes begin at one: give --source once, or --target")
-    return {"source": sources[0] if sources else None}
+    return {"source": sources[0]}
 
 
 def _taken(name: str, run: Any, own: Mapping[str, Any]) -> dict[str, Any]:
