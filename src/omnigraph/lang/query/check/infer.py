@@ -4,12 +4,17 @@ A variable begins with every node type and clauses take types away until nothing
 neither the order of clauses nor the place of a declaration matters. A traversal takes away the
 types its edge does not join, and the directions those types exclude; where both directions are
 left at the end, the left side is the edge's From.
+
+Inference terminates: `narrow` only removes types and directions, of which there are finitely many.
+The one exception is a constraint whose two sides have no type in common: one side then takes the
+types of the other, so that the error is reported at the clause that does not fit. Each constraint
+may do so once (`has_yielded`).
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName
 from omnigraph.base.words import listed
 from omnigraph.lang.query.check.typed import Direction, EdgeStep
@@ -62,7 +67,7 @@ class Member:
 Step = tuple[Types, Types]
 
 
-@frozen(slots=False)
+@dataclass(eq=False)
 class Within:
     """Inside a block, a variable has at most the types it has outside.
 
@@ -73,17 +78,25 @@ class Within:
     inner: Known
     outer: Known
     is_view: bool
+    has_yielded: bool = False
+
+    @property
+    def variables(self) -> tuple[Known, ...]:
+        return (self.inner, self.outer)
 
     def narrow(self, findings: Findings) -> bool:
         self.inner.is_typed |= self.outer.is_typed
         if self.inner.types <= self.outer.types:
             return False
         both = self.inner.types & self.outer.types
-        self.inner.types = self.outer.types if self.is_view and not both else both
+        if not both and self.is_view and not self.has_yielded:
+            self.has_yielded = True
+            both = self.outer.types
+        self.inner.types = both
         return True
 
 
-@frozen(slots=False)
+@dataclass(eq=False)
 class OneOf:
     """A variable bound by every block of an `or` has the types that some block gives it.
 
@@ -92,13 +105,22 @@ class OneOf:
 
     outer: Known
     inner: tuple[Known, ...]
+    has_yielded: bool = False
+
+    @property
+    def variables(self) -> tuple[Known, ...]:
+        return (self.outer, *self.inner)
 
     def narrow(self, findings: Findings) -> bool:
         types = frozenset[TypeName]().union(*(k.types for k in self.inner))
         self.outer.is_typed |= all(k.is_typed for k in self.inner)
         if self.outer.types <= types:
             return False
-        self.outer.types = self.outer.types & types or types
+        both = self.outer.types & types
+        if not both and not self.has_yielded:
+            self.has_yielded = True
+            both = types
+        self.outer.types = both
         return True
 
 
@@ -114,6 +136,10 @@ class Walk:
     most: int
     is_failed: bool = False
     was_ambiguous: bool = False
+
+    @property
+    def variables(self) -> tuple[Known, ...]:
+        return (self.left, self.right)
 
     def narrow(self, findings: Findings) -> bool:
         if self.is_failed:
@@ -138,14 +164,28 @@ class Walk:
         self.left.is_typed = self.right.is_typed = True
         return (lefts, rights, [m.allowed for m in self.members]) != before
 
-    def _through(self, member: Member, direction: Direction) -> tuple[Types, Types] | None:
+    def _through(self, member: Member, direction: Direction) -> Step | None:
         """The types at both ends if `member` is walked in `direction`; None if it can't be."""
+        if self.left is not self.right:
+            return self._between(self.left.types, self.right.types, member, direction)
+        # Both ends are one node, so they have one type: each type is tried by itself.
+        types = frozenset[TypeName]()
+        for type_ in self.left.types:
+            same = frozenset({type_})
+            if self._between(same, same, member, direction):
+                types |= same
+        return (types, types) if types else None
+
+    def _between(
+        self, lefts: Types, rights: Types, member: Member, direction: Direction
+    ) -> Step | None:
+        """`_through`, where the ends have at most these types."""
         step = member.ends(direction)
         steps = [step] + [m.ends(d) for m in self.members if m is not member for d in m.allowed]
-        ahead, passed = _reached(self.left.types, steps, self.least, self.most)
+        ahead, passed = _reached(lefts, steps, self.least, self.most)
         back = [(target, source) for source, target in steps]
-        behind, awaited = _reached(self.right.types, back, self.least, self.most)
-        lefts, rights = self.left.types & behind, self.right.types & ahead
+        behind, awaited = _reached(rights, back, self.least, self.most)
+        lefts, rights = lefts & behind, rights & ahead
         can_be_taken = bool(step[0] & passed) and bool(step[1] & awaited)
         return (lefts, rights) if can_be_taken and lefts and rights else None
 
@@ -211,11 +251,32 @@ def solve(constraints: Sequence[Join], findings: Findings) -> None:
 
 
 def _settle(constraints: Sequence[Join], findings: Findings) -> None:
-    is_changing = True
-    while is_changing:
-        is_changing = False
-        for constraint in constraints:
-            is_changing |= constraint.narrow(findings)
+    """Apply the constraints in turn; one is applied again when a variable of it has changed."""
+    about = defaultdict[int, list[int]](list)
+    for index, constraint in enumerate(constraints):
+        for known in constraint.variables:
+            about[id(known)].append(index)
+    is_due = [True] * len(constraints)
+    for _ in range(_most_rounds(constraints)):
+        for index, constraint in enumerate(constraints):
+            if is_due[index]:
+                is_due[index] = False
+                if constraint.narrow(findings):
+                    for known in constraint.variables:
+                        for other in about[id(known)]:
+                            is_due[other] = True
+        if not any(is_due):
+            return
+    raise AssertionError("types are only taken away, so inference ends")
+
+
+def _most_rounds(constraints: Sequence[Join]) -> int:
+    """One more than the number of times that a constraint can change anything."""
+    variables = {id(known): known for c in constraints for known in c.variables}
+    types = frozenset[TypeName]().union(*(known.types for known in variables.values()))
+    directions = sum(len(m.allowed) for c in constraints if isinstance(c, Walk) for m in c.members)
+    # A constraint that yields gives a variable at most all types back.
+    return 1 + directions + len(types) * (len(variables) + len(constraints)) + len(constraints)
 
 
 def _reached(start: Types, steps: Iterable[Step], least: int, most: int) -> tuple[Types, Types]:
