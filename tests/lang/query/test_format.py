@@ -54,8 +54,10 @@ def test_commas_in_braces_may_be_left_out(tree: ast.File, data: st.DataObject) -
     text = format_tree(tree)
     left_out = []
     for position in optional_commas(text):
-        keep, blank = data.draw(st.sampled_from([(",", ""), ("", " "), ("", "\n"), ("", "/**/")]))
-        left_out.append((position, keep + blank))
+        # A literal that has no comma before it must begin a line.
+        is_literal = begins_a_literal(text[position + 1 :].lstrip())
+        choices = [",", "\n"] if is_literal else [",", " ", "\n", "/**/"]
+        left_out.append((position, data.draw(st.sampled_from(choices))))
     for position, instead in reversed(left_out):
         text = text[:position] + instead + text[position + 1 :]
     assert parse(SourceText(text)) == tree
@@ -66,8 +68,8 @@ def test_commas_in_braces_may_be_left_out(tree: ast.File, data: st.DataObject) -
 def optional_commas(text: str) -> list[int]:
     """Where commas stand between the members of braces, in a formatted text.
 
-    A column that is called like a direction or `as` needs the comma, or it would be taken for one;
-    so does a number with a minus, and so do the hops of a traversal.
+    A column that is called like a direction or `as` needs the comma, or it would be taken for one,
+    and so do the hops of a traversal.
     """
     found = []
     open_brackets: list[str] = []
@@ -81,10 +83,13 @@ def optional_commas(text: str) -> list[int]:
             case "," if open_brackets[-1] == "{":
                 is_hop = text[token.end()].isdigit() or text[token.end()] == "}"
                 is_word = after is None or after[0] in ("as", "asc", "desc")
-                is_minus = after is not None and after[0].startswith("-")
-                if not (is_hop or is_word or is_minus):
+                if not (is_hop or is_word):
                     found.append(token.start())
     return found
+
+
+def begins_a_literal(text: str) -> bool:
+    return bool(re.match(r'["\[]|-?[0-9]|(true|false|null)\b|(date|datetime)\(', text))
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -9,7 +9,7 @@ from functools import partial
 
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import VariableName
-from omnigraph.base.nearest import name_hint
+from omnigraph.base.nearest import did_you_mean, name_hint
 from omnigraph.base.types import Scalar
 from omnigraph.base.words import listed
 from omnigraph.lang.query.check.compare import (
@@ -210,7 +210,9 @@ class Expressions:
                 message = f"{name} is a filter and stands by itself in match"
                 self.findings.add("T29", message, call.function.span)
             case name, _:
-                hint = name_hint(name, FUNCTIONS)
+                functions = f"the functions are {listed(sorted(FUNCTIONS), 'and')}"
+                near = did_you_mean(name, FUNCTIONS)
+                hint = f"{near} {functions}" if near else functions
                 self.findings.add("T29", f"no function is called {name}", call.function.span, hint)
         return None
 

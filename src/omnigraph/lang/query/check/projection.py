@@ -6,6 +6,7 @@ from dataclasses import replace
 from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import name_hint
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
+from omnigraph.base.words import listed
 from omnigraph.lang.query.check.compare import Kind, Operand, kind_of
 from omnigraph.lang.query.check.expressions import AGGREGATES, RANKINGS, Expressions
 from omnigraph.lang.query.check.ranking import check_ranking
@@ -127,10 +128,23 @@ class _Projections:
             message = f"no column is called {word.text}"
             known = [a for a in aliases if a]
             hint = name_hint(word.text, known) or "name a column with as, or write $x.property"
-            if word.text in self.region.known:
-                hint = f"write ${word.text}"
+            if meant := self.meant_by(word.text):
+                hint = f"write {listed(meant, 'or')}"
         self.findings.add("T6", message, word.span, hint)
         return None
+
+    def meant_by(self, name: str) -> list[str]:
+        """The variable called `name`, or the properties of that name, as they are written."""
+        known = self.region.known
+        if name in known:
+            return [f"${name}"]
+        return [
+            f"${variable}.{name}"
+            for variable, bound in known.items()
+            if bound.types
+            and not variable.startswith("_")
+            and all(name in self.expressions.entity(bound, type_).by_name for type_ in bound.types)
+        ]
 
     def aggregate(self, call: ast.Call, before: Sequence[Operand | None]) -> Operand | None:
         function = AggregateFunction(call.function.text)

@@ -14,12 +14,11 @@ from omnigraph.base.nearest import did_you_mean
 from omnigraph.base.span import Span
 from omnigraph.base.words import clipped
 from omnigraph.lang.query.text.comments import COMMENT, OPEN_TEXT
+from omnigraph.lang.query.text.other_languages import hint_for_sign, hint_for_word
 
 __all__ = ["KEY_WORDS", "NAME_WORDS", "describe"]
 
 TOKEN = re.compile(rf'{COMMENT}|{OPEN_TEXT}"|\$?[A-Za-z_0-9]+|[!<>]=|\S')
-
-MINUS_NUMBER = re.compile(r"-[0-9]")
 
 VALUES = frozenset(
     {"VARIABLE", "NAME", "COUNT", "INT", "FLOAT", "STRING", "TRUE", "FALSE", "NULL", "LBRACKET"}
@@ -131,14 +130,10 @@ def _bad_character(error: UnexpectedCharacters, piece: str) -> Diagnostic:
             return Diagnostic(
                 "Q000", "the comment that begins here is not closed", span, "add a */"
             )
-        case "-":
-            hint = "an edge is written $a knows $b, or $a <knows> $b for either direction"
-            return Diagnostic("Q000", "unexpected -", span, hint)
-        case "#" | "/":
-            hint = "comments are written // … or /* … */"
-            return Diagnostic("Q000", f"unexpected {rest[:1]}", span, hint)
         case character if character.isprintable():
-            return Diagnostic("Q000", f"unexpected {character}", span)
+            before = _previous(piece, position)
+            hint = hint_for_sign(piece, position, before[0] if before else "")
+            return Diagnostic("Q000", f"unexpected {character}", span, hint)
         case character:
             code = f"U+{ord(character):04X}" if character else "the end"
             return Diagnostic("Q000", f"unexpected character {code}", span)
@@ -166,21 +161,10 @@ def _expected(accepted: Collection[str], before: str) -> str:
 
 
 def _hint(text: str, before: str, accepted: Collection[str]) -> str | None:
-    match before, text:
-        case _, "," | ";" | "and" if "OPTIONAL" in accepted:
-            return "all clauses of a pattern hold: write one after another, with nothing between"
-        case "=", "=":
-            return "equality is written with one ="
-        case "<", ">":
-            return "'differs from' is written !="
-        case _, "or" if accepted == AFTER_CONDITIONS:
-            return "all tests hold, joined by and: filter the frame for alternatives"
-        case "or", _ if accepted == {"LBRACE"}:
-            return "write the alternatives as blocks: or { … } { … }"
-        case _, _ if MINUS_NUMBER.match(text) and "NAME" in accepted and "INT" not in accepted:
-            return "there is no subtraction: work the value out before, and pass it as a parameter"
-        case _:
-            pass
+    if text == "or" and accepted == AFTER_CONDITIONS:
+        return "all tests hold, joined by and: filter the frame for alternatives"
+    if hint := hint_for_word(text, before, accepted):
+        return hint
     if not before and text in BODY:
         return "give the query a name, and its body braces: query name() { … }"
     keywords = [t.lower() for t in accepted if t not in WORDS]

@@ -23,6 +23,7 @@ from omnigraph.lang.query.text import ast
 from omnigraph.lang.query.text.build import Builder
 from omnigraph.lang.query.text.comments import OPEN_TEXT, without_comments
 from omnigraph.lang.query.text.expected import describe
+from omnigraph.lang.query.text.other_languages import LIST_ACCESS
 from omnigraph.lang.query.text.tables import CONDITIONS, FILE, make_parser
 from omnigraph.lang.query.text.tokens import Refused
 
@@ -173,25 +174,34 @@ def _tree(text: str, first_line: int = 1) -> ast.File:
     state.line_ctr.line = first_line
     tree: object = parser.resume_parse()  # type: ignore[no-untyped-call]
     assert isinstance(tree, ast.File)
-    _refuse_subtraction(tree, text, first_line)
+    _refuse_columns_without_a_comma(tree, text, first_line)
     return tree
 
 
-def _refuse_subtraction(tree: ast.File, text: str, first_line: int) -> None:
-    """Refuse `$p.age -1`: commas may be left out, so it would be two columns."""
+def _refuse_columns_without_a_comma(tree: ast.File, text: str, first_line: int) -> None:
+    """Refuse `$p.age -1` and `$p.tags[0]`: commas may be left out, so each would be two columns."""
     lines: list[str] | None = None
     for query in tree.queries:
         if not isinstance(query, ast.Read):
             continue
         members: list[ast.Item | ast.OrderItem] = [*query.items[1:], *query.order[1:]]
-        for value in (m.expression for m in members if isinstance(m.expression, ast.Literal)):
+        for value in (m.expression for m in members):
+            if not isinstance(value, ast.Literal | ast.ListLiteral):
+                continue
             lines = lines or text.split("\n")
             line, column = lines[value.span.line - first_line], value.span.column - 1
-            if line[column] == "-" and not _begins_a_column(line[:column].rstrip()):
-                number = ast.text_of(value)
-                message = f"{number} follows another column without a comma"
-                hint = f"there is no subtraction; if {number} is a column, put a comma before it"
-                raise Refused(Diagnostic("Q000", message, value.span, hint))
+            if not _begins_a_column(line[:column].rstrip()):
+                raise Refused(_without_a_comma(value))
+
+
+def _without_a_comma(value: ast.Literal | ast.ListLiteral) -> Diagnostic:
+    shown = ast.text_of(value)
+    hint = f"if {shown} is a column, put a comma before it"
+    if isinstance(value, ast.ListLiteral):
+        hint = f"{LIST_ACCESS}; {hint}"
+    elif shown.startswith("-"):
+        hint = f"there is no subtraction; {hint}"
+    return Diagnostic("Q000", f"{shown} follows another column without a comma", value.span, hint)
 
 
 def _begins_a_column(before: str) -> bool:
