@@ -1,3 +1,4 @@
+import datetime
 import json
 from typing import Any
 
@@ -134,6 +135,70 @@ def test_a_node_without_data_is_a_row_of_defaults(data: dict[str, Any], is_odd: 
     assert found == {1: {**plain, "id": None}, 2: {**plain, "id": "c"}}
 
 
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+@given(
+    born=st.dates(),
+    seen=st.datetimes(timezones=st.just(datetime.UTC)),
+    is_odd=st.booleans(),
+)
+@example(datetime.date.min, datetime.datetime.min.replace(tzinfo=datetime.UTC), False)
+@example(datetime.date.max, datetime.datetime.max.replace(tzinfo=datetime.UTC), False)
+def test_whole_numbers_for_dates_and_times_count_days_and_milliseconds_since_1970(
+    born: datetime.date, seen: datetime.datetime, is_odd: bool
+) -> None:
+    days = (born - EPOCH.date()).days
+    milliseconds = (seen - EPOCH) // datetime.timedelta(milliseconds=1)
+    lines = [
+        person("text", born=born.isoformat(), seen=seen.isoformat()),
+        person("numbers", born=days, seen=milliseconds),
+        person("one", born=days, seen=seen.isoformat()),
+        person("other", born=born.isoformat(), seen=milliseconds),
+        person("neither", born=None),
+        node("Day", on=days),
+    ]
+    # The fast way takes only lines that begin with their type.
+    ordered = [dict(sorted(line.items(), reverse=not is_odd)) for line in lines]
+    result = conformed(text(ordered).encode())
+    assert not result.violations
+    found = rows(result)
+    assert {(found[n]["born"], found[n]["seen"]) for n in range(1, 5)} == {
+        (born, seen.replace(microsecond=seen.microsecond // 1000 * 1000))
+    }
+    assert found[5]["born"] is None
+    assert (found[6]["on"], found[6]["id"]) == (born, str(days))
+
+
+def test_lines_with_numbers_for_dates_are_read_as_columns() -> None:
+    lines = [person(f"p{n}", born=n, seen=n) for n in range(9)]
+    parsed = parse_lines(text(lines).encode(), catalog=CATALOG, min_fast_lines=1)
+    assert parsed.decoded == 0
+
+
+def test_lists_of_dates_hold_text_or_numbers_and_never_both() -> None:
+    schema = "node Person { email: String @key days: [Date]? times: [DateTime]? }"
+    catalog = compile_schema(SourceText(schema))
+    lines = [
+        node(
+            "Person", email="a", days=["1970-01-02", "1970-01-03"], times=["1970-01-01T00:00:01Z"]
+        ),
+        node("Person", email="b", days=[1, 2], times=[1000]),
+        node("Person", email="c", days=[], times=[1000]),
+        node("Person", email="d", days=[1, "1970-01-03"]),
+        node("Person", email="e", days=[1, None]),
+    ]
+    result = conformed(text(lines).encode(), catalog)
+    found = rows(result)
+    assert found[1]["days"] == found[2]["days"] == [datetime.date(1970, 1, n) for n in (2, 3)]
+    assert found[1]["times"] == found[2]["times"] == found[3]["times"]
+    assert found[3]["days"] == []
+    assert [(v.kind, v.line, v.property_name) for v in result.violations.examples] == [
+        ("type", 4, "days"),
+        ("type", 5, "days"),
+    ]
+
+
 BAD_LINES: list[tuple[str, dict[str, Any] | str, tuple[str, str | None]]] = [
     ("broken JSON", '{"type":"Person","data":{', ("json", None)),
     ("two rows in one line", '{"type":"Note","data":{"text":""}} {}', ("json", None)),
@@ -176,6 +241,14 @@ BAD_LINES: list[tuple[str, dict[str, Any] | str, tuple[str, str | None]]] = [
     ("a number for text", person("ada", nick=3), ("type", "nick")),
     ("no such day", person("ada", born="2023-02-29"), ("type", "born")),
     ("no such hour", person("ada", seen="2023-02-27T25:00:00"), ("type", "seen")),
+    ("a day after the year 9999", person("ada", born=2_932_897), ("type", "born")),
+    ("a day before the year 1", person("ada", born=-719_163), ("type", "born")),
+    ("a day with a fraction", person("ada", born=1.0), ("type", "born")),
+    ("a truth value for a day", person("ada", born=True), ("type", "born")),
+    ("a day as text", person("ada", born="19875"), ("type", "born")),
+    ("a day beyond 64 bits", person("ada", born=2**64), ("type", "born")),
+    ("a time after the year 9999", person("ada", seen=253_402_300_800_000), ("type", "seen")),
+    ("a time before the year 1", person("ada", seen=-62_135_596_800_001), ("type", "seen")),
     ("no base64", person("ada", photo="base64:?"), ("type", "photo")),
     ("base64 that does not say so", person("ada", photo="aGk="), ("type", "photo")),
     ("a vector too short", person("ada", face=[1]), ("type", "face")),

@@ -1,11 +1,15 @@
 """Columns as they arrive become columns as they are stored, and rows that can't are pointed out.
 
-A column arrives in one of three forms: as JSON has it (dates are ISO 8601 text, blobs `base64:…`,
-integers 64 bits wide); as text throughout, the way CSV has it (lists and vectors are JSON in a
-cell); or as another Arrow type that `input_types.plain_type` accepts. Anything else is a bug of the
-caller, who knows the property's type; a value that does not fit is the user's mistake and is never
-an exception here. What fits can be shown by every surface: text is UTF-8, and days and moments are
-of the years that Python and ISO 8601 have.
+A column arrives in one of three forms:
+
+- As JSON has it: dates are ISO 8601 text or whole numbers that count from 1970, blobs are
+  `base64:…`, integers are 64 bits wide.
+- As text throughout, the way CSV has it: lists and vectors are JSON in a cell.
+- As another Arrow type that `input_types.plain_type` accepts.
+
+Anything else is a bug of the caller, who knows the property's type. A value that does not fit is
+the user's mistake and never an exception here. What fits can be shown by every surface: text is
+UTF-8, and days and moments are of the years that Python and ISO 8601 have.
 """
 
 import datetime
@@ -74,6 +78,10 @@ def _typed(column: pa.Array, type_: ValueType) -> Coerced:
             return _only(column.cast(arrow_type(type_), safe=False), pc.is_finite)
         case Scalar.DATE if pa.types.is_timestamp(column.type):
             return _midnights(column)
+        case Scalar.DATE if pa.types.is_integer(column.type):
+            return _days(column)
+        case Scalar.DATETIME if pa.types.is_integer(column.type):
+            return _moments(column.view(pa.timestamp("ms")))
         case Scalar.DATE:
             return _dates(column)
         case Scalar.DATETIME:
@@ -177,6 +185,16 @@ def _dates(column: pa.Array) -> Coerced:
             lambda days: pc.and_(pc.greater_equal(days, least), pc.less_equal(days, most)),
         ),
     )
+
+
+def _days(column: pa.Array) -> Coerced:
+    """Numbers of days since 1970."""
+    first, last = ((day - EPOCH.date()).days for day in (datetime.date.min, datetime.date.max))
+    checked = _only(
+        column,
+        lambda days: pc.and_(pc.greater_equal(days, first), pc.less_equal(days, last)),
+    )
+    return Coerced(checked.values.cast(pa.int32()).cast(arrow_type(Scalar.DATE)), checked.misfits)
 
 
 def _midnights(column: pa.Array) -> Coerced:

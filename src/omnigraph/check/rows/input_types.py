@@ -18,8 +18,11 @@ __all__ = [
     "arriving_array",
     "arriving_type",
     "as_plain",
+    "counted_array",
+    "counting_type",
     "expectation",
     "fits_json",
+    "is_count",
     "plain_type",
 ]
 
@@ -100,6 +103,37 @@ def arriving_array(values: Sequence[Any], type_: ValueType) -> pa.Array:
         case _:
             pass
     return pa.array(values, arriving_type(type_))
+
+
+def counting_type(type_: ValueType) -> pa.DataType | None:
+    """The Arrow type of numbers that count days (`Date`) or milliseconds (`DateTime`) since 1970.
+
+    None for other types. Only lines of JSON may hold such numbers: in a cell of CSV or a column of
+    a table, a number could as well be a year, or count seconds.
+    """
+    match type_:
+        case Scalar.DATE | Scalar.DATETIME:
+            return pa.int64()
+        case ListOf(item=Scalar.DATE | Scalar.DATETIME):
+            return pa.list_(pa.int64())
+        case _:
+            return None
+
+
+def is_count(value: object, type_: ValueType) -> bool:
+    """Whether the value is a whole number, or a list of them, that `counting_type` can hold."""
+    match type_:
+        case Scalar.DATE | Scalar.DATETIME:
+            return fits_json(value, Scalar.I64)
+        case ListOf(item=Scalar.DATE | Scalar.DATETIME as item) if isinstance(value, list):
+            return bool(value) and all(is_count(each, item) for each in value)
+        case _:
+            return False
+
+
+def counted_array(values: Sequence[Any], type_: ValueType) -> pa.Array:
+    """Values that `is_count` accepts, and nulls, as items of lists too, as a column."""
+    return pa.array(values, counting_type(type_))
 
 
 def plain_type(type_: ValueType, arrives: pa.DataType) -> pa.DataType | None:

@@ -10,13 +10,13 @@ from typing import Any
 
 from omnigraph.base.frozen import frozen
 from omnigraph.base.nearest import suggestion
-from omnigraph.base.types import INTEGER_RANGES, Scalar
+from omnigraph.base.types import INTEGER_RANGES, Scalar, ValueType
 from omnigraph.base.violations import Violation
 from omnigraph.base.words import clipped
-from omnigraph.check.rows.input_types import expectation, fits_json
+from omnigraph.check.rows.input_types import expectation, fits_json, is_count
 from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
 
-__all__ = ["EDGE_MEMBERS", "NODE_MEMBERS", "Row", "decode"]
+__all__ = ["EDGE_MEMBERS", "NODE_MEMBERS", "Row", "decode", "without_nulls"]
 
 NODE_MEMBERS = ("type", "id", "data")
 EDGE_MEMBERS = ("edge", "id", "from", "to", "data")
@@ -177,7 +177,7 @@ def _data_violations(entity: EntityType, data: dict[str, Any]) -> Iterator[Viola
     for name, value in data.items():
         property_ = entity.by_name.get(name)
         if property_ is not None:
-            if value is not None and not fits_json(_without_nulls(value), property_.type):
+            if value is not None and not _fits(without_nulls(value), property_.type):
                 found, expected = _shown(value), expectation(property_.type)
                 yield _broken(
                     "type", entity, name, f"{entity.name}.{name} is {found}, not {expected}"
@@ -188,7 +188,11 @@ def _data_violations(entity: EntityType, data: dict[str, Any]) -> Iterator[Viola
             yield _broken("type", entity, clipped(name), message)
 
 
-def _without_nulls(value: object) -> object:
+def _fits(value: object, type_: ValueType) -> bool:
+    return fits_json(value, type_) or is_count(value, type_)
+
+
+def without_nulls(value: object) -> object:
     """A list's items; that none of them is null is a rule for rows."""
     return [item for item in value if item is not None] if isinstance(value, list) else value
 

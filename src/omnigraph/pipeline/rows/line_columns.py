@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from omnigraph.base.types import INTEGER_RANGES, Scalar
-from omnigraph.check.rows.input_types import arriving_type
+from omnigraph.check.rows.input_types import arriving_type, counting_type
 from omnigraph.check.rows.validate import Rows
 from omnigraph.lang.schema.catalog import ID, Catalog, EdgeType, EntityType, NodeType
 from omnigraph.store.arrays import one_array
@@ -63,27 +63,41 @@ def _may_give_nulls(entity: EntityType, lines: pa.Array) -> np.ndarray:
 
 
 def _schemas(entity: EntityType, lines: pa.Array, catalog: Catalog) -> list[pa.Schema]:
-    """What each member may hold; that of the first line first.
+    """What each member may hold; the schema that the first line fits comes first.
 
-    Ends of edges may be text or key values, and a column holds either one or the other.
+    Ends of edges may be text or key values, and dates may be text or numbers. A column holds either
+    one or the other.
     """
-    data = [pa.field(p.name, arriving_type(p.type)) for p in entity.properties]
-    if ID not in entity.by_name:
-        data.append(pa.field(ID, pa.string()))
-    members = [pa.field(ID, pa.string()), pa.field("data", pa.struct(data))]
     match entity:
         case NodeType():
-            return [pa.schema([pa.field("type", pa.string()), *members])]
+            envelopes = [[pa.field("type", pa.string())]]
         case EdgeType():
             ends = (_end_types(catalog.node_by_name[n]) for n in (entity.source, entity.target))
             edge = pa.field("edge", pa.string())
-            schemas = [
-                pa.schema([edge, pa.field("from", source), pa.field("to", target), *members])
+            envelopes = [
+                [edge, pa.field("from", source), pa.field("to", target)]
                 for source, target in itertools.product(*ends)
             ]
-            if len(schemas) > 1:
-                schemas.sort(key=lambda schema: not _fit(lines[:1], schema).all())
-            return schemas
+    schemas = [
+        pa.schema([*envelope, pa.field(ID, pa.string()), pa.field("data", pa.struct(data))])
+        for envelope, data in itertools.product(envelopes, _data_fields(entity))
+    ]
+    if len(schemas) > 1:
+        schemas.sort(key=lambda schema: not _fit(lines[:1], schema).all())
+    return schemas
+
+
+def _data_fields(entity: EntityType) -> Iterator[list[pa.Field]]:
+    """The members of `data`: with dates as text, and with dates as numbers."""
+    identity = [] if ID in entity.by_name else [pa.field(ID, pa.string())]
+    text = [pa.field(p.name, arriving_type(p.type)) for p in entity.properties]
+    yield text + identity
+    if any(counting_type(p.type) for p in entity.properties):
+        numbers = [
+            pa.field(p.name, counting_type(p.type) or arriving_type(p.type))
+            for p in entity.properties
+        ]
+        yield numbers + identity
 
 
 def _end_types(node: NodeType) -> list[pa.DataType]:

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.frozen import frozen
-from omnigraph.check.rows.input_types import arriving_array
+from omnigraph.check.rows.input_types import arriving_array, counted_array, is_count
 from omnigraph.check.rows.validate import Rows
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType
-from omnigraph.pipeline.rows.decode import Row, decode
+from omnigraph.pipeline.rows.decode import Row, decode, without_nulls
 from omnigraph.pipeline.rows.line_columns import optional_defaults, read_columns
 from omnigraph.pipeline.rows.parsed import Parsed, ParsedRows, ViolationsByRow
 
@@ -146,19 +146,43 @@ def _decode_all(
     lines: _Lines, numbers: np.ndarray, catalog: Catalog, violations: ViolationsByRow
 ) -> Iterator[ParsedRows]:
     """Rows of the lines that can be decoded; the others are rejected."""
-    groups: dict[tuple[str, pa.DataType, pa.DataType], list[tuple[int, Row]]] = defaultdict(list)
+    groups: dict[_Form, list[tuple[int, Row]]] = defaultdict(list)
     for number in numbers.tolist():
         row = decode(_raw(lines.text, number), catalog)
         if isinstance(row, Row):
-            # By type of the ends too: a column holds ids or key values, never both.
-            ends = _arrow_type_of(row.source), _arrow_type_of(row.target)
-            groups[row.entity.table_key, *ends].append((number, row))
+            groups[_form(row)].append((number, row))
         else:
             violations[number] = tuple(row)
-    for (_, source, target), group in groups.items():
+    for form, group in groups.items():
         numbers = np.array([number for number, _ in group])
         rows = [row for _, row in group]
-        yield ParsedRows(rows[0].entity, numbers, _columns(rows, source, target))
+        yield ParsedRows(rows[0].entity, numbers, _columns(rows, form))
+
+
+@frozen
+class _Form:
+    """What rows must have in common to be columns of one batch."""
+
+    table_key: str
+    source: pa.DataType
+    target: pa.DataType
+    """A column of ends holds ids or key values, never both."""
+    counted: frozenset[str]
+    """Dates and times that are numbers: a column holds numbers or texts."""
+
+
+def _form(row: Row) -> _Form:
+    by_name = row.entity.by_name
+    return _Form(
+        row.entity.table_key,
+        _arrow_type_of(row.source),
+        _arrow_type_of(row.target),
+        frozenset(
+            name
+            for name, value in row.properties.items()
+            if is_count(without_nulls(value), by_name[name].type)
+        ),
+    )
 
 
 def _raw(text: pa.Array, number: int) -> bytes:
@@ -166,14 +190,16 @@ def _raw(text: pa.Array, number: int) -> bytes:
     return line.strip(BLANKS)
 
 
-def _columns(rows: Sequence[Row], source: pa.DataType, target: pa.DataType) -> Rows:
+def _columns(rows: Sequence[Row], form: _Form) -> Rows:
     entity = rows[0].entity
     ids = pa.array([row.id for row in rows], pa.string())
     is_edge = isinstance(entity, EdgeType)
     return Rows(
         count=len(rows),
         properties={
-            p.name: arriving_array([row.properties.get(p.name) for row in rows], p.type)
+            p.name: (counted_array if p.name in form.counted else arriving_array)(
+                [row.properties.get(p.name) for row in rows], p.type
+            )
             for p in entity.properties
         },
         left_out={
@@ -181,8 +207,8 @@ def _columns(rows: Sequence[Row], source: pa.DataType, target: pa.DataType) -> R
             for name in optional_defaults(entity)
         },
         ids=ids if ids.null_count < len(ids) else None,
-        sources=pa.array([row.source for row in rows], source) if is_edge else None,
-        targets=pa.array([row.target for row in rows], target) if is_edge else None,
+        sources=pa.array([row.source for row in rows], form.source) if is_edge else None,
+        targets=pa.array([row.target for row in rows], form.target) if is_edge else None,
     )
 
 
