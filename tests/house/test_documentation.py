@@ -33,6 +33,16 @@ def test_every_link_between_pages_leads_somewhere() -> None:
                 assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
+def test_the_first_page_leads_to_every_page_of_the_site() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    pages = set(re.findall(r"[\w./-]+\.md", nav))
+    index = (ROOT / "docs/index.md").read_text()
+    # Decisions are linked from the pages that they explain.
+    listed = {page for page in pages if not page.startswith("decisions/")} - {"index.md"}
+    assert len(listed) > 40
+    assert listed - set(re.findall(r"\]\(([^)#]+\.md)", index)) == set()
+
+
 def test_every_command_that_a_page_mentions_is_one_of_the_program() -> None:
     """What stands in a block is run. In a sentence a command may be a part of one."""
     root: Any = typer.main.get_command(command_tree())
