@@ -132,8 +132,8 @@ def _bad_character(error: UnexpectedCharacters, piece: str) -> Diagnostic:
             )
         case character if character.isprintable():
             before = _previous(piece, position)
-            hint = hint_for_sign(piece, position, before[0] if before else "")
-            return Diagnostic("Q000", f"unexpected {character}", span, hint)
+            known = hint_for_sign(piece, position, before[0] if before else "")
+            return Diagnostic("Q000", f"unexpected {character}", span, known)
         case character:
             code = f"U+{ord(character):04X}" if character else "the end"
             return Diagnostic("Q000", f"unexpected character {code}", span)
@@ -163,8 +163,8 @@ def _expected(accepted: Collection[str], before: str) -> str:
 def _hint(text: str, before: str, accepted: Collection[str]) -> str | None:
     if text == "or" and accepted == AFTER_CONDITIONS:
         return "all tests hold, joined by and: filter the frame for alternatives"
-    if hint := hint_for_word(text, before, accepted):
-        return hint
+    if known := hint_for_word(text, before, accepted):
+        return known
     if not before and text in BODY:
         return "give the query a name, and its body braces: query name() { … }"
     keywords = [t.lower() for t in accepted if t not in WORDS]
