@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Literal
 
 from omnigraph.embed.mock import Mock
 
@@ -32,8 +32,10 @@ class Reply:
     raw: bytes | None = None
     drops: bool = False
     """The connection ends without an answer."""
-    trickles: bool = False
-    """The body comes one byte after the other, until the server is stopped."""
+    trickles: Literal["", "head", "body"] = ""
+    """This part comes one byte after the other, until the server is stopped."""
+    stalls_after: int | None = None
+    """After so many bytes of the body nothing more comes, until the server is stopped."""
 
 
 @dataclass
@@ -43,6 +45,8 @@ class EmbedServer:
     """For the next requests; after them all are answered well."""
     requests: list[tuple[str, dict[str, str], Document]] = field(default_factory=list)
     stopped: threading.Event = field(default_factory=threading.Event)
+    bytes_sent: int = 0
+    """Of heads and bodies."""
     max_characters: int | None = None
     """A request with a longer text is refused, as the provider would."""
     refused_with: int = 400
@@ -132,22 +136,26 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         body = reply.raw if reply.raw is not None else json.dumps(reply.document).encode()
-        self.send_response(reply.status)
-        for name, value in reply.headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if reply.trickles:
-            self._trickle(body, server.stopped)
+        head = f"HTTP/1.1 {reply.status} Answer\r\n"
+        for name, value in {**reply.headers, "Content-Length": str(len(body))}.items():
+            head += f"{name}: {value}\r\n"
+        head += "\r\n"
+        self._send(head.encode(), server.stopped, slowly=reply.trickles == "head")
+        if reply.stalls_after is not None:
+            self._send(body[: reply.stalls_after], server.stopped, slowly=False)
+            server.stopped.wait()
         else:
-            self.wfile.write(body)
+            self._send(body, server.stopped, slowly=reply.trickles == "body")
+        self.close_connection = True
 
-    def _trickle(self, body: bytes, stopped: threading.Event) -> None:
+    def _send(self, data: bytes, stopped: threading.Event, *, slowly: bool) -> None:
+        pieces = [data[at : at + 1] for at in range(len(data))] if slowly else [data]
         try:
-            for byte in body:
-                self.wfile.write(bytes([byte]))
+            for piece in pieces:
+                self.wfile.write(piece)
                 self.wfile.flush()
-                if stopped.wait(0.02):
+                self.server.embed.bytes_sent += len(piece)  # type: ignore[attr-defined]
+                if slowly and stopped.wait(0.02):
                     return
         except OSError:
             return  # the client has gone

@@ -22,6 +22,7 @@ from omnigraph.errors import (
     EmbedTextRefused,
     LoadUnderWay,
     NameMissing,
+    OmnigraphError,
     ReadOnly,
 )
 from tests.embed.server import EmbedServer, Reply, embed_server, texts
@@ -266,6 +267,59 @@ def test_a_failure_keeps_what_was_made_and_the_next_try_makes_the_rest(
     again = [text for _, _, document in server.requests[before:] for text in document["input"]]
     assert len(again) < 7
     assert not [*Path(graph.uri).glob("__staging/embed~*/*")]
+
+
+MANY = [{"type": "Note", "data": {"name": f"n{n}", "text": f"text {n}"}} for n in range(900)]
+
+
+def many_texts(path: Path, settings: Settings) -> Graph:
+    """A graph with so many texts that one task sends several requests."""
+    schema = 'node Note { name: String @key  text: String  vector: Vector(8)? @embed("text") }'
+    graph = Graph.init(path, schema, durability="relaxed", settings=settings)
+    graph.load(MANY, mode="append")
+    return graph
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Reply(401, {"error": {"message": "no"}}),
+        Reply(429, {"error": {}}, headers={"Retry-After": "500"}),
+        Reply(stalls_after=0),
+        Reply(raw=b'{"data": []}'),
+        Reply(raw=b"[" * 200_000),
+    ],
+    ids=["refused", "limited", "silent", "wrong", "nested"],
+)
+@pytest.mark.parametrize("answered", [0, 1, 3])
+def test_every_answer_before_a_failure_is_kept(
+    tmp_path: Path, server: EmbedServer, answered: int, fault: Reply
+) -> None:
+    settings = at(server)
+    settings = replace(settings, embed=replace(settings.embed, timeout_s=1.0))
+    graph = many_texts(tmp_path / "g.omni", settings)
+    server.replies.extend([*[Reply() for _ in range(answered)], fault])
+    with pytest.raises(OmnigraphError):
+        graph.embed()
+    paid = {t for _, _, document in server.requests[:answered] for t in texts(document)}
+    before = len(server.requests)
+    assert graph.embed().total_embedded == 900
+    again = [t for _, _, document in server.requests[before:] for t in texts(document)]
+    assert len(again) == 900 - len(paid) and not paid & set(again)
+
+
+def test_answers_to_parts_of_a_refused_batch_are_kept(tmp_path: Path, server: EmbedServer) -> None:
+    graph = many_texts(tmp_path / "g.omni", at(server))
+    too_many = Reply(413, {"error": {"message": "too many"}})
+    # The batch is refused and a harmless text is not. Half of the batch is answered.
+    server.replies.extend([too_many, Reply(), Reply(), Reply(401, {"error": {"message": "no"}})])
+    with pytest.raises(EmbedRefused):
+        graph.embed()
+    paid = set(texts(server.requests[2][2]))
+    before = len(server.requests)
+    graph.embed()
+    again = {t for _, _, document in server.requests[before:] for t in texts(document)}
+    assert len(paid) == 128 and not paid & again
 
 
 LONG: list[dict[str, Any]] = [

@@ -3,7 +3,7 @@
 import base64
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -374,13 +374,71 @@ def test_vectors_of_another_width_are_refused_with_both_widths(world: World) -> 
     assert (error.details["expected"], error.details["found"]) == (WIDTH, WIDTH + 1)
 
 
-def test_an_answer_that_trickles_is_cut_off_at_the_deadline(server: EmbedServer) -> None:
+LONG_HEAD = {f"X-Padding-{number}": "x" * 60 for number in range(50)}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(trickles="head", headers=LONG_HEAD),
+        Reply(500, {"error": {}}, trickles="head", headers=LONG_HEAD),
+        Reply(trickles="body"),
+        Reply(stalls_after=0),
+        Reply(stalls_after=7),
+    ],
+    ids=["headers", "headers of an error", "body", "silence after the headers", "silence later"],
+)
+def test_an_answer_that_comes_too_slowly_ends_at_the_deadline(
+    server: EmbedServer, reply: Reply
+) -> None:
     config = EmbedConfig(
-        "openai-compatible", "any", base_url=server.url, api_key=KEY, timeout_s=0.2
+        "openai-compatible", "any", base_url=server.url, api_key=KEY, timeout_s=0.3
     )
-    server.replies.append(Reply(trickles=True))
-    with pytest.raises(EmbedTimeout, match=r"0\.2 s"):
+    server.replies.append(reply)
+    with pytest.raises(EmbedTimeout, match=r"0\.3 s"):
         OpenAiCompatible(config).embed(TEXTS, purpose="row", width=WIDTH)
+    if reply.trickles:
+        assert server.bytes_sent < 500, "the client waited for the whole answer"
+
+
+DEEP = b"[" * 200_000
+
+
+@pytest.mark.parametrize("raw", [DEEP, b'{"data": ' + DEEP, b'{"embeddings": ' + DEEP])
+def test_an_answer_that_is_nested_too_deeply_is_refused(world: World, raw: bytes) -> None:
+    world.fail(EmbedAnswerInvalid, Reply(raw=raw))
+
+
+def test_an_error_that_is_nested_too_deeply_keeps_its_status(world: World) -> None:
+    error = world.fail(EmbedRefused, Reply(401, raw=b'{"error": ' + DEEP))
+    assert error.details["status"] == 401
+
+
+@pytest.mark.parametrize(
+    "retry_after",
+    [
+        "Thu, 01 Jan 99999999999999999999 00:00:00 GMT",
+        "Thu, 99 Foo 2026 00:00:00 GMT",
+        "9" * 400,
+        "inf",
+        "-inf",
+        "nan",
+        "soon",
+        "",
+    ],
+)
+def test_a_wait_that_cannot_be_read_is_not_waited_for(world: World, retry_after: str) -> None:
+    limited = Reply(429, {"error": {}}, headers={"Retry-After": retry_after})
+    world.server.replies.append(limited)
+    np.testing.assert_allclose(world.embed(), expected(), atol=1e-6)
+    assert world.waits.slept == [0.5]
+
+
+def test_a_wait_of_gemini_that_is_too_long_for_a_number_is_passed_over(gemini: World) -> None:
+    details = [{"retryDelay": "9" * 400 + "s"}]
+    gemini.server.replies.append(an_error(429, "later", details=details))
+    gemini.embed()
+    assert gemini.waits.slept == [0.5]
 
 
 def test_a_place_where_nobody_listens_is_unreachable(server: EmbedServer) -> None:
@@ -393,7 +451,10 @@ def test_a_place_where_nobody_listens_is_unreachable(server: EmbedServer) -> Non
 # Configuration ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("url", ["localhost", "ftp://host", "http://", "http://host:port"])
+@pytest.mark.parametrize(
+    "url",
+    ["localhost", "ftp://host", "http://", "http://host:port", "http://h/?k=a b", "http://h/\t"],
+)
 def test_what_is_no_url_is_refused_unseen(url: str) -> None:
     with pytest.raises(ArgumentInvalid, match="OMNIGRAPH_EMBED_BASE_URL"):
         OpenAiCompatible(EmbedConfig("openai-compatible", base_url=url))
@@ -418,3 +479,18 @@ def test_secrets_are_not_shown(server: EmbedServer) -> None:
     with pytest.raises(EmbedUnreachable) as caught:
         provider.embed(TEXTS, purpose="row", width=WIDTH)
     assert KEY not in caught.value.render() + repr(config) + repr(provider._service)
+
+
+@pytest.mark.parametrize("echo", [f"no access for {KEY}", "no access for sk%2DSECRET", "user ada"])
+def test_a_secret_of_the_base_url_is_not_shown_even_if_the_service_repeats_it(
+    server: EmbedServer, echo: str
+) -> None:
+    host = server.url.removeprefix("http://")
+    config = EmbedConfig("gemini", base_url=f"http://ada1:pw12@{host}/v1beta?v=1&k=sk%2DSECRET")
+    server.replies.append(an_error(403, echo.replace("ada", "ada1:pw12")))
+    with pytest.raises(EmbedRefused) as caught:
+        Gemini(replace(config, api_key="other"), Waits().timing()).embed(
+            TEXTS, purpose="row", width=WIDTH
+        )
+    told = caught.value.render() + str(caught.value.to_json())
+    assert not [secret for secret in (KEY, "sk%2DSECRET", "ada1", "pw12") if secret in told]

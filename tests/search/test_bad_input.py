@@ -265,7 +265,7 @@ def _widened(document: dict[str, Any]) -> None:
 FAULTS: dict[str, tuple[Reply, type[OmnigraphError]]] = {
     "down": (Reply(drops=True), EmbedUnreachable),
     "broken": (_error(503, "overloaded"), EmbedUnreachable),
-    "slow": (Reply(trickles=True), EmbedTimeout),
+    "slow": (Reply(trickles="body"), EmbedTimeout),
     "limited": (_error(429, "slow down"), EmbedRateLimited),
     "limited for long": (Reply(429, {"error": {}}, {"Retry-After": "500"}), EmbedRateLimited),
     "spent": (_error(429, "pay", code="insufficient_quota"), EmbedQuotaSpent),
@@ -303,7 +303,7 @@ def test_a_provider_that_fails_fails_the_query(
 def test_a_query_waits_for_a_provider_no_longer_than_for_its_deadline(
     graph: Graph, server: EmbedServer, tmp_path: Path
 ) -> None:
-    server.replies.append(Reply(trickles=True))
+    server.replies.append(Reply(trickles="body"))
     config = EmbedConfig("openai-compatible", "text-embedding-3", server.url)
     asking = Graph.open(graph.uri, read_only=True, settings=Settings(embed=config))
     text = 'query q() { match { $d: Doc } return { $d.slug } order { nearest($d.v, "a") } limit 1 }'

@@ -1,5 +1,6 @@
 """The API of Gemini: `POST {base}/models/{model}:batchEmbedContents`."""
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -59,7 +60,7 @@ class Gemini:
         answer = self._service.post(path, {"requests": requests}, purpose, limit_s)
         try:
             rows = [item.values for item in msgspec.json.decode(answer, type=_Answer).embeddings]
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise EmbedAnswerInvalid(service=self._service.title, reason=str(error)) from None
         return unit_vectors(
             rows, count=len(texts), width=width, service=self._service.title, model=self.model
@@ -87,5 +88,6 @@ def _wait_s(message: str, details: list[dict[str, Any]]) -> float | None:
     delays = (str(detail["retryDelay"]) for detail in details if "retryDelay" in detail)
     for text in (*delays, *re.findall(r"retry in ([\d.]+s)", message)):
         if found := re.fullmatch(r"(\d+(?:\.\d+)?)s", text):
-            return float(found[1])
+            wait_s = float(found[1])
+            return wait_s if math.isfinite(wait_s) else None
     return None

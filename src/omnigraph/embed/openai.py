@@ -55,7 +55,7 @@ class OpenAiCompatible:
         try:
             items = msgspec.json.decode(answer, type=_Answer).data
             rows = [_numbers(item.embedding) for item in _in_order(items)]
-        except (msgspec.MsgspecError, ValueError) as error:
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise EmbedAnswerInvalid(service=self._service.title, reason=str(error)) from None
         return unit_vectors(
             rows, count=len(texts), width=width, service=self._service.title, model=self.model

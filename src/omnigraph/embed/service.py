@@ -1,20 +1,24 @@
-"""A provider's HTTP API: one JSON document there, one back, before a deadline.
+"""A provider's HTTP API: send one JSON document, receive one, before a deadline.
 
-What passes by itself is tried again: a connection that breaks, a server that fails, a limit of
-requests. Waits double from try to try, unless the service says how long to wait. Keys stand in
-headers only; an error never shows one, even where the service repeats it.
+Temporary failures are tried again: a broken connection, a failing server, a rate limit. The wait
+doubles with each try, unless the service says how long to wait. Secrets (the values of headers, and
+user, password and query of the base URL) never appear in an error, even if the service repeats one.
 """
 
+import io
 import json
+import math
 import random
 import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from email.utils import parsedate_to_datetime
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any
-from urllib.parse import urlsplit
+from socket import socket
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from omnigraph.base.errors import (
     ArgumentInvalid,
@@ -30,6 +34,9 @@ from omnigraph.base.frozen import frozen
 from omnigraph.base.words import clipped
 from omnigraph.embed.provider import Purpose
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 __all__ = ["Complaint", "Service", "Timing"]
 
 # Somebody waits for the answer to a query.
@@ -42,6 +49,9 @@ FIRST_WAIT_S = 0.5
 MAX_ANSWER_BYTES = 256 << 20
 CHUNK_BYTES = 1 << 16
 MAX_REASON_CHARACTERS = 300
+
+# Shorter values of a URL's query are versions and switches ("v=1"), not secrets.
+MIN_SECRET_CHARACTERS = 4
 
 TRIED_AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 
@@ -80,7 +90,7 @@ class Service:
 
     def __post_init__(self) -> None:
         if not _is_url(self.base_url):
-            rule = "it must be http:// or https:// and a host"
+            rule = "it must be http:// or https:// and a host, without blanks"
             raise ArgumentInvalid(argument="OMNIGRAPH_EMBED_BASE_URL", value=None, rule=rule)
         # Python's own error about such a header would show it.
         if not all(value.isascii() and value.isprintable() for value in self.headers.values()):
@@ -140,6 +150,8 @@ class Service:
         assert parts.hostname is not None
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = kind(parts.hostname, parts.port, timeout=self._left_s(deadline_s))
+        timed = partial(_TimedResponse, left_s=lambda: self._left_s(deadline_s))
+        connection.response_class = cast("type[HTTPResponse]", timed)
         target = f"{parts.path.rstrip('/')}{path}" + (f"?{parts.query}" if parts.query else "")
         try:
             connection.request(
@@ -152,7 +164,6 @@ class Service:
             connection.close()
 
     def _read(self, response: HTTPResponse, deadline_s: float) -> bytes:
-        """The body; a server that sends a byte now and then does not hold us for ever."""
         read = bytearray()
         while chunk := response.read1(CHUNK_BYTES):
             read += chunk
@@ -196,14 +207,62 @@ class Service:
     def _complaint(self, answer: bytes) -> Complaint:
         try:
             return self.complaint(json.loads(answer))
-        except (ValueError, TypeError, AttributeError, LookupError):
+        except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
             return Complaint(answer.decode("utf-8", "replace"))
 
     def _shown(self, reason: str) -> str:
-        for value in self.headers.values():
-            for secret in (value, value.removeprefix("Bearer ")):
-                reason = reason.replace(secret, "…")
+        for secret in self._secrets():
+            reason = reason.replace(secret, "…")
         return clipped(reason, MAX_REASON_CHARACTERS)
+
+    def _secrets(self) -> list[str]:
+        """Texts that no error may show, longest first: a part must not uncover the whole."""
+        parts = urlsplit(self.base_url)
+        values = [value for _, value in parse_qsl(parts.query)]
+        values += [pair.partition("=")[2] for pair in parts.query.split("&")]
+        values += [unquote(login) for login in (parts.username, parts.password) if login]
+        secrets = {*self.headers.values(), parts.query, parts.username, parts.password, *values}
+        secrets |= {value.removeprefix("Bearer ") for value in self.headers.values()}
+        return sorted(
+            (each for each in secrets if each and len(each) >= MIN_SECRET_CHARACTERS),
+            key=len,
+            reverse=True,
+        )
+
+
+class _TimedResponse(HTTPResponse):
+    """A response whose every read, of headers and body, waits no longer than the deadline."""
+
+    def __init__(
+        self,
+        sock: socket,
+        debuglevel: int = 0,
+        method: str | None = None,
+        url: str | None = None,
+        *,
+        left_s: Callable[[], float],
+    ) -> None:
+        super().__init__(sock, debuglevel, method, url)
+        unread = self.fp.detach()  # nothing has been read into the buffer yet
+        self.fp = io.BufferedReader(_TimedReads(unread, sock, left_s))
+
+
+class _TimedReads(io.RawIOBase):
+    def __init__(self, unread: io.RawIOBase, sock: socket, left_s: Callable[[], float]) -> None:
+        self._unread = unread
+        self._sock = sock
+        self._left_s = left_s
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int | None:
+        self._sock.settimeout(self._left_s())
+        return self._unread.readinto(buffer)
+
+    def close(self) -> None:
+        self._unread.close()
+        super().close()
 
 
 @frozen
@@ -223,18 +282,19 @@ def _is_url(text: str) -> bool:
         _ = parts.port
     except ValueError:
         return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
+    is_plain = text.isprintable() and " " not in text
+    return is_plain and parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """`Retry-After`: seconds, or a date."""
+    """The wait that a `Retry-After` header asks for; None if the header cannot be read."""
     if retry_after is None:
         return None
     try:
-        return max(0.0, float(retry_after))
+        wait_s = float(retry_after)
     except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except ValueError:
-        return None
+        try:
+            wait_s = parsedate_to_datetime(retry_after).timestamp() - time.time()
+        except (ValueError, OverflowError, TypeError):
+            return None
+    return max(0.0, wait_s) if math.isfinite(wait_s) else None

@@ -1,12 +1,12 @@
-"""Texts become vectors, batch by batch; a text that the provider refuses spoils no other.
+"""Turn texts into vectors, request by request. A text that the provider refuses fails alone.
 
-A refusal names no text, and no two servers word it alike: too long, too many, not allowed. So a
-batch that is refused is sent again in halves until the texts stand alone. That would be a flood of
-requests where the fault is not in a text at all (a model that is not there, a width it can't make),
-so a harmless text goes first: if that is refused as well, the refusal is about the request.
+A refusal does not name the text, and every server words it differently: too long, too many, not
+allowed. So a refused batch is sent again in halves until each text stands alone. If the fault is
+not in a text (an unknown model, a width the model cannot make), halving would send a flood of
+requests. A harmless text is sent first: if the provider refuses it too, the request is at fault.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -17,20 +17,20 @@ from omnigraph.base.words import amount, clipped
 from omnigraph.embed.batches import batches
 from omnigraph.embed.provider import Provider, Purpose, Vectors
 
-__all__ = ["Embedded", "Refused", "embed_texts"]
+__all__ = ["Answered", "Embedded", "Refused", "embed_in_parts", "embed_texts"]
 
 HARMLESS = "text"
 
 
 @frozen
 class Refused:
-    """A text that the provider won't embed."""
+    """A text that the provider refuses to embed."""
 
     characters: int
     error: EmbedRefused
 
     def violation(self, type_name: str, id_: str | None, property_name: str) -> Violation:
-        """What is wrong with a row whose property has this text."""
+        """The violation of a row whose property holds this text."""
         who = f"{type_name} {clipped(id_)}" if id_ is not None else type_name
         message = (
             f"{who}: the text of {property_name}, {amount(self.characters, 'character')}, "
@@ -42,9 +42,20 @@ class Refused:
 @frozen(slots=False, eq=False)
 class Embedded:
     vectors: Vectors
-    """For each text; of those that are refused, zeros."""
+    """One row per text; zeros for a refused text."""
     refused: dict[int, Refused]
-    """By the place of the text."""
+    """By the position of the text."""
+
+
+@frozen(slots=False, eq=False)
+class Answered:
+    """The outcome of one request: vectors of consecutive texts, or one text that is refused."""
+
+    start: int
+    """The position of the first text."""
+    vectors: Vectors
+    """Empty if the text is refused."""
+    refused: Refused | None = None
 
 
 def embed_texts(
@@ -55,17 +66,33 @@ def embed_texts(
     width: int,
     limit_s: float | None = None,
 ) -> Embedded:
-    """The vector of each text. An error that is not about a text is raised."""
-    asking = _Asking(provider, purpose, width, limit_s)
-    first = 0
-    parts = [np.empty((0, width), np.float32)]
+    """The vector of each text. An error that is not about one text is raised."""
+    vectors = np.zeros((len(texts), width), np.float32)
     refused: dict[int, Refused] = {}
+    for part in embed_in_parts(provider, texts, purpose=purpose, width=width, limit_s=limit_s):
+        if part.refused is not None:
+            refused[part.start] = part.refused
+        vectors[part.start : part.start + len(part.vectors)] = part.vectors
+    return Embedded(vectors, refused)
+
+
+def embed_in_parts(
+    provider: Provider,
+    texts: Sequence[str],
+    *,
+    purpose: Purpose,
+    width: int,
+    limit_s: float | None = None,
+) -> Iterator[Answered]:
+    """Yield each answer as soon as the provider has given it, so that the caller can keep it.
+
+    An error that is not about one text is raised after the answers before it were yielded.
+    """
+    asking = _Asking(provider, purpose, width, limit_s)
+    start = 0
     for batch in batches(texts, provider.limits):
-        made = asking.embed(batch)
-        parts.append(made.vectors)
-        refused |= {first + at: why for at, why in made.refused.items()}
-        first += len(batch)
-    return Embedded(np.concatenate(parts), refused)
+        yield from asking.embed(batch, start)
+        start += len(batch)
 
 
 class _Asking:
@@ -78,25 +105,27 @@ class _Asking:
         self._limit_s = limit_s
         self._is_request_good = False
 
-    def embed(self, texts: Sequence[str]) -> Embedded:
+    def embed(self, texts: Sequence[str], start: int) -> Iterator[Answered]:
         try:
-            return Embedded(self._ask(texts), {})
+            vectors = self._ask(texts)
         except EmbedRefused as error:
             if not error.may_be_for_a_text:
                 raise
             self._rule_out_the_request(error)
-            if len(texts) == 1:
-                nothing = np.zeros((1, self._width), np.float32)
-                return Embedded(nothing, {0: Refused(len(texts[0]), error)})
+            refusal = error
+        else:
+            yield Answered(start, vectors)
+            return
+        if len(texts) == 1:
+            nothing = np.empty((0, self._width), np.float32)
+            yield Answered(start, nothing, Refused(len(texts[0]), refusal))
+            return
         half = len(texts) // 2
-        former, latter = self.embed(texts[:half]), self.embed(texts[half:])
-        return Embedded(
-            np.concatenate([former.vectors, latter.vectors]),
-            former.refused | {half + at: why for at, why in latter.refused.items()},
-        )
+        yield from self.embed(texts[:half], start)
+        yield from self.embed(texts[half:], start + half)
 
     def _rule_out_the_request(self, refusal: EmbedRefused) -> None:
-        """Raise the refusal, if any text would be refused."""
+        """Raise the refusal if the provider refuses a harmless text too."""
         if not self._is_request_good:
             try:
                 self._ask([HARMLESS])

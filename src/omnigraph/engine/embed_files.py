@@ -76,6 +76,8 @@ def _read(raw: bytes, catalog: Catalog, *, where: str, is_all: bool) -> _Line:
         envelope = msgspec.json.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise SourceInvalid(file=where, reason=f"broken JSON: {error}") from None
+    except RecursionError:
+        raise SourceInvalid(file=where, reason="broken JSON: it is nested too deeply") from None
     entity = _entity(envelope, catalog, where)
     data = envelope.get("data") or {}
     if not isinstance(data, dict):

@@ -1,7 +1,7 @@
-"""Vectors that were made and are in no commit yet, in the graph's storage by their texts' digests.
+"""Vectors that were made but are not in a commit yet, kept in the graph's storage by text digest.
 
-They outlive a driver that dies and a provider that gives up: the next try makes only the rest. One
-driver has the folder at a time. A text's vector may lie there twice; either will do.
+They survive a killed driver and a failing provider: the next try makes only the missing ones. One
+driver uses the folder at a time. The vector of a text may be stored twice; both copies are valid.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from omnigraph.embed.provider import Vectors
 from omnigraph.store.layout import STAGING
 from omnigraph.store.objects import Objects
 
-__all__ = ["KeptVectors", "Whereabouts", "keep", "kept_vectors"]
+__all__ = ["KeptObject", "KeptVectors", "Whereabouts", "kept_vectors"]
 
 
 @frozen(slots=False, eq=False)
@@ -82,15 +82,29 @@ class KeptVectors:
 # Inside a task ------------------------------------------------------------------------------------
 
 
-def keep(objects: Objects, name: str, texts: pa.Array, vectors: Vectors) -> None:
-    """Put the vectors of texts, told by digests, into an object of this name."""
-    flat = pa.array(vectors.reshape(-1), pa.float32())
-    column = pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
-    table = pa.table({"text": texts, "vector": column})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, table.schema) as file:
-        file.write_table(table)
-    objects.put(name, sink.getvalue().to_pybytes())
+class KeptObject:
+    """The object of one task. It is written again, whole, with each answer of the provider."""
+
+    def __init__(self, objects: Objects, name: str, width: int) -> None:
+        self._objects = objects
+        self._name = name
+        # A task that is run again goes on where its earlier run stopped.
+        found = objects.get(name)
+        self._table = (
+            _table([], np.empty((0, width), np.float32)) if found is None else _opened(found)
+        )
+
+    def lacks(self, texts: pa.Array) -> pa.Array:
+        """For each digest of a text, whether its vector still has to be made."""
+        return pc.invert(pc.is_in(texts, value_set=self._table["text"].combine_chunks()))
+
+    def add(self, texts: pa.Array, vectors: Vectors) -> None:
+        """Write down the vectors of these texts, given by their digests."""
+        self._table = pa.concat_tables([self._table, _table(texts, vectors)])
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_file(sink, self._table.schema) as file:
+            file.write_table(self._table)
+        self._objects.put(self._name, sink.getvalue().to_pybytes())
 
 
 def kept_vectors(objects: Objects, names: Sequence[str], texts: pa.Array, width: int) -> Vectors:
@@ -105,6 +119,12 @@ def kept_vectors(objects: Objects, names: Sequence[str], texts: pa.Array, width:
         vectors = table["vector"].combine_chunks().flatten().to_numpy().reshape(-1, width)
         made[is_here] = vectors[at.drop_null().to_numpy()]
     return made
+
+
+def _table(texts: pa.Array | list[bytes], vectors: Vectors) -> pa.Table:
+    flat = pa.array(vectors.reshape(-1), pa.float32())
+    column = pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
+    return pa.table({"text": pa.array(texts, DIGEST), "vector": column})
 
 
 def _opened(data: bytes) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Inside a task: the vectors of some texts, made by the provider and kept."""
+"""Inside a task: have the provider make the vectors of some texts, and keep them."""
 
 from dataclasses import field
 
@@ -10,8 +10,8 @@ from omnigraph.base.frozen import frozen
 from omnigraph.embed.digests import text_digests
 from omnigraph.embed.provider import EmbedConfig
 from omnigraph.embed.providers import open_provider
-from omnigraph.embed.texts import Refused, embed_texts
-from omnigraph.pipeline.embed.kept import keep
+from omnigraph.embed.texts import Refused, embed_in_parts
+from omnigraph.pipeline.embed.kept import KeptObject
 from omnigraph.store.datasets import DatasetRef, Datasets, row_set
 from omnigraph.store.location import Location
 
@@ -33,15 +33,24 @@ class MakeTask:
 
 
 def make_vectors(task: MakeTask) -> dict[bytes, Refused]:
-    """Keep the vectors of all texts that the provider takes; the others, by their digests."""
+    """Keep the vectors of all texts that the provider takes; return the others by their digests.
+
+    Each answer of the provider is kept before the next request is sent: what has been paid for
+    survives whatever comes after.
+    """
     dataset = Datasets(task.root).open(task.ref)
     rows = dataset.rows_at(row_set(task.row_ids), [task.source])
-    texts: list[str] = pa.compute.unique(rows[task.source]).to_pylist()
-    digests = text_digests(texts)
-    made = embed_texts(open_provider(task.config), texts, purpose="row", width=task.width)
-    is_made = np.ones(len(texts), np.bool_)
-    is_made[list(made.refused)] = False
-    keep(
-        task.root.objects(), task.kept_in, digests.filter(pa.array(is_made)), made.vectors[is_made]
-    )
-    return {digests[at].as_py(): refused for at, refused in made.refused.items()}
+    texts = pa.compute.unique(rows[task.source])
+    digests = text_digests(texts.to_pylist())
+    kept = KeptObject(task.root.objects(), task.kept_in, task.width)
+    lacking = kept.lacks(digests)
+    texts, digests = texts.filter(lacking), digests.filter(lacking)
+    refused: dict[bytes, Refused] = {}
+    for part in embed_in_parts(
+        open_provider(task.config), texts.to_pylist(), purpose="row", width=task.width
+    ):
+        if part.refused is not None:
+            refused[digests[part.start].as_py()] = part.refused
+        else:
+            kept.add(digests.slice(part.start, len(part.vectors)), part.vectors)
+    return refused
