@@ -483,7 +483,7 @@ class MortalObjects(DiskObjects):
 
 class MortalBucketObjects(BucketObjects):
     def __init__(self, root: BucketLocation, life: Life) -> None:
-        super().__init__(BucketObjects.at(root.bucket, root.key, root.options)._store)
+        super().__init__(BucketObjects.at(root.bucket, root.key, root.options)._store, root.bucket)
         self._life = life
 
     def delete(self, name: str) -> None:

@@ -1,12 +1,25 @@
 """A graph in a bucket, reached as the environment says: from Python, the command line and Spark."""
 
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from omnigraph import Graph
-from omnigraph.base.errors import ArgumentInvalid, ConstraintViolated, StorageFailed, StoreUnfit
+from omnigraph.base.errors import (
+    ArgumentInvalid,
+    ConstraintViolated,
+    GraphMissing,
+    OmnigraphError,
+    StorageFailed,
+    StoreUnfit,
+)
 from omnigraph.engine.settings import Settings
 from omnigraph.pipeline.spark.session import Spark
 from omnigraph.store.location import BucketAccess
@@ -118,9 +131,103 @@ def test_an_endpoint_without_encryption_must_be_allowed(
         Graph.init(bucket, SCHEMA)
 
 
-def test_a_bucket_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(StorageFailed, match="The specified bucket does not exist"):
-        Graph.init("s3://not-there/g", SCHEMA)
+def test_a_missing_bucket_is_not_taken_for_a_missing_graph() -> None:
+    attempts: list[Callable[[], Graph]] = [
+        lambda: Graph.init("s3://not-there/g", SCHEMA),
+        lambda: Graph.open("s3://not-there/g"),
+        lambda: Graph.open("s3://not-there"),
+    ]
+    for attempt in attempts:
+        with pytest.raises(StorageFailed, match=r"s3://not-there failed: there is no such bucket"):
+            attempt()
+    with pytest.raises(GraphMissing):
+        Graph.open(f"s3://{BUCKET}/not-there")
+
+
+LOGIN_PAGE = b"<html>login</html>"
+
+
+@dataclass
+class Portal:
+    """A proxy in front of the bucket that answers some requests with a login page, status 200."""
+
+    endpoint: str
+    url: str = ""
+    lets_through: Callable[[str], bool] = lambda _: False
+    """By the path of the request."""
+
+
+@pytest.fixture
+def portal(s3: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Portal]:
+    portal = Portal(endpoint=s3)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            status, headers, answer = 200, {"Content-Length": str(len(LOGIN_PAGE))}, LOGIN_PAGE
+            if portal.lets_through(self.path):
+                upstream = HTTPConnection(urlsplit(portal.endpoint).netloc)
+                upstream.request(self.command, self.path, body, dict(self.headers.items()))
+                with upstream.getresponse() as response:
+                    status, answer = response.status, response.read()
+                    headers = dict(response.getheaders())
+                upstream.close()
+                if self.command != "HEAD":
+                    headers["Content-Length"] = str(len(answer))
+                headers.pop("Transfer-Encoding", None)
+            self.send_response_only(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(answer)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    for method in ("GET", "PUT", "POST", "DELETE", "HEAD"):
+        setattr(Handler, f"do_{method}", Handler.answer)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    portal.url = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", portal.url)
+    yield portal
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_login_page_in_place_of_the_bucket_is_told_as_that(bucket: str, portal: Portal) -> None:
+    portal.lets_through = lambda _: True
+    Graph.init(bucket, SCHEMA).mutate(FOUNDING)
+    assert staff(Graph.open(bucket)) == ONE
+
+    portal.lets_through = lambda _: False
+    with pytest.raises(StorageFailed, match="does not come from an object store"):
+        Graph.open(bucket)
+    # The file of the graph still comes, from a cache say, and a login page for all others.
+    portal.lets_through = lambda path: path.endswith("/_graph.json")
+    with pytest.raises(StorageFailed) as caught:
+        Graph.open(bucket)
+    assert "is gone" not in caught.value.render() and "backup" not in caught.value.render()
+    assert "a proxy or a login page" in caught.value.render()
+
+
+@pytest.mark.parametrize("lost", ["everything", "writes of the lock", "writes of the manifest"])
+def test_a_login_page_acknowledges_no_write(bucket: str, portal: Portal, lost: str) -> None:
+    portal.lets_through = lambda _: True
+    graph = Graph.init(bucket, SCHEMA)
+    graph.mutate(FOUNDING)
+    part = {"everything": "", "writes of the lock": "/__locks", "writes of the manifest": "/__mani"}
+    portal.lets_through = lambda path: part[lost] not in path
+    with pytest.raises(OmnigraphError):
+        graph.mutate(QUERIES, "hire", HIRE)
+    portal.lets_through = lambda _: True
+    assert staff(Graph.open(bucket)) == ONE
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def clock() -> HeldClock:
 
 @pytest.fixture
 def objects() -> BucketObjects:
-    return BucketObjects(MemoryStore())
+    return BucketObjects(MemoryStore(), "memory")
 
 
 def leases(objects: BucketObjects, clock: HeldClock) -> LeaseFences:
@@ -228,7 +228,7 @@ def test_who_was_taken_over_from_learns_it_by_asking_and_disturbs_nobody(
 
 @given(st.lists(st.sampled_from(["give back", "die"]), max_size=12))
 def test_the_number_grows_with_each_holder_that_gave_nothing_back(ends: list[str]) -> None:
-    objects, clock = BucketObjects(MemoryStore()), HeldClock()
+    objects, clock = BucketObjects(MemoryStore(), "memory"), HeldClock()
     dead = 0
     for end in ends:
         if end == "die":
@@ -249,12 +249,12 @@ class LosesAnswers(BucketObjects):
 
 def test_an_answer_that_is_lost_loses_no_lease(clock: HeldClock) -> None:
     store = MemoryStore()
-    with leases(LosesAnswers(store), clock).hold("main", timeout_s=0) as hold:
+    with leases(LosesAnswers(store, "memory"), clock).hold("main", timeout_s=0) as hold:
         clock.pass_s(LEASE_S)
         hold.confirm()
         with pytest.raises(BranchBusy):
-            try_hold(leases(BucketObjects(store), clock))
-    assert try_hold(leases(BucketObjects(store), clock)) == 0
+            try_hold(leases(BucketObjects(store, "memory"), clock))
+    assert try_hold(leases(BucketObjects(store, "memory"), clock)) == 0
 
 
 def test_a_holder_at_work_keeps_its_lease_however_long_it_takes(
@@ -305,7 +305,7 @@ def test_a_bucket_that_ignores_the_conditions_of_a_put_is_refused(
     with pytest.raises(StoreUnfit, match="ignores If-None-Match"):
         leases(careless, clock).require()
     with pytest.raises(StoreUnfit, match="ignores If-Match"):
-        leases(IgnoresTags(MemoryStore()), clock).require()
+        leases(IgnoresTags(MemoryStore(), "memory"), clock).require()
 
 
 def test_a_bucket_that_honours_them_is_good_however_often_it_is_asked(

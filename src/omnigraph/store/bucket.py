@@ -7,7 +7,7 @@ to prove itself (`LeaseFences.require`) before anything is written.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from obstore import ObjectMeta
 
 __all__ = ["BucketObjects", "ObjectState"]
+
+# The code of S3's error. It comes with status 404, as a missing object does.
+NO_BUCKET = "NoSuchBucket"
+BUCKET_ADVICE = "check its name and AWS_ENDPOINT_URL, or make the bucket first"
 
 # How long a request that fails is tried again: as long as a store that restarts may take.
 RETRY_S = 20
@@ -42,23 +46,23 @@ class ObjectState:
 class BucketObjects:
     """Objects under a prefix of a bucket; never pickled, made anew in each process."""
 
-    def __init__(self, store: ObjectStore) -> None:
+    def __init__(self, store: ObjectStore, bucket: str) -> None:
         self._store = store
+        self._bucket = bucket
 
     @classmethod
     def at(cls, bucket: str, prefix: str, options: Mapping[str, str]) -> "BucketObjects":
-        with _failures("reach", f"s3://{bucket}/{prefix}".rstrip("/")):
-            return cls(
-                S3Store(
-                    bucket,
-                    prefix=prefix or None,
-                    config=dict(options),  # type: ignore[arg-type]  # a plain mapping of the same
-                    retry_config={"retry_timeout": timedelta(seconds=RETRY_S)},
-                )
+        with _failures(bucket, "reach", f"s3://{bucket}/{prefix}".rstrip("/")):
+            store = S3Store(
+                bucket,
+                prefix=prefix or None,
+                config=dict(options),  # type: ignore[arg-type]  # a plain mapping of the same
+                retry_config={"retry_timeout": timedelta(seconds=RETRY_S)},
             )
+        return cls(store, bucket)
 
     def put(self, name: str, data: bytes) -> None:
-        with _failures("write", name):
+        with self._failures("write", name):
             self._store.put(name, data)
 
     def put_if_absent(self, name: str, data: bytes) -> bool:
@@ -69,15 +73,16 @@ class BucketObjects:
         return found[0] if found is not None else None
 
     def get_tagged(self, name: str) -> tuple[bytes, str] | None:
-        with _failures("read", name):
+        with self._failures("read", name):
             try:
                 found = self._store.get(name)
-            except FileNotFoundError:
+            except FileNotFoundError as error:
+                self._require_bucket(error)
                 return None
-            return bytes(found.bytes()), found.meta["e_tag"] or ""
+            return bytes(found.bytes()), _tag(found.meta)
 
     def swap(self, name: str, data: bytes, *, expected: str | None) -> str | None:
-        with _failures("write", name):
+        with self._failures("write", name):
             try:
                 put = self._store.put(
                     name, data, mode="create" if expected is None else {"e_tag": expected}
@@ -87,7 +92,7 @@ class BucketObjects:
             return put["e_tag"] or ""
 
     def exists(self, name: str) -> bool:
-        with _failures("look at", name):
+        with self._failures("look at", name):
             try:
                 self._store.head(name)
             except FileNotFoundError:
@@ -95,7 +100,7 @@ class BucketObjects:
             return True
 
     def look_at(self, name: str) -> "ObjectState | None":
-        with _failures("look at", name):
+        with self._failures("look at", name):
             try:
                 return _state(self._store.head(name))
             except FileNotFoundError:
@@ -107,17 +112,17 @@ class BucketObjects:
 
     def read_range(self, name: str, start: int, end: int) -> bytes:
         """Bytes of an object that is there; fewer where it ends."""
-        with _failures("read", name):
+        with self._failures("read", name):
             return bytes(self._store.get_range(name, start=start, end=end))
 
     def states(self, folder: str) -> "Iterator[ObjectState]":
         """Of all objects below a folder, at any depth."""
-        with _failures("list", folder):
+        with self._failures("list", folder):
             for page in self._store.list(folder or None):
                 yield from map(_state, page)
 
     def list(self, folder: str) -> list[str]:
-        with _failures("list", folder):
+        with self._failures("list", folder):
             found = self._store.list_with_delimiter(folder)
         return sorted(entry["path"] for entry in found["objects"])
 
@@ -125,18 +130,18 @@ class BucketObjects:
         return (state.name for state in self.states(folder))
 
     def survey(self, folder: str) -> Iterator[StoredObject]:
-        with _failures("list", folder):
+        with self._failures("list", folder):
             for page in self._store.list(folder or None):
                 for meta in page:
                     changed_at_ms = round(meta["last_modified"].timestamp() * 1000)
                     yield StoredObject(meta["path"], meta["size"], changed_at_ms)
 
     def copy(self, source: str, target: str) -> None:
-        with _failures("copy", source):
+        with self._failures("copy", source):
             self._store.copy(source, target)
 
     def delete(self, name: str) -> None:
-        with _failures("delete", name):
+        with self._failures("delete", name):
             self._store.delete(name)
 
     def forget_folder(self, folder: str) -> None:
@@ -145,17 +150,36 @@ class BucketObjects:
     def sync(self, names: Iterable[str]) -> None:
         """Nothing to do: what a bucket has acknowledged, it keeps."""
 
+    def _failures(self, doing: str, name: str) -> AbstractContextManager[None]:
+        return _failures(self._bucket, doing, name)
+
+    def _require_bucket(self, error: FileNotFoundError) -> None:
+        """Raise the error of a missing bucket. A missing object in it raises nothing."""
+        if NO_BUCKET in str(error):
+            raise error
+
 
 def _state(meta: "ObjectMeta") -> ObjectState:
-    return ObjectState(meta["path"], meta["size"], meta["e_tag"] or "")
+    return ObjectState(meta["path"], meta["size"], _tag(meta))
+
+
+def _tag(meta: "ObjectMeta") -> str:
+    """The ETag, which every object store sends; a login page of a proxy has none."""
+    tag = meta["e_tag"]
+    if tag is None:
+        raise ValueError("the answer has no ETag, so it does not come from an object store")
+    return tag
 
 
 @contextmanager
-def _failures(doing: str, name: str) -> Iterator[None]:
+def _failures(bucket: str, doing: str, name: str) -> Iterator[None]:
     claim_process()
     try:
         yield
     except (BaseError, OSError, ValueError) as error:
+        if NO_BUCKET in str(error):
+            path, reason, advice = f"s3://{bucket}", "there is no such bucket", BUCKET_ADVICE
+            raise StorageFailed(doing="reach", path=path, reason=reason, advice=advice) from error
         raise StorageFailed(
             doing=doing, path=name or ".", reason=_answer_of(error), advice=ADVICE
         ) from error

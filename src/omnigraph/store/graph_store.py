@@ -31,6 +31,7 @@ from omnigraph.base.ids import BRANCH_NAMES, MAIN, BranchName, CommitId, TableKe
 from omnigraph.base.process import claim_process
 from omnigraph.base.recent import Recent
 from omnigraph.base.trace import NO_TRACE, Trace
+from omnigraph.base.words import clipped
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.store.address import Address
 from omnigraph.store.arrow import table_schema
@@ -46,6 +47,7 @@ from omnigraph.store.location import (
     BucketAccess,
     BucketLocation,
     DiskLocation,
+    Location,
     graph_location,
 )
 from omnigraph.store.manifest import CommitRow, Manifest, ManifestMoved, ManifestState, TableEntry
@@ -60,6 +62,12 @@ __all__ = ["FencedBranch", "GraphStore"]
 
 # Long enough for a queue of commits, short enough that a forgotten process is noticed.
 FENCE_TIMEOUT_S = 60.0
+
+FROM_A_BACKUP = f"restore {GRAPH} from a backup of the graph"
+NOT_A_STORE = (
+    "the graph is probably not damaged: a proxy or a login page may answer instead of the object "
+    "store. Check AWS_ENDPOINT_URL and the network, and retry"
+)
 
 log = logging.getLogger(__name__)
 
@@ -163,13 +171,17 @@ class GraphStore:
         root = graph_location(uri, access)
         storage = Storage.at(root, clock=clock, durability=durability, limits=limits)
         store = cls(storage, clock=clock, limits=limits, trace=trace)
-        if store.objects.get(GRAPH) is None:
+        if (mark := store.objects.get(GRAPH)) is None:
             raise GraphMissing(uri)
+        _id_of_graph(mark, root)
         try:
             store.manifest.newest(None)
         except StorageFailed as failure:
             if any(store.objects.walk(MANIFEST)):
                 raise
+            if GRAPH not in store.objects.walk(""):
+                reason = f"it has {GRAPH}, but its list of objects does not show that file"
+                raise StorageFailed("open", uri, reason, advice=NOT_A_STORE) from failure
             reason = "its manifest is gone, and only a copy of the graph brings it back"
             if storage.holds_leftovers():
                 reason = "creating the graph did not finish: omnigraph init --force makes it anew"
@@ -221,16 +233,7 @@ class GraphStore:
     @cached_property
     def graph_id(self) -> str:
         """Given at init, and the graph's own wherever it is moved."""
-        data = self.objects.get(GRAPH)
-        try:
-            found = str(json.loads(data or b"")["id"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise StorageFailed(doing="read", path=GRAPH, reason=str(error)) from error
-        if not is_ulid(found):
-            # Files are named by it: a text that somebody put there could be a path to anywhere.
-            reason = "its id is not the id of a graph: restore the file from a backup"
-            raise StorageFailed(doing="read", path=GRAPH, reason=reason)
-        return found
+        return _id_of_graph(self.objects.get(GRAPH) or b"", self.root)
 
     # Reading -------------------------------------------------------------------------------------
 
@@ -426,6 +429,22 @@ class _StoredLines(Lines):
     def likely_branch(self, commit: CommitId) -> BranchName | None:
         known = self._store._commits.get(commit)
         return known.branch if known is not None else None
+
+
+def _id_of_graph(mark: bytes, root: Location) -> str:
+    """The id that the file of this name holds; raises StorageFailed if it holds something else."""
+    try:
+        found = str(json.loads(mark)["id"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        beginning = clipped(" ".join(mark[:80].decode(errors="replace").split()))
+        reason = f"{GRAPH} does not describe a graph; it begins with {beginning!r}"
+        advice = FROM_A_BACKUP if root.is_on_disk else NOT_A_STORE
+        raise StorageFailed("open", str(root), reason, advice=advice) from error
+    if not is_ulid(found):
+        # Files are named by it: a text that somebody put there could be a path to anywhere.
+        reason = f"the id in {GRAPH} is not the id of a graph"
+        raise StorageFailed("open", str(root), reason, advice=FROM_A_BACKUP)
+    return found
 
 
 @frozen(slots=False)
