@@ -82,6 +82,20 @@ def test_a_schema_that_means_the_same_is_no_drift(deployment: Deployment) -> Non
     assert drifts(deployment) == []
 
 
+def test_a_folder_with_the_line_ends_of_windows_is_the_same_folder(deployment: Deployment) -> None:
+    deployment.write(
+        {"names.gq": NAMES, "read.yaml": READERS},
+        people="schema: person.pg, queries: names.gq",
+        policies="read: {file: read.yaml, applies_to: [people]}",
+    ).apply()
+    before = deployment.plan().digest
+    files = [file for file in deployment.path.rglob("*") if file.is_file()]
+    assert {file.suffix for file in files} >= {".pg", ".gq", ".yaml"}
+    for file in files:
+        file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    assert deployment.plan().is_empty and deployment.plan().digest == before
+
+
 def test_a_graph_that_is_gone_is_made_again_only_if_somebody_approves(
     deployment: Deployment,
 ) -> None:

@@ -1,5 +1,6 @@
 """A folder with every kind of mistake: each is told with its file, line and column, all at once."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -318,6 +319,20 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ClusterInvalid, match="no such file") as missing:
         read_folder(tmp_path / "nowhere")
     assert "--config" in (missing.value.hint or "")
+
+
+def test_a_pipe_in_place_of_the_configuration_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "cluster.yaml")
+    with pytest.raises(ClusterInvalid, match="not a regular file"):
+        read_folder(tmp_path)
+
+
+def test_only_files_of_a_directory_of_queries_are_read(tmp_path: Path) -> None:
+    (tmp_path / "q" / "folder.gq").mkdir(parents=True)
+    os.mkfifo(tmp_path / "q" / "pipe.gq")
+    (tmp_path / "person.pg").write_text(PERSON)
+    found = findings(tmp_path, f"{HEAD}graphs:\n  p: {{schema: person.pg, queries: q}}\n")
+    assert [code for code, _ in found] == ["K006", "K006"]
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,10 @@ def storage_of(path: Path) -> str:
 def _config(path: Path, findings: Findings) -> ClusterConfig | None:
     file = path / CLUSTER_FILE
     name = str(file)
+    if file.exists() and not file.is_file():
+        # A pipe, say, would be read for ever.
+        findings.add("K001", SourceText("", name), Span(1, 1), "it is not a regular file")
+        return None
     try:
         source = SourceText(file.read_bytes().decode("utf-8-sig"), name)
     except (FileNotFoundError, NotADirectoryError):
@@ -175,8 +179,8 @@ class _Reading:
         catalog = None
         if graph.schema is not None and (file := self._file(graph.schema)) is not None:
             try:
-                source = read_source(file, SCHEMA)
-                catalog = self._catalogs[id_] = catalog_of(self._shown(source, file))
+                source = self._shown(read_source(file, SCHEMA), file)
+                catalog = self._catalogs[id_] = catalog_of(source)
                 yield Resource(schema_address(id_), {}, source.text)
             except LanguageError as error:
                 self._findings.add_of_language(error)
@@ -227,10 +231,7 @@ class _Reading:
             return [] if file is None else [file]
         if not (files := sorted(place.glob(f"*{QUERY}"))):
             self._wrong("K006", path, f"the directory {clipped(path.text)} holds no {QUERY} file")
-        for file in files:
-            if not self._stays(file):
-                self._outside(path, self._relative(file))
-        return [file for file in files if self._stays(file)]
+        return [file for file in files if self._is_usable(file, path)]
 
     def _named_queries(self, file: Path, named: Named) -> Iterator[tuple[str, SourceText]]:
         try:
@@ -288,6 +289,16 @@ class _Reading:
             return None
         return place
 
+    def _is_usable(self, file: Path, named: Named) -> bool:
+        """Whether a file of a directory can be read; a finding says why not."""
+        if not self._stays(file):
+            self._outside(named, self._relative(file))
+            return False
+        if not file.is_file():
+            self._wrong("K006", named, f"{clipped(self._relative(file))} is not a file")
+            return False
+        return True
+
     def _inside(self, named: Named) -> Path | None:
         # Texts of YAML may hold what no path can.
         if "\0" in named.text:
@@ -318,7 +329,11 @@ class _Reading:
         self._wrong("K006", named, said, "a deployment is one folder: move the file into it")
 
     def _shown(self, source: SourceText, file: Path) -> SourceText:
-        return SourceText(source.text, str(file))
+        """The text under the file's name, with the line ends of Unix.
+
+        Git may check out the same folder with other line ends, and digests are made of the texts.
+        """
+        return SourceText(source.text.replace("\r\n", "\n"), str(file))
 
     def _relative(self, file: Path) -> str:
         return file.relative_to(os.path.normpath(self._path)).as_posix()
