@@ -1,5 +1,6 @@
 """Blobs: null, empty, small and large ones stay what they are, and are read by ranges."""
 
+import io
 import random
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ from omnigraph.base.errors import (
     ArgumentInvalid,
     BlobMissing,
     EntityMissing,
+    LimitExceeded,
     NameMissing,
     RangeOutside,
 )
 from omnigraph.engine.blob import Blob, StoredBytes
+from omnigraph.pipeline.export.lines import MAX_LINE_BYTES
 from tests.buckets import bucket_access
 from tests.surfaces.cli import CommandLine
 
@@ -109,6 +112,27 @@ def test_every_kind_of_blob_comes_back_from_an_export(
     again = Graph.init(str(tmp_path / "again"), SCHEMA, durability="relaxed")
     again.load(str(target), mode="append", engine="local")
     assert bodies(again) == BODIES
+
+
+def test_lines_are_written_up_to_the_length_that_a_load_reads(tmp_path: Path) -> None:
+    """Three bytes of a blob are four characters of its line."""
+    graph = Graph.init(str(tmp_path / "g"), SCHEMA, durability="relaxed")
+    lines, again = tmp_path / "out.jsonl", str(tmp_path / "again")
+    around = len('{"type":"Doc","id":"a","data":{"name":"a","body":"base64:"}}\n')
+    largest = (MAX_LINE_BYTES - around) // 4 * 3
+    graph.mutate(CHANGES, "add", {"name": "a", "body": bytes(largest)})
+    graph.export(lines)
+    assert MAX_LINE_BYTES - 4 < lines.stat().st_size <= MAX_LINE_BYTES
+    Graph.init(again, SCHEMA).load(str(lines), mode="append", engine="local")
+    assert body(Graph.open(again), "a").size == largest
+
+    graph.mutate(CHANGES, "replace", {"name": "a", "body": bytes(largest + 3)})
+    with pytest.raises(LimitExceeded, match=r"the line of Doc a, in bytes, \(67,10.*67,108,864"):
+        graph.export(lines, overwrite=True)
+    assert lines.stat().st_size <= MAX_LINE_BYTES, "the earlier export is still there"
+    with pytest.raises(LimitExceeded) as caught, io.BytesIO() as stream:
+        graph.export(stream)
+    assert "--format parquet" in caught.value.render()
 
 
 @given(st.data())

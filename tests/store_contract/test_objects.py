@@ -103,11 +103,11 @@ def test_a_name_that_can_not_be_looked_at_is_a_storage_failure_and_not_absent(
 
 def test_a_bucket_that_is_not_there_is_a_storage_failure_that_says_so(s3: str) -> None:
     objects = location_of("s3://not-there/g").objects()
-    with pytest.raises(StorageFailed, match="write x failed: The specified bucket does not exist"):
+    with pytest.raises(StorageFailed, match="reach s3://not-there failed: there is no such bucket"):
         objects.put("x", b"")
-    with pytest.raises(StorageFailed, match="list a failed: The specified") as failed:
+    with pytest.raises(StorageFailed, match="there is no such bucket") as failed:
         objects.list("a")
-    assert (failed.value.hint or "").startswith("check the address, the AWS_")
+    assert "AWS_ENDPOINT_URL" in (failed.value.hint or "")
 
 
 def test_a_bucket_that_finds_no_credentials_says_what_to_set() -> None:

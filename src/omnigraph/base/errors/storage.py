@@ -75,10 +75,15 @@ class LimitExceeded(LimitError):
     what: str
     limit: float
     found: int | None = None
+    advice: str | None = None
 
     def __str__(self) -> str:
         found = f" ({self.found:,})" if self.found is not None else ""
         return f"{self.what}{found} exceeds the limit of {self.limit:,}"
+
+    @property
+    def hint(self) -> str | None:
+        return self.advice
 
 
 @dataclass(eq=False)

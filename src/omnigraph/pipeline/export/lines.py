@@ -14,14 +14,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.blob_text import text_from_blob
+from omnigraph.base.errors import LimitExceeded
 from omnigraph.base.types import EnumOf, ListOf, Scalar, ValueType, VectorOf
+from omnigraph.base.words import clipped
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType, Property
+from omnigraph.pipeline.limits import InputLimits
 from omnigraph.store.arrays import json_escaped, short_floats, with_items
 
 __all__ = ["lines_of"]
 
 # Offsets of 64 bits: a line with a blob may be longer than 2 GiB.
 TEXT = pa.large_string()
+
+# An export must be a file that a load takes.
+MAX_LINE_BYTES = InputLimits().max_line_bytes
 
 Parts = list[pa.Array | str]
 
@@ -35,9 +41,26 @@ def lines_of(entity: EntityType, rows: pa.RecordBatch) -> pa.Array:
         case EdgeType():
             ends = [',"from":', *_quoted(rows[SRC]), ',"to":', *_quoted(rows[DST])]
             head = [f'{{"edge":{name},"id":', *identity, *ends]
+    rest = [',"data":{', *_members(entity.properties, rows), "}}\n"]
     if not entity.properties and isinstance(entity, EdgeType):
-        return _joined([*head, "}\n"])
-    return _joined([*head, ',"data":{', *_members(entity.properties, rows), "}}\n"])
+        rest = ["}\n"]
+    lines = _joined([*head, *rest])
+    _check_lengths(entity, rows[ID], lines)
+    return lines
+
+
+def _check_lengths(entity: EntityType, ids: pa.Array, lines: pa.Array) -> None:
+    """Raise if a line is longer than a load reads: a large blob, or a very long text."""
+    lengths = pc.binary_length(lines)
+    longest = pc.max(lengths).as_py() or 0
+    if longest > MAX_LINE_BYTES:
+        id_ = ids[pc.index(lengths, longest).as_py()].as_py()
+        raise LimitExceeded(
+            what=f"the line of {entity.name} {clipped(id_)}, in bytes,",
+            limit=MAX_LINE_BYTES,
+            found=longest,
+            advice="a load could not read it: export with --format parquet",
+        )
 
 
 def _members(properties: Sequence[Property], rows: pa.RecordBatch) -> Parts:
