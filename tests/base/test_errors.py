@@ -3,16 +3,24 @@
 import json
 import pickle
 import re
+from collections import Counter
 from dataclasses import MISSING, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from omnigraph.base import errors
 from omnigraph.base.conflicts import Conflict
 from omnigraph.base.errors import Diagnostic, FilesInvalid, LanguageError, OmnigraphError
 from omnigraph.base.span import SourceText, Span
-from omnigraph.base.violations import MAX_EXAMPLES_PER_KIND, Violation, Violations
+from omnigraph.base.violations import (
+    MAX_EXAMPLES,
+    MAX_EXAMPLES_PER_RULE,
+    Violation,
+    Violations,
+)
 from omnigraph.surfaces.wire import exit_code, http_status
 
 BRANCHES = tuple(OmnigraphError.__subclasses__())
@@ -146,7 +154,7 @@ def test_a_very_long_line_is_shown_around_the_place_only() -> None:
     assert line[caret.index("^")] == "!"
 
 
-def test_a_report_counts_all_and_shows_the_first_of_each_kind() -> None:
+def test_a_report_counts_all_and_shows_the_first_of_each_rule() -> None:
     parts = [
         Violations.of(
             Violation("type", "not a number", file="a.jsonl", line=n) for n in range(start, 90, 3)
@@ -157,7 +165,73 @@ def test_a_report_counts_all_and_shows_the_first_of_each_kind() -> None:
     for part in reversed(parts):
         report.merge(part)
     assert report.total == 90
-    assert [v.line for v in report.examples] == list(range(MAX_EXAMPLES_PER_KIND))
+    assert [v.line for v in report.examples] == list(range(MAX_EXAMPLES_PER_RULE))
+
+
+@given(
+    found=st.lists(st.tuples(st.sampled_from(["type", "range"]), st.integers(0, 30)), max_size=900),
+    parts=st.integers(1, 4),
+)
+@example([("type", 0)] * 400 + [("type", n) for n in range(31)], 3)
+@example([("type", n % 31) for n in range(900)], 2)
+def test_every_rule_that_is_broken_has_an_example_and_all_together_are_bounded(
+    found: list[tuple[str, int]], parts: int
+) -> None:
+    rows = [
+        Violation(kind, "is wrong", "Person", f"p{column}", file="a.csv", line=line)
+        for line, (kind, column) in enumerate(found)
+    ]
+    report = Violations()
+    for part in range(parts):
+        report.merge(Violations.of(rows[part::parts]))
+    assert report.total == len(rows)
+    assert len(report.examples) <= MAX_EXAMPLES
+    assert {v.rule for v in report.examples} == {v.rule for v in rows}
+    by_rule = Counter(v.rule for v in report.examples)
+    assert max(by_rule.values(), default=0) <= MAX_EXAMPLES_PER_RULE
+    # Of each rule the first rows are shown, in the order of the input.
+    for rule, count in by_rule.items():
+        lines = [v.line for v in report.examples if v.rule == rule]
+        assert lines[0] == min(v.line or 0 for v in rows if v.rule == rule)
+        assert lines == sorted(lines, key=lambda line: line or 0)
+        if len(rows) <= MAX_EXAMPLES:
+            assert count == min(MAX_EXAMPLES_PER_RULE, sum(v.rule == rule for v in rows))
+
+
+def test_a_terminal_shows_equal_messages_once_with_their_places() -> None:
+    same = [
+        Violation("type", "b is no number", "P", "b", file="p.csv", line=n) for n in range(2, 99)
+    ]
+    report = Violations.of(
+        [
+            *same,
+            *(Violation("type", f"a is {n}", "P", "a", file="p.csv", line=n) for n in range(7)),
+            Violation("required", "c is required", "P", "c", file="p.csv", line=3),
+            Violation("required", "c is required", "P", "c", file="p.csv", line=5),
+            Violation("range", "d is 5", "P", "d", "x"),
+            Violation("range", "d is 5", "P", "d", "y"),
+            Violation("json", "broken", file="p.jsonl", line=1),
+            Violation("json", "broken", file="q.jsonl", line=2),
+        ]
+    )
+    assert report.report.splitlines() == [
+        "110 violations of the rules",
+        "  json: 2",
+        "    p.jsonl:1: broken (also in q.jsonl:2)",
+        "  range P.d: 2",
+        "    row x: d is 5 (also in y)",
+        "  required P.c: 2",
+        "    p.csv:3: c is required (also in line 5)",
+        "  type P.a: 7",
+        "    p.csv:0: a is 0",
+        "    p.csv:1: a is 1",
+        "    p.csv:2: a is 2",
+        "    p.csv:3: a is 3",
+        "    p.csv:4: a is 4",
+        "    … and 2 more like these",
+        "  type P.b: 97",
+        "    p.csv:2: b is no number (also in lines 3, 4, 5, 6, 7, …)",
+    ]
 
 
 def test_who_holds_the_names_of_branches_is_told_in_plain_words() -> None:

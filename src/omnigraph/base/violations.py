@@ -3,17 +3,28 @@
 A report is mergeable, since every Spark task makes its own and the driver adds them up.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph.base.frozen import frozen
-from omnigraph.base.words import amount, clipped, quoted
+from omnigraph.base.words import amount, clipped, listed, quoted
 
-__all__ = ["MAX_EXAMPLES_PER_KIND", "UNREADABLE", "Violation", "Violations"]
+__all__ = ["MAX_EXAMPLES", "MAX_EXAMPLES_PER_RULE", "UNREADABLE", "Rule", "Violation", "Violations"]
 
-# Enough to see the pattern, few enough to read; the counts tell the rest.
-MAX_EXAMPLES_PER_KIND = 20
+# Enough to see the pattern; the counts tell the rest. A rule is a kind, a type and a property.
+MAX_EXAMPLES_PER_RULE = 20
+
+# A report travels in one answer. If more rules than this are broken, some have no example.
+MAX_EXAMPLES = 200
+
+# What a terminal shows of a rule: so many different messages, and for each so many more places.
+MAX_SHOWN_MESSAGES = 5
+MAX_SHOWN_PLACES = 5
+
+Rule = tuple[str, str | None, str | None]
+"""The kind, the type and the property of violations that are counted together."""
 
 UNREADABLE = ("json", "envelope", "csv")
 
@@ -35,6 +46,11 @@ class Violation:
     file: str | None = None
     line: int | None = None
     column: int | None = None
+
+    @property
+    def rule(self) -> Rule:
+        """What the violation is counted by: its kind, its type and its property."""
+        return self.kind, self.type_name, self.property_name
 
     @property
     def place(self) -> str:
@@ -67,10 +83,19 @@ class Violation:
 
 @dataclass
 class Violations:
-    """All violations counted by kind, type and property; the first `MAX_EXAMPLES_PER_KIND` kept."""
+    """All violations counted by rule, with examples.
 
-    counts: dict[tuple[str, str | None, str | None], int] = field(default_factory=dict)
+    Of each rule the first `MAX_EXAMPLES_PER_RULE` are kept, and `MAX_EXAMPLES` in total: a rule
+    with many examples gives way to one with fewer, so that each rule has one while there is room.
+    """
+
+    counts: dict[Rule, int] = field(default_factory=dict)
     examples: list[Violation] = field(default_factory=list)
+    _kept: Counter[Rule] = field(init=False, repr=False, compare=False)
+    """How many examples each rule has."""
+
+    def __post_init__(self) -> None:
+        self._kept = Counter(violation.rule for violation in self.examples)
 
     @classmethod
     def of(cls, violations: Iterable[Violation]) -> "Violations":
@@ -86,21 +111,28 @@ class Violations:
 
     def add(self, violation: Violation, *, count: int = 1) -> None:
         """Count `violation` `count` times and keep it as an example if there is room."""
-        key = (violation.kind, violation.type_name, violation.property_name)
-        self.counts[key] = self.counts.get(key, 0) + count
-        if sum(v.kind == violation.kind for v in self.examples) < MAX_EXAMPLES_PER_KIND:
-            self.examples.append(violation)
+        rule = violation.rule
+        self.counts[rule] = self.counts.get(rule, 0) + count
+        if self._kept[rule] == MAX_EXAMPLES_PER_RULE:
+            return
+        if len(self.examples) == MAX_EXAMPLES:
+            longest, most = self._kept.most_common(1)[0]
+            if most <= self._kept[rule] + 1:
+                return
+            last = max(i for i, kept in enumerate(self.examples) if kept.rule == longest)
+            del self.examples[last]
+            self._kept[longest] -= 1
+        self.examples.append(violation)
+        self._kept[rule] += 1
 
     def merge(self, other: "Violations") -> None:
-        for key, count in other.counts.items():
-            self.counts[key] = self.counts.get(key, 0) + count
-        kept = sorted((*self.examples, *other.examples), key=_input_order)
-        self.examples = []
-        per_kind: dict[str, int] = {}
-        for violation in kept:
-            per_kind[violation.kind] = per_kind.get(violation.kind, 0) + 1
-            if per_kind[violation.kind] <= MAX_EXAMPLES_PER_KIND:
-                self.examples.append(violation)
+        """Take over the counts and examples of another report; examples come in input order."""
+        examples = sorted((*self.examples, *other.examples), key=_input_order)
+        self.examples, self._kept = [], Counter()
+        for violation in examples:
+            self.add(violation, count=0)
+        for rule, count in other.counts.items():
+            self.counts[rule] = self.counts.get(rule, 0) + count
 
     def __bool__(self) -> bool:
         return bool(self.counts)
@@ -112,16 +144,13 @@ class Violations:
 
     @property
     def report(self) -> str:
-        """Every kind with its count, and the examples of each, for a terminal."""
+        """Every rule with its count and some examples, for a terminal."""
         lines = [f"{amount(self.total, 'violation')} of the rules"]
-        for (kind, type_name, prop), count in sorted(self.counts.items(), key=str):
-            where = ".".join(part for part in (type_name, prop) if part)
+        for rule, count in sorted(self.counts.items(), key=str):
+            kind, *names = rule
+            where = ".".join(name for name in names if name)
             lines.append(f"  {kind}{f' {where}' if where else ''}: {count:,}")
-            lines += [
-                f"    {v}"
-                for v in self.examples
-                if (v.kind, v.type_name, v.property_name) == (kind, type_name, prop)
-            ]
+            lines += _shown([violation for violation in self.examples if violation.rule == rule])
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -146,3 +175,28 @@ class Violations:
 
 def _input_order(violation: Violation) -> tuple[str, int, int]:
     return violation.file or "", violation.line or 0, violation.column or 0
+
+
+def _shown(examples: Sequence[Violation]) -> list[str]:
+    """A line for each message that examples of one rule have, with the places where it is true."""
+    by_message: dict[str, list[Violation]] = {}
+    for violation in examples:
+        by_message.setdefault(violation.message, []).append(violation)
+    groups = list(by_message.values())
+    lines = [f"    {same[0]}{_other_places(same)}" for same in groups[:MAX_SHOWN_MESSAGES]]
+    hidden = sum(map(len, groups[MAX_SHOWN_MESSAGES:]))
+    return [*lines, f"    … and {hidden:,} more like these"] if hidden else lines
+
+
+def _other_places(same: Sequence[Violation]) -> str:
+    """` (also in lines 3 and 5)`; nothing for one violation, or where the places are unknown."""
+    first, *others = same
+    are_lines = all(v.line is not None and v.file == first.file for v in others)
+    names = [str(v.line) if are_lines else v.place or clipped(v.entity_id or "") for v in others]
+    names = list(dict.fromkeys(name for name in names if name))
+    if not names:
+        return ""
+    what = ("line " if len(names) == 1 else "lines ") if are_lines else ""
+    few = names[:MAX_SHOWN_PLACES]
+    text = f"{', '.join(few)}, …" if len(names) > len(few) else listed(few, "and")
+    return f" (also in {what}{text})"

@@ -5,13 +5,14 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from omnigraph import Graph
 from omnigraph.base.errors import (
     ArgumentInvalid,
     FileMissing,
@@ -393,3 +394,38 @@ def test_a_file_that_can_not_be_opened_is_a_typed_error(tmp_path: Path, name: st
     path.symlink_to(path)
     with pytest.raises((FileMissing, StorageFailed)):
         conform_all(str(path))
+
+
+ENGINES = [
+    "local",
+    pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.xdist_group("spark")]),
+]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_column_of_bad_cells_leaves_other_columns_their_examples(
+    tmp_path: Path, engine: Literal["local", "spark"], request: pytest.FixtureRequest
+) -> None:
+    session = request.getfixturevalue("spark") if engine == "spark" else None
+    graph = Graph.init(
+        str(tmp_path / "g"),
+        "node Person { email: String @key a: I32? b: I32? }",
+        durability="relaxed",
+    )
+    rows = [f"p{n},{'NA' if n < 60 else n},{'late' if n == 99 else n}" for n in range(100)]
+    data = _written(tmp_path / "Person.csv", "\n".join(["email,a,b", *rows]).encode())
+    checked = graph.load(
+        data,
+        mode="append",
+        engine=engine,
+        spark=session,
+        dry_run=True,
+        on_error="quarantine",
+        max_errors=100,
+    )
+    report = checked.violations
+    assert report is not None
+    assert report.counts == {("type", "Person", "a"): 60, ("type", "Person", "b"): 1}
+    shown = [(v.property_name, v.line) for v in report.examples]
+    assert shown == [*(("a", n) for n in range(2, 22)), ("b", 101)]
+    assert "(also in lines 3, 4, 5, 6, 7, …)" in report.report

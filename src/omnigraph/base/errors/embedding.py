@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from omnigraph.base.errors.tree import InputError, LimitError, StorageError
-from omnigraph.base.violations import MAX_EXAMPLES_PER_KIND, Violation
+from omnigraph.base.violations import MAX_EXAMPLES_PER_RULE, Violation
 from omnigraph.base.words import amount, listed
 
 __all__ = [
@@ -163,7 +163,7 @@ class EmbedTextRefused(InputError):
 
     def render(self) -> str:
         lines = [f"error: {amount(self.count, 'text')} can't be embedded"]
-        lines += [f"  {row}" for row in self.rows[:MAX_EXAMPLES_PER_KIND]]
+        lines += [f"  {row}" for row in self.rows[:MAX_EXAMPLES_PER_RULE]]
         if unseen := self.count - len(lines) + 1:
             lines.append(f"  and {unseen:,} more")
         return "\n".join([*lines, f"  hint: {self.hint}"])

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from omnigraph.base.frozen import frozen
 from omnigraph.base.types import INTEGER_RANGES, EnumOf, Scalar, Value
-from omnigraph.base.violations import MAX_EXAMPLES_PER_KIND, Violation, Violations
+from omnigraph.base.violations import MAX_EXAMPLES_PER_RULE, Violation, Violations
 from omnigraph.base.words import clipped
 from omnigraph.check.rows.coerce import Coerced, coerce
 from omnigraph.check.rows.input_types import expectation
@@ -102,8 +102,8 @@ class Checked:
         """All of them as a report; `place` tells the file and line of a row that came."""
         report = Violations()
         for found in self.row_violations:
-            unnamed = max(0, len(found.rows) - MAX_EXAMPLES_PER_KIND)
-            for row in found.rows[:MAX_EXAMPLES_PER_KIND].tolist():
+            unnamed = max(0, len(found.rows) - MAX_EXAMPLES_PER_RULE)
+            for row in found.rows[:MAX_EXAMPLES_PER_RULE].tolist():
                 violation = self._violation(found, row)
                 if place is not None:
                     file, line = place(row)

@@ -24,7 +24,7 @@ from typing import Any
 
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TableKey
-from omnigraph.base.violations import MAX_EXAMPLES_PER_KIND
+from omnigraph.base.violations import MAX_EXAMPLES_PER_RULE
 from omnigraph.check.sets.rules import CLAIMS, ENDS, Claim, Degree, End, Reading, SetRule
 from omnigraph.check.sets.violations import SetViolation, violation_of
 from omnigraph.lang.schema.catalog import EntityType, NodeType
@@ -142,7 +142,7 @@ def first_violations(readings: Sequence[Reading], query: Query) -> list[SetViola
         violation_of(rules[row["rule"]], row)
         for statement in _broken(_questions(readings), query)
         for row in query(
-            FIRST_OF_EACH_RULE.format(statement=statement, examples=MAX_EXAMPLES_PER_KIND)
+            FIRST_OF_EACH_RULE.format(statement=statement, examples=MAX_EXAMPLES_PER_RULE)
         )
     ]
 

@@ -10,7 +10,7 @@ from omnigraph.surfaces.cli.words import as_typed
 
 if TYPE_CHECKING:
     from omnigraph.base.row_counts import RowCounts
-    from omnigraph.base.violations import Violations
+    from omnigraph.base.violations import Rule, Violations
     from omnigraph.engine.results import LoadResult
 
 __all__ = ["print_rejected", "say_loaded"]
@@ -60,17 +60,19 @@ def _counted(counts: "RowCounts") -> str:
 
 def print_rejected(violations: "Violations", *, short: bool = False) -> None:
     """How often each rule was broken, and where first; in `short`, without directories."""
-    first: dict[tuple[str, str | None, str | None], str] = {}
+    first: dict[Rule, str] = {}
     for violation in violations.examples:
-        key = (violation.kind, violation.type_name, violation.property_name)
+        rule = violation.rule
         if short and violation.file is not None:
             violation = replace(violation, file=Path(violation.file).name)
-        first.setdefault(key, str(violation))
+        first.setdefault(rule, str(violation))
     print_table(
         ["count", "kind", "of", "first"],
         (
-            [count, key[0], ".".join(part for part in key[1:] if part) or None, first.get(key)]
-            for key, count in sorted(violations.counts.items(), key=lambda one: (-one[1], str(one)))
+            [count, rule[0], ".".join(part for part in rule[1:] if part) or None, first.get(rule)]
+            for rule, count in sorted(
+                violations.counts.items(), key=lambda one: (-one[1], str(one))
+            )
         ),
         may_shorten=False,
     )
