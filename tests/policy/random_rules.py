@@ -121,7 +121,14 @@ class RuleMaker:
                 "principal is Omnigraph::Actor",
             ]
         )
-        action = pick(["action", 'action == Omnigraph::Action::"read"'])
+        read, merge = (f'Omnigraph::Action::"{name}"' for name in ("read", "branch_merge"))
+        action = pick(
+            [
+                *["action", f"action in [{read}, {merge}]"] * 4,
+                f"action == {read}",
+                f"action == {merge}",
+            ]
+        )
         clauses = [
             f"{pick(['when', 'when', 'unless'])} {{ {self.test(type_, pick(range(4)))} }}"
             for _ in range(pick([0, 1, 1, 1, 2]))

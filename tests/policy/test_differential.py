@@ -76,20 +76,25 @@ def seen_by_us(sight: Sight, known: Catalog, rows: Mapping[str, list[dict[str, A
 
 
 def seen_by_cedar(
-    text: str, policy: Policy, actor: str, branch: str, rows: Mapping[str, list[dict[str, Any]]]
+    text: str,
+    policy: Policy,
+    asked: Mapping[str, Any],
+    rows: Mapping[str, list[dict[str, Any]]],
 ) -> tuple[set[Any], int]:
     """The rows that Cedar allows, and how many of its answers had an error in them."""
     every = [(type_, row) for type_, of_type in rows.items() for row in of_type]
+    actor, branch, target = asked["actor"], asked["branch"], asked["target_branch"]
     entities = [*actor_entities(policy.bundle, actor), *(row_entity(t, row) for t, row in every)]
     context = {
         "branch": branch,
         "branch_is_protected": branch == "main",
-        "target_branch_is_protected": False,
+        "target_branch_is_protected": target == "main",
+        **({} if target is None else {"target_branch": target}),
     }
     requests = [
         {
             "principal": {"type": "Omnigraph::Actor", "id": actor},
-            "action": {"type": "Omnigraph::Action", "id": "read"},
+            "action": {"type": "Omnigraph::Action", "id": asked["action"]},
             "resource": {"type": f"Row::{type_}", "id": row_id(type_, row)},
             "context": context,
         }
@@ -128,10 +133,16 @@ def compare_round(seed: int, tally: Tally, *, may_overflow: bool = False) -> Non
         return
     tally.bundles += 1
     for actor in random.sample(ACTOR_NAMES, 2):
-        branch = random.choice(["main", "a/1"])
-        sight = fitted.sight(actor=actor, action="read", branch=branch)
+        action = random.choice(["read", "read", "branch_merge"])
+        asked: dict[str, Any] = {
+            "actor": actor,
+            "action": action,
+            "branch": random.choice(["main", "a/1"]),
+            "target_branch": random.choice(["main", "a/2"]) if action == "branch_merge" else None,
+        }
+        sight = fitted.sight(**asked)
         ours = seen_by_us(sight, CATALOG, rows)
-        theirs, errors = seen_by_cedar(text, policy, actor, branch, rows)
+        theirs, errors = seen_by_cedar(text, policy, asked, rows)
         if may_overflow:
             # Cedar fails where a row makes it look at the sum; for us the rule fails as a whole.
             tally.errors += errors

@@ -14,7 +14,9 @@ from tests.reference.table_policy import Role, Sees
 
 ROLES = {
     "red": Role(RED),
-    "careful": Role(changes=Sees({PERSON: equals("team", "red")})),
+    "careful": Role(
+        changes=Sees({PERSON: equals("team", "red")}), merges=Sees({PERSON: equals("team", "red")})
+    ),
     "clerk": Role(NO_PAY),
     "guest": Role(NO_PEOPLE),
 }
@@ -59,7 +61,7 @@ def denied(graph: Graph, **more: Any) -> None:
 
 
 @either_way
-def test_every_row_that_a_merge_changes_must_be_writable(boss: Graph) -> None:
+def test_rules_of_merges_judge_every_row_that_a_merge_changes(boss: Graph) -> None:
     boss.mutate(set_("ada", name="A"), branch="side")
     boss.as_actor("careful").branch_merge("side")
     assert people(boss)["ada"][0] == "A"
@@ -126,7 +128,7 @@ def test_a_preview_shows_rows_that_come_into_sight_with_their_edges(boss: Graph)
     ]
 
 
-def test_a_merge_brings_rows_that_its_actor_may_change_and_does_not_see(boss: Graph) -> None:
+def test_a_merge_brings_rows_that_its_actor_does_not_see(boss: Graph) -> None:
     """It is about a branch. A mutation and a load are about rows, and these are not there."""
     hidden = set_("cy", name="C")
     boss.mutate(hidden, branch="side")
@@ -140,8 +142,8 @@ def test_a_merge_brings_rows_that_its_actor_may_change_and_does_not_see(boss: Gr
     assert people(boss)["cy"][0] == "C"
 
 
-def test_who_may_not_change_a_row_can_not_merge_it_seen_or_not(tmp_path: Path) -> None:
-    roles = {**ROLES, "both": Role(RED, changes=Sees({PERSON: equals("team", "red")}))}
+def test_a_row_that_may_not_be_merged_stays_out_seen_or_not(tmp_path: Path) -> None:
+    roles = {**ROLES, "both": Role(RED, merges=Sees({PERSON: equals("team", "red")}))}
     boss = opened(make(tmp_path), roles, "boss")
     boss.branch_create("side")
     boss.mutate(set_("cy", name="C"), branch="side")

@@ -124,6 +124,10 @@ WRITES: dict[str, Callable[[Graph], object]] = {
     ),
     "merge": lambda g: g.branch_merge("side"),
 }
+CAREFUL = Sees({PERSON: equals("team", "red")})
+RIGHTS: dict[str, Any] = {name: {"changes": CAREFUL} for name in WRITES} | {
+    "merge": {"merges": CAREFUL}
+}
 
 
 @pytest.mark.parametrize("write", WRITES)
@@ -131,8 +135,7 @@ def test_what_may_be_written_is_asked_of_the_new_policy(boss: Graph, write: str)
     boss.branch_create("side")
     text = 'query a() { update Person set { name: "C" } where email = "cy" }'
     boss.mutate(text, branch="side")
-    careful = Sees({PERSON: equals("team", "red")})
-    narrow = boss.under_policy(policy(Sees(), careful)).as_actor("ann")
+    narrow = boss.under_policy(policy(Sees(), **RIGHTS[write])).as_actor("ann")
     with pytest.raises(PolicyDenied):
         WRITES[write](narrow)
     WRITES[write](boss.under_policy(policy(Sees())).as_actor("ann"))

@@ -29,10 +29,12 @@ EVERYTHING = Sees()
 
 @dataclass(frozen=True)
 class Role:
-    """`reads` and `changes` are what is seen and may be written; by branch where one is named."""
+    """`reads`, `changes` and `merges` are what is seen, may be changed and may be merged; by branch
+    where one is named."""
 
     reads: Sees = EVERYTHING
     changes: Sees = EVERYTHING
+    merges: Sees = EVERYTHING
     reads_on: Mapping[str, Sees] = field(default_factory=dict)
     denied: frozenset[str] = frozenset()
     """Actions, everywhere."""
@@ -50,7 +52,7 @@ class TablePolicy:
     def fitted(self, catalog: Catalog, schema_hash: str) -> "FittedTable":
         known = {entity.name: entity for entity in catalog.entities}
         for role in self.roles.values():
-            for sees in (role.reads, role.changes, *role.reads_on.values()):
+            for sees in (role.reads, role.changes, role.merges, *role.reads_on.values()):
                 for name, condition in sees.rows.items():
                     for each in fields_in(condition):
                         own = each.name if isinstance(each, PropertyOf) else "id"
@@ -72,8 +74,12 @@ class FittedTable:
             return Decided(allowed=False)
         return Decided(allowed=(action, target_branch or branch) not in role.denied_on)
 
-    def sight(self, *, actor: str, action: str, branch: str) -> Sees:
+    def sight(
+        self, *, actor: str, action: str, branch: str, target_branch: str | None = None
+    ) -> Sees:
         role = self.roles[actor]
+        if action == "branch_merge":
+            return role.merges
         return role.changes if action == "change" else role.reads_on.get(branch, role.reads)
 
 

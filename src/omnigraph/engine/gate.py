@@ -17,7 +17,7 @@ from omnigraph.read.scope import Scope
 from omnigraph.read.view import View
 from omnigraph.store.snapshot import Snapshot
 
-__all__ = ["Action", "Asked", "Gate", "Where"]
+__all__ = ["SHOWS_MORE", "Action", "Asked", "Gate", "Where"]
 
 
 NOT_ALL = "it is for those who see everything"
@@ -120,8 +120,16 @@ class Gate:
         return View.of(snapshot, self._scope(snapshot, request, branches))
 
     def writable(self, snapshot: Snapshot, request: Asked) -> Writable | None:
-        """What the actor may write on the branch of a snapshot; None: everything."""
-        return None if self.guard is None else self.guard.writable(snapshot, request.actor)
+        """What the request may write on the branch of a snapshot; None: everything.
+
+        A merge is judged by the rules of `branch_merge`, every other write by those of `change`.
+        """
+        if self.guard is None:
+            return None
+        if request.action is Action.BRANCH_MERGE and request.where is not None:
+            source = request.where.branch
+            return self.guard.mergeable(snapshot, request.actor, source=source)
+        return self.guard.changeable(snapshot, request.actor)
 
     def require_whole_sight(self, snapshot: Snapshot, request: Asked) -> None:
         """Raise where something is hidden from the actor: the request is about everything."""

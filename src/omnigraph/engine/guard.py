@@ -7,6 +7,7 @@ nobody see a commit of it. Equal sights of one schema share one scope, and so th
 import os
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import field
+from enum import Enum
 from typing import Literal, NamedTuple, Protocol
 
 from omnigraph.base.errors import PolicyDenied, PolicyInvalid
@@ -21,8 +22,10 @@ from omnigraph.store.snapshot import Snapshot
 
 __all__ = [
     "Decision",
+    "Extent",
     "Fitted",
     "Guard",
+    "Head",
     "Policy",
     "PolicyArgument",
     "Sight",
@@ -39,8 +42,17 @@ MAX_SCOPES = 1_024
 NO_FIT = "it does not fit the schema of that commit"
 
 
-RowAction = Literal["read", "export", "change"]
-"""What a policy says of rows: which are read, leave the graph, or may be written."""
+RowAction = Literal["read", "export", "change", "branch_merge"]
+"""What a policy says of rows: which are read, exported, changed or merged."""
+
+
+class Extent(Enum):
+    """How much an actor may do."""
+
+    NOTHING = "nothing"
+    SOME_ROWS = "some rows"
+    """Rules about rows decide."""
+    EVERYTHING = "everything"
 
 
 class Decision(Protocol):
@@ -66,7 +78,20 @@ class Fitted(Protocol):
         self, *, actor: str, action: str, branch: str, target_branch: str | None = None
     ) -> Decision: ...
 
-    def sight(self, *, actor: str, action: RowAction, branch: str) -> Sight: ...
+    def sight(
+        self, *, actor: str, action: RowAction, branch: str, target_branch: str | None = None
+    ) -> Sight: ...
+
+
+class Head(Protocol):
+    """A branch with the schema of its rows, such as a snapshot."""
+
+    @property
+    def branch(self) -> str: ...
+    @property
+    def catalog(self) -> Catalog: ...
+    @property
+    def schema_hash(self) -> str: ...
 
 
 class Policy(Protocol):
@@ -144,38 +169,57 @@ class Guard:
 
     def scope(
         self,
-        snapshot: Snapshot,
+        head: Head,
         actor: str | None,
         action: Literal["read", "export"],
         branches: tuple[str, ...],
     ) -> Scope:
         """What the actor may see of a snapshot, by the rules of all these branches."""
-        key = (snapshot.schema_hash, actor, action, branches)
+        key = (head.schema_hash, actor, action, branches)
         if (scope := self._scopes.get(key)) is None:
-            seen = self._sight(snapshot, actor, action, branches)
-            scope = self._shared_scope(snapshot, seen)
+            seen = self._sight(head, actor, action, branches)
+            scope = self._shared_scope(head, seen)
             self._scopes.put(key, scope)
         return scope
 
-    def shows_more(self, snapshot: Snapshot, actor: str | None, *, on: str) -> bool:
-        """True unless the rules of another branch hide all that those of the snapshot's own do."""
-        own = snapshot.branch
+    def shows_more(self, head: Head, actor: str | None, *, on: str) -> bool:
+        """True unless the rules of another branch hide all that those of the head's own do."""
+        own = head.branch
         actions: tuple[Literal["read", "export"], ...] = ("read", "export")
         for action in actions:
             if on == own or not self.allows(actor, action, on):
                 continue
             if not self.allows(actor, action, own):
                 return True
-            there, both = (self.scope(snapshot, actor, action, by) for by in ((on,), (on, own)))
+            there, both = (self.scope(head, actor, action, by) for by in ((on,), (on, own)))
             if there.identity != both.identity:
                 return True
         return False
 
-    def writable(self, snapshot: Snapshot, actor: str | None) -> Writable | None:
-        """What the actor may write on the branch of a snapshot; None: everything."""
-        seen = self._sight(snapshot, actor, "change", (snapshot.branch,))
+    def changeable(self, head: Head, actor: str | None) -> Writable | None:
+        """What the actor may change on a branch; None: everything."""
+        return self._writable(head, self._sight(head, actor, "change", (head.branch,)))
+
+    def mergeable(self, head: Head, actor: str | None, *, source: str) -> Writable | None:
+        """What the actor may bring from another branch to this one; None: everything."""
+        seen = self._sight(head, actor, "branch_merge", (source,), target=head.branch)
+        return self._writable(head, seen)
+
+    def may_merge(self, actor: str | None, source: Head, target: Head) -> Extent:
+        """How much of what a branch has changed the actor may bring to another."""
+        if not self.allows(actor, "branch_merge", source.branch, target.branch):
+            return Extent.NOTHING
+        try:
+            if self.shows_more(source, actor, on=target.branch):
+                return Extent.NOTHING
+            rows = self.mergeable(target, actor, source=source.branch)
+        except PolicyDenied:
+            return Extent.NOTHING
+        return Extent.EVERYTHING if rows is None else Extent.SOME_ROWS
+
+    def _writable(self, head: Head, seen: "_Seen") -> Writable | None:
         rows = {**seen.rows, **dict.fromkeys(seen.hidden_types, NEVER)}
-        entities = {entity.name: entity for entity in snapshot.catalog.entities}
+        entities = {entity.name: entity for entity in head.catalog.entities}
         conditions = {
             name: condition
             for name, asked in rows.items()
@@ -198,34 +242,39 @@ class Guard:
 
     def _sight(
         self,
-        snapshot: Snapshot,
+        head: Head,
         actor: str | None,
         action: RowAction,
         branches: tuple[str, ...],
+        *,
+        target: str | None = None,
     ) -> "_Seen":
         if actor is None:
-            raise PolicyDenied(action, None, snapshot.branch)
-        fitted = self._fit(snapshot, actor, action)
-        return _all_of(fitted.sight(actor=actor, action=action, branch=each) for each in branches)
+            raise PolicyDenied(action, None, head.branch)
+        fitted = self._fit(head, actor, action)
+        return _all_of(
+            fitted.sight(actor=actor, action=action, branch=each, target_branch=target)
+            for each in branches
+        )
 
-    def _fit(self, snapshot: Snapshot, actor: str, action: str) -> Fitted:
-        fitted = self._fitted.get(snapshot.schema_hash)
+    def _fit(self, head: Head, actor: str, action: str) -> Fitted:
+        fitted = self._fitted.get(head.schema_hash)
         if fitted is None:
             try:
-                fitted = self.policy.fitted(snapshot.catalog, snapshot.schema_hash)
+                fitted = self.policy.fitted(head.catalog, head.schema_hash)
             except PolicyInvalid as invalid:
                 fitted = invalid
-            self._fitted.put(snapshot.schema_hash, fitted)
+            self._fitted.put(head.schema_hash, fitted)
         if isinstance(fitted, PolicyInvalid):
-            raise PolicyDenied(action, actor, snapshot.branch, reason=NO_FIT) from fitted
+            raise PolicyDenied(action, actor, head.branch, reason=NO_FIT) from fitted
         return fitted
 
-    def _shared_scope(self, snapshot: Snapshot, seen: "_Seen") -> Scope:
+    def _shared_scope(self, head: Head, seen: "_Seen") -> Scope:
         """Equal sights share one scope, with all that readers keep of it."""
-        key = (snapshot.schema_hash, *seen.key)
+        key = (head.schema_hash, *seen.key)
         if (scope := self._shared.get(key)) is None:
             scope = Scope.of(
-                snapshot.catalog,
+                head.catalog,
                 seen.rows,
                 hidden_types=seen.hidden_types,
                 hidden_properties=seen.hidden_properties,

@@ -4,7 +4,7 @@ The change is replayed on the target's own datasets. The target never names file
 source's forks, so the source can go at any time.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
@@ -22,7 +22,7 @@ from omnigraph.engine.change_results import ReadChanges
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.history import branch_delete, found_commit
 from omnigraph.engine.merge_files import MergeFiles
-from omnigraph.engine.merge_permit import PermittedMerge
+from omnigraph.engine.merge_permit import PermittedMerge, refusal_of
 from omnigraph.engine.merge_results import MergeResult, RevertResult
 from omnigraph.engine.requests import BranchDelete, Merge, Read, Revert
 from omnigraph.engine.results import ChangeCounts, CommitInfo
@@ -46,7 +46,7 @@ __all__ = ["merge", "revert"]
 
 def merge(engine: Engine, request: Merge) -> MergeResult:
     """Bring what a branch changed since the merge base into another, as one commit."""
-    _allow(engine, request, request.source)
+    refusals = [_allow(engine, request, request.source)]
     store, source, target = engine.store, request.source, request.branch
     if source == target:
         raise ArgumentInvalid(
@@ -56,8 +56,7 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
             advice="name another branch to merge into, with into= or --into",
         )
     theirs = store.snapshot(source)
-    if not request.preview:
-        _require_no_wider_sight(engine, request, theirs)
+    refusals.append(refusal_of(request, lambda: _require_no_wider_sight(engine, request, theirs)))
     made_for = choices_of(request.resolve).made_for
     note = CommitNote(CommitKind.MERGE, request.actor, request.message or f"merge {source}")
     files = MergeFiles(engine, target)
@@ -84,15 +83,18 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
         source_commit_id=theirs.commit.id,
         branch_deleted=deleted,
         branch_delete_error=refusal,
-        **_brought(engine, request, work, commit, source),
+        **_brought(engine, request, work, commit, source, refusals),
     )
 
 
 def revert(engine: Engine, request: Revert) -> RevertResult:
     """Undo what one commit changed, as a commit of its own."""
-    _allow(engine, request, request.branch)
+    refusals = [_allow(engine, request, request.branch)]
     store, branch = engine.store, request.branch
     commit = _revertible(engine, request)
+    refusals.append(
+        refusal_of(request, lambda: _require_revert_shows_no_more(engine, request, commit))
+    )
     made_for = choices_of(request.resolve).made_for
     if made_for.reverted_commit_id not in (None, commit.id):
         raise ArgumentInvalid(
@@ -121,17 +123,17 @@ def revert(engine: Engine, request: Revert) -> RevertResult:
         branch=branch,
         reverted_commit_id=commit.id,
         outcome=cast(RevertOutcome, work.outcome),
-        **_brought(engine, request, work, made, commit.branch),
+        **_brought(engine, request, work, made, commit.branch, refusals),
     )
 
 
-def _allow(engine: Engine, request: Merge | Revert, source: BranchName) -> None:
-    """Ask the gate. A preview reads both sides and writes nothing."""
-    if not request.preview:
-        engine.gate.allow(request)
-        return
-    for branch in (source, request.branch):
-        engine.gate.allow(Read(branch=branch, actor=request.actor))
+def _allow(engine: Engine, request: Merge | Revert, source: BranchName) -> str | None:
+    """Ask the gate. A preview takes the right to read both sides, and reports why the caller may
+    not write."""
+    if request.preview:
+        for branch in (source, request.branch):
+            engine.gate.allow(Read(branch=branch, actor=request.actor))
+    return refusal_of(request, lambda: engine.gate.allow(request))
 
 
 def _require_no_wider_sight(engine: Engine, request: Merge, theirs: Snapshot) -> None:
@@ -233,10 +235,13 @@ def _revertible(engine: Engine, request: Revert) -> Commit:
     if commit.id not in history.ancestors(head):
         rule = f"it is not in the history of branch {request.branch}"
         raise refused(rule, "name a branch that has it")
-    if engine.gate.guard is not None and not request.preview:
+    return commit
+
+
+def _require_revert_shows_no_more(engine: Engine, request: Revert, commit: Commit) -> None:
+    if engine.gate.guard is not None:
         made = engine.store.snapshot_at(commit.id)
         engine.gate.require_no_wider_sight(made, request, to=request.branch)
-    return commit
 
 
 def _brought(
@@ -245,6 +250,7 @@ def _brought(
     work: MergeWork,
     commit: CommitInfo | None,
     source: BranchName,
+    refusals: Iterable[str | None],
 ) -> dict[str, Any]:
     """What the results of merges and reverts have in common."""
     catalog = _catalog(engine, request, work, source)
@@ -257,6 +263,7 @@ def _brought(
         "conflicts": work.conflicts,
         "more_conflicts": work.more_conflicts,
         "left_out": work.left_out,
+        "refusal": next((why for why in (*refusals, work.refusal) if why is not None), None),
     }
 
 

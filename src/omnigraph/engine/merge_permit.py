@@ -1,13 +1,14 @@
 """Merges and reverts of actors from whom something is hidden, or who may not write every row.
 
-A merge writes rows, so what its actor may change on the target holds for each of them, as it was
-and as it will be. What is told of a merge, its counts, rows and conflicts, is told as far as the
-actor sees it. A conflict about rows that they do not see on all sides can't be told, nor settled by
-them: the merge is denied then, without details. A rule that only several rows break is a conflict
-of all rows of their types, so it is told to those who see these types whole.
+Each row that a merge changes is judged by the rules of `branch_merge`, and each row that a revert
+changes by those of `change`, as the row was and as it will be. The counts, rows and conflicts that
+are reported are those that the actor sees. A conflict about rows that the actor does not see on all
+sides is neither reported nor settled by them: the merge is denied, without details. A rule that
+only several rows break is a conflict of all rows of their types, so it is reported to actors who
+see these types whole.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.base.conflicts import Conflict
-from omnigraph.base.errors import CommitReclaimed, MergeConflicts
+from omnigraph.base.errors import CommitReclaimed, DeniedError, MergeConflicts
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, TableKey
 from omnigraph.engine.engine import Engine
@@ -34,7 +35,19 @@ from omnigraph.store.datasets import read_fragment_columns
 from omnigraph.store.snapshot import Snapshot
 from omnigraph.write.work import Replacement, StagedFiles, TableEdit, TableWork, Writer
 
-__all__ = ["PermittedMerge"]
+__all__ = ["PermittedMerge", "refusal_of"]
+
+
+def refusal_of(request: Merge | Revert, check: Callable[[], None]) -> str | None:
+    """Why a check denies a request; None: it does not. Unless it is a preview, this is raised."""
+    try:
+        check()
+    except DeniedError as denied:
+        if not request.preview:
+            raise
+        return denied.message
+    return None
+
 
 OF_ONE_ROW = ("divergent_insert", "divergent_update", "delete_vs_update")
 
@@ -63,11 +76,8 @@ class PermittedMerge(Writer[MergeWork]):
                 source=found.source, target=found.target, conflicts=shown, more=found.more
             ) from None
         conflicts = self._shown(permit, work.conflicts, more=work.more_conflicts)
-        if not self.request.preview:
-            for entity in snapshot.catalog.entities:
-                if (table := work.tables.get(entity.table_key)) is not None:
-                    _judge(permit, entity, table)
-        return replace(work, conflicts=conflicts, **_told(permit, work))
+        refusal = refusal_of(self.request, lambda: _judge_all(permit, work))
+        return replace(work, conflicts=conflicts, refusal=refusal, **_told(permit, work))
 
     def _branches(self) -> tuple[BranchName, ...]:
         """Where rows go, and where they come from: the rules of both say what is seen of them."""
@@ -85,7 +95,7 @@ class PermittedMerge(Writer[MergeWork]):
     ) -> tuple[Conflict, ...]:
         """The conflicts without hidden properties; raise where one is about hidden rows."""
         catalog = permit.snapshot.catalog
-        if more and not all(map(permit.covers, catalog.entities)):
+        if more and not all(map(permit.sees_whole, catalog.entities)):
             raise permit.denial()
         by_name: dict[str, EntityType] = {e.name: e for e in catalog.entities}
         partly = [c for c in conflicts if not _is_of_whole_types(permit, by_name, c)]
@@ -136,11 +146,11 @@ class PermittedMerge(Writer[MergeWork]):
 def _is_of_whole_types(
     permit: Permit, by_name: Mapping[str, EntityType], conflict: Conflict
 ) -> bool:
-    """True if no row of a type that the conflict is about is hidden or withheld."""
+    """True if all rows of the types that the conflict is about are seen."""
     names = [conflict.type_name]
     if conflict.kind == "cardinality_violation" and conflict.property is not None:
         names.append(conflict.property)
-    return all(name in by_name and permit.covers(by_name[name]) for name in names)
+    return all(name in by_name and permit.sees_whole(by_name[name]) for name in names)
 
 
 def _without_hidden(permit: Permit, entity: EntityType, conflict: Conflict) -> Conflict:
@@ -162,8 +172,15 @@ def _without_hidden(permit: Permit, entity: EntityType, conflict: Conflict) -> C
 # Rows ---------------------------------------------------------------------------------------------
 
 
+def _judge_all(permit: Permit, work: MergeWork) -> None:
+    """Raise unless the actor may write every row of a merge."""
+    for entity in permit.snapshot.catalog.entities:
+        if (table := work.tables.get(entity.table_key)) is not None:
+            _judge(permit, entity, table)
+
+
 def _judge(permit: Permit, entity: EntityType, work: TableWork) -> None:
-    """Raise unless the actor may change every row of a table's work."""
+    """Raise unless the actor may write every row of a table's work."""
     if permit.may_change(entity):
         return
     columns = permit.columns_judged(entity)

@@ -42,6 +42,9 @@ class _Brought:
     """Changes that the branch has no place for, since its schema has dropped the type or the
     property: `Person` or `Person.age`, and how many rows had changed there."""
 
+    refusal: str | None = None
+    """In a preview: why it would be denied to the caller; None: it would not."""
+
     @property
     def conflict_count(self) -> int:
         """How many conflicts are left, listed or not."""
@@ -68,10 +71,10 @@ class _Brought:
 
     def _would_be(self, what: str, outcome: str) -> str:
         would_be = f"{what} would be: {outcome}"
-        if not (count := self.conflict_count):
-            return would_be
-        are = "is" if count == 1 else "are"
-        return f"{amount(count, 'conflict')} {are} left to settle. Then {would_be}"
+        if count := self.conflict_count:
+            are = "is" if count == 1 else "are"
+            would_be = f"{amount(count, 'conflict')} {are} left to settle. Then {would_be}"
+        return would_be if self.refusal is None else f"{would_be}. But {self.refusal}"
 
 
 @frozen(kw_only=True)

@@ -7,17 +7,20 @@ from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName
 from omnigraph.base.nearest import did_you_mean, name_hint
 from omnigraph.base.words import clipped
+from omnigraph.engine.gate import SHOWS_MORE
+from omnigraph.engine.guard import Guard
 from omnigraph.lang.plan.conditions import ALWAYS, NEVER, Condition, show_condition
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.lang.schema.persist import schema_hash
 from omnigraph.policy.actions import ACTIONS, ROW_ACTIONS
 from omnigraph.policy.bundle import CedarRule
-from omnigraph.policy.policy import FittedPolicy, Policy
+from omnigraph.policy.policy import Decision, FittedPolicy, Policy
 
 __all__ = [
     "PolicyExplanation",
     "PolicySummary",
     "RowsSeen",
+    "decided",
     "explain",
     "fitted_to",
     "summary",
@@ -135,12 +138,19 @@ def explain(
             advice=name_hint(action, ACTIONS) or f"actions are {', '.join(ACTIONS)}",
         )
     fitted = fitted_to(policy, catalog)
-    decision = fitted.decide(
-        actor=actor, action=action, branch=branch, target_branch=target_branch, query=query
+    decision = decided(
+        policy,
+        catalog,
+        actor=actor,
+        action=action,
+        branch=branch,
+        target_branch=target_branch,
+        query=query,
     )
     types: tuple[RowsSeen, ...] = ()
     if catalog is not None and (decision.allowed or type_name) and action in ROW_ACTIONS:
-        types = _rows_seen(fitted, catalog, actor, action, branch, type_name)
+        asked = _RowsAsked(actor, action, branch, target_branch)
+        types = _rows_seen(fitted, catalog, asked, type_name)
     elif type_name is not None:
         rule = f"{action} is not done to rows" if catalog else "types are those of a schema"
         advice = None if catalog else "give --schema or --store"
@@ -167,6 +177,45 @@ def fitted_to(policy: Policy, catalog: Catalog | None) -> FittedPolicy:
     return policy.fitted(catalog, schema_hash(catalog))
 
 
+def decided(
+    policy: Policy,
+    catalog: Catalog | None,
+    *,
+    actor: str,
+    action: str,
+    branch: str | None,
+    target_branch: str | None,
+    query: str | None,
+) -> Decision:
+    """Whether an actor may do a thing, as the engine decides before it looks at rows."""
+    fitted = fitted_to(policy, catalog)
+    decision = fitted.decide(
+        actor=actor, action=action, branch=branch, target_branch=target_branch, query=query
+    )
+    brings_rows = action in BRINGS_ROWS and branch is not None and target_branch is not None
+    if not decision.allowed or not brings_rows:
+        return decision
+    assert branch is not None and target_branch is not None
+    known = catalog or Catalog((), ())
+    head = _Head(branch, known, schema_hash(known))
+    if Guard(policy, fitted).shows_more(head, actor, on=target_branch):
+        return Decision(allowed=False, rules=decision.rules, reason=SHOWS_MORE)
+    return decision
+
+
+BRINGS_ROWS = ("branch_merge", "branch_create")
+"""Actions after which a branch shows the rows of another."""
+
+
+@frozen
+class _Head:
+    """A branch whose schema is known, and nothing else."""
+
+    branch: str
+    catalog: Catalog
+    schema_hash: str
+
+
 def _note(policy: Policy, actor: str) -> str | None:
     known = policy.bundle.known_actors
     if actor in known:
@@ -179,15 +228,23 @@ def _note(policy: Policy, actor: str) -> str | None:
 # Rows ---------------------------------------------------------------------------------------------
 
 
+@frozen
+class _RowsAsked:
+    actor: str
+    action: str
+    branch: str | None
+    target_branch: str | None
+
+    def to_words(self) -> dict[str, Any]:
+        return {
+            name: getattr(self, name) for name in ("actor", "action", "branch", "target_branch")
+        }
+
+
 def _rows_seen(
-    fitted: FittedPolicy,
-    catalog: Catalog,
-    actor: str,
-    action: str,
-    branch: str | None,
-    type_name: str | None,
+    fitted: FittedPolicy, catalog: Catalog, asked: _RowsAsked, type_name: str | None
 ) -> tuple[RowsSeen, ...]:
-    sight = fitted.sight(actor=actor, action=action, branch=branch)
+    sight = fitted.sight(**asked.to_words())
     by_name: dict[str, EntityType] = {entity.name: entity for entity in catalog.entities}
     if type_name is not None and type_name not in by_name:
         raise ArgumentInvalid(
@@ -202,16 +259,16 @@ def _rows_seen(
             name,
             sight.rows.get(TypeName(name), ALWAYS),
             tuple(sorted(sight.hidden_properties.get(TypeName(name), ()))),
-            _row_rules(fitted, actor, action, branch, name) if type_name else (),
+            _row_rules(fitted, asked, name) if type_name else (),
         )
         for name in names
     )
 
 
 def _row_rules(
-    fitted: FittedPolicy, actor: str, action: str, branch: str | None, name: str
+    fitted: FittedPolicy, asked: _RowsAsked, name: str
 ) -> tuple[tuple[str, str, str], ...]:
-    found = fitted.row_rules(actor=actor, action=action, branch=branch, type_name=TypeName(name))
+    found = fitted.row_rules(**asked.to_words(), type_name=TypeName(name))
     return tuple(
         (rule.rule, EFFECTS[rule.effect], show_condition(rule.condition)) for rule in found
     )

@@ -14,7 +14,7 @@ from omnigraph.base.nearest import name_hint
 from omnigraph.base.span import SourceText
 from omnigraph.base.types import ListOf, Scalar, ValueType
 from omnigraph.base.words import clipped
-from omnigraph.engine.policies import fitted_to
+from omnigraph.engine.policies import decided, fitted_to
 from omnigraph.lang.plan.conditions import ALWAYS, fields_in, show_condition
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.policy.cases import Case, Fact, read_cases
@@ -63,7 +63,7 @@ def try_cases(policy: Policy, catalog: Catalog | None, source: SourceText) -> li
     """What the policy says to each case of a file. Raises PolicyInvalid for a wrong file."""
     cases, findings = read_cases(source), Findings()
     fitted = fitted_to(policy, catalog)
-    judge = _Judge(fitted, catalog or Catalog((), ()), findings)
+    judge = _Judge(policy, fitted, catalog or Catalog((), ()), findings)
     results = [CaseResult(case.id, case.is_allowed, judge.decide(case)) for case in cases]
     findings.raise_any()
     return results
@@ -71,12 +71,15 @@ def try_cases(policy: Policy, catalog: Catalog | None, source: SourceText) -> li
 
 @frozen
 class _Judge:
+    policy: Policy
     fitted: FittedPolicy
     catalog: Catalog
     findings: Findings
 
     def decide(self, case: Case) -> Decision:
-        decision = self.fitted.decide(
+        decision = decided(
+            self.policy,
+            self.catalog,
             actor=case.actor,
             action=case.action,
             branch=case.branch,
@@ -96,7 +99,12 @@ class _Judge:
         if not self._is_known("A012", "the schema", case.type.name, case.type.place, by_name):
             return
         entity = by_name[case.type.name]
-        sight = self.fitted.sight(actor=case.actor, action=case.action, branch=case.branch)
+        sight = self.fitted.sight(
+            actor=case.actor,
+            action=case.action,
+            branch=case.branch,
+            target_branch=case.target_branch,
+        )
         if case.property is not None:
             name, place = case.property.name, case.property.place
             if self._is_known("A013", entity.name, name, place, entity.by_name) and (
@@ -106,7 +114,8 @@ class _Judge:
         if case.row is not None and not self._is_met(case, entity, sight):
             yield f"the row does not meet {show_condition(sight.rows[entity.name])}"
         elif entity.name in sight.hidden_types:
-            yield f"no row of {entity.name} is shown"
+            verb = {"change": "changed", "branch_merge": "merged"}.get(case.action, "shown")
+            yield f"no row of {entity.name} may be {verb}"
 
     def _is_known(
         self, code: str, owner: str, name: str, place: Place, known: Iterable[str]

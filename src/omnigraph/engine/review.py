@@ -8,7 +8,7 @@ from itertools import islice
 
 from omnigraph.base.choices import ChangeOp, EntityKind
 from omnigraph.base.conflicts import Conflict
-from omnigraph.base.errors import ArgumentInvalid, DeniedError
+from omnigraph.base.errors import ArgumentInvalid
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId, TableKey, TypeName
 from omnigraph.engine.change_results import Diff
@@ -83,7 +83,7 @@ class Review:
     """The commits that the merge would bring, newest first."""
     has_more_commits: bool
     refusal: str | None
-    """Why the caller may not merge, where that is known beforehand."""
+    """Why the merge would be denied to the caller; None: it would not."""
 
 
 def compare(engine: Engine, request: CompareRead) -> ComparePage:
@@ -167,13 +167,5 @@ def review(engine: Engine, request: ReviewRead) -> Review:
         left_out=preview.left_out,
         commits=tuple(commits[:MAX_COMMITS]),
         has_more_commits=len(commits) > MAX_COMMITS,
-        refusal=_refusal(engine, replace(wanted, preview=False)),
+        refusal=preview.refusal,
     )
-
-
-def _refusal(engine: Engine, wanted: Merge) -> str | None:
-    try:
-        engine.gate.allow(wanted)
-    except DeniedError as denied:
-        return denied.message
-    return None

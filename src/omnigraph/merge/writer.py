@@ -62,6 +62,8 @@ class MergeWork(Work):
     """How many there are beside those listed."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Types and properties that our schema has no more, and how many rows had changed there."""
+    refusal: str | None = None
+    """Of a preview: why the rows may not be written by who asks."""
 
 
 class MergeInFiles(Protocol):

@@ -32,7 +32,7 @@ ACTIONS: Mapping[str, ScopeKind | None] = MappingProxyType(
 )
 """Each action, and the scope that a rule about it can have."""
 
-ROW_ACTIONS = ("read", "export", "change")
+ROW_ACTIONS = ("read", "export", "change", "branch_merge")
 """Those that a rule can allow or deny row by row."""
 
 SERVER_ACTIONS = ("graph_list",)

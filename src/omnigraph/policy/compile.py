@@ -48,6 +48,8 @@ from omnigraph.policy.row_fields import row_fields
 
 __all__ = ["Compiler"]
 
+WRITES = frozenset({"change", "branch_merge"})
+"""Actions that write rows, and show none."""
 SHORT_NAMES = {name.split("::")[1]: name for name in OUR_TYPES}
 
 
@@ -135,7 +137,7 @@ class Compiler:
         elif named.name not in type_.by_name:
             hint = name_hint(named.name, type_.by_name)
             self.findings.add("A013", place, f"{type_.name} has no property {name}", hint)
-        elif named.name in type_.key and rule.actions != ("change",):
+        elif named.name in type_.key and not WRITES.issuperset(rule.actions):
             message = f"{name} is in the key of {type_.name}, and the id of a row tells it"
             self.findings.add("A017", place, message, "hide the rows: leave out properties")
 

@@ -54,7 +54,7 @@ MAX_SIGHTS = 1000
 
 @frozen(slots=False)
 class Sight:
-    """What one actor may see, or write, of the rows of one schema."""
+    """What one actor may see, write or merge, of the rows of one schema."""
 
     rows: Mapping[TypeName, Condition]
     """Only types with a condition: of every other type, all rows."""
@@ -161,28 +161,42 @@ class FittedPolicy:
             self._decisions.put(key, known)
         return known
 
-    def sight(self, *, actor: str | None, action: str, branch: str | None) -> Sight:
-        """The rows and properties that the actor may `read`, `export` or `change`.
+    def sight(
+        self,
+        *,
+        actor: str | None,
+        action: str,
+        branch: str | None,
+        target_branch: str | None = None,
+    ) -> Sight:
+        """The rows and properties that the actor may `read`, `export`, `change` or, with
+        `branch_merge`, bring from `branch` to `target_branch`.
 
-        To change a row is to be judged on its values: those that it has and those that it gets.
+        A row that is changed or merged is judged by the values that it has and those that it gets.
         """
         assert action in ROW_ACTIONS, f"{action} is not done to rows"
         if not actor:
             return self._blind()
-        key = (actor, action, branch)
+        key = (actor, action, branch, target_branch)
         known = self._sights.get(key)
         if known is None:
-            known = self._seen(actor, action, branch)
+            known = self._seen(actor, action, branch, target_branch)
             self._sights.put(key, known)
         return known
 
     def row_rules(
-        self, *, actor: str, action: str, branch: str | None, type_name: TypeName
+        self,
+        *,
+        actor: str,
+        action: str,
+        branch: str | None,
+        target_branch: str | None = None,
+        type_name: TypeName,
     ) -> list[RowRule]:
         """Each rule about rows of a type and what it asks of them, for an explanation."""
         assert action in ROW_ACTIONS, f"{action} is not done to rows"
         try:
-            rests = self._rests(actor, action, branch)
+            rests = self._rests(actor, action, branch, target_branch)
         except CedarRefused:
             return []
         subject, found = self._fit.types[type_name], []
@@ -243,16 +257,21 @@ class FittedPolicy:
         every = frozenset(entity_.name for entity_ in self._catalog.entities)
         return Sight(dict.fromkeys(every, NEVER), every, {})
 
-    def _rests(self, actor: str, action: str, branch: str | None) -> Mapping[str, Expression]:
+    def _rests(
+        self, actor: str, action: str, branch: str | None, target_branch: str | None
+    ) -> Mapping[str, Expression]:
         """What is left of each policy, of those that are not settled as never applying."""
-        asked = Asked((ACTOR, actor), (ACTION, action), self._context(action, branch, None, None))
+        context = self._context(action, branch, target_branch, None)
+        asked = Asked((ACTOR, actor), (ACTION, action), context)
         residuals = self._fit.policies.residuals(asked, self._entities(actor))
         rests = {name: expression_of(body, is_residual=True) for name, body in residuals.items()}
         return {name: rest for name, rest in rests.items() if rest != FALSE}
 
-    def _seen(self, actor: str, action: str, branch: str | None) -> Sight:
+    def _seen(
+        self, actor: str, action: str, branch: str | None, target_branch: str | None
+    ) -> Sight:
         try:
-            rests = self._rests(actor, action, branch)
+            rests = self._rests(actor, action, branch, target_branch)
         except CedarRefused:
             return self._blind()
         rows = {

@@ -375,6 +375,7 @@ def _changed_json(result: "MergeResult | RevertResult") -> "changes_shapes.Broug
         "left_out": dict(result.left_out),
     }
     if result.is_preview:
+        changed["refusal"] = result.refusal
         changed["conflict_count"] = result.conflict_count
         changed["conflicts"] = [_shaped(conflict.to_json()) for conflict in result.conflicts]
         changed["more_conflicts"] = result.more_conflicts

@@ -1,4 +1,5 @@
-"""What holds for merges and reverts of actors: they change what they may and tell what they see."""
+"""What holds for merges and reverts of actors: rules decide which rows they write, previews agree
+with what is then done, and both report what the actor sees."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,10 @@ class BringingLaw:
             self._check_conflicts(told, before)
         if isinstance(done, OmnigraphError):
             assert after == before
+            if isinstance(done, PolicyDenied) and not isinstance(preview, OmnigraphError):
+                assert preview.refusal == done.message
             return
+        assert preview.refusal is None
         assert all(before[name] == after[name] for name in before if name != self._branch)
         self._judge(before[self._branch], after[self._branch])
         rows, counts = answers.differences(self._graph, head, self._head())
@@ -76,15 +80,16 @@ class BringingLaw:
             return error
 
     def _judge(self, before: State, after: State) -> None:
-        """The actor may change every row that changes, seen or not."""
+        """The actor may merge, or for a revert change, every row that changes, seen or not."""
         if self._step.actor == BOSS:
             return
         role = self._walk.roles[self._step.actor]
+        may_write = role.may_merge if isinstance(self._step, Merge) else role.may_change
         snapshot = self._walk.graph.engine.store.snapshot(BranchName(self._branch))
         for name, _, was, now in changed_rows(before, after):
             entity = entities_of(snapshot.catalog)[name]
             for image in (was, now):
-                assert image is None or role.may_change(name, named(entity, image)), name
+                assert image is None or may_write(name, named(entity, image)), name
 
     # Conflicts -----------------------------------------------------------------------------------
 

@@ -68,6 +68,7 @@ class Role:
     hidden_types: tuple[str, ...] = ()
     hidden_properties: tuple[str, ...] = ()
     changes: tuple[Rule, ...] = ()
+    merges: tuple[Rule, ...] = ()
 
     def sees(self, type_: str, row: Row) -> bool:
         """True if the row is in sight, as far as it depends on itself."""
@@ -82,10 +83,13 @@ class Role:
     def may_change(self, type_: str, row: Row) -> bool:
         return all(rule.means(row) for rule in self.changes if rule.type == type_)
 
+    def may_merge(self, type_: str, row: Row) -> bool:
+        return all(rule.means(row) for rule in self.merges if rule.type == type_)
+
     @property
     def names(self) -> frozenset[str]:
         """The types and properties that its rules speak of."""
-        rules = {rule.type for rule in (*self.reads, *self.changes)}
+        rules = {rule.type for rule in (*self.reads, *self.changes, *self.merges)}
         return frozenset({*rules, *self.hidden_types, *self.hidden_properties})
 
 
@@ -98,6 +102,7 @@ def random_role(random: Random) -> Role:
         some(RULES, 3),
         (random.choice(TYPES_TO_HIDE),) if hides_type else (),
         (random.choice(PROPERTIES_TO_HIDE),) if hides_property else (),
+        some(RULES, 1),
         some(RULES, 1),
     )
 
@@ -115,6 +120,7 @@ def policy_of(roles: Mapping[str, Role]) -> Policy:
         parts = [
             *(_of_rule(rule, "read, export") for rule in role.reads),
             *(_of_rule(rule, "change") for rule in role.changes),
+            *(_of_rule(rule, "branch_merge") for rule in role.merges),
             *(f"actions: [read, export], types: [{name}]" for name in role.hidden_types),
         ]
         for name in role.hidden_properties:

@@ -179,6 +179,7 @@ class Brought(TypedDict):
 
     counts: dict[str, Counts]
     left_out: dict[str, int]
+    refusal: NotRequired[str | None]
     conflict_count: NotRequired[int]
     conflicts: NotRequired[list[Conflict]]
     more_conflicts: NotRequired[int]

@@ -30,7 +30,10 @@ class BranchRightsOutput(msgspec.Struct, kw_only=True):
     name: str
     actions: list[str]
     merges_into: list[str]
-    """The branches that may take what this one has."""
+    """The branches into which the actor may merge this one, whatever it has changed."""
+    merges_some_into: list[str]
+    """The branches into which the actor may merge this one if rules about rows allow each row that
+    it has changed: a preview of the merge tells."""
 
 
 class GraphMeOutput(msgspec.Struct, kw_only=True):
