@@ -91,6 +91,12 @@ def test_the_work_of_an_agent_is_reviewed_and_merged(
 
     done = page.get_by_role("status").filter(has_text="main has the work of agent/triage")
     expect(done).to_be_visible()
+    # The choices stay as they were made, and can't be made again.
+    conflicts = section(page, "Conflicts")
+    expect(conflicts).to_contain_text("2 of 2 conflicts settled")
+    expect(conflicts.locator("[data-conflict=open]")).to_have_count(0)
+    expect(side(page, ADVISORY, "theirs")).to_be_checked()
+    expect(side(page, OTHER, "ours")).to_be_disabled()
     assert severity(explorer) == "low"
     merged = explorer.graph.commits(limit=1)[0]
     assert merged.message == "The agent is right.\nI asked upstream."

@@ -28,7 +28,15 @@ export interface MyRights {
   readonly state: Me["state"];
   readonly actor_id: string | null;
   readonly is_read_only: boolean;
-  readonly branches: readonly { readonly name: string; readonly actions: readonly string[]; readonly merges_into: readonly string[] }[];
+  readonly branches: readonly BranchRights[];
+}
+
+export interface BranchRights {
+  readonly name: string;
+  readonly actions: readonly string[];
+  readonly merges_into: readonly string[];
+  /** Rules about rows decide: a review tells. */
+  readonly merges_some_into: readonly string[];
 }
 
 export interface Property {

@@ -26,6 +26,8 @@ interface Props {
   /** How many were there before any choice: later ones came up by choices. */
   readonly firstCount: number;
   readonly draft: Draft;
+  /** The choices have been used: they are shown, and no longer made. */
+  readonly isDone?: boolean;
   readonly names: Readonly<Record<Side, string>>;
   /** Where the entities of each side are looked at. */
   readonly where: Readonly<Record<Take, Elsewhere>>;
@@ -40,7 +42,7 @@ const NEEDS_WORDS: ReadonlySet<string> = new Set([
   "value_constraint_violation",
 ]);
 
-export function Conflicts({ conflicts, more, left, firstCount, draft, names, where, choose }: Props) {
+export function Conflicts({ conflicts, more, left, firstCount, draft, isDone = false, names, where, choose }: Props) {
   const open = new Set(left.map(nameOf));
   const isTaken = (conflict: Conflict): boolean => takeOf(draft, conflict) !== undefined;
   const settled = conflicts.filter((conflict) => isTaken(conflict) && !open.has(nameOf(conflict))).length;
@@ -60,13 +62,13 @@ export function Conflicts({ conflicts, more, left, firstCount, draft, names, whe
           {settled} of {counted(conflicts.length, "conflict")} settled.
         </span>
         <span class="soft">Take for all:</span>
-        <button type="button" onClick={() => all("ours")}>
+        <button type="button" disabled={isDone} onClick={() => all("ours")}>
           {names.ours}
         </button>
-        <button type="button" onClick={() => all("theirs")}>
+        <button type="button" disabled={isDone} onClick={() => all("theirs")}>
           {names.theirs}
         </button>
-        <button type="button" class="quiet" disabled={!conflicts.some(isTaken)} onClick={() => choose({ takes: {}, all: null })}>
+        <button type="button" class="quiet" disabled={isDone || !conflicts.some(isTaken)} onClick={() => choose({ takes: {}, all: null })}>
           None
         </button>
       </div>
@@ -84,6 +86,7 @@ export function Conflicts({ conflicts, more, left, firstCount, draft, names, whe
             isLater={at >= firstCount}
             take={takeOf(draft, conflict)}
             isClash={isTaken(conflict) && open.has(nameOf(conflict))}
+            isDone={isDone}
             names={names}
             where={where[conflict.absent.includes("theirs") ? "ours" : "theirs"]}
             choose={(take) => one(conflict, take)}
@@ -100,12 +103,13 @@ interface OneProps {
   readonly take: Take | undefined;
   /** Whether a choice was made that does not settle it. */
   readonly isClash: boolean;
+  readonly isDone: boolean;
   readonly names: Readonly<Record<Side, string>>;
   readonly where: Elsewhere;
   readonly choose: (take: Take) => void;
 }
 
-function OneConflict({ conflict, isLater, take, isClash, names, where, choose }: OneProps) {
+function OneConflict({ conflict, isLater, take, isClash, isDone, names, where, choose }: OneProps) {
   const name = nameOf(conflict);
   const isOpen = take === undefined || isClash;
   return (
@@ -136,7 +140,7 @@ function OneConflict({ conflict, isLater, take, isClash, names, where, choose }:
                 name={name}
                 value={side}
                 checked={take === side}
-                disabled={side === "theirs" && isOneSided(conflict)}
+                disabled={isDone || (side === "theirs" && isOneSided(conflict))}
                 onChange={() => choose(side)}
               />
               <span class="small">{names[side]}</span>

@@ -54,6 +54,8 @@ export interface Brought {
   readonly conflicts: readonly Conflict[];
   readonly more_conflicts: number;
   readonly left_out: Readonly<Record<string, number>>;
+  /** In a preview: why the policy would deny it. */
+  readonly refusal: string | null;
 }
 
 export interface Choice {

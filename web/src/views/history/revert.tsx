@@ -38,6 +38,7 @@ export function Revert({ commit, branch, onClose }: { commit: Commit; branch: st
   const preview = isChosen ? (settled.value?.outcome ?? plain) : plain;
   const conflicts = (isChosen ? settled.value?.conflicts : null) ?? plain?.conflicts ?? [];
   const open = (preview?.conflicts.length ?? 0) + (preview?.more_conflicts ?? 0);
+  const refusal = plain?.refusal ?? null;
   const isNothing = preview?.outcome === "nothing_to_revert";
   const revert = async (): Promise<void> => {
     if (first.value === null) return;
@@ -51,10 +52,10 @@ export function Revert({ commit, branch, onClose }: { commit: Commit; branch: st
     });
     setBusy(false);
     if (!answer.ok) return setProblem(answer.problem);
-    putDraft(about, null);
     tell(`“${commitTitle(commit)}” is reverted on ${branch}.`, "good");
     await look();
     onClose();
+    putDraft(about, null);
     if (answer.value.commit !== null) go({ set: { commit: answer.value.commit.graph_commit_id } });
   };
   return (
@@ -97,12 +98,17 @@ export function Revert({ commit, branch, onClose }: { commit: Commit; branch: st
           />
         </label>
         {problem !== null && <Trouble problem={problem} again={problem.kind === "stale" ? again : () => void revert()} />}
+        {refusal !== null && (
+          <p class="small" role="status">
+            You may not revert it: {refusal}.
+          </p>
+        )}
         <p class="row end">
           {open > 0 && <span class="soft">{counted(open, "conflict")} not settled.</span>}
           <button type="button" onClick={onClose}>
             Leave it
           </button>
-          <button type="submit" class="main" disabled={isBusy || first.value === null || settled.isAsking || isNothing || open > 0}>
+          <button type="submit" class="main" disabled={isBusy || first.value === null || settled.isAsking || isNothing || open > 0 || refusal !== null}>
             {isBusy ? "Reverting …" : "Revert it"}
           </button>
         </p>

@@ -2,6 +2,7 @@
 import { forgetToken, token, tokenWanted } from "../../api/link";
 import { address } from "../../app/route";
 import { graph, me, rights } from "../../app/session";
+import type { BranchRights } from "../../api/types";
 import { Waiting } from "../../parts/states";
 import "./style.css";
 
@@ -79,6 +80,15 @@ export default function MeView() {
   );
 }
 
+/** The branches that may take this one; of those that take some rows, a review tells whether they take these. */
+function MergesInto({ branch, count }: { branch: BranchRights; count: number }) {
+  const { merges_into: all, merges_some_into: some } = branch;
+  if (all.length + some.length === 0) return <span class="soft">none</span>;
+  if (count > 0 && all.length === count) return <>any other</>;
+  if (all.length + some.length > 3) return <>{all.length + some.length} branches</>;
+  return <>{[...all, ...some.map((name) => `${name} (some rows)`)].join(", ")}</>;
+}
+
 function Rights() {
   const known = rights.value;
   if (known === null) return <Waiting what="Looking up what you may do" />;
@@ -116,15 +126,7 @@ function Rights() {
                   );
                 })}
                 <td class="me-into">
-                  {branch.merges_into.length === 0 ? (
-                    <span class="soft">none</span>
-                  ) : branch.merges_into.length === known.branches.length - 1 ? (
-                    "any other"
-                  ) : branch.merges_into.length > 3 ? (
-                    `${branch.merges_into.length} branches`
-                  ) : (
-                    branch.merges_into.join(", ")
-                  )}
+                  <MergesInto branch={branch} count={known.branches.length - 1} />
                 </td>
               </tr>
             ))}

@@ -32,7 +32,7 @@ interface Props {
 
 const OUTCOMES: Readonly<Record<string, (review: Review) => string>> = {
   merged: ({ source, target }) => `Both moved. One commit brings the work of ${source} into ${target}.`,
-  fast_forward: ({ source, target }) => `${target} did nothing since. It comes to show what ${source} shows.`,
+  fast_forward: ({ source, target }) => `${target} has no changes of its own. After the merge it has the same rows as ${source}.`,
   already_up_to_date: ({ source, target }) => `${target} has all of ${source} already.`,
 };
 
@@ -51,7 +51,7 @@ function checksOf({ review, outcome, conflicts, isMoved }: Props): Check[] {
   const denied =
     // The words of a graph that is read-only are for who opened it.
     (rights.value?.is_read_only ? "The server is read-only." : review.refusal) ??
-    (known !== undefined && !known.merges_into.includes(target)
+    (known !== undefined && ![...known.merges_into, ...known.merges_some_into].includes(target)
         ? `You may not merge ${source} into ${target}.`
         : null);
   const { conflicts: open, more_conflicts: more } = outcome ?? review;

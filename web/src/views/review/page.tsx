@@ -5,11 +5,11 @@ import type { Schema } from "../../api/types";
 import { useKeys } from "../../app/keys";
 import { address, go, place } from "../../app/route";
 import { branches, callHere, graph } from "../../app/session";
-import { choicesKey, draftOf, hasChoices, putDraft, settle, type Settled } from "../../parts/changes/choices";
+import { choicesKey, type Draft, draftOf, hasChoices, putDraft, settle, type Settled } from "../../parts/changes/choices";
 import { Conflicts } from "../../parts/changes/conflicts";
 import { CountsTable, countsSentence } from "../../parts/changes/counts";
 import { ChangeList, PAGE, usePages } from "../../parts/changes/list";
-import type { Comparison } from "../../parts/changes/shapes";
+import type { Choice, Comparison, Conflict, Take } from "../../parts/changes/shapes";
 import { TextDiff } from "../../parts/changes/text_diff";
 import type { Op } from "../../parts/change";
 import { commitAddress, commitTitle, When, Who } from "../../parts/commits";
@@ -28,11 +28,26 @@ const OPS: readonly { op: Op; label: string }[] = [
   { op: "delete", label: "Gone" },
 ];
 
+/** The choices, and what they come to. */
+interface Chosen {
+  readonly draft: Draft;
+  readonly outcome: Review | null;
+  readonly conflicts: readonly Conflict[];
+  readonly resolve: readonly Choice[] | Take | null;
+}
+
+/** A merge that was made here, with its choices. */
+interface Done {
+  readonly merged: Merged;
+  readonly chosen: Chosen;
+}
+
 export function ReviewPage({ source, into }: { source: string; into: string }) {
   const about = `${graph.value}|${source}|${into}`;
   const [round, setRound] = useState(0);
   const [isRefused, setRefused] = useState(false);
-  const [merged, setMerged] = useState<Merged | null>(null);
+  const [done, setDone] = useState<Done | null>(null);
+  const merged = done?.merged ?? null;
   const isOne = source === into;
   const first = useAsked<Review>(isOne ? null : `${about}|${round}`, (signal) =>
     callHere<Review>("review", { source, branch: into }, signal),
@@ -50,9 +65,14 @@ export function ReviewPage({ source, into }: { source: string; into: string }) {
     isChosen ? `${about}|${review.source_commit_id}|${review.target_commit_id}|${choicesKey(draft)}` : null,
     (signal) => settle(review!, draft, (resolve) => callHere<Review>("review", { source, branch: into, resolve }, signal)),
   );
-  const outcome = isChosen ? (settled.value?.outcome ?? null) : review;
-  const conflicts = (isChosen ? settled.value?.conflicts : null) ?? review?.conflicts ?? [];
-  const resolve = isChosen ? (settled.value?.resolve ?? null) : null;
+  const chosen: Chosen = {
+    draft,
+    outcome: isChosen ? (settled.value?.outcome ?? null) : review,
+    conflicts: (isChosen ? settled.value?.conflicts : null) ?? review?.conflicts ?? [],
+    resolve: isChosen ? (settled.value?.resolve ?? null) : null,
+  };
+  // The choices are forgotten after the merge, and the page goes on showing those that it was made with.
+  const { outcome, conflicts, resolve } = done?.chosen ?? chosen;
 
   const heads = useHeads(round);
   const latest = settled.isAsking ? undefined : settled.value?.outcome;
@@ -129,7 +149,8 @@ export function ReviewPage({ source, into }: { source: string; into: string }) {
                     more={review.more_conflicts}
                     left={outcome?.conflicts ?? []}
                     firstCount={review.conflicts.length}
-                    draft={draft}
+                    draft={done?.chosen.draft ?? draft}
+                    isDone={done !== null}
                     names={{ base: "Before both", ours: into, theirs: source }}
                     where={{ ours: on(into), theirs: on(source) }}
                     choose={(choice) => putDraft(about, choice)}
@@ -151,7 +172,7 @@ export function ReviewPage({ source, into }: { source: string; into: string }) {
                 isMoved={isMoved}
                 isAsking={first.isAsking || settled.isAsking}
                 merged={merged}
-                onMerged={setMerged}
+                onMerged={(merged) => setDone({ merged, chosen })}
                 onMoved={() => setRefused(true)}
                 reload={reload}
               />

@@ -11,8 +11,6 @@ export interface Review extends Omit<Brought, "commit"> {
   /** Those that the merge would bring, newest first. */
   readonly commits: readonly Commit[];
   readonly has_more_commits: boolean;
-  /** Why a merge would be denied. */
-  readonly refusal: string | null;
 }
 
 export interface Merged extends Brought {
