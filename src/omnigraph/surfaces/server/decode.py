@@ -8,7 +8,7 @@ passed by.
 import json
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -27,7 +27,7 @@ BODY, QUERY = "body", "query"
 def decode_json(body: bytes, type_: type[T]) -> T:
     """The struct that the text means; raises RequestMalformed."""
     try:
-        decoded = msgspec.json.decode(body, type=type_)
+        decoded = _decoded(body, type_)
         STRICT.decode(body.decode())
     except msgspec.MsgspecError as error:
         raise RequestMalformed(BODY, clipped(str(error))) from None
@@ -38,6 +38,19 @@ def decode_json(body: bytes, type_: type[T]) -> T:
     except ValueError as error:
         raise RequestMalformed(BODY, clipped(str(error))) from None
     return decoded
+
+
+def _decoded(body: bytes, type_: type[T]) -> T:
+    earlier: Mapping[str, str] | None = getattr(type_, "EARLIER_NAMES", None)
+    if earlier is None:
+        return msgspec.json.decode(body, type=type_)
+    members = msgspec.json.decode(body)
+    if isinstance(members, dict):
+        for before, name in earlier.items():
+            if before in members and name in members:
+                raise ValueError(f"`{before}` is an earlier name of `{name}`: give one of them")
+        members = {earlier.get(name, name): value for name, value in members.items()}
+    return msgspec.convert(members, type_)
 
 
 def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:

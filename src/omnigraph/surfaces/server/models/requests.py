@@ -1,6 +1,7 @@
 """Bodies and query strings of requests. A member that no model has is refused."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta, field
@@ -62,6 +63,9 @@ class ReadRequest(Request, frozen=True, kw_only=True):
 
 
 class ChangeRequest(Request, frozen=True, kw_only=True):
+    EARLIER_NAMES: ClassVar[Mapping[str, str]] = {"query_source": "query", "query_name": "name"}
+    """What earlier clients call members of this body."""
+
     query: str
     name: str | None = None
     params: Any = None
