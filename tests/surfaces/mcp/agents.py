@@ -11,6 +11,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from omnigraph import Graph
+from omnigraph.base.errors import PolicyDenied
+from omnigraph.engine.gate import Action
 from omnigraph.engine.stored_queries import StoredQueries
 from omnigraph.surfaces.mcp.caller import Caller, Limits, Place, Writing
 from omnigraph.surfaces.mcp.offered import FileQueries
@@ -105,27 +107,38 @@ async def heard(client: Client, tool: str, arguments: dict[str, Any]) -> Heard:
     return Heard(result.structured_content, content.text, bool(result.is_error))
 
 
-def agent_of(
+def agent_of(graph: Graph, **more: Any) -> Agent:
+    """An agent of this process; `more` as of `caller_of`."""
+    server = server_for(named_callers(caller_of(graph, **more)), in_a_thread)
+    return Agent(lambda: server)
+
+
+def caller_of(
     graph: Graph,
     *,
     queries: StoredQueries | None = None,
     writes: bool = False,
+    merges: bool = True,
     limits: Limits | None = None,
     on: str | None = None,
     any_branch: bool = False,
     base: str = "main",
-) -> Agent:
+) -> Caller:
     writing = Writing(name="", session="s1", on=on, is_any_branch=any_branch) if writes else None
-    caller = Caller(
+
+    def allow(action: Action, branch: str | None, target: str | None) -> None:
+        if action is Action.BRANCH_MERGE and not merges:
+            raise PolicyDenied(action, "this agent", branch, target)
+
+    return Caller(
         graph=graph,
         place=Place(("--store", "people.omni")),
         base=base,
         writing=writing,
         limits=limits or Limits(),
         offered=FileQueries(graph=graph, queries=queries or StoredQueries(), base=base),
+        allow=allow,
     )
-    server = server_for(named_callers(caller), in_a_thread)
-    return Agent(lambda: server)
 
 
 def agent_at(app: App, graph: str = "people", **headers: str) -> Agent:

@@ -17,7 +17,7 @@ from omnigraph.engine.stored_queries import read_queries
 from omnigraph.errors import ArgumentInvalid
 from omnigraph.surfaces.mcp.arguments import Validators, checked
 from omnigraph.surfaces.mcp.caller import Limits
-from omnigraph.surfaces.mcp.language import GUIDE
+from omnigraph.surfaces.mcp.language import CHANGING, READING
 from omnigraph.surfaces.mcp.tools import TOOLS
 from tests.surfaces.mcp.agents import PEOPLE, Agent, agent_of
 from tests.surfaces.server.world import make_graph
@@ -81,7 +81,7 @@ query stored_search($branch: String, $branch_: String) {
 def test_the_schema_is_a_tool_and_a_resource(reader: Agent) -> None:
     answer = reader("schema")
     text = reader.read("omnigraph://schema")
-    assert answer.text == f"{text}\n{GUIDE}" == f"{text}\n{answer['language']}"
+    assert answer.text == f"{text}\n{READING}" == f"{text}\n{answer['language']}"
     assert "name: String @key" in answer.text and "# node Person: 3" in answer.text
     counts = {each["name"]: each["count"] for each in answer["types"]}
     assert counts == {"Company": 1, "Note": 0, "Person": 3, "Knows": 2, "WorksAt": 1}
@@ -107,7 +107,9 @@ def test_every_example_that_a_model_is_told_runs(tmp_path: Path) -> None:
     edge WorksAt: Person -> Company
     """
     described = (TOOLS["query"].description, TOOLS["mutate"].description)
-    told = [line.strip() for line in GUIDE.splitlines() if line.startswith("  query ")]
+    told = [
+        line.strip() for line in (READING + CHANGING).splitlines() if line.startswith("  query ")
+    ]
     examples = [*told, *(each for text in described for each in re.findall(EXAMPLE, text))]
     assert len(examples) == 15 + 5
     with Graph.init(tmp_path / "g.omni", schema) as graph:

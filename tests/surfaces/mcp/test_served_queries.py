@@ -158,7 +158,8 @@ def test_tools_and_resources_are_those_of_the_servers_own_address(
     assert moods["mood"]["enum"] == ["glad", "sad"] and moods["least"]["minimum"] == 0
     assert beside.resources() == at.resources()
     for uri in beside.resources():
-        assert beside.read(uri) == at.read(uri)
+        if actor == "ada" or uri != "omnigraph://language":
+            assert beside.read(uri) == at.read(uri)
 
 
 @pytest.mark.parametrize(

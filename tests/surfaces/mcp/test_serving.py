@@ -12,7 +12,7 @@ import pytest
 from omnigraph import Graph
 from omnigraph.engine.settings import Settings, TokenSources
 from omnigraph.surfaces.mcp.caller import distinct_slug, slug
-from omnigraph.surfaces.mcp.language import GUIDE
+from omnigraph.surfaces.mcp.language import CHANGING, READING
 from omnigraph.surfaces.server.limits import ServerLimits
 from omnigraph.surfaces.server.registry import Serving
 from omnigraph.surfaces.server.starting import ServerConfig, serving_of
@@ -95,11 +95,11 @@ def everything(agent: Agent) -> Iterator[str]:
 
 def test_what_is_hidden_from_an_actor_is_nowhere(policed: World) -> None:
     # The examples of the language are the same for everybody, and of a graph of their own.
-    heard = "\n".join(everything(agent(policed, "bob"))).replace(GUIDE, "")
+    heard = "\n".join(everything(agent(policed, "bob"))).replace(READING, "").replace(CHANGING, "")
     for hidden in ("Company", "Analytical", "firms", "with_big", "WorksAt", "1815-12"):
         assert hidden not in heard, hidden
     assert "find_person" in heard and "cleo" in heard
-    told = "\n".join(everything(agent(policed, "ada"))).replace(GUIDE, "")
+    told = "\n".join(everything(agent(policed, "ada"))).replace(READING, "").replace(CHANGING, "")
     for shown in ("Company", "Analytical", "firms", "with_big", "WorksAt", "1815-12"):
         assert shown in told, shown
 

@@ -152,6 +152,7 @@ def _conflicts(caller: Caller, result: "MergeResult") -> dict[str, Any]:
     return {
         "source_commit_id": result.source_commit_id,
         "target_commit_id": result.target_commit_id,
+        "refusal": result.refusal,
         "conflict_count": result.conflict_count,
         "conflicts": told,
     }
@@ -187,10 +188,11 @@ def _proposal(value: dict[str, Any], found: "EntityChanges") -> str:
         lines.append(f"… and {amount(value['more_changes'], 'change')} more: call `diff`")
     merge = value["merge"]
     lines += ["", f"merge: {merge['outcome'] or merge.get('why', 'not known')}"]
+    if refusal := merge.get("refusal"):
+        lines.append(f"you may not merge it: {refusal}")
     if count := merge.get("conflict_count"):
-        lines.append(
-            f"{amount(count, 'conflict')} must be settled, with `resolve` of branch_merge:"
-        )
+        by = "with `resolve` of branch_merge" if "tool" in value["how_to_merge"] else "by a person"
+        lines.append(f"{amount(count, 'conflict')} must be settled, {by}:")
         lines += [f"  {each['message']}" for each in merge.get("conflicts", ())]
     lines += ["", f"on a command line: {value['how_to_merge']['command_line']}"]
     if "tool" in value["how_to_merge"]:

@@ -181,6 +181,20 @@ class Caller:
             return False
         return True
 
+    def may_use(self, action: Action) -> bool:
+        """True if there may be a branch on which the agent may do it: tools that do it are
+        offered."""
+        if action.is_reading:
+            return True
+        if self.writing is None:
+            return False
+        own, base = self.writing.own, self.base
+        if action is Action.BRANCH_MERGE:
+            return self.may(action, own, base)
+        if action is Action.BRANCH_CREATE:
+            return self.may(action, base, own)
+        return self.may(action, own) or self.may(action, base)
+
     def write(
         self, branch: str, change: Callable[[str], Written], *, from_: str | None = None
     ) -> tuple[Written, bool]:

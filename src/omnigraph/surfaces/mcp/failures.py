@@ -8,6 +8,7 @@ from omnigraph.base.errors import OmnigraphError
 from omnigraph.surfaces.mcp.caller import Caller
 from omnigraph.surfaces.mcp.pages import json_bytes, shortened
 from omnigraph.surfaces.mcp.tool import Answer
+from omnigraph.surfaces.mcp.tools import TOOLS
 from omnigraph.surfaces.wire import error_json
 
 __all__ = ["NEXT", "defect_answer", "error_answer", "next_step"]
@@ -16,6 +17,7 @@ log = logging.getLogger(__name__)
 
 MAX_TEXT_CHARACTERS = 8000
 
+NOT_OFFERED = "no tool for this is offered to you: ask a person to do it"
 NEXT = {
     "parse_error": "mend it there and call again; `schema` shows how queries are written",
     "type_error": "call `schema` to see the types and their properties, then call again",
@@ -44,8 +46,29 @@ FOR_PEOPLE = re.compile(r"\bomnigraph [a-z]|--[a-z]|Authorization")
 
 
 def next_step(error: OmnigraphError, caller: Caller) -> str | None:
+    """What the agent should do next, by tools that it is offered."""
     if error.code == "read_only":
-        return f"only reads are possible here: to let agents write, {caller.how_to_write}"
+        return _only_reads(caller)
+    hint = _hint(error)
+    if hint is None or not _names_a_tool_that_is_missing(hint, caller):
+        return hint
+    return _only_reads(caller) if caller.writing is None else NOT_OFFERED
+
+
+def _only_reads(caller: Caller) -> str:
+    return f"only reads are possible here: to let agents write, {caller.how_to_write}"
+
+
+def _names_a_tool_that_is_missing(hint: str, caller: Caller) -> bool:
+    missing = [tool.name for tool in TOOLS.values() if not caller.may_use(tool.action)]
+    # `load` is an ordinary word, too: it is a tool where it is written or used as one.
+    return any(
+        re.search(rf"`{name}`|\b(call|with) {name}\b" if name == "load" else rf"\b{name}\b", hint)
+        for name in missing
+    )
+
+
+def _hint(error: OmnigraphError) -> str | None:
     if error.code == "policy_denied":
         # Its own hint is for people who can read policies.
         return NEXT[error.code]
@@ -57,6 +80,8 @@ def next_step(error: OmnigraphError, caller: Caller) -> str | None:
 
 def error_answer(error: OmnigraphError, caller: Caller) -> Answer:
     told: dict[str, Any] = {**error_json(error), "hint": next_step(error, caller)}
+    if "advice" in told["details"]:
+        told["details"] = {**told["details"], "advice": told["hint"]}
     # It begins with `error: ` or, where a language has a code for it, with `error[T5]: `.
     text = error.render().removeprefix("error")
     if error.hint:

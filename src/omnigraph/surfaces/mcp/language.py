@@ -1,8 +1,11 @@
 """How queries are written, as short as a model needs it. Every example is run by a test."""
 
-__all__ = ["GUIDE"]
+from omnigraph.engine.gate import Action
+from omnigraph.surfaces.mcp.caller import Caller
 
-GUIDE = """\
+__all__ = ["CHANGING", "READING", "guide"]
+
+READING = """\
 How queries are written (examples for a schema with Person {name: String @key, age: I32?} and the
 edges Knows: Person -> Person, WorksAt: Person -> Company {name: String @key}):
 
@@ -21,7 +24,8 @@ An edge is written with a lower-case first letter; the left side is its From bet
 type. Conditions in `match` all hold; `or { … } { … }`, `exists { … }`, `in [1, 2]` and
 `contains "x"` are there too. $x.id is the id of a node. Parameters are declared with their types,
 and `?` makes one optional.
-
+"""
+CHANGING = """
 Changing (tool `mutate`; several statements are one commit):
   query add($name: String, $age: I32?) { insert Person { name: $name, age: $age } }
   query meet() { insert Knows { from: "Ada", to: "Bob" } }
@@ -29,3 +33,8 @@ Changing (tool `mutate`; several statements are one commit):
   query part() { delete Knows where from = "Ada" }
   query gone() { delete Person where name = "Bob" }
 """
+
+
+def guide(caller: Caller) -> str:
+    """How to write the queries that an agent may run."""
+    return f"{READING}{CHANGING}" if caller.may_use(Action.CHANGE) else READING

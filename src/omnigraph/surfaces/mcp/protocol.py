@@ -100,10 +100,11 @@ class _Session:
             limit = caller.limits.max_argument_bytes
 
             def work(caller: Caller) -> Answer:
-                given = params.arguments
-                arguments = checked(tool, given, self._validators, limit_bytes=limit)
+                # First: advice about the arguments of a tool is for agents that may call the tool.
                 if not tool.is_reading:
                     caller.must_write()
+                given = params.arguments
+                arguments = checked(tool, given, self._validators, limit_bytes=limit)
                 return _bounded(tool.handler(caller, arguments), caller)
 
             answer = await self._run(work, caller, is_write=not tool.is_reading, what=tool.name)

@@ -10,7 +10,7 @@ from omnigraph.base.errors import ArgumentInvalid, LimitExceeded
 from omnigraph.base.span import SourceText
 from omnigraph.engine.change_values import json_ready, property_changes
 from omnigraph.surfaces.mcp.caller import Caller
-from omnigraph.surfaces.mcp.language import GUIDE
+from omnigraph.surfaces.mcp.language import guide
 from omnigraph.surfaces.mcp.offered import Asked
 from omnigraph.surfaces.mcp.pages import Cursor, page_of, read_cursor
 from omnigraph.surfaces.mcp.tool import Answer, Arguments
@@ -137,7 +137,8 @@ def schema(caller: Caller, arguments: Arguments) -> Answer:
     branch, moment = moment_of(caller, arguments)
     answer = schema_answer(caller, caller.graph.schema(branch, snapshot=moment), branch)
     # A model that has read this has all that it needs to write a query.
-    return Answer({**answer.value, "language": GUIDE}, f"{answer.text}\n{GUIDE}")
+    language = guide(caller)
+    return Answer({**answer.value, "language": language}, f"{answer.text}\n{language}")
 
 
 def schema_answer(caller: Caller, found: "Schema", branch: str | None) -> Answer:

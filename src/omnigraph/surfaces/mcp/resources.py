@@ -4,7 +4,7 @@ from omnigraph.base.errors import NameMissing
 from omnigraph.base.frozen import frozen
 from omnigraph.base.words import clipped
 from omnigraph.surfaces.mcp.caller import Caller
-from omnigraph.surfaces.mcp.language import GUIDE
+from omnigraph.surfaces.mcp.language import guide
 from omnigraph.surfaces.mcp.pages import json_text
 from omnigraph.surfaces.mcp.parameters import required_parameters, schemas_of_parameters
 from omnigraph.surfaces.mcp.reading import schema_answer
@@ -46,7 +46,7 @@ def read_resource(caller: Caller, uri: str) -> tuple[str, str]:
         answer = schema_answer(caller, caller.graph.schema(branch), branch)
         return PLAIN, answer.text or ""
     if uri == LANGUAGE:
-        return PLAIN, GUIDE
+        return PLAIN, guide(caller)
     if uri == QUERIES:
         return JSON, _queries(caller)
     name = uri.removeprefix(f"{QUERIES}/")

@@ -255,7 +255,7 @@ TOOLS = {tool.name: tool for tool in _TOOLS}
 def listed_tools(caller: Caller) -> list[Tool]:
     """The tools that there are for an agent: none that it may not use in any case."""
     every = [*TOOLS.values(), *_stored(caller).values()]
-    return [tool for tool in every if _is_open(caller, tool)]
+    return [tool for tool in every if caller.may_use(tool.action)]
 
 
 def find_tool(caller: Caller, name: str) -> Tool:
@@ -276,16 +276,3 @@ def find_tool(caller: Caller, name: str) -> Tool:
 
 def _stored(caller: Caller) -> dict[str, Tool]:
     return stored_tools(caller, TOOLS, OF_READS, OF_WRITES)
-
-
-def _is_open(caller: Caller, tool: Tool) -> bool:
-    if tool.is_reading:
-        return True
-    if caller.writing is None:
-        return False
-    own, base = caller.writing.own, caller.base
-    if tool.action is Action.BRANCH_MERGE:
-        return caller.may(tool.action, own, base)
-    if tool.action is Action.BRANCH_CREATE:
-        return caller.may(tool.action, base, own)
-    return caller.may(tool.action, own) or caller.may(tool.action, base)
