@@ -6,12 +6,17 @@ import pytest
 
 from omnigraph import Graph
 from omnigraph.base.errors import (
+    ArgumentInvalid,
     ConstraintViolated,
     MigrationRefused,
     PreconditionFailed,
     ReadOnly,
     SchemaInvalid,
 )
+from omnigraph.base.ids import BranchName
+from omnigraph.base.span import SourceText
+from omnigraph.engine.requests import SchemaApply
+from omnigraph.engine.schema_apply import schema_apply
 from tests.schema_change.world import (
     BEFORE,
     CITY,
@@ -152,6 +157,14 @@ def test_what_the_caller_knows_wrong_touches_nothing(kept: tuple[Graph, Image, s
     with pytest.raises(ReadOnly), Graph.open(graph.uri, read_only=True) as reader:
         assert reader.schema_plan(BEFORE).supported
         reader.schema_apply(BEFORE)
+    assert_untouched(kept)
+
+
+def test_only_main_takes_another_schema(kept: tuple[Graph, Image, set[Path]]) -> None:
+    source = SourceText(schema(PERSON + "extra: String?"), "wanted.pg")
+    with pytest.raises(ArgumentInvalid) as refused:
+        kept[0].backend.run(schema_apply, SchemaApply(branch=BranchName("side"), source=source))
+    assert (refused.value.argument, refused.value.value) == ("branch", "side")
     assert_untouched(kept)
 
 

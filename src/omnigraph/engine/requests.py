@@ -466,7 +466,12 @@ class SchemaApply(Write):
     source: SourceText
     allow_data_loss: bool = False
     if_commit: CommitId | None = None
-    """Only if the branch is at this commit."""
+    """Only if main is at this commit."""
+
+    def __post_init__(self) -> None:
+        if self.branch != MAIN:
+            rule = "a schema is changed on main only; other branches take it by a merge of main"
+            raise ArgumentInvalid("branch", self.branch, rule, "leave out the branch")
 
 
 @frozen(kw_only=True)

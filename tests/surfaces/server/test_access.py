@@ -37,6 +37,9 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> World:
         "Basic dG9rZW4tb2YtYWRh",
         "token-of-ada",
         "Bearer t\u00e9",
+        "Bearer \u00a0token-of-ada",
+        "Bearer token-of-ada\u00a0",
+        "Bearer \u0085token-of-ada",
     ],
 )
 def test_without_a_token_that_somebody_has_nothing_is_told(
@@ -57,6 +60,11 @@ def test_two_tokens_at_once_are_none(guarded: World) -> None:
 
 def test_the_scheme_may_be_written_in_any_case(guarded: World) -> None:
     assert guarded.get(f"{G}/schema", headers={"authorization": "bEaReR token-of-ada"}).is_success
+
+
+@pytest.mark.parametrize("header", ["Bearer  token-of-ada", "Bearer token-of-ada \t"])
+def test_blanks_of_http_around_a_token_are_no_part_of_it(guarded: World, header: str) -> None:
+    assert guarded.get(f"{G}/schema", headers={"authorization": header}).is_success
 
 
 def test_a_stranger_is_refused_before_a_byte_of_the_body_is_read(guarded: World) -> None:
@@ -164,9 +172,24 @@ def config(store: Path, sources: TokenSources, **more: Any) -> ServerConfig:
     return ServerConfig(store=str(store), settings=settings, **more)
 
 
+def private(file: Path, text: str, mode: int = 0o600) -> Path:
+    file.write_text(text, errors="surrogateescape")
+    file.chmod(mode)
+    return file
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644, 0o601])
+def test_a_token_file_that_others_may_use_is_refused(mode: int, tmp_path: Path) -> None:
+    file = private(tmp_path / "tokens.json", '{"ada": "secret-one"}', mode)
+    with pytest.raises(ArgumentInvalid, match="other users") as refused:
+        read_tokens(TokenSources(file=str(file)))
+    assert refused.value.hint == f"chmod 600 {file}" and "secret-one" not in str(refused.value)
+    file.chmod(0o400)
+    assert read_tokens(TokenSources(file=str(file))).actor_of("Bearer secret-one") == "ada"
+
+
 def test_tokens_come_from_a_file_from_json_and_one_by_itself(tmp_path: Path) -> None:
-    file = tmp_path / "tokens.json"
-    file.write_text('{"ada": "one"}')
+    file = private(tmp_path / "tokens.json", '{"ada": "one"}')
     tokens = read_tokens(TokenSources(file=str(file), json='{"bob": "two"}', single="three"))
     found = [tokens.actor_of(f"Bearer {token}") for token in ("one", "two", "three")]
     assert found == ["ada", "bob", "default"]
@@ -198,8 +221,7 @@ def test_tokens_come_from_a_file_from_json_and_one_by_itself(tmp_path: Path) -> 
 def test_tokens_that_are_not_one_for_each_actor_are_refused_and_not_shown(
     text: str, tmp_path: Path
 ) -> None:
-    file = tmp_path / "tokens.json"
-    file.write_text(text, errors="surrogateescape")
+    file = private(tmp_path / "tokens.json", text)
     with pytest.raises(ArgumentInvalid) as refused:
         read_tokens(TokenSources(file=str(file)))
     assert refused.value.argument == "OMNIGRAPH_SERVER_BEARER_TOKENS_FILE"

@@ -272,3 +272,15 @@ def test_nothing_that_was_refused_has_changed_the_graph(small: World) -> None:
     assert small.names() == ["ada", "bob", "cleo"]
     assert len(small.graph.commits()) == 2
     assert small.post(f"{G}/mutate", json={"query": ADD, "params": {"name": None}}).is_error
+
+
+def test_a_call_changes_the_schema_of_main_alone(tmp_path: Path) -> None:
+    world = serve_here(make_graph(tmp_path))
+    world.graph.branch_create("side")
+    before = world.graph.schema(branch="side").text
+    source = {"text": f"{before}\nnode Extra {{ name: String @key }}", "name": "wanted.pg"}
+    for branch, status in (("side", 400), ("nowhere", 400), ("main", 200)):
+        body = {"branch": branch, "source": source}
+        answer = world.post(f"{G}/calls/schema_apply", json=body)
+        assert answer.status_code == status, answer.text
+    assert world.graph.schema(branch="side").text == before

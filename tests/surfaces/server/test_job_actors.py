@@ -71,6 +71,23 @@ def test_another_actor_sees_nothing_of_a_job(policed: World) -> None:
     assert policed.graph.commits("work")[0].actor_id == "ada"
 
 
+def test_nobody_fills_or_starts_a_job_of_another_actor(policed: World) -> None:
+    """Its commit names the actor that began it: an administrator looks at it, or ends it."""
+    ada, root = by(policed, "ada"), by(policed, "root")
+    id_ = ada.upload(people(2, "own"), branch="work")
+    for refused in (root.put(id_, 1, people(1, "slipped-in")), root.start(id_, 1)):
+        assert refused.status_code == 403
+        assert refused.json()["details"]["code"] == "policy_denied"
+        assert "only the actor that began" in refused.json()["error"]
+    assert root.get(id_)["state"] == "uploading"
+    ada.start(id_, 1)
+    assert ada.ended(id_)["state"] == "succeeded"
+    found = names(policed.graph, "work")
+    assert {"own0", "own1"} <= {*found} and "slipped-in0" not in found
+    mine = ada.upload(people(1, "ended"), branch="work")
+    assert root.cancel(mine)["state"] == "cancelled"
+
+
 @pytest.mark.parametrize(("actor", "branch"), [("eve", "work"), ("ada", "main")])
 def test_who_may_not_change_a_branch_begins_no_job(policed: World, actor: str, branch: str) -> None:
     refused = by(policed, actor).create(upload={}, branch=branch)

@@ -55,6 +55,7 @@ def test_a_request_under_way_is_answered_after_a_signal_to_stop(store: Path) -> 
 
 def test_a_reload_takes_all_that_is_new_or_nothing(store: Path, tmp_path: Path) -> None:
     tokens, queries = tmp_path / "tokens.json", tmp_path / "queries.gq"
+    tokens.touch(0o600)
     tokens.write_text('{"ada": "old"}')
     queries.write_text(QUERIES)
     environment = {"OMNIGRAPH_SERVER_BEARER_TOKENS_FILE": str(tokens)}
@@ -69,7 +70,8 @@ def test_a_reload_takes_all_that_is_new_or_nothing(store: Path, tmp_path: Path) 
         server.process.send_signal(signal.SIGHUP)
         assert "not UTF-8" in server.wait_for("the reload was refused")["message"]
         server.lines.clear()
-        tokens.write_text('{"ada": "new"}')
+        tokens.touch(0o600)
+    tokens.write_text('{"ada": "new"}')
         queries.write_text("query broken(")
         server.process.send_signal(signal.SIGHUP)
         refused = server.wait_for("the reload was refused")

@@ -59,7 +59,8 @@ class Jobs:
         return id_
 
     def put(self, id_: str, number: int, part: bytes, **headers: str) -> Any:
-        return self.ask("PUT", f"{JOBS}/{id_}/parts/{number}", content=part, headers=headers)
+        typed = {"Content-Type": "application/octet-stream", **headers}
+        return self.ask("PUT", f"{JOBS}/{id_}/parts/{number}", content=part, headers=typed)
 
     def start(self, id_: str, part_count: int) -> Any:
         return self.ask("POST", f"{JOBS}/{id_}/start", json={"part_count": part_count})

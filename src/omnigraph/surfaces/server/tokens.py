@@ -3,6 +3,8 @@
 import hashlib
 import hmac
 import json
+import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
@@ -42,7 +44,8 @@ class Tokens:
             raise Unauthorized("the request has no token")
         if header[: len(SCHEME)].lower() != SCHEME:
             raise Unauthorized("the Authorization header is not a bearer token")
-        digest = _digest(header[len(SCHEME) :].strip())
+        # Only the blanks of HTTP: `strip()` alone would also take a no-break space.
+        digest = _digest(header[len(SCHEME) :].strip(" \t"))
         found = None
         for known, actor in self._actors.items():
             if hmac.compare_digest(known, digest):
@@ -76,7 +79,7 @@ def read_tokens(sources: TokenSources) -> Tokens:
 def _all(sources: TokenSources) -> Iterator[tuple[str, str, str]]:
     if sources.file is not None:
         with reading_file(Path(sources.file)):
-            data = Path(sources.file).read_bytes()
+            data = _private(Path(sources.file))
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError:
@@ -86,6 +89,16 @@ def _all(sources: TokenSources) -> Iterator[tuple[str, str, str]]:
         yield from ((JSON, actor, token) for actor, token in _by_actor(JSON, sources.json))
     if sources.single is not None:
         yield SINGLE, ONLY_ACTOR, sources.single
+
+
+def _private(path: Path) -> bytes:
+    """The bytes of a file that only its owner may read."""
+    with path.open("rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if stat.S_IMODE(mode) & (stat.S_IRWXG | stat.S_IRWXO):
+            rule = "other users of this machine may read this file, which holds tokens"
+            raise ArgumentInvalid(FILE, str(path), rule, f"chmod 600 {path}")
+        return file.read()
 
 
 def _by_actor(origin: str, text: str) -> Iterator[tuple[str, str]]:

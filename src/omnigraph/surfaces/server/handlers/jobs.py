@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from omnigraph.base.errors import RequestMalformed, Unsupported
+from omnigraph.base.errors import PolicyDenied, RequestMalformed, Unsupported
 from omnigraph.base.ids import BranchName
 from omnigraph.engine.backend import engine_of
 from omnigraph.engine.engine import Engine
@@ -56,6 +56,7 @@ DIGEST = "Content-Digest"
 SHA_256 = re.compile(r"(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]*):\s*(?:$|,)")
 """The member of the header that is told here; others may stand beside it (RFC 9530)."""
 PIECE_BYTES = 1 << 18
+NOT_OWN = "only the actor that began a load job may upload its parts and start it"
 
 
 def create(call: Call) -> Reply:
@@ -188,9 +189,16 @@ def _job(call: Call) -> Job:
 
 
 def _job_to_change(call: Call) -> Job:
-    """The job, if the actor may still load into its branch."""
+    """The job, if it is the actor's own and they may still load into its branch.
+
+    The commit names the actor that began the job, so nobody else may say what is in it. An
+    administrator can look at a job and end it.
+    """
     job = _job(call)
-    call.access.allow(call.actor, Action.CHANGE, Where(branch=job.order.branch))
+    branch = job.order.branch
+    if job.actor != call.actor:
+        raise PolicyDenied(Action.CHANGE, call.actor, branch, reason=NOT_OWN)
+    call.access.allow(call.actor, Action.CHANGE, Where(branch=branch))
     return job
 
 
