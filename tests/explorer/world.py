@@ -19,6 +19,7 @@ from omnigraph.surfaces.explorer.files import BUNDLE, Bundle
 from omnigraph.surfaces.server.access import Access, DefaultDeny, Open, Personal, UnderPolicy
 from omnigraph.surfaces.server.app import App
 from omnigraph.surfaces.server.jobs.spool import Spool
+from omnigraph.surfaces.server.callers import Callers
 from omnigraph.surfaces.server.limits import ServerLimits
 from omnigraph.surfaces.server.registry import Registry, ServedGraph, Serving
 from omnigraph.surfaces.server.tokens import Tokens
@@ -148,6 +149,7 @@ def serve_demo(
             ServerLimits(),
             spool=Spool.open(folder / "spool"),
             bundle=Bundle(bundle),
+            callers=Callers.of(bound="127.0.0.1", allowed=(), is_open=state == "open"),
         )
         url = stack.enter_context(served(app))
         yield Explorer(url, graph, app, folder)

@@ -56,7 +56,8 @@ class Client:
 
 
 def call(app: App, client: Client, method: str, path: str, **headers: str) -> Client:
-    """Run one request to its end."""
+    """Run one request to its end. Its body is JSON unless a header says otherwise."""
+    headers.setdefault("content_type", "application/json")
     anyio.run(_call, app, client, method, path, headers)
     return client
 

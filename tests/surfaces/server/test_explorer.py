@@ -12,6 +12,7 @@ from omnigraph.policy.policy import Policy
 from omnigraph.surfaces.explorer.files import Bundle
 from omnigraph.surfaces.server.access import Access, DefaultDeny, Personal, UnderPolicy
 from omnigraph.surfaces.server.app import App
+from omnigraph.surfaces.server.callers import Callers
 from omnigraph.surfaces.server.limits import ServerLimits
 from omnigraph.surfaces.server.registry import Registry, ServedGraph, Serving
 from omnigraph.surfaces.server.tokens import Tokens
@@ -442,7 +443,7 @@ def test_a_page_that_was_not_built_says_how(world: World, tmp_path: Path) -> Non
 
 def test_a_server_of_one_person_answers_to_its_own_names_alone(world: World, bundle: Path) -> None:
     """Another site may have a name that leads to this machine."""
-    client = page_server(world, bundle, hosts=frozenset({"127.0.0.1:8123"}))
+    client = page_server(world, bundle, callers=Callers(frozenset({"127.0.0.1:8123"})))
     assert client.get("/explore", headers={"host": "127.0.0.1:8123"}).status_code == 200
     for host in ("evil.example", "127.0.0.1:8124", "127.0.0.1"):
         assert client.get("/explore", headers={"host": host}).status_code == 400

@@ -29,6 +29,8 @@ from tests.surfaces.server.uploads import (
 from tests.surfaces.server.world import G, World, make_graph, serve_here
 
 SMALL = ServerLimits(max_load_bytes=4_000)
+BYTES = "application/octet-stream"
+LINES = {"content-type": "application/x-ndjson"}
 ROWS = people(300)
 PARTS = parts_of(ROWS, 3_000)
 
@@ -97,7 +99,7 @@ def test_a_job_answers_what_the_same_load_answers_at_once(
     for side in ("here", "there"):
         (tmp_path / side).mkdir()
     worlds = [serve_here(make_graph(tmp_path / side)) for side in ("here", "there")]
-    at_once = worlds[0].post(f"{G}/load/ndjson", params=more, content=rows)
+    at_once = worlds[0].post(f"{G}/load/ndjson", params=more, content=rows, headers=LINES)
     by_job = Jobs(worlds[1])
     begun = by_job.create(upload={"name": "bytes"}, format="jsonl", **more).json()["id"]
     by_job.put(begun, 1, rows)
@@ -215,7 +217,9 @@ def test_a_part_that_is_torn_off_is_not_there(small: World, jobs: Jobs, spool: P
             message = await super().receive()
             return {**message, "more_body": True}
 
-    torn = call(small.app, Torn(body=[b"x" * 2_000]), "PUT", f"{JOBS}/{id_}/parts/1")
+    torn = call(
+        small.app, Torn(body=[b"x" * 2_000]), "PUT", f"{JOBS}/{id_}/parts/1", content_type=BYTES
+    )
     assert torn.status is None
     assert jobs.get(id_)["upload"]["parts"] == [] and files_in(spool) == []
     assert jobs.start(id_, 1).status_code == 409
@@ -236,7 +240,9 @@ def test_a_part_with_another_checksum_is_refused(jobs: Jobs, spool: Path) -> Non
 @pytest.mark.parametrize("number", ["0", "-1", "10001", "x", "1e3", "999999999999"])
 def test_a_part_has_a_number(jobs: Jobs, number: str) -> None:
     id_ = jobs.create(upload={}).json()["id"]
-    refused = jobs.ask("PUT", f"{JOBS}/{id_}/parts/{number}", content=b"x")
+    refused = jobs.ask(
+        "PUT", f"{JOBS}/{id_}/parts/{number}", content=b"x", headers={"content-type": BYTES}
+    )
     assert refused.status_code == 400 and "from 1 to 10,000" in refused.json()["error"]
 
 

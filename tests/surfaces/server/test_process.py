@@ -31,7 +31,7 @@ def store(tmp_path: Path) -> Path:
 def test_a_request_under_way_is_answered_after_a_signal_to_stop(store: Path) -> None:
     body = json.dumps({"query": NOTE, "params": {"text": "late"}}).encode()
     head = (
-        f"POST {G}/mutate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        f"POST {G}/mutate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     ).encode()
     with (
@@ -70,8 +70,7 @@ def test_a_reload_takes_all_that_is_new_or_nothing(store: Path, tmp_path: Path) 
         server.process.send_signal(signal.SIGHUP)
         assert "not UTF-8" in server.wait_for("the reload was refused")["message"]
         server.lines.clear()
-        tokens.touch(0o600)
-    tokens.write_text('{"ada": "new"}')
+        tokens.write_text('{"ada": "new"}')
         queries.write_text("query broken(")
         server.process.send_signal(signal.SIGHUP)
         refused = server.wait_for("the reload was refused")

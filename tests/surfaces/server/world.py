@@ -13,6 +13,7 @@ from omnigraph.engine.settings import Settings
 from omnigraph.engine.stored_queries import StoredQueries, read_queries
 from omnigraph.surfaces.server.access import Access, Open
 from omnigraph.surfaces.server.app import App
+from omnigraph.surfaces.server.callers import ANY_CALLER, Callers
 from omnigraph.surfaces.server.jobs.places import Places
 from omnigraph.surfaces.server.jobs.spool import Spool
 from omnigraph.surfaces.server.limits import ServerLimits
@@ -98,6 +99,7 @@ def serve_here(
     load_from: Sequence[str] = (),
     serving: Serving | None = None,
     may_agents_write: bool = True,
+    callers: Callers = ANY_CALLER,
 ) -> World:
     served = ServedGraph("people", graph, guarded or graph, queries or StoredQueries())
     app = App(
@@ -106,6 +108,7 @@ def serve_here(
         spool=Spool.open(spool or Path(tempfile.mkdtemp(dir=Path(graph.uri).parent))),
         places=Places.named(load_from),
         may_agents_write=may_agents_write,
+        callers=callers,
     )
     # Bodies stay packed unless a test asks for it.
     usual = {"accept-encoding": "identity", **(headers or {})}

@@ -116,6 +116,10 @@ ERROR_CODES: Final[dict[str, str]] = {
         "not see is not told either."
     ),
     "unauthorized": "A request over HTTP has no token, or one that nobody has.",
+    "page_not_allowed": (
+        "A browser sent a request on behalf of a page of another site to a server that asks for "
+        "no token."
+    ),
     "file_not_allowed": (
         "A load job names a file outside the places that the server loads from; whether it is "
         "there is not told."

@@ -16,6 +16,7 @@ __all__ = [
     "BodySlow",
     "MediaTypeUnsupported",
     "MethodUnknown",
+    "PageNotAllowed",
     "PathMissing",
     "RequestMalformed",
     "RequestsTooMany",
@@ -36,6 +37,26 @@ class Unauthorized(DeniedError):
     @property
     def hint(self) -> str | None:
         return "send the header Authorization: Bearer TOKEN"
+
+
+@dataclass(eq=False)
+class PageNotAllowed(DeniedError):
+    """A browser sent the request on behalf of a page of another site.
+
+    A server that asks for no token would carry out whatever any page asks for.
+    """
+
+    code: ClassVar[str] = "page_not_allowed"
+    origin: str | None
+    """The site, if the browser names it."""
+
+    def __str__(self) -> str:
+        site = "another site" if self.origin is None else self.origin
+        return f"a page of {site} may not use this server"
+
+    @property
+    def hint(self) -> str | None:
+        return "if the site is yours, start the server with --allowed-hosts HOST, its host"
 
 
 @dataclass(eq=False)
@@ -64,6 +85,8 @@ class MediaTypeUnsupported(InputError):
     taken: tuple[str, ...]
 
     def __str__(self) -> str:
+        if not self.found:
+            return f"{self.what} is missing"
         return f"{self.what} {self.found!r} is not taken here"
 
     @property

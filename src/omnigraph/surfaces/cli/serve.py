@@ -62,6 +62,14 @@ def serve(
     unauthenticated: Annotated[
         bool, typer.Option("--unauthenticated", help="Serve anyone, without tokens.")
     ] = False,
+    allowed_hosts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allowed-hosts",
+            help="A name that the server is called by, at a proxy for instance; repeatable.",
+            metavar="HOST",
+        ),
+    ] = None,
     policy: Annotated[
         list[Path] | None,
         typer.Option("--policy", help="What actors may do: a file of the policy, YAML or Cedar."),
@@ -152,6 +160,7 @@ def serve(
             host=host,
             port=port,
             is_unauthenticated=unauthenticated,
+            allowed_hosts=tuple(allowed_hosts or ()),
             policy=tuple(policy or ()),
             queries=tuple(queries or ()),
             upkeep_s=UPKEEP_S if upkeep_s is None else upkeep_s,

@@ -1,6 +1,6 @@
 """The ASGI application: each request goes through the same steps, in this order.
 
-    route ─► who asks ─► which graph ─► may they ─► body ─► admission ─► handler ─► answer
+    host ─► route ─► page ─► who asks ─► which graph ─► may they ─► body ─► admission ─► handler ─► answer
 
 The body comes after the token: a stranger can't make the server read. A write is admitted after its
 policy was asked as far as that goes without the engine, which asks again. Everything that can go
@@ -27,6 +27,7 @@ from omnigraph.surfaces.server.access import INVOKE_QUERY, Where
 from omnigraph.surfaces.server.admission import Admission, HeldBytes
 from omnigraph.surfaces.server.agents import Agents
 from omnigraph.surfaces.server.bodies import read_body, receive_body
+from omnigraph.surfaces.server.callers import ANY_CALLER, Callers, only_header
 from omnigraph.surfaces.server.calls import Call, Reply
 from omnigraph.surfaces.server.decode import decode_params
 from omnigraph.surfaces.server.jobs.jobs import Jobs
@@ -66,12 +67,11 @@ class App:
         places: Places | None = None,
         may_agents_write: bool = False,
         bundle: Bundle | None = None,
-        hosts: frozenset[str] | None = None,
+        callers: Callers = ANY_CALLER,
     ) -> None:
-        """`hosts` are the names that it is called by; None: any, for what stands before it."""
         self.serving = serving
         self.limits = limits
-        self._hosts = hosts
+        self._callers = callers
         self.admission = Admission(limits)
         self.jobs = Jobs(spool, limits, serving=lambda: self.serving, places=places)
         self.metrics = Metrics(self.admission)
@@ -108,11 +108,12 @@ class App:
         account: Account,
         out: Sending,
     ) -> None:
-        if self._hosts is not None and _only(headers, "host") not in self._hosts:
-            # A page of another site may have a name that leads here, and would be of our origin.
-            raise RequestMalformed("Host", "the server is not called by this name")
+        self._callers.check_host(headers)
         operation, path = self._routes.find(scope["method"], scope["path"])
         account.operation = operation
+        if not operation.is_public:
+            # A link of another site may lead to the page of the Explorer.
+            self._callers.check_page(headers)
         call = self._call(operation, path, scope, headers, account)
         with self.admission.body(call.actor) as held:
             if operation.intake is not None:
@@ -175,7 +176,7 @@ class App:
         """The request without its body; raises if the answer is no whatever that is."""
         serving, actor, served, handle = self.serving, None, None, None
         if not operation.is_public:
-            actor = account.actor = serving.access.actor(_only(headers, "authorization"))
+            actor = account.actor = serving.access.actor(only_header(headers, "authorization"))
             if operation.is_of_a_graph:
                 served = account.served = serving.registry.get(path["graph_id"])
                 handle = serving.access_to(served).handle(served.guarded, actor)
@@ -273,13 +274,6 @@ def _worked(operation: Operation, call: Call) -> Reply:
     """In the thread: the handler's answer, packed there as well."""
     reply = operation.handler(call)
     return packed(reply, packing_for(call.headers.get("accept-encoding")))
-
-
-def _only(headers: Headers, name: str) -> str | None:
-    """The header. Of two, a proxy in front of us may have minded the other."""
-    if len(given := headers.getlist(name)) > 1:
-        raise RequestMalformed(name, "the header is there twice")
-    return given[0] if given else None
 
 
 def _positive(headers: Headers, name: str) -> int | None:

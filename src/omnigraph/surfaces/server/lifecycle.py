@@ -27,7 +27,7 @@ from omnigraph.surfaces.server.jobs.places import Places
 from omnigraph.surfaces.server.limits import ServerLimits
 from omnigraph.surfaces.server.logs import log_to_stderr
 from omnigraph.surfaces.server.offering import Offer, offer_of
-from omnigraph.surfaces.server.starting import ServerConfig, open_spool
+from omnigraph.surfaces.server.starting import ServerConfig, callers_of, open_spool
 from omnigraph.surfaces.server.upkeep import Upkeep
 
 __all__ = ["serve", "uvicorn_config"]
@@ -57,13 +57,12 @@ def serve(config: ServerConfig, announce: Callable[[str], None] | None = None) -
         listening = _listen(config)
         host, port = listening.getsockname()[:2]
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        hosts = None if config.person is None else frozenset({address, f"localhost:{port}"})
         app = App(
             serving,
             config.limits,
             spool=open_spool(config),
             places=places,
-            hosts=hosts,
+            callers=callers_of(config, address),
             may_agents_write=config.may_agents_write,
         )
         upkeep = Upkeep(offer.graphs, app.metrics, pause_s=config.upkeep_s)

@@ -20,6 +20,7 @@ from omnigraph.engine.settings import Settings
 from omnigraph.engine.stored_queries import read_queries
 from omnigraph.policy.policy import Policy
 from omnigraph.surfaces.server.access import Access, DefaultDeny, Open, Personal, UnderPolicy
+from omnigraph.surfaces.server.callers import Callers
 from omnigraph.surfaces.server.jobs.spool import Spool
 from omnigraph.surfaces.server.limits import ServerLimits
 from omnigraph.surfaces.server.registry import Registry, ServedGraph, Serving
@@ -31,6 +32,7 @@ __all__ = [
     "UPKEEP_S",
     "WATCH_S",
     "ServerConfig",
+    "callers_of",
     "id_of",
     "open_graphs",
     "open_spool",
@@ -62,6 +64,8 @@ class ServerConfig:
     host: str = "127.0.0.1"
     port: int = 8080
     is_unauthenticated: bool = False
+    allowed_hosts: tuple[str, ...] = ()
+    """Names that the server is called by beside its own, at a proxy for instance."""
     policy: tuple[Path, ...] = ()
     """The files of one bundle."""
     queries: tuple[Path, ...] = ()
@@ -93,6 +97,16 @@ def open_graphs(config: ServerConfig) -> Mapping[str, Graph]:
         read_only=config.is_read_only,
     )
     return {id_: Graph(engine)}
+
+
+def callers_of(config: ServerConfig, address: str) -> Callers:
+    """By which names the server may be called, and from which pages, at this address."""
+    if config.person is not None:
+        port = address.rpartition(":")[2]
+        return Callers(frozenset({address, f"localhost:{port}"}))
+    return Callers.of(
+        bound=config.host, allowed=config.allowed_hosts, is_open=config.is_unauthenticated
+    )
 
 
 def open_spool(config: ServerConfig) -> Spool | None:

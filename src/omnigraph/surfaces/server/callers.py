@@ -1,0 +1,98 @@
+"""Which host names the server answers to, and pages of which sites may use it.
+
+A browser sends a request to any server that it can reach if any page asks for it. A server that
+asks for no token would carry it out. So such a server takes only requests that name it by a known
+host name, which a page behind a rebound DNS name does not, and refuses what a browser marks as
+coming from another site. Programs that are no browsers send neither `Origin` nor `Sec-Fetch-Site`.
+"""
+
+import re
+from collections.abc import Iterable
+
+from starlette.datastructures import Headers
+
+from omnigraph.base.errors import ArgumentInvalid, PageNotAllowed, RequestMalformed
+from omnigraph.base.frozen import frozen
+from omnigraph.base.words import clipped
+
+__all__ = ["ALLOWED_HOSTS", "ANY_CALLER", "Callers", "only_header"]
+
+ALLOWED_HOSTS = "--allowed-hosts"
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+EVERYWHERE = ("0.0.0.0", "::", "")
+"""Addresses to listen to that are no names of a host."""
+NAMED = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::[0-9]{1,5})?")
+USUAL_PORTS = {"http": ":80", "https": ":443"}
+OWN_SITE = (None, "same-origin", "none")
+"""Values of `Sec-Fetch-Site`: no browser, a page of this server, a person who typed the address."""
+
+
+@frozen
+class Callers:
+    hosts: frozenset[str] | None = None
+    """Names of this server, each for any port or with its port. None: any name is taken."""
+    pages: frozenset[str] | None = None
+    """Hosts whose pages may use the server beside its own. None: pages are not looked at."""
+
+    @classmethod
+    def of(cls, *, bound: str, allowed: Iterable[str], is_open: bool) -> "Callers":
+        """The callers of a server that listens at a host; `is_open` if it asks for no token.
+
+        Raises `ArgumentInvalid` for an allowed host that is not a name or an address.
+        """
+        named = frozenset(map(_checked, allowed))
+        if not is_open and not named:
+            return ANY_CALLER
+        own = () if bound in EVERYWHERE else (f"[{bound}]" if ":" in bound else bound.lower(),)
+        return cls(named | {*LOOPBACK, *own}, named if is_open else None)
+
+    def check_host(self, headers: Headers) -> None:
+        """Raise `RequestMalformed` unless the request calls the server by one of its names."""
+        if self.hosts is None:
+            return
+        host = (only_header(headers, "host") or "").lower()
+        if not {host, _without_port(host)} & self.hosts:
+            rule = f"the server is not called by the name {clipped(host)!r}"
+            advice = f"use one of its names, or start it with {ALLOWED_HOSTS} NAME"
+            raise RequestMalformed("Host", rule, advice)
+
+    def check_page(self, headers: Headers) -> None:
+        """Raise `PageNotAllowed` for what a browser sends on behalf of a page of another site."""
+        if self.pages is None:
+            return
+        origin, site = only_header(headers, "origin"), only_header(headers, "sec-fetch-site")
+        if origin is not None:
+            scheme, _, host = origin.lower().partition("://")
+            host = _without_usual_port(host, scheme)
+            if host in self.pages:
+                return
+            own = (only_header(headers, "host") or "").lower()
+            if not host or host != _without_usual_port(own, scheme):
+                raise PageNotAllowed(clipped(origin))
+        if site not in OWN_SITE:
+            raise PageNotAllowed(origin)
+
+
+ANY_CALLER = Callers()
+
+
+def only_header(headers: Headers, name: str) -> str | None:
+    """The header. Of two, a proxy in front of us may have minded the other."""
+    if len(given := headers.getlist(name)) > 1:
+        raise RequestMalformed(name, "the header is there twice")
+    return given[0] if given else None
+
+
+def _checked(name: str) -> str:
+    if not NAMED.fullmatch(name.lower()):
+        rule = "it must be a host, or a host and a port, such as graphs.example.com"
+        raise ArgumentInvalid(ALLOWED_HOSTS, name, rule, "leave out the scheme and the path")
+    return name.lower()
+
+
+def _without_port(host: str) -> str:
+    return re.sub(r":[0-9]+$", "", host)
+
+
+def _without_usual_port(host: str, scheme: str) -> str:
+    return host.removesuffix(USUAL_PORTS.get(scheme, "")) if scheme in USUAL_PORTS else host
