@@ -31,7 +31,8 @@ SEND = """async ([url, change]) => {
   };
   const said = {};
   for (const [name, body] of Object.entries(bodies))
-    for (const path of ["mutate", "change", "load/ndjson", "load", "calls/mutate", "queries/any", "mcp"])
+    for (const path of [
+      "mutate", "change", "load/ndjson", "load", "calls/mutate", "queries/any", "mcp"])
       for (const mode of ["no-cors", "cors"])
         try {
           const answer = await fetch(`${url}/${path}`, { method: "POST", mode, body });

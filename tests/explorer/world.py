@@ -18,8 +18,8 @@ from omnigraph.policy.policy import Policy
 from omnigraph.surfaces.explorer.files import BUNDLE, Bundle
 from omnigraph.surfaces.server.access import Access, DefaultDeny, Open, Personal, UnderPolicy
 from omnigraph.surfaces.server.app import App
-from omnigraph.surfaces.server.jobs.spool import Spool
 from omnigraph.surfaces.server.callers import Callers
+from omnigraph.surfaces.server.jobs.spool import Spool
 from omnigraph.surfaces.server.limits import ServerLimits
 from omnigraph.surfaces.server.registry import Registry, ServedGraph, Serving
 from omnigraph.surfaces.server.tokens import Tokens

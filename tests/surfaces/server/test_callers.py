@@ -45,7 +45,7 @@ def read(world: World, **headers: str) -> int:
 # Names of the server ------------------------------------------------------------------------------
 
 HOSTS = {
-    # host: the status on a server that is open, is behind a proxy, has tokens, has tokens and a name
+    # host: the status if the server is open, behind a proxy, has tokens, has tokens and a name
     "localhost": (200, 200, 200, 200),
     "LocalHost:8080": (200, 200, 200, 200),
     "127.0.0.1:8080": (200, 200, 200, 200),

@@ -1,6 +1,7 @@
 """The ASGI application: each request goes through the same steps, in this order.
 
-    host ─► route ─► page ─► who asks ─► which graph ─► may they ─► body ─► admission ─► handler ─► answer
+    host ─► route ─► page ─► who asks ─► which graph ─► may they
+         ─► body ─► admission ─► handler ─► answer
 
 The body comes after the token: a stranger can't make the server read. A write is admitted after its
 policy was asked as far as that goes without the engine, which asks again. Everything that can go

@@ -1,9 +1,9 @@
-"""Which host names the server answers to, and pages of which sites may use it.
+"""Which host names the server accepts, and pages of which sites may use it.
 
 A browser sends a request to any server that it can reach if any page asks for it. A server that
-asks for no token would carry it out. So such a server takes only requests that name it by a known
-host name, which a page behind a rebound DNS name does not, and refuses what a browser marks as
-coming from another site. Programs that are no browsers send neither `Origin` nor `Sec-Fetch-Site`.
+needs no token would carry out such a request. Therefore it accepts a request only if `Host` is a
+known name of the server, which stops DNS rebinding, and if the browser does not mark the request as
+coming from another site. Other programs send neither `Origin` nor `Sec-Fetch-Site`.
 """
 
 import re
@@ -20,25 +20,25 @@ __all__ = ["ALLOWED_HOSTS", "ANY_CALLER", "Callers", "only_header"]
 ALLOWED_HOSTS = "--allowed-hosts"
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 EVERYWHERE = ("0.0.0.0", "::", "")
-"""Addresses to listen to that are no names of a host."""
+"""Addresses to listen at that mean every interface: no request names the server by them."""
 NAMED = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::[0-9]{1,5})?")
 USUAL_PORTS = {"http": ":80", "https": ":443"}
 OWN_SITE = (None, "same-origin", "none")
-"""Values of `Sec-Fetch-Site`: no browser, a page of this server, a person who typed the address."""
+"""Accepted values of `Sec-Fetch-Site`: absent, our own page, or an address that was typed."""
 
 
 @frozen
 class Callers:
     hosts: frozenset[str] | None = None
-    """Names of this server, each for any port or with its port. None: any name is taken."""
+    """Names of this server; a name without a port is accepted with any port. None: accept all."""
     pages: frozenset[str] | None = None
-    """Hosts whose pages may use the server beside its own. None: pages are not looked at."""
+    """Hosts whose pages may use the server, in addition to its own pages. None: do not check."""
 
     @classmethod
     def of(cls, *, bound: str, allowed: Iterable[str], is_open: bool) -> "Callers":
-        """The callers of a server that listens at a host; `is_open` if it asks for no token.
+        """The rules for a server that listens at `bound`; `is_open` if it needs no token.
 
-        Raises `ArgumentInvalid` for an allowed host that is not a name or an address.
+        Raises `ArgumentInvalid` if an allowed host is not a host name or an address.
         """
         named = frozenset(map(_checked, allowed))
         if not is_open and not named:
@@ -47,7 +47,7 @@ class Callers:
         return cls(named | {*LOOPBACK, *own}, named if is_open else None)
 
     def check_host(self, headers: Headers) -> None:
-        """Raise `RequestMalformed` unless the request calls the server by one of its names."""
+        """Raise `RequestMalformed` unless `Host` is one of the names of the server."""
         if self.hosts is None:
             return
         host = (only_header(headers, "host") or "").lower()
@@ -57,7 +57,7 @@ class Callers:
             raise RequestMalformed("Host", rule, advice)
 
     def check_page(self, headers: Headers) -> None:
-        """Raise `PageNotAllowed` for what a browser sends on behalf of a page of another site."""
+        """Raise `PageNotAllowed` if a browser sends the request for a page of another site."""
         if self.pages is None:
             return
         origin, site = only_header(headers, "origin"), only_header(headers, "sec-fetch-site")
@@ -77,7 +77,7 @@ ANY_CALLER = Callers()
 
 
 def only_header(headers: Headers, name: str) -> str | None:
-    """The header. Of two, a proxy in front of us may have minded the other."""
+    """The header. Two are refused: a proxy in front may have read the other one."""
     if len(given := headers.getlist(name)) > 1:
         raise RequestMalformed(name, "the header is there twice")
     return given[0] if given else None
