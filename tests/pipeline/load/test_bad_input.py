@@ -421,6 +421,7 @@ def test_a_column_of_bad_cells_leaves_other_columns_their_examples(
         spark=session,
         dry_run=True,
         on_error="quarantine",
+        quarantine=tmp_path / "bad",
         max_errors=100,
     )
     report = checked.violations
