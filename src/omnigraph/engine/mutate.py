@@ -19,9 +19,11 @@ from omnigraph.base.words import amount
 from omnigraph.check.rows.validate import Rows, check_rows
 from omnigraph.check.sets.in_memory import SqlSession, tables_judged_by
 from omnigraph.engine.engine import Engine
+from omnigraph.engine.inserts import FROM, TO, Inserts
 from omnigraph.engine.permit import Permit
 from omnigraph.engine.requests import Mutation
 from omnigraph.engine.results import CommitInfo, MutationResult
+from omnigraph.engine.written_rows import DeletedIds, WrittenRows
 from omnigraph.lang.plan.ir import (
     Assignment,
     Delete,
@@ -38,6 +40,7 @@ from omnigraph.lang.plan.ir import (
 from omnigraph.lang.plan.parameters import bind_parameters, require_values
 from omnigraph.lang.schema.catalog import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.read.changes.diff import differing
+from omnigraph.read.context import UNLIMITED, Budget
 from omnigraph.read.values.predicates import constant_of
 from omnigraph.read.where.affected import edges_at, rows_with_ids
 from omnigraph.read.where.where import Where
@@ -50,6 +53,9 @@ from omnigraph.write.work import CommitNote, OnConflict, TableEdit, Target, Work
 from omnigraph.write.writer import write
 
 __all__ = ["MutationStaging", "MutationWork", "MutationWriter", "mutate", "prepare_mutation"]
+
+
+STATEMENTS = "the statements of a mutation"
 
 
 def mutate(engine: Engine, request: Mutation) -> MutationResult:
@@ -99,6 +105,8 @@ class MutationWriter(Writer[MutationWork]):
     def prepare(self, snapshot: Snapshot) -> MutationWork:
         # Each time anew: the schema may have moved, and what the actor may see of it.
         engine, request = self.engine, self.request
+        budget = Budget(timeout_s=request.timeout_s, cancel=request.cancel)
+        budget.check(STATEMENTS)
         permit = Permit.of(engine.gate, snapshot, request)
         with engine.trace.step("plan"):
             query = engine.plans.compile(request.source, request.name, permit.view.snapshot)
@@ -111,7 +119,9 @@ class MutationWriter(Writer[MutationWork]):
             )
         parameters = bind_parameters(query, request.params)
         require_values(query, parameters, permit.view.snapshot.catalog, request.source)
-        return prepare_mutation(query, permit, parameters, now_ms=self.now_ms, sql=engine.sql)
+        return prepare_mutation(
+            query, permit, parameters, now_ms=self.now_ms, sql=engine.sql, budget=budget
+        )
 
 
 def prepare_mutation(
@@ -121,10 +131,11 @@ def prepare_mutation(
     *,
     now_ms: int,
     sql: SqlSession | None = None,
+    budget: Budget = UNLIMITED,
 ) -> MutationWork:
     """Run the statements against a snapshot; raise if the result would break a rule, or may not
     be written."""
-    staging = MutationStaging(permit, parameters, now_ms=now_ms)
+    staging = MutationStaging(permit, parameters, now_ms=now_ms, budget=budget)
     for statement in query.statements:
         staging.apply(statement)
     return staging.finish(query.name, sql)
@@ -136,25 +147,35 @@ class MutationStaging:
     Statements meet the committed rows that the actor sees, and all that they have written.
     """
 
-    def __init__(self, permit: Permit, parameters: Mapping[str, Value], *, now_ms: int) -> None:
+    def __init__(
+        self,
+        permit: Permit,
+        parameters: Mapping[str, Value],
+        *,
+        now_ms: int,
+        budget: Budget = UNLIMITED,
+    ) -> None:
         self._permit = permit
         self._snapshot = permit.snapshot
         self._parameters = parameters
         self._now_ms = now_ms
+        self._budget = budget
         self._read: set[TableKey] = set()
         self._found: dict[TableKey, list[pa.Table]] = {}
-        self._written: dict[TableKey, pa.Table] = {}
-        self._deleted: dict[TableKey, pa.Array] = {}
+        self._inserts = Inserts(permit.snapshot.catalog, now_ms=now_ms)
+        self._written: dict[TableKey, WrittenRows] = {}
+        self._deleted: dict[TableKey, DeletedIds] = {}
         self._violations = Violations()
 
     def apply(self, statement: Statement) -> None:
+        self._budget.check(STATEMENTS)
         catalog = self._snapshot.catalog
         match statement:
             case InsertNode(type=name, values=values):
-                self._insert(catalog.node_by_name[name], values)
+                self._insert(catalog.node_by_name[name], self._constants(values))
             case InsertEdge(type=name, source=source, target=target, values=values):
-                ends = (self._array(source), self._array(target))
-                self._insert(catalog.edge_by_name[name], values, ends)
+                ends = {FROM: self._constant(source), TO: self._constant(target)}
+                self._insert(catalog.edge_by_name[name], self._constants(values) | ends)
             case Update(type=name, is_edge=is_edge, values=values, where=where):
                 entity = (catalog.edge_by_name if is_edge else catalog.node_by_name)[name]
                 self._update(entity, values, where)
@@ -164,16 +185,20 @@ class MutationStaging:
 
     # Statements ----------------------------------------------------------------------------------
 
-    def _insert(
-        self,
-        entity: EntityType,
-        values: tuple[Assignment, ...],
-        ends: tuple[pa.Array, pa.Array] | None = None,
-    ) -> None:
+    def _insert(self, entity: EntityType, values: Mapping[str, pa.Scalar]) -> None:
         self._permit.require_insertable(entity)
-        properties = {a.property: self._array(a.value) for a in values}
-        sources, targets = ends if ends is not None else (None, None)
-        self._put(entity, Rows(1, properties, sources=sources, targets=targets))
+        self._inserts.add(entity, values)
+        if self._inserts.is_full:
+            self._check_inserts()
+
+    def _check_inserts(self) -> None:
+        """Check the rows that were inserted since the last call, and let other statements see
+        them."""
+        checked = self._inserts.checked()
+        for violation in checked.violations:
+            self._violations.add(violation)
+        for key, rows in checked.rows.items():
+            self._written_to(key, rows.schema).put(rows)
 
     def _update(
         self,
@@ -185,7 +210,8 @@ class MutationStaging:
         if not found.num_rows:
             return
         properties = {p.name: found[p.column].combine_chunks() for p in entity.properties} | {
-            a.property: pa.repeat(self._scalar(a), found.num_rows) for a in values
+            name: pa.repeat(value, found.num_rows)
+            for name, value in self._constants(values).items()
         }
         is_edge = isinstance(entity, EdgeType)
         self._put(
@@ -215,24 +241,22 @@ class MutationStaging:
     def _delete(self, entity: EntityType, ids: pa.Array) -> None:
         if not len(ids):
             return
-        key = entity.table_key
-        gone = pa.concat_arrays([self._deleted.get(key, pa.array([], pa.string())), ids])
-        self._deleted[key] = pc.unique(gone)
+        self._deleted.setdefault(entity.table_key, DeletedIds()).add(ids)
         if isinstance(entity, NodeType):
             for edge in self._snapshot.catalog.edges:
                 if entity.name in (edge.source, edge.target):
                     self._delete(edge, self._incident(edge, entity, ids))
 
     def _incident(self, edge: EdgeType, node: NodeType, ids: pa.Array) -> pa.Array:
-        """The edges that end in one of the nodes."""
+        """The edges that end in one of the nodes. A query that deletes rows writes none."""
         found = [pa.array([], pa.string())]
         for end, name in ((SRC, edge.source), (DST, edge.target)):
             if name == node.name:
                 self._read.add(edge.table_key)
                 committed = edges_at(self._snapshot, edge, end, ids)
                 self._note(edge, committed)
-                rows = self._united(edge, committed.select([ID, end]))
-                found.append(rows.filter(pc.is_in(rows[end], value_set=ids))[ID].combine_chunks())
+                rows = self._not_deleted(edge, committed.select([ID]))
+                found.append(rows[ID].combine_chunks())
         return pc.unique(pa.concat_arrays(found))
 
     # Rows ----------------------------------------------------------------------------------------
@@ -241,20 +265,21 @@ class MutationStaging:
         checked = check_rows(entity, rows, catalog=self._snapshot.catalog, now_ms=self._now_ms)
         self._violations.merge(checked.report())
         fresh = pa.Table.from_batches([checked.batch])
-        before = self._written.get(entity.table_key)
-        if before is not None:
-            fresh = pa.concat_tables([_without(before, fresh[ID].combine_chunks()), fresh])
-        self._written[entity.table_key] = fresh
+        self._written_to(entity.table_key, fresh.schema).put(fresh)
+
+    def _written_to(self, key: TableKey, schema: pa.Schema) -> WrittenRows:
+        return self._written.setdefault(key, WrittenRows(schema))
 
     def _matching(
         self, entity: EntityType, where: tuple[Predicate, ...], columns: list[str]
     ) -> pa.Table:
         """The columns, and others, of the rows for which the predicates hold."""
+        self._check_inserts()
         self._read.add(entity.table_key)
         asked = Where(entity, where, self._parameters, self._now_ms)
         needed = asked.columns(columns)
         found = asked.candidates(self._permit.view, needed)
-        rows = asked.matching(self._united(entity, found.select(needed)))
+        rows = asked.matching(self._united(entity, found.select(needed), asked.ids))
         self._note(entity, _only(found, rows[ID].combine_chunks()))
         return rows
 
@@ -262,27 +287,34 @@ class MutationStaging:
         """Remember rows that a statement is about, with their places: none is asked for twice."""
         self._found.setdefault(entity.table_key, []).append(committed)
 
-    def _united(self, entity: EntityType, committed: pa.Table) -> pa.Table:
-        """Of these committed rows, those neither rewritten nor deleted; and all written ones."""
+    def _united(self, entity: EntityType, committed: pa.Table, ids: pa.Array | None) -> pa.Table:
+        """Of these committed rows, those neither rewritten nor deleted; and the written ones.
+
+        If there are `ids`, no other rows are asked for.
+        """
         rows = committed
-        written = self._written.get(entity.table_key)
-        if written is not None:
+        if (staged := self._written.get(entity.table_key)) is not None:
+            written = staged.table() if ids is None else staged.among(ids)
             rows = _without(rows, written[ID].combine_chunks())
             rows = pa.concat_tables([rows, written.select(rows.column_names).cast(rows.schema)])
-        if (deleted := self._deleted.get(entity.table_key)) is not None:
-            rows = _without(rows, deleted)
-        return rows
+        return self._not_deleted(entity, rows)
 
-    def _array(self, expression: Literal | Parameter | Now) -> pa.Array:
-        return pa.repeat(constant_of(expression, self._parameters, self._now_ms), 1)
+    def _not_deleted(self, entity: EntityType, rows: pa.Table) -> pa.Table:
+        deleted = self._deleted.get(entity.table_key)
+        return rows if deleted is None else deleted.without(rows)
 
-    def _scalar(self, assignment: Assignment) -> pa.Scalar:
-        return constant_of(assignment.value, self._parameters, self._now_ms)
+    def _constants(self, values: tuple[Assignment, ...]) -> dict[str, pa.Scalar]:
+        return {each.property: self._constant(each.value) for each in values}
+
+    def _constant(self, expression: Literal | Parameter | Now) -> pa.Scalar:
+        return constant_of(expression, self._parameters, self._now_ms)
 
     # The end -------------------------------------------------------------------------------------
 
     def finish(self, query_name: str, sql: SqlSession | None = None) -> MutationWork:
         """The work that is left when rows equal to committed ones are dropped."""
+        self._check_inserts()
+        self._budget.check(STATEMENTS)
         if self._violations:
             raise ConstraintViolated(self._violations)
         tables: dict[TableKey, TableEdit] = {}
@@ -319,25 +351,22 @@ class MutationStaging:
             key = entity.table_key
             if view.restriction(entity) is not None and key in self._written:
                 stored = self._snapshot.catalog.by_id[entity.id]
-                written = self._written[key]
+                written = self._written[key].table()
                 committed = self._committed(stored, written[ID].combine_chunks())
                 written = self._permit.with_hidden_values(stored, written, committed)
                 fresh = written.filter(differing(written, view.shown(entity, committed)))
-                deletes = self._deleted.get(key, pa.array([], pa.string()))
-                tables[key] = RowEdits(upserts=fresh, deletes=deletes)
+                tables[key] = RowEdits(upserts=fresh, deletes=self._deletes(key))
         return Edits({key: rows for key, rows in tables.items() if len(rows.ids)}, edits.reads)
 
     def _judge(self, entity: EntityType, edits: RowEdits | None) -> None:
         """Raise unless the rows may be written; also where a row equals a hidden one."""
-        schema = table_schema(entity)
-        written = self._written.get(entity.table_key, schema.empty_table())
-        nothing = RowEdits(upserts=schema.empty_table())
+        written = self._rows_written(entity)
+        nothing = RowEdits(upserts=table_schema(entity).empty_table())
         self._permit.judge(entity, edits or nothing, touched=written[ID].combine_chunks())
 
     def _edit(self, entity: EntityType) -> TableEdit:
-        schema, base = table_schema(entity), self._snapshot.tables[entity.table_key].ref
-        written = self._written.get(entity.table_key, schema.empty_table())
-        deletes = self._deleted.get(entity.table_key, pa.array([], pa.string()))
+        base = self._snapshot.tables[entity.table_key].ref
+        written, deletes = self._rows_written(entity), self._deletes(entity.table_key)
         if written.num_rows:
             committed = self._committed(entity, written[ID].combine_chunks())
             written = self._permit.with_hidden_values(entity, written, committed)
@@ -350,13 +379,21 @@ class MutationStaging:
         _, first = np.unique(existing[ROW_ID].to_numpy(), return_index=True)
         return TableEdit(changes, existing.take(first), base=base)
 
+    def _rows_written(self, entity: EntityType) -> pa.Table:
+        staged = self._written.get(entity.table_key)
+        return table_schema(entity).empty_table() if staged is None else staged.table()
+
+    def _deletes(self, key: TableKey) -> pa.Array:
+        return self._deleted.get(key, DeletedIds()).array()
+
     def _committed(self, entity: EntityType, ids: pa.Array) -> pa.Table:
         """The committed rows with these ids, whole; those that no update has read are looked up."""
         columns = table_schema(entity).names
         noted = self._found.get(entity.table_key, [])
         whole = [t.select(columns) for t in noted if {*columns} <= {*t.column_names}]
-        for rows in whole:
-            ids = ids.filter(pc.invert(pc.is_in(ids, value_set=rows[ID].combine_chunks())))
+        if whole:
+            known = pa.concat_tables(whole)[ID].combine_chunks()
+            ids = ids.filter(pc.invert(pc.is_in(ids, value_set=known)))
         if len(ids) or not whole:
             found = rows_with_ids(self._snapshot, entity, ids, columns[1:])
             self._note(entity, found)

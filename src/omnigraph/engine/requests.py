@@ -353,6 +353,13 @@ class Write:
 class Mutation(OneQuery, Write):
     if_commit: CommitId | None = None
     """Only if the branch is at this commit."""
+    timeout_s: float | None = None
+    """How long the statements may run. Waiting for other writers and the commit do not count."""
+    cancel: threading.Event | None = None
+
+    def __post_init__(self) -> None:
+        check_limit("timeout_s", self.timeout_s)
+        check_cancel(self.cancel)
 
 
 @frozen(kw_only=True)

@@ -17,7 +17,7 @@ from omnigraph.read.query_vectors import QueryVectors
 from omnigraph.read.scored import Scored
 from omnigraph.read.tables.tables import Adjacencies, Columns, Searches
 
-__all__ = ["MAX_QUERY_BYTES", "Budget", "Context"]
+__all__ = ["MAX_QUERY_BYTES", "UNLIMITED", "Budget", "Context"]
 
 # Past this a query is better told to ask for less than left to push the machine into swapping.
 MAX_QUERY_BYTES = 4 * 1024**3
@@ -75,6 +75,10 @@ class Budget:
                     limit=int(self.timeout_s * 1000),
                     found=int(spent_s * 1000),
                 )
+
+
+UNLIMITED = Budget()
+"""For work without a deadline of its own. Its memory is limited as usual."""
 
 
 @frozen

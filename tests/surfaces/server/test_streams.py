@@ -105,6 +105,16 @@ def test_a_client_that_goes_ends_its_read(many: World, caplog: pytest.LogCapture
     assert "rows" not in line, "the query ran to its end"
 
 
+def test_a_client_that_goes_ends_its_mutation(world: World) -> None:
+    inserts = " ".join(f'insert Person {{ name: "gone{n}" }}' for n in range(3_000))
+    body = msgspec.json.encode({"query": f"query q() {{ {inserts} }}"})
+    head = world.graph.commits(limit=1)
+    client = call(world.app, Client([body], goes_after=0), "POST", f"{G}/mutate")
+    assert client.sent == []
+    assert world.graph.commits(limit=1) == head
+    assert world.app.admission.writes_under_way() == 0
+
+
 class Counted:
     """Makes pieces, and counts how many it was asked for."""
 

@@ -6,6 +6,7 @@ with graph.branch("agent/1") as branch:
 """
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -88,12 +89,15 @@ class Branch(Reads):
         actor: str | None = None,
         message: str | None = None,
         if_commit: CommitId | str | None = None,
+        timeout_s: float | None = None,
+        cancel: threading.Event | None = None,
     ) -> MutationResult:
         """Run one mutation of `source` as one commit; see `Graph.mutate`."""
         from omnigraph.engine.mutate import mutate
 
+        limits = {"timeout_s": timeout_s, "cancel": cancel}
         why = self._why(actor, message)
-        request = Mutation.of(source, name, params, if_commit=if_commit, **why)
+        request = Mutation.of(source, name, params, if_commit=if_commit, **limits, **why)
         return self.backend.run(mutate, request)
 
     def load(

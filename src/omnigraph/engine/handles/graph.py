@@ -399,10 +399,24 @@ class Graph(History, Looking):
         actor: str | None = None,
         message: str | None = None,
         if_commit: CommitId | str | None = None,
+        timeout_s: float | None = None,
+        cancel: threading.Event | None = None,
     ) -> MutationResult:
-        """Run one mutation of `source`: all its statements become one commit, or nothing does."""
+        """Run one mutation of `source`: all its statements become one commit, or nothing does.
+
+        Its statements may run for `timeout_s`; past it the mutation ends in `resource_limit`.
+        Another thread ends it by setting `cancel`. Either leaves nothing behind. Once the commit
+        is being written it is finished.
+        """
         return Branch(self.backend, branch).mutate(
-            source, name, params, actor=actor, message=message, if_commit=if_commit
+            source,
+            name,
+            params,
+            actor=actor,
+            message=message,
+            if_commit=if_commit,
+            timeout_s=timeout_s,
+            cancel=cancel,
         )
 
     def explain(

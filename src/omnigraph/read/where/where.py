@@ -39,10 +39,14 @@ class Where:
 
         They have these columns, which `columns` gave, and their row ids and addresses.
         """
-        ids = ids_to_look_up(self.entity, self.predicates, self.parameters)
-        if ids is not None:
+        if (ids := self.ids) is not None:
             return view.rows_of(self.entity, ids, columns[1:])
         return view.scan(self.entity, columns[1:], self.tested())
+
+    @property
+    def ids(self) -> pa.Array | None:
+        """The ids of all rows that the predicates can hold for; None: they name no ids."""
+        return ids_to_look_up(self.entity, self.predicates, self.parameters)
 
     def tested(self) -> RowFilter | None:
         """What Lance tests: all that it compares as we do, or else one part of a text or a list."""

@@ -29,6 +29,8 @@ def mutate(caller: Caller, arguments: Arguments) -> Answer:
             branch=branch,
             message=arguments.get("message"),
             if_commit=arguments.get("if_commit"),
+            timeout_s=caller.timeout_s,
+            cancel=caller.cancel,
         )
 
     return run_mutation(caller, arguments, change)

@@ -207,7 +207,7 @@ class App:
     async def _run(
         self, operation: Operation, call: Call, receive: Receive, account: Account
     ) -> Reply:
-        """Run the handler in a thread; a read ends when nobody waits for it any more."""
+        """Run the handler in a thread; it is told when its client has gone."""
         work = partial(_worked, operation, call)
         account.work = operation.work_of(call)
         if account.work is Work.WRITE:
@@ -218,7 +218,9 @@ class App:
                 await anyio.to_thread.run_sync(_refuse, operation, call)
                 raise
             with place:
-                return await self.as_write(work)
+                # A mutation stops unless its commit is being written; other writes go on.
+                write = partial(self.as_write, work)
+                return await in_thread(receive, write, stop=call.cancel.set)
         if not operation.is_of_a_graph:
             return await anyio.to_thread.run_sync(work, limiter=self._speaking)
         read = partial(self.in_turn, call, partial(_worked, operation))

@@ -217,6 +217,8 @@ def _invoke(call: Call, *, if_commit: str | None) -> Reply:
         branch=or_main(asked.branch),
         message=asked.message,
         if_commit=if_commit,
+        timeout_s=call.timeout_s,
+        cancel=call.cancel,
     )
     call.notes["query"] = name
     return json_reply(ChangeOutput.of(result))

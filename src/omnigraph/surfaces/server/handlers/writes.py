@@ -62,6 +62,8 @@ def _mutate(call: Call, *, if_commit: str | None) -> Reply:
         asked.params,
         branch=or_main(asked.branch),
         if_commit=if_commit,
+        timeout_s=call.timeout_s,
+        cancel=call.cancel,
     )
     call.notes["query"] = result.query_name
     return json_reply(ChangeOutput.of(result))
