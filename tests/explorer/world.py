@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
@@ -62,7 +62,7 @@ def make_demo(folder: Path) -> Path:
             "severity": "unknown",
             "package": PACKAGE,
         }
-        on: dict[str, str] = {"branch": "triage/setuptools", "actor": "demo"}
+        on: Any = {"branch": "triage/setuptools", "actor": "demo"}
         graph.mutate(queries, "report_advisory", report, **on)
         judged = {"code": ADVISORY, "severity": "high"}
         graph.mutate(queries, "reclassify", judged, **on)

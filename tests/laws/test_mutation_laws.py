@@ -143,7 +143,7 @@ def test_statements_of_one_mutation_do_what_a_plain_model_does(
 def test_deletes_of_one_mutation_take_what_a_plain_model_takes(
     graph: Graph, gone: list[set[str]]
 ) -> None:
-    ties = [Tie((a, b), None) for a in NAMES for b in NAMES]
+    ties: list[Any] = [Tie((a, b), None) for a in NAMES for b in NAMES]
     graph.mutate("query q() { " + "\n".join(each.text for each in [*EVERYONE, *ties]) + " }")
     deletes = [
         f"delete Person where name in [{', '.join(map(_literal, sorted(some)))}]" for some in gone
