@@ -322,6 +322,29 @@ def test_answers_to_parts_of_a_refused_batch_are_kept(tmp_path: Path, server: Em
     assert len(paid) == 128 and not paid & again
 
 
+@pytest.mark.parametrize("retry", ["load", "another source"])
+def test_a_load_that_fails_keeps_the_answers_too(
+    tmp_path: Path, server: EmbedServer, retry: str
+) -> None:
+    graph = many_texts(tmp_path / "g.omni", at(server))
+    rows = [{"type": "Note", "data": {"name": f"m{n}", "text": f"more {n}"}} for n in range(900)]
+    data = write_ndjson(tmp_path / "notes.jsonl", rows)
+    server.replies.extend([Reply(), Reply(), Reply(401, {"error": {"message": "no"}})])
+    with pytest.raises(EmbedRefused):
+        graph.load(data, mode="append", embed=True, engine="local")
+    paid = {t for _, _, document in server.requests[:2] for t in texts(document)}
+    before = len(server.requests)
+    source = data if retry == "load" else rows[::-1]
+    graph.load(source, mode="append", embed=True, engine="local")
+    again = [t for _, _, document in server.requests[before:] for t in texts(document)]
+    assert len(paid) == 512 and sorted([*paid, *again]) == sorted(f"more {n}" for n in range(900))
+    assert not [*Path(graph.uri).glob("__staging/embed~*/*")]
+    vector = graph.query(
+        'query v() { match { $n: Note { name: "m7" } } return { $n.vector as v } }'
+    )
+    assert vector.to_pylist()[0]["v"] == mock("more 7")
+
+
 LONG: list[dict[str, Any]] = [
     {"type": "Paper", "data": {"title": f"long {n}", "abstract": f"{n:03d}" * 100}}
     for n in range(30)

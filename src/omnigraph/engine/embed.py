@@ -24,8 +24,8 @@ from omnigraph.write.work import CommitNote, OnConflict, Target, Work, Writer
 from omnigraph.write.writer import write
 
 if TYPE_CHECKING:
+    from omnigraph.embed.kept import KeptVectors
     from omnigraph.embed.provider import Provider
-    from omnigraph.pipeline.embed.kept import KeptVectors
     from omnigraph.pipeline.runner import Runner
 
 __all__ = ["embed"]
@@ -37,12 +37,13 @@ MAX_LOCAL_ROWS = 100_000
 def embed(engine: Engine, request: Embed, progress: Progress | None = None) -> EmbedResult:
     """Make the vectors that are wanted, and publish them as one commit."""
     engine.gate.allow(request)
-    from omnigraph.pipeline.embed.kept import KeptVectors
+    from omnigraph.embed.kept import KeptVectors, kept_for
     from omnigraph.pipeline.staging.record import driving
 
     store = engine.store
     provider = open_provider(engine.settings.embed)
-    kept = KeptVectors(store.objects, store.clock, branch=request.branch, model=provider.model)
+    folder = kept_for("embed", branch=request.branch, model=provider.model)
+    kept = KeptVectors(store.objects, folder)
     note = CommitNote(CommitKind.EMBED, request.actor, request.message)
     # One driver has the vectors that are kept. The name is shown to whoever comes second.
     with driving(store, f"of embeddings on {request.branch}"):

@@ -23,6 +23,7 @@ from omnigraph.base.errors import (
 )
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.base.progress import Progress
+from omnigraph.embed.kept import KeptVectors, kept_for
 from omnigraph.embed.provider import EmbedConfig
 from omnigraph.embed.providers import open_provider
 from omnigraph.embed.targets import require_models, targets_of
@@ -137,6 +138,8 @@ class Preparation(Writer[Work]):
         # The rejected rows of a commit that recovery may yet publish are named by the next load.
         if self._quarantine is not None and ending is not Ending.UNKNOWN:
             self._quarantine.drop()
+        if self._request.embed and commit is not None:
+            KeptVectors(self._store.objects, self._kept_in()).drop()
         if self._owned is not None:
             self._owned.close()
 
@@ -272,6 +275,7 @@ class Preparation(Writer[Work]):
             now_ms=store.clock.now_ms(),
             quarantine=self._quarantine,
             embed=self._embed_config(snapshot),
+            kept_in=self._kept_in(),
             progress=self._tell,
         )
         self._clock.add(staged.seconds)
@@ -284,6 +288,10 @@ class Preparation(Writer[Work]):
         config = self._engine.settings.embed
         require_models(open_provider(config), targets_of(snapshot.catalog))
         return None if self._request.dry_run else config
+
+    def _kept_in(self) -> str:
+        model = open_provider(self._engine.settings.embed).model if self._request.embed else ""
+        return kept_for("load", branch=self._request.branch, model=model)
 
     def _start(self, planned: "PlannedInput") -> "Runner":
         from omnigraph.pipeline.local import InProcess

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from omnigraph.base.frozen import frozen
 from omnigraph.embed.columns import matrix_of, vector_column
 from omnigraph.embed.digests import DIGEST, vector_digests
+from omnigraph.embed.kept import kept_vectors
 from omnigraph.embed.targets import VectorTarget
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.pipeline.embed.find import Found
-from omnigraph.pipeline.embed.kept import kept_vectors
 from omnigraph.store.arrow import table_schema
 from omnigraph.store.datasets import (
     ROW_ADDRESS,
@@ -102,7 +102,8 @@ def _with_vectors(
     column = rows[target.column].combine_chunks()
     before, was_there = matrix_of(column, target.width)
     after, is_there = before.copy(), was_there.copy()
-    made = kept_vectors(objects, fill.kept_in, found.texts, target.width)
+    made, is_found = kept_vectors(objects, fill.kept_in, found.texts, target.width)
+    assert is_found.all(), "one embedding of a branch runs at a time"
     at = np.searchsorted(row_ids, found.row_ids)
     after[at], is_there[at] = made, True
     is_there[np.searchsorted(row_ids, found.emptied)] = False

@@ -14,6 +14,7 @@ from omnigraph.base.ids import TableKey
 from omnigraph.base.progress import Progress
 from omnigraph.base.violations import Violation
 from omnigraph.embed.digests import DIGEST
+from omnigraph.embed.kept import KeptVectors, Whereabouts
 from omnigraph.embed.origins import FACTS
 from omnigraph.embed.provider import EmbedConfig
 from omnigraph.embed.targets import TableTarget, VectorTarget
@@ -21,7 +22,6 @@ from omnigraph.embed.texts import Refused
 from omnigraph.lang.schema.catalog import ID
 from omnigraph.pipeline.embed.fill import Fill, Filled, FillTask, fill_rows
 from omnigraph.pipeline.embed.find import FindTask, Found, find_rows, united
-from omnigraph.pipeline.embed.kept import KeptVectors, Whereabouts
 from omnigraph.pipeline.embed.make import MakeTask, make_vectors
 from omnigraph.pipeline.load.row_sources import committed_rows
 from omnigraph.pipeline.runner import Runner

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from omnigraph.base.frozen import frozen
 from omnigraph.embed.digests import text_digests
+from omnigraph.embed.kept import KeptObject
 from omnigraph.embed.provider import EmbedConfig
 from omnigraph.embed.providers import open_provider
 from omnigraph.embed.texts import Refused, embed_in_parts
-from omnigraph.pipeline.embed.kept import KeptObject
 from omnigraph.store.datasets import DatasetRef, Datasets, row_set
 from omnigraph.store.location import Location
 

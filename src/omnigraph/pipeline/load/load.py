@@ -169,6 +169,7 @@ def stage_load(
     now_ms: int,
     quarantine: Quarantine | None = None,
     embed: EmbedConfig | None = None,
+    kept_in: str = "",
     progress: Progress | None = None,
 ) -> StagedLoad:
     """Read, check and stage the input's rows, each by itself.
@@ -196,6 +197,7 @@ def stage_load(
         max_unwritten_bytes=limits.max_unwritten_bytes,
         input_limits=limits.input,
         embed=embed,
+        kept_in=kept_in,
     )
     tell("parse", 0, size)
     began = time.monotonic()

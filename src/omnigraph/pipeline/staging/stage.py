@@ -86,6 +86,8 @@ class StageJob:
     input_limits: InputLimits = field(default_factory=InputLimits)
     embed: EmbedConfig | None = None
     """Who makes the vectors that rows lack; None: they stay without."""
+    kept_in: str = ""
+    """The folder for vectors that are made, until they are in a commit."""
 
     def home_of(self, key: TableKey) -> str:
         """Where the files of a table go, below the root: what is written down outlives a move."""
@@ -187,7 +189,9 @@ def _stage(job: StageJob, splits: Sequence[Split], files: TaskFiles) -> TaskOutp
     read = rejected = 0
     violations = Violations()
     waiting = _Waiting(job, files)
-    ingest = Ingest(job.embed) if job.embed is not None else None
+    ingest = None
+    if job.embed is not None:
+        ingest = Ingest(job.embed, job.root.objects(), job.kept_in)
     with rejected_rows(job.quarantine) as bad:
         for number, split in enumerate(splits):
             blocks = conform_split(
@@ -206,7 +210,7 @@ def _stage(job: StageJob, splits: Sequence[Split], files: TaskFiles) -> TaskOutp
     parts = () if bad is None else bad.parts
     waiting.flush(tables)
     if ingest is not None:
-        ingest.note(job.root.objects())
+        ingest.note()
     return TaskOutput(read, rejected, violations, tuple(tables), parts, write_s=waiting.write_s)
 
 

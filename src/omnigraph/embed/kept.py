@@ -1,25 +1,29 @@
 """Vectors that were made but are not in a commit yet, kept in the graph's storage by text digest.
 
-They survive a killed driver and a failing provider: the next try makes only the missing ones. One
-driver uses the folder at a time. The vector of a text may be stored twice; both copies are valid.
+They survive a killed driver and a failing provider: the next try makes only the missing ones. The
+vector of a text may be stored twice; both copies are valid.
 """
 
 import hashlib
+import uuid
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from omnigraph.base.clock import Clock
 from omnigraph.base.frozen import frozen
 from omnigraph.embed.digests import DIGEST
 from omnigraph.embed.provider import Vectors
 from omnigraph.store.layout import STAGING
 from omnigraph.store.objects import Objects
 
-__all__ = ["KeptObject", "KeptVectors", "Whereabouts", "kept_vectors"]
+__all__ = ["KeptObject", "KeptVectors", "Whereabouts", "kept_for", "kept_vectors"]
+
+
+MAX_OBJECT_TEXTS = 1_024
 
 
 @frozen(slots=False, eq=False)
@@ -45,22 +49,27 @@ class Whereabouts:
         return pc.invert(pc.is_in(texts, value_set=self.texts))
 
     def find(self, texts: pa.Array) -> tuple[str, ...]:
-        """The objects in which the vectors of all these texts lie."""
-        found = self.numbers[pc.index_in(texts, value_set=self.texts).to_numpy()]
+        """The objects that hold vectors of these texts."""
+        at = pc.index_in(texts, value_set=self.texts).drop_null()
+        found = self.numbers[at.to_numpy()]
         return tuple(self.objects[number] for number in np.unique(found))
 
 
-class KeptVectors:
-    """The folder of one branch and one model."""
+def kept_for(job: Literal["embed", "load"], *, branch: str, model: str) -> str:
+    """The folder of a graph for the vectors of such a job: one for each branch and model."""
+    named = hashlib.sha256(f"{job}\n{branch}\n{model}".encode()).hexdigest()[:32]
+    return f"{STAGING}/embed~{named}"
 
-    def __init__(self, objects: Objects, clock: Clock, *, branch: str, model: str) -> None:
+
+class KeptVectors:
+    """The vectors in one folder."""
+
+    def __init__(self, objects: Objects, folder: str) -> None:
         self._objects = objects
-        self._clock = clock
-        named = hashlib.sha256(f"{branch}\n{model}".encode()).hexdigest()[:32]
-        self._folder = f"{STAGING}/embed~{named}"
+        self._folder = folder
 
     def new_object(self, width: int) -> str:
-        return f"{self._folder}/{width}-{self._clock.ulid()}.arrow"
+        return f"{self._folder}/{width}-{uuid.uuid4().hex}.arrow"
 
     def whereabouts(self, width: int) -> Whereabouts:
         """Of vectors of this width that are there already."""
@@ -94,6 +103,11 @@ class KeptObject:
             _table([], np.empty((0, width), np.float32)) if found is None else _opened(found)
         )
 
+    @property
+    def is_full(self) -> bool:
+        """Whether more vectors should go into another object: this one is always written whole."""
+        return bool(self._table.num_rows >= MAX_OBJECT_TEXTS)
+
     def lacks(self, texts: pa.Array) -> pa.Array:
         """For each digest of a text, whether its vector still has to be made."""
         return pc.invert(pc.is_in(texts, value_set=self._table["text"].combine_chunks()))
@@ -107,18 +121,22 @@ class KeptObject:
         self._objects.put(self._name, sink.getvalue().to_pybytes())
 
 
-def kept_vectors(objects: Objects, names: Sequence[str], texts: pa.Array, width: int) -> Vectors:
-    """The vector of each text, from these objects."""
-    made = np.empty((len(texts), width), np.float32)
+def kept_vectors(
+    objects: Objects, names: Sequence[str], texts: pa.Array, width: int
+) -> tuple[Vectors, NDArray[np.bool_]]:
+    """The vector of each text, from these objects, and whether it was found."""
+    made = np.zeros((len(texts), width), np.float32)
+    is_found = np.zeros(len(texts), np.bool_)
     for name in names:
-        data = objects.get(name)
-        assert data is not None, f"{name} is ours alone"
+        if (data := objects.get(name)) is None:
+            continue  # another job of this branch has ended and removed the folder
         table = _opened(data)
         at = pc.index_in(texts, value_set=table["text"].combine_chunks())
         is_here = at.is_valid().to_numpy(zero_copy_only=False)
         vectors = table["vector"].combine_chunks().flatten().to_numpy().reshape(-1, width)
         made[is_here] = vectors[at.drop_null().to_numpy()]
-    return made
+        is_found |= is_here
+    return made, is_found
 
 
 def _table(texts: pa.Array | list[bytes], vectors: Vectors) -> pa.Table:
