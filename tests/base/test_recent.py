@@ -31,6 +31,18 @@ def test_the_values_used_last_are_there(limit: int, acts: list[tuple[str, int]])
     assert {key: recent.get(key) for key in range(5) if recent.get(key) is not None} == used
 
 
+@given(st.integers(1, 9), st.lists(st.tuples(st.integers(0, 4), st.text(max_size=6))))
+def test_heavy_values_take_more_of_the_limit(limit: int, puts: list[tuple[int, str]]) -> None:
+    recent, expected = Recent[int, str](limit, weigh=len), dict[int, str]()
+    for key, value in puts:
+        recent.put(key, value)
+        expected.pop(key, None)
+        expected[key] = value
+        while sum(map(len, expected.values())) > limit:
+            del expected[next(iter(expected))]
+    assert {key: recent.get(key) for key in range(5) if recent.get(key) is not None} == expected
+
+
 @dataclass(frozen=True)
 class Slow:
     """A key that lets another thread go first whenever it is looked up."""

@@ -327,7 +327,9 @@ def test_a_load_that_fails_keeps_the_answers_too(
     tmp_path: Path, server: EmbedServer, retry: str
 ) -> None:
     graph = many_texts(tmp_path / "g.omni", at(server))
-    rows = [{"type": "Note", "data": {"name": f"m{n}", "text": f"more {n}"}} for n in range(900)]
+    rows: list[dict[str, Any]] = [
+        {"type": "Note", "data": {"name": f"m{n}", "text": f"more {n}"}} for n in range(900)
+    ]
     data = write_ndjson(tmp_path / "notes.jsonl", rows)
     server.replies.extend([Reply(), Reply(), Reply(401, {"error": {"message": "no"}})])
     with pytest.raises(EmbedRefused):

@@ -1,5 +1,6 @@
 """The manifest's compare-and-swap, raced by real processes, and its shape as history grows."""
 
+import gc
 import itertools
 import os
 import time
@@ -196,6 +197,22 @@ def test_what_a_read_projects_does_not_grow_with_history(tmp_path: Path) -> None
     assert manifest.newest(None) == state
     assert state.tables[PERSON].ref.version == 2 * HOT + 6
     assert len(manifest.commits(state)) == 2 * HOT + 6
+
+
+def test_commits_in_memory_are_bounded_however_long_the_history_is(tmp_path: Path) -> None:
+    make_manifest(tmp_path)
+    limit = 5 * HOT
+    manifest = manifest_at(tmp_path, replace(FEW, max_kept_commits=limit))
+    state = manifest.newest(None)
+    counts = []
+    for number in range(12 * HOT):
+        state = publish_next(manifest, state, f"c{number:03}")
+        if number % HOT == 0:
+            assert len(manifest.commits(state)) == number + 2
+            gc.collect()
+            counts.append(sum(isinstance(each, CommitRow) for each in gc.get_objects()))
+    assert len(state.cold) > limit / HOT, "the history is longer than the limit"
+    assert counts[-1] == counts[-3], "the history has grown since, and memory has not"
 
 
 def test_commits_that_came_with_merges_are_no_part_of_the_line_and_make_few_fragments(

@@ -1,8 +1,8 @@
-"""What was used last, and no more of it than a limit: memory that stays small in a long life."""
+"""A cache of the most recently used values, so that a long-lived process stays small."""
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 __all__ = ["Recent"]
@@ -12,13 +12,16 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """Values by key. Past the limit, the one that was used longest ago is let go.
+    """Values by key. Above the limit, the least recently used values are dropped.
 
     Safe to share between threads.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, *, weigh: Callable[[V], int] = lambda _: 1) -> None:
+        """`weigh` says how much of the limit a value takes."""
         self._limit = limit
+        self._weigh = weigh
+        self._weight = 0
         self._lock = threading.Lock()
         self._values: OrderedDict[K, V] = OrderedDict()
 
@@ -34,16 +37,27 @@ class Recent(Generic[K, V]):
 
     def put(self, key: K, value: V) -> None:
         with self._lock:
+            self._drop(key)
             self._values[key] = value
-            self._values.move_to_end(key)
-            while len(self._values) > self._limit:
-                self._values.popitem(last=False)
+            self._weight += self._weigh(value)
+            while self._weight > self._limit and self._values:
+                self._drop(next(iter(self._values)))
 
     def forget(self, key: K) -> None:
         """Let it go, if it is there."""
         with self._lock:
-            self._values.pop(key, None)
+            self._drop(key)
+
+    def forget_all(self, is_unwanted: Callable[[K], bool]) -> None:
+        with self._lock:
+            for key in [key for key in self._values if is_unwanted(key)]:
+                self._drop(key)
+
+    def _drop(self, key: K) -> None:
+        if key in self._values:
+            self._weight -= self._weigh(self._values.pop(key))
 
     def clear(self) -> None:
         with self._lock:
             self._values.clear()
+            self._weight = 0

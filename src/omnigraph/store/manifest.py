@@ -64,8 +64,8 @@ class Manifest:
         self._upgrades = upgrades
         self._limits = limits
         self._warm: Recent[str | None, _Warm] = Recent(limits.max_kept_branches)
-        self._cold: Recent[str | None, dict[int, tuple[CommitRow, ...]]] = Recent(
-            limits.max_kept_branches
+        self._cold: Recent[tuple[str | None, int], tuple[CommitRow, ...]] = Recent(
+            limits.max_kept_commits, weigh=len
         )
 
     @staticmethod
@@ -133,18 +133,21 @@ class Manifest:
         Commits that came with merges stand anywhere among them, but before the recent ones. Reads
         only fragments not read before.
         """
-        known = self._cold.get(state.branch) or {}
+        kept = {fragment: self._cold.get((state.branch, fragment)) for fragment in state.cold}
+        known = {fragment: rows for fragment, rows in kept.items() if rows is not None}
         if missing := [fragment for fragment in state.cold if fragment not in known]:
             dataset = self._datasets.open(DatasetRef(MANIFEST, state.branch, state.version))
-            known = known | commits_by_fragment(dataset, missing)
-            self._cold.put(state.branch, known)
+            read = commits_by_fragment(dataset, missing)
+            for fragment, rows in read.items():
+                self._cold.put((state.branch, fragment), rows)
+            known |= read
         cold = (row for fragment in state.cold for row in known[fragment])
         return (*cold, *state.merged, *state.recent)
 
     def forget(self, branch: str | None) -> None:
         """Let go of what was seen of a branch that is no more."""
         self._warm.forget(branch)
-        self._cold.forget(branch)
+        self._cold.forget_all(lambda key: key[0] == branch)
 
     def replace(
         self,
