@@ -18,6 +18,7 @@ from omnigraph.read.analytics.named_types import edge_types_of, node_types_of, w
 from omnigraph.read.analytics.network import Network
 from omnigraph.read.analytics.run import Answer, run
 from omnigraph.read.context import Budget
+from omnigraph.read.statistics import statistics_of
 from omnigraph.read.tables.tables import tables_of
 from omnigraph.read.view import View
 
@@ -87,15 +88,17 @@ def _where(engine: Engine, request: Analyze, view: View, edges: tuple[EdgeType, 
         return "local"
     if asked == "spark" and (request.engine or request.spark is not None):
         return "spark"
-    is_small = _bytes_needed(view, edges) <= _budget(engine, request).memory_bytes
+    is_small = _bytes_needed(engine, view, edges) <= _budget(engine, request).memory_bytes
     has_spark = find_spec("pyspark") is not None
     return "local" if is_small or not has_spark else "spark"
 
 
-def _bytes_needed(view: View, edges: tuple[EdgeType, ...]) -> int:
-    tables, nodes = view.snapshot.tables, view.catalog.node_by_name
-    edge_rows = sum(tables[edge.table_key].row_count for edge in edges)
-    node_rows = sum(tables[nodes[name].table_key].row_count for name in node_types_of(edges))
+def _bytes_needed(engine: Engine, view: View, edges: tuple[EdgeType, ...]) -> int:
+    """Counted over the rows that the caller sees: the result says where it was worked out."""
+    named_edges, named_nodes = [edge.name for edge in edges], [*node_types_of(edges)]
+    rows = statistics_of(view, engine.cache, [*named_edges, *named_nodes], ()).rows
+    edge_rows = sum(rows[name] for name in named_edges)
+    node_rows = sum(rows[name] for name in named_nodes)
     return edge_rows * BYTES_PER_EDGE + node_rows * BYTES_PER_NODE
 
 

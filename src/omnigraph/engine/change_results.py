@@ -228,7 +228,8 @@ class ChangeCause:
     message: str | None
 
     @classmethod
-    def of(cls, commit: Commit) -> "ChangeCause":
+    def of(cls, commit: Commit, message: str | None) -> "ChangeCause":
+        """`message` is the commit's as the caller may read it."""
         return cls(
             graph_commit_id=commit.id,
             authored_branch=commit.branch,
@@ -236,7 +237,7 @@ class ChangeCause:
             actor_id=commit.actor,
             parent_commit_id=commit.parent,
             merged_parent_commit_id=commit.merged_parent,
-            message=commit.message,
+            message=message,
         )
 
     def _sentence(self) -> str:

@@ -20,6 +20,7 @@ from omnigraph.engine.change_results import ChangeCause, CommitChangePage, Diff,
 from omnigraph.engine.cursor import PageToken
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.history import found_commit
+from omnigraph.engine.messages import readable_message
 from omnigraph.engine.requests import Moment, Read
 from omnigraph.engine.travel import commit_at, names_commit
 from omnigraph.merge.base import base_of
@@ -125,7 +126,8 @@ def commit_changes(engine: Engine, request: CommitChanges) -> CommitChangePage:
     more = None
     if page.last is not None:
         more = PageToken(store.graph_id, commit.id, request.filter, page.last).to_text()
-    return CommitChangePage(ChangeCause.of(commit), ReadChanges(page.tables), more)
+    cause = ChangeCause.of(commit, readable_message(engine.gate, request.actor, commit))
+    return CommitChangePage(cause, ReadChanges(page.tables), more)
 
 
 def comparison(

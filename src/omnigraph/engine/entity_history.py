@@ -39,8 +39,6 @@ __all__ = ["EntityChange", "EntityHistory", "PropertyChange", "entity_history"]
 PREFIX = "ogh1_"
 TokenForm = tuple[str, str, str, str]
 """Of a page token: the next commit, and the kind, type and id of the entity."""
-MAX_LOOKED_AT = 200
-"""Commits of a page whose row is read; each takes some milliseconds."""
 
 MAX_DIGESTED_BYTES = 1 << 20
 
@@ -102,6 +100,9 @@ def entity_history(engine: Engine, request: EntityHistoryRead) -> EntityHistory:
     with view_for(engine, request) as view:
         type_ = entity_type(view.catalog, request.kind, request.type_name)
         head = view.commit.id
+    if start is not None and all(c.id != start for c in engine.store.history().line_of(head)):
+        rule = "it is of another history"
+        raise ArgumentInvalid("page_token", None, rule, "ask for the first page without it")
     if not is_whole(request.entity_id):
         raise EntityMissing(type_name=type_.name, entity_id=request.entity_id)
     walk = _Walk(engine, request, type_.id)
@@ -128,6 +129,7 @@ class _Walk:
         self._engine = engine
         self._request = request
         self._type = type_id
+        self._history = engine.store.history()
         self._budget = Budget(timeout_s=request.timeout_s, cancel=request.cancel)
         self.next: CommitId | None = None
         self.ends: Ends | None = None
@@ -135,29 +137,43 @@ class _Walk:
     def entries(self, start: CommitId) -> Iterator[EntityChange]:
         found = looked_at = 0
         known: Image | _Unknown | None = UNKNOWN
-        for commit in self._engine.store.history().line_of(start):
-            if not self._may_have_changed(commit):
-                continue
+        limits = self._engine.settings.read_limits
+        # Under a policy every commit counts: which of them wrote to the table tells of hidden rows.
+        is_guarded = self._engine.gate.guard is not None
+        most = limits.max_history_commits if is_guarded else limits.max_history_rows
+        for commit in self._history.line_of(start):
             self._budget.check("look through the history")
-            try:
-                after = self._image(commit.id) if isinstance(known, _Unknown) else known
-                before = None if commit.parent is None else self._image(commit.parent)
-            except CommitReclaimed:
-                self.ends = "gone"
-                return
-            except DeniedError:
+            if not self._is_readable(commit.id) or not self._is_readable(commit.parent):
                 self.ends = "hidden"
                 return
-            # Of rows, those of the parent are there until the next commit that is looked at; what
-            # is seen of them may be another thing on another branch.
-            known = before if self._engine.gate.guard is None else UNKNOWN
-            looked_at += 1
-            if (change := self._change(commit, before, after)) is not None:
-                found += 1
-                yield change
-            if found == self._request.limit or looked_at == MAX_LOOKED_AT:
+            is_looked_at = self._may_have_changed(commit)
+            if is_looked_at:
+                try:
+                    after = self._image(commit.id) if isinstance(known, _Unknown) else known
+                    before = None if commit.parent is None else self._image(commit.parent)
+                except CommitReclaimed:
+                    self.ends = "gone"
+                    return
+                except DeniedError:
+                    self.ends = "hidden"
+                    return
+                # The parent's rows stay as they are until the next commit that is looked at. Under
+                # a policy the other branch of that commit may show them differently.
+                known = UNKNOWN if is_guarded else before
+                if (change := self._change(commit, before, after)) is not None:
+                    found += 1
+                    yield change
+            looked_at += is_guarded or is_looked_at
+            if found == self._request.limit or looked_at == most:
                 self.next = commit.parent
                 return
+
+    def _is_readable(self, commit: CommitId | None) -> bool:
+        """True if the caller may read the branch that the commit was made on."""
+        if commit is None or self._engine.gate.guard is None:
+            return True
+        made_on = self._history.get(commit).branch
+        return self._engine.gate.allows(self._request, made_on)
 
     def _may_have_changed(self, commit: Commit) -> bool:
         """True if the commit has written to the table; of an edge that a policy may hide, or show

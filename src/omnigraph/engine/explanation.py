@@ -1,6 +1,7 @@
 """`Explanation`: the plan of a query as a value, step by step. Printed, it is a table of lines."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import CommitId
@@ -24,10 +25,12 @@ class PlanStep:
     rows_expected: float | None = None
     """A guess from the sizes of the tables; None where there is none."""
     rows: int | None = None
-    """Rows that came, if the query was run; so are the three below."""
+    """Rows that came, if the query was run. The next three fields are measured too."""
     rows_of_pattern: int | None = None
     """More than `rows` where equal rows were counted instead of made."""
     bytes: int | None = None
+    """None also under a policy that may hide rows: how rows are packed in memory depends on their
+    neighbours."""
     ms: float | None = None
     """Milliseconds, without the steps below."""
     notes: tuple[str, ...] = ()
@@ -80,8 +83,8 @@ class Explanation:
             return f"{guess}{noted}".strip()
         is_counted = step.rows_of_pattern != step.rows
         paths = f" for {step.rows_of_pattern:,}" if is_counted else ""
-        size = f"{_short(step.bytes) if step.bytes else '0':>6}B"
-        found = f"{step.ms:9.3f} ms  {size}  {step.rows:,} rows{paths}"
+        size = "" if step.bytes is None else f"{_size(step.bytes):>7}  "
+        found = f"{step.ms:9.3f} ms  {size}{step.rows:,} rows{paths}"
         return f"~{_short(step.rows_expected or 0.0):>6} rows  {found}{noted}"
 
 
@@ -94,7 +97,7 @@ def _measured(step: PlanStep) -> list[str]:
     if step.rows is None:
         return [_rows_expected(step), "", "", "", ""]
     paths = f" for {step.rows_of_pattern:,}" if step.rows_of_pattern != step.rows else ""
-    size = f"{_short(step.bytes) if step.bytes else '0'}B"
+    size = "" if step.bytes is None else _size(step.bytes)
     took = f"{step.ms:.3f}" if step.ms is not None else ""
     return [_rows_expected(step), f"{step.rows:,}{paths}", size, took, "; ".join(step.notes)]
 
@@ -106,11 +109,14 @@ def explanation_of(
     expected: Mapping[int, float] | None = None,
     measured: Mapping[int, Measured] | None = None,
     notes: Mapping[int, str] | None = None,
+    tells_bytes: bool = True,
 ) -> Explanation:
     """The plan, with the rows to expect, what was measured and notes, by identity of operators."""
     steps = tuple(
         _step(line, expected or {}, measured or {}, notes or {}) for line in plan_lines(query)
     )
+    if not tells_bytes:
+        steps = tuple(replace(step, bytes=None) for step in steps)
     return Explanation(query.name, commit, is_analyzed=measured is not None, steps=steps)
 
 
@@ -137,6 +143,10 @@ def _step(
         ms=found.seconds * 1000,
         notes=found.notes,
     )
+
+
+def _size(count: int) -> str:
+    return f"{_short(count) if count else '0'}B"
 
 
 def _short(number: float) -> str:

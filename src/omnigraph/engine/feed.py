@@ -27,6 +27,7 @@ from omnigraph.engine.cursor import Cursor
 from omnigraph.engine.diff import DEFAULT_PAGE, comparison, gap_where_rows_are_gone
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.export import export
+from omnigraph.engine.messages import readable_message
 from omnigraph.engine.requests import Export
 from omnigraph.read.changes.compare import Page
 from omnigraph.read.context import Budget
@@ -140,7 +141,7 @@ class _Reader:
         after = before.followed_by(commit)
         page = self._read(before, after)
         if page.tables:
-            self._blocks.append(ChangeBlock(ChangeCause.of(commit), ReadChanges(page.tables)))
+            self._blocks.append(self._block(commit, page))
             self._left -= page.rows
             self._left_bytes -= page.bytes
         if page.last is not None:
@@ -148,6 +149,10 @@ class _Reader:
         else:
             self._cursor = replace(self._cursor, after=commit.id, within=None)
         return after
+
+    def _block(self, commit: Commit, page: Page) -> ChangeBlock:
+        message = readable_message(self._engine.gate, self._request.actor, commit)
+        return ChangeBlock(ChangeCause.of(commit, message), ReadChanges(page.tables))
 
     def _read(self, before: Snapshot, after: Snapshot) -> Page:
         newest = self._engine.store.snapshot(self._request.branch)

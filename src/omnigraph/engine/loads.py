@@ -72,18 +72,29 @@ def loads(engine: Engine, request: LoadsRead) -> list[PastLoad]:
     """The newest loads of a branch, and merges that brought some."""
     engine.gate.allow(request)
     line = known(engine, request, engine.store.history().line(request.branch))
-    found = (c for c in line if c.kind is CommitKind.LOAD or c.load_ids)
-    return [_told(engine, request, commit) for commit in islice(found, request.limit)]
+    named = ((commit, _known_names(engine, request, commit)) for commit in line)
+    found = ((c, names) for c, names in named if c.kind is CommitKind.LOAD or names)
+    return [_told(engine, request, *each) for each in islice(found, request.limit)]
 
 
-def _told(engine: Engine, request: LoadsRead, commit: Commit) -> PastLoad:
+def _known_names(engine: Engine, request: LoadsRead, commit: Commit) -> frozenset[str]:
+    """The names of the loads that came with a commit, without those that were made on branches
+    that the actor may not read."""
+    if engine.gate.guard is None or commit.merged_parent is None or not commit.load_ids:
+        return commit.load_ids
+    history = engine.store.history()
+    merged = map(history.get, history.ancestors(commit.merged_parent))
+    return commit.load_ids & {c.load_id for c in known(engine, request, merged) if c.load_id}
+
+
+def _told(engine: Engine, request: LoadsRead, commit: Commit, names: frozenset[str]) -> PastLoad:
     view = None if engine.gate.guard is None else _view(engine, request, commit)
     is_known = engine.gate.guard is None or view is not None
     # A report counts rows of all types, and names those that were rejected.
     sees_all = engine.gate.guard is None or (view is not None and view.scope is None)
     return PastLoad(
         commit=told(engine, request, commit),
-        load_ids=tuple(sorted(commit.load_ids)),
+        load_ids=tuple(sorted(names)),
         tables=tuple(_tables(engine, commit, view)) if is_known else (),
         report=_report(commit) if sees_all else None,
     )

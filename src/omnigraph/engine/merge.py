@@ -24,6 +24,7 @@ from omnigraph.engine.history import branch_delete, found_commit
 from omnigraph.engine.merge_files import MergeFiles
 from omnigraph.engine.merge_permit import PermittedMerge, refusal_of
 from omnigraph.engine.merge_results import MergeResult, RevertResult
+from omnigraph.engine.messages import merge_message, revert_message
 from omnigraph.engine.requests import BranchDelete, Merge, Read, Revert
 from omnigraph.engine.results import ChangeCounts, CommitInfo
 from omnigraph.lang.schema.catalog import Catalog
@@ -58,7 +59,7 @@ def merge(engine: Engine, request: Merge) -> MergeResult:
     theirs = store.snapshot(source)
     refusals.append(refusal_of(request, lambda: _require_no_wider_sight(engine, request, theirs)))
     made_for = choices_of(request.resolve).made_for
-    note = CommitNote(CommitKind.MERGE, request.actor, request.message or f"merge {source}")
+    note = CommitNote(CommitKind.MERGE, request.actor, request.message or merge_message(source))
     files = MergeFiles(engine, target)
     writer = MergeWriter(
         store=store,
@@ -103,7 +104,7 @@ def revert(engine: Engine, request: Revert) -> RevertResult:
             rule=f"the choices were made for a revert of commit {made_for.reverted_commit_id}",
             advice="preview the revert of this commit, and choose between what it tells",
         )
-    message = request.message or f"revert {commit.message or commit.id}"
+    message = request.message or revert_message(commit, branch)
     note = CommitNote(CommitKind.REVERT, request.actor, message)
     files = MergeFiles(engine, branch)
     writer = RevertWriter(

@@ -69,7 +69,13 @@ def _analyzed(engine: Engine, request: Explain, query: ReadQuery, view: View) ->
         embedder=engine.query_texts,
     )
     expected = expected_of(engine, query, view)
-    return explanation_of(query, view.commit.id, expected=expected, measured=profile.steps)
+    return explanation_of(
+        query,
+        view.commit.id,
+        expected=expected,
+        measured=profile.steps,
+        tells_bytes=view.scope is None,
+    )
 
 
 def plan_of(engine: Engine, request: OneQuery, view: View) -> CompiledQuery:

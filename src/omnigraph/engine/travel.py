@@ -21,6 +21,7 @@ from omnigraph.base.errors import (
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId
 from omnigraph.engine.engine import Engine
+from omnigraph.engine.messages import readable_message
 from omnigraph.engine.requests import Read
 from omnigraph.engine.results import CommitInfo
 from omnigraph.read.view import View
@@ -61,8 +62,10 @@ def hold(engine: Engine, request: Read) -> Held:
 
 
 def told(engine: Engine, request: Read, commit: Commit) -> CommitInfo:
-    """A commit as the actor may know it: of what a schema dropped, what they would have seen."""
-    info = CommitInfo.of(commit)
+    """A commit as the actor may know it: without names of hidden branches in messages of the
+    engine, and of what a schema dropped, only what they would have seen."""
+    message = readable_message(engine.gate, request.actor, commit)
+    info = replace(CommitInfo.of(commit), message=message)
     if engine.gate.guard is None or not commit.drops or commit.parent is None:
         return info
     try:

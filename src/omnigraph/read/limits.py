@@ -57,6 +57,12 @@ class ReadLimits:
     """Rows that an export takes at once; their text takes a few times as much."""
     max_page_bytes: int = 32 << 20
     """A page of changes with so many bytes of values ends there, however few rows it has."""
+    max_history_rows: int = 200
+    """A page of the history of an entity reads its row at so many commits; each takes some
+    milliseconds."""
+    max_history_commits: int = 1_000
+    """Under a policy such a page ends after so many commits, whether or not they wrote to the type
+    of the entity: which did would tell of hidden rows."""
     max_blobs_at_once: int = 16
     """Rows with blobs that a comparison reads at a time: one value may be a large file."""
     walks: WalkLimits = field(default_factory=WalkLimits)
