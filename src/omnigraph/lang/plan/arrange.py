@@ -148,10 +148,11 @@ class _Arrangement:
 
     def starts(self, waiting: Sequence[Clause], promised: set[VariableName]) -> list[Clause]:
         """Scans and `or`s that could come next, the most selective first."""
-        declared = [c.variable for c in waiting if isinstance(c, Bind)]
+        tests = _tests_by_variable(waiting)
+        declared = {c.variable: None for c in waiting if isinstance(c, Bind)}
         ends = [e for c in waiting if isinstance(c, Traverse) for e in (c.left, c.right)]
         ranked: list[tuple[int, Clause]] = [
-            (self.rank(name, waiting, is_declared=name in declared), Bind(name))
+            (self.rank(tests.get(name, ()), is_declared=name in declared), Bind(name))
             for name in dict.fromkeys((*declared, *ends))
             if name not in self.bound and name not in promised
         ]
@@ -160,8 +161,8 @@ class _Arrangement:
         ]
         return [clause for _, clause in sorted(ranked, key=lambda r: r[0])]
 
-    def rank(self, name: VariableName, waiting: Sequence[Clause], *, is_declared: bool) -> int:
-        tests = [c for c in waiting if isinstance(c, Where) and set(used_by(c)) == {name}]
+    def rank(self, tests: Sequence[Where], *, is_declared: bool) -> int:
+        """How little is known of a variable that these tests alone are about."""
         equal = [e for c in tests for e in _equal_to_constant(c)]
         if any(self.is_key(e) for e in equal):
             return 0
@@ -254,6 +255,15 @@ def _needs(clause: Clause) -> set[VariableName]:
             return {v for p in patterns for v in p.outer} - set(variables)
         case _:
             return set(used_by(clause))
+
+
+def _tests_by_variable(clauses: Iterable[Clause]) -> dict[VariableName, list[Where]]:
+    """The tests of one variable alone."""
+    tests: dict[VariableName, list[Where]] = {}
+    for clause in clauses:
+        if isinstance(clause, Where) and len(used := set(used_by(clause))) == 1:
+            tests.setdefault(used.pop(), []).append(clause)
+    return tests
 
 
 def _firsts(*kinds: Sequence[Clause]) -> Iterator[Clause]:

@@ -48,6 +48,9 @@ from omnigraph.lang.query.check.uses import used_in
 
 __all__ = ["reduce_to_existence"]
 
+MAX_CLAUSES_ORDERED = 200
+"""For one pattern, over all branches that are tried as a test: some tens of milliseconds."""
+
 
 def reduce_to_existence(plan: Project, estimator: Estimator) -> Project:
     return replace(plan, source=_below(plan.source, estimator))
@@ -102,7 +105,8 @@ def _reduced(op: Op, live: Names, types: Types, estimator: Estimator) -> Op:
         return op
     op = relinked(leaf, _without_idle_options(clauses, live))
     best = order_pattern(op, live, estimator, types)
-    for branch in _branches(leaf, loosened(clauses), live):
+    branches = _branches(leaf, loosened(clauses), live)
+    for branch in branches[: max(1, MAX_CLAUSES_ORDERED // len(chain(op)))]:
         tried = order_pattern(_tested(best.op, branch, live), live, estimator, types)
         if tried.work < best.work:
             best = tried

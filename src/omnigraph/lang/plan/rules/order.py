@@ -5,10 +5,15 @@ every variable that a pattern could begin with, a walk takes the cheapest next s
 placed, tests as soon as they can be asked; the cheapest walk wins. A traversal may run from either
 end. `top` is a wall: what lies below it decides what it keeps. An `optional` waits for everything
 that does not look at it, since it can only add rows.
+
+A walk over n clauses compares about n² steps, so a long pattern is walked from the few variables
+with the cheapest scans only (`MAX_STEPS_COMPARED`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
+from typing import NamedTuple
 
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import TypeName, VariableName
@@ -57,6 +62,9 @@ __all__ = ["Names", "Ordered", "Types", "order_joins", "order_pattern"]
 
 # A product of rows that no edge ties together is a last resort.
 PRODUCT_PENALTY = 4
+
+MAX_STEPS_COMPARED = 60_000
+"""For one pattern: some tens of milliseconds. Up to about 25 variables every beginning is tried."""
 
 Names = frozenset[VariableName]
 Types = dict[VariableName, tuple[TypeName, ...]]
@@ -137,7 +145,9 @@ def _pattern(
         return Ordered(op, 0.0, 0.0)
     clauses = loosened(clauses)
     types = {**(types or {}), **types_bound(clauses)}
-    walk = _Walk(leaf, frozenset(binds(leaf)), types, wanted, estimator)
+    facts = _Facts((), (), types, estimator)
+    is_on_unit = isinstance(leaf, Unit)
+    walk = _Walk(leaf, frozenset(binds(leaf)), types, wanted, estimator, facts, is_on_unit)
     while clauses:
         wall = next((i for i, c in enumerate(clauses) if isinstance(c, TopK)), len(clauses))
         above = frozenset(v for c in clauses[wall:] for v in needs(c))
@@ -155,12 +165,18 @@ def _pattern(
 def _cheapest(walk: "_Walk", clauses: Sequence[Op]) -> "_Walk":
     free = {v: c for c in clauses for v in binds(c) if _is_free(c, v) and v not in walk.bound}
     waiting = tuple(c for c in clauses if not isinstance(c, NodeScan))
-    ready = replace(walk, free=frozenset(free), waiting=waiting)
-    begun = [ready] if walk.bound or not free else [ready.scan(v) for v in free]
+    facts = _Facts(waiting, free, walk.types, walk.estimator)
+    ready = replace(walk, free=frozenset(free), waiting=waiting, facts=facts)
+    begun = [ready] if walk.bound or not free else [ready.scan(v) for v in ready.beginnings(free)]
+    tried = [start.to_the_end() for start in begun]
     # A walk sees one step ahead, and two small tables look cheap to multiply until it turns out
-    # that many rows must pass between them: each beginning is tried without products as well.
-    begun += [replace(start, multiplies=False) for start in begun]
-    done = [found for start in begun if (found := start.to_the_end()) is not None]
+    # that many rows must pass between them: such a beginning is tried without products as well.
+    tried += [
+        replace(start, multiplies=False).to_the_end()
+        for start, found in zip(begun, tried, strict=True)
+        if found is None or found.has_multiplied
+    ]
+    done = [found for found in tried if found is not None]
     assert done, "every clause of a plan finds its place"
     return min(done, key=lambda found: found.work)
 
@@ -172,8 +188,7 @@ def _is_free(clause: Op, variable: VariableName) -> bool:
     )
 
 
-@frozen
-class _Step:
+class _Step(NamedTuple):
     """A clause that could come next: the rows after it and the work it takes."""
 
     clause: "Op | VariableName | _Tie"
@@ -182,14 +197,92 @@ class _Step:
     work: float
 
 
-@frozen
-class _Tie:
+class _Tie(NamedTuple):
     """An equality between what is there and a variable that is not there yet."""
 
     test: Filter
     here: Expression
     there: Expression
     variable: VariableName
+    near: Names
+    """The variables of `here`."""
+
+
+class _Scan(NamedTuple):
+    """All nodes of a variable that pass the tests of it alone."""
+
+    tests: list[Filter]
+    """The most selective first."""
+    rows: float
+    work: float
+
+
+class _Facts:
+    """What all walks over the same clauses need to know of them, found out once."""
+
+    def __init__(
+        self,
+        clauses: Sequence[Op],
+        free: Iterable[VariableName],
+        types: Types,
+        estimator: Estimator,
+    ) -> None:
+        self._clauses = clauses  # kept, because they are known by their identity
+        self._types = types
+        self._estimator = estimator
+        self.free = sorted(free)
+        self.needs = {id(c): frozenset(needs(c)) for c in clauses}
+        self.mentions = {id(c): frozenset(mentions(c)) for c in clauses}
+        self.shares = {
+            id(c): estimator.share(c.predicate, types) for c in clauses if isinstance(c, Filter)
+        }
+        self.ties = {id(c): list(_ties_of(c)) for c in clauses if isinstance(c, Filter)}
+        self._own: dict[Names, list[Filter]] = {}
+        for clause in clauses:
+            if isinstance(clause, Filter):
+                self._own.setdefault(self.needs[id(clause)], []).append(clause)
+        self._scans: dict[VariableName, _Scan] = {}
+        self._reached: dict[tuple[int, VariableName], float] = {}
+
+    def scan(self, variable: VariableName) -> _Scan:
+        if (scan := self._scans.get(variable)) is None:
+            own = self._own.get(frozenset({variable}), [])
+            tests = sorted(own, key=lambda c: self.shares[id(c)])
+            size = found = self._estimator.size(self._types[variable])
+            for test in tests:
+                found *= self.shares[id(test)]
+            # A variable with at most one node is found by its key.
+            work = 1.0 if found <= 1 < size else size
+            scan = self._scans[variable] = _Scan(tests, found, work)
+        return scan
+
+    def reached(self, walk: Expand, near: VariableName, far: VariableName) -> float:
+        """How many nodes a traversal finds from one node at its end `near`."""
+        key = (id(walk), near)
+        if (count := self._reached.get(key)) is None:
+            is_forward = near == walk.origin
+            steps = walk.steps if is_forward else tuple(turned(s) for s in walk.steps)
+            count = self._reached[key] = self._estimator.reached(
+                steps,
+                self._types.get(near, ()),
+                self._types.get(far, ()),
+                least_hops=walk.least_hops,
+                most_hops=walk.most_hops,
+            )
+        return count
+
+
+def _ties_of(test: Filter) -> Iterator[_Tie]:
+    """An equality as it ties a variable to others, from either side."""
+    match test:
+        case Filter(predicate=Compare(op=CompareOp.EQ, left=left, right=right)):
+            for here, there in ((left, right), (right, left)):
+                near, far = frozenset(used_in(here)), frozenset(used_in(there))
+                if near and len(far) == 1:
+                    (variable,) = far
+                    yield _Tie(test, here, there, variable, near)
+        case _:
+            pass
 
 
 @frozen
@@ -201,15 +294,27 @@ class _Walk:
     types: Types
     wanted: _Wanted
     estimator: Estimator
+    facts: _Facts
+    is_on_unit: bool
+    """Whether the pattern begins with nothing, and not with rows of an enclosing pattern."""
     free: Names = frozenset()
     """Variables that a scan may bind."""
     waiting: tuple[Op, ...] = ()
     multiplies: bool = True
     """Whether a product may come before a traversal."""
+    has_multiplied: bool = False
+    """Whether a product came where a traversal could have come."""
     rows: float = 1.0
     work: float = 0.0
     blocks: dict[int, Ordered] = field(default_factory=dict)
     """Sub-patterns in their new order, by the identity of the old; shared by all walks."""
+
+    def beginnings(self, free: Iterable[VariableName]) -> list[VariableName]:
+        """The variables to begin with: all, or those with the cheapest scans."""
+        count = max(1, MAX_STEPS_COMPARED // (len(self.waiting) + len(self.free)) ** 2)
+        scans = {variable: self.facts.scan(variable) for variable in free}
+        cheapest = sorted(scans, key=lambda v: scans[v].rows + scans[v].work)[:count]
+        return [variable for variable in scans if variable in cheapest]
 
     def to_the_end(self) -> "_Walk | None":
         walk = self
@@ -219,9 +324,15 @@ class _Walk:
 
     def next(self) -> "_Walk | None":
         """Tests first, then whatever is least work, then products, and optional blocks last."""
-        for steps in (self._filters(), self._closing(), self._tests(), self._going_on()):
-            if steps:
-                return self.take(min(steps, key=lambda s: s.rows + s.work))
+        for steps_of in (self._filters, self._closing, self._tests):
+            if steps := steps_of():
+                return self.take(_least(steps))
+        if tied := self._tied():
+            step = _least(tied)
+            best = _least([step, *self._products()]) if self.multiplies else step
+            return replace(self.take(best), has_multiplied=self.has_multiplied or best is not step)
+        if products := list(self._products()):
+            return self.take(_least(products))
         optional = [self._block(c) for c in self._ready(LeftJoin)]
         return self.take(optional[0]) if optional else None
 
@@ -243,24 +354,24 @@ class _Walk:
 
     def scan(self, variable: VariableName) -> "_Walk":
         """All nodes of the variable, and at once what is asked of it alone."""
-        scanned = self._scanned(variable)
+        scanned = self.facts.scan(variable)
         walk = replace(
             self,
             op=NodeScan(self.op, variable, self.types[variable]),
             bound=self.bound | {variable},
-            rows=self.rows * self.estimator.size(self.types[variable]),
         )
-        for test in self._own_tests(variable):
+        for test in scanned.tests:
             walk = replace(
                 walk,
                 op=replace(test, source=walk.op),
                 waiting=tuple(c for c in walk.waiting if c is not test),
             )
-        return replace(walk, rows=scanned.rows, work=self.work + scanned.work + scanned.rows)
+        rows = self.rows * scanned.rows
+        return replace(walk, rows=rows, work=self.work + scanned.work + rows)
 
     def join(self, tie: _Tie, step: _Step) -> "_Walk":
         """The nodes of the variable whose value is that of the rows, after its own tests."""
-        tests = self._own_tests(tie.variable)
+        tests = self.facts.scan(tie.variable).tests
         scanned = NodeScan(Unit(), tie.variable, self.types[tie.variable])
         return replace(
             self,
@@ -274,21 +385,19 @@ class _Walk:
     # What could come next ------------------------------------------------------------------------
 
     def _ready(self, *kinds: type[Op]) -> list[Op]:
-        return [c for c in self.waiting if isinstance(c, kinds) and self.bound.issuperset(needs(c))]
+        needed, bound = self.facts.needs, self.bound
+        return [c for c in self.waiting if isinstance(c, kinds) and needed[id(c)] <= bound]
 
     def _filters(self) -> list[_Step]:
-        return [
-            _Step(c, self.rows * self.estimator.share(c.predicate, self.types), self.rows)
-            for c in self._ready(Filter)
-            if isinstance(c, Filter)
-        ]
+        shares = self.facts.shares
+        return [_Step(c, self.rows * shares[id(c)], self.rows) for c in self._ready(Filter)]
 
     def _closing(self) -> list[_Step]:
         """Traversals between two nodes that are both there."""
         steps = []
         for walk in self._expands():
             if walk.origin in self.bound and walk.target in self.bound:
-                one = self._reached(walk, walk.origin, walk.target)
+                one = self.facts.reached(walk, walk.origin, walk.target)
                 size = self.estimator.size(self.types.get(walk.target, ()))
                 work = self.rows if walk.most_hops == 1 else self.rows * one
                 steps.append(_Step(walk, self.rows * min(1.0, one / size), work))
@@ -297,26 +406,29 @@ class _Walk:
     def _tests(self) -> list[_Step]:
         return [self._block(c) for c in self._ready(AntiJoin, SemiJoin, CountJoin)]
 
-    def _going_on(self) -> list[_Step]:
+    def _tied(self) -> list[_Step]:
+        """Steps along a clause that ties what comes to what is there."""
         blocks = (self._block(c) for c in self._ready(Union))
-        tied = [*self._leaving(), *self._ties(), *blocks]
-        return tied if tied and not self.multiplies else [*tied, *self._products()]
+        return [*self._leaving(), *self._ties(), *blocks]
 
-    def _leaving(self) -> list[_Step]:
-        steps = []
+    def _leaving(self) -> Iterator[_Step]:
+        used = _Used(self) if self.wanted.folds else None
         for walk in self._expands():
             for near, far in ((walk.origin, walk.target), (walk.target, walk.origin)):
                 if near in self.bound and far not in self.bound and far in self.free:
-                    steps.append(self._left(walk, near, far))
-        return steps
+                    yield self._left(walk, near, far, used)
 
-    def _left(self, walk: Expand, near: VariableName, far: VariableName) -> _Step:
-        reached = self._reached(walk, near, far)
+    def _left(
+        self, walk: Expand, near: VariableName, far: VariableName, used: "_Used | None"
+    ) -> _Step:
+        reached = self.facts.reached(walk, near, far)
         touched = self.rows * reached
-        live = self.wanted.live.union(*(mentions(c) for c in self.waiting if c is not walk))
-        if self.wanted.folds and far not in live and walk.edge_variable not in live:
+        if used is None:
+            return _Step(walk, touched, touched)
+        edge = walk.edge_variable
+        if not used.besides(walk, far) and (edge is None or not used.besides(walk, edge)):
             return _Step(walk, self.rows * min(1.0, reached), self.rows)
-        if self.wanted.folds and isinstance(chain(self.op)[0], Unit) and not self.bound & live:
+        if used.is_on_unit and not any(used.besides(walk, v) for v in used.bound):
             edges = self.estimator.edges(walk.steps, (), ()) if walk.most_hops == 1 else touched
             size = self.estimator.size(self.types[far])
             return _Step(walk, min(touched, size), min(touched, edges))
@@ -324,41 +436,20 @@ class _Walk:
 
     def _ties(self) -> Iterator[_Step]:
         for test in self.waiting:
-            match test:
-                case Filter(predicate=Compare(op=CompareOp.EQ, left=left, right=right)):
-                    for here, there in ((left, right), (right, left)):
-                        yield from self._tied(test, here, there)
-                case _:
-                    pass
-
-    def _tied(self, test: Filter, here: Expression, there: Expression) -> Iterator[_Step]:
-        near, far = set(used_in(here)), set(used_in(there))
-        if near and self.bound >= near and len(far) == 1 and far <= self.free - self.bound:
-            (variable,) = far
-            scanned = self._scanned(variable)
-            rows = scanned.rows * self.estimator.share(test.predicate, self.types)
-            tie = _Tie(test, here, there, variable)
-            yield _Step(tie, rows, scanned.work + self.rows + rows)
+            for tie in self.facts.ties.get(id(test), ()):
+                is_new = tie.variable in self.free and tie.variable not in self.bound
+                if is_new and tie.near <= self.bound:
+                    scanned = self.facts.scan(tie.variable)
+                    rows = self.rows * scanned.rows * self.facts.shares[id(test)]
+                    yield _Step(tie, rows, scanned.work + self.rows + rows)
 
     def _products(self) -> Iterator[_Step]:
-        for variable in sorted(self.free - self.bound):
-            scanned = self._scanned(variable)
-            rows = scanned.rows * PRODUCT_PENALTY if self.bound else scanned.rows
-            yield _Step(variable, rows, scanned.work)
-
-    def _scanned(self, variable: VariableName) -> _Step:
-        size = self.estimator.size(self.types[variable])
-        found = size
-        for test in self._own_tests(variable):
-            found *= self.estimator.share(test.predicate, self.types)
-        # One row in all is a key, and keys are looked up.
-        work = 1.0 if found <= 1 < size else size
-        return _Step(variable, self.rows * found, work)
-
-    def _own_tests(self, variable: VariableName) -> list[Filter]:
-        """The tests of the variable alone, the most selective first."""
-        own = [c for c in self.waiting if isinstance(c, Filter) and set(needs(c)) == {variable}]
-        return sorted(own, key=lambda c: self.estimator.share(c.predicate, self.types))
+        for variable in self.facts.free:
+            if variable not in self.bound:
+                scanned = self.facts.scan(variable)
+                rows = self.rows * scanned.rows
+                rows = rows * PRODUCT_PENALTY if self.bound else rows
+                yield _Step(variable, rows, scanned.work)
 
     def _block(self, clause: Op) -> _Step:
         match clause:
@@ -390,16 +481,6 @@ class _Walk:
     def _expands(self) -> list[Expand]:
         return [c for c in self.waiting if isinstance(c, Expand)]
 
-    def _reached(self, walk: Expand, near: VariableName, far: VariableName) -> float:
-        steps = walk.steps if near == walk.origin else tuple(turned(s) for s in walk.steps)
-        return self.estimator.reached(
-            steps,
-            self.types.get(near, ()),
-            self.types.get(far, ()),
-            least_hops=walk.least_hops,
-            most_hops=walk.most_hops,
-        )
-
     def _placed(self, clause: Op) -> Op:
         match clause:
             case Expand():
@@ -429,3 +510,23 @@ class _Walk:
             steps=tuple(turned(s) for s in walk.steps),
             is_target_bound=False,
         )
+
+
+class _Used:
+    """The variables that are still looked at, by the answer or by clauses that wait."""
+
+    def __init__(self, walk: _Walk) -> None:
+        self._live = walk.wanted.live
+        self._mentions = walk.facts.mentions
+        self._counts = Counter(v for c in walk.waiting for v in self._mentions[id(c)])
+        self.is_on_unit = walk.is_on_unit
+        self.bound = [v for v in walk.bound if v in self._live or self._counts[v]]
+
+    def besides(self, clause: Op, variable: VariableName) -> bool:
+        """Whether something other than this clause looks at the variable."""
+        own = variable in self._mentions[id(clause)]
+        return variable in self._live or self._counts[variable] > own
+
+
+def _least(steps: Iterable[_Step]) -> _Step:
+    return min(steps, key=lambda s: s.rows + s.work)
