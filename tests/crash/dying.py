@@ -110,6 +110,10 @@ query birthday() {
     update Person set { age: 10 } where name = "ada"
     insert Knows { from: "ada", to: "ada" }
 }
+query welcome() {
+    insert Person { name: "zoe", age: 99 }
+    insert Knows { from: "zoe", to: "ada" }
+}
 query leave() { delete Person where name = "bob" }
 """
 HIRED: Contents = ({"ada": 1, "bob": 2, "eve": 3}, {"ada-bob", "bob-ada", '["eve","ada"]'})
@@ -124,6 +128,12 @@ CROSSED: Contents = ({"ada": 10, "eve": 3}, {'["ada","ada"]', '["eve","ada"]'})
 # Ada is ten, eve is new and knows her.
 MERGE_DATA = Path(__file__).with_name("merge.jsonl")
 MERGED: Contents = ({"ada": 10, "bob": 2, "eve": 3}, {"ada-bob", "bob-ada", '["eve","ada"]'})
+OVERWRITTEN: Contents = ({"ada": 10, "eve": 3}, {'["eve","ada"]'})
+
+WIDER_SCHEMA = """
+node Person { name: String @key  age: I32?  joined: I32 @default(7) }
+edge Knows: Person -> Person { since: I64?  @key(src, dst) }
+"""
 
 
 def edit_on(branch: str) -> Callable[[GraphStore, Faults], object]:
@@ -349,6 +359,13 @@ SCENARIOS = {
     "the first load of a branch, that merges": Scenario(
         CommitKind.LOAD, merge_load_on("team/work"), MERGED, branch="team/work"
     ),
+    "a load that overwrites": Scenario(
+        CommitKind.LOAD,
+        lambda store, faults: graph_of(store, faults).load(
+            MERGE_DATA, mode="overwrite", engine="local"
+        ),
+        OVERWRITTEN,
+    ),
     "a large load that merges": Scenario(CommitKind.LOAD, large_merge_load, MERGED),
     "a merge": Scenario(
         CommitKind.MERGE,
@@ -381,6 +398,11 @@ SCENARIOS = {
         lambda store, faults: of_another_schema(store, "Town", EDIT, faults=faults),
         EDITED,
         prepare=add_type,
+    ),
+    "new columns with values": Scenario(
+        CommitKind.SCHEMA,
+        lambda store, faults: graph_of(store, faults).schema_apply(WIDER_SCHEMA),
+        OLD,
     ),
     "an embedding": Scenario(CommitKind.EMBED, embed, OLD, prepare=with_texts),
     "an optimize": Scenario(CommitKind.OPTIMIZE, optimize_on(MAIN), OLD),

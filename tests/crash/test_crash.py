@@ -19,11 +19,13 @@ from omnigraph.store.moving import bring_here
 from omnigraph.write.recover import recover_all
 from tests.crash.dying import (
     HIRED,
+    MUTATIONS,
     OLD,
     READY,
     SCENARIOS,
     Life,
     Scenario,
+    add_type,
     check_pages,
     graph_of,
     mortal_store,
@@ -52,7 +54,7 @@ def assert_settled(store: GraphStore, scenario: Scenario, point: Failpoint) -> N
         check_pages(store)
     if scenario.kind is CommitKind.EMBED:
         assert vector_count(store) == (0 if is_old else 2)
-    if scenario.kind is CommitKind.SCHEMA:
+    if scenario.prepare is add_type:
         assert ("City" in type_names(store)) is is_old
     assert store.objects.list(RECOVERY) == []
     records = store.audit.records()
@@ -71,7 +73,7 @@ def type_names(store: GraphStore) -> set[str]:
 
 
 def assert_writable(store: GraphStore, branch: str) -> None:
-    put(store, changes(people=people(zoe=99), knows=knows("zoe-ada")), branch=branch)
+    graph_of(store, NEVER).mutate(MUTATIONS, "welcome", branch=branch)
     assert contents(store, branch)[0]["zoe"] == 99
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from omnigraph import Graph
 from omnigraph.store.datasets import Dataset, row_ids_beside, row_set
-from omnigraph.store.datasets.deletions import deleted_offsets, row_ids_at
+from omnigraph.store.datasets.deletions import MalformedDeletionFile, deleted_offsets, row_ids_at
 
 SCHEMA = "node Person { number: I64 @key }"
 REMOVE = """query remove($low: I64, $high: I64) {
@@ -51,6 +51,24 @@ def test_rows_beside_another_version_are_those_that_a_scan_finds(
             assert ours - theirs <= found <= ours
 
 
+@pytest.mark.parametrize("history", ["few", "so many that they are a bitmap"])
+def test_a_deletion_file_that_is_cut_off_is_never_read_as_a_shorter_one(
+    tmp_path: Path, history: str
+) -> None:
+    graph = Graph.init(tmp_path / "g", SCHEMA, durability="relaxed")
+    people = pa.table({"number": pa.array(range(PEOPLE), pa.int64())})
+    graph.load({"Person": people}, mode="append", engine="local")
+    for low, high in filter(None, HISTORIES[history]):
+        graph.mutate(REMOVE, {"low": low, "high": high})
+    [*_, file] = sorted(tmp_path.rglob("_deletions/*"))
+    whole = file.read_bytes()
+    assert deleted_offsets(whole, file.name) is not None
+    for size in {*range(0, len(whole), 1 + len(whole) // 50), len(whole) - 1}:
+        for torn in (whole[:size], bytes(len(whole))):
+            with pytest.raises(MalformedDeletionFile):
+                deleted_offsets(torn, file.name)
+
+
 def _beside(one: Dataset, other: Dataset) -> set[str]:
     row_ids = np.concatenate(row_ids_beside(one, other, since=0))
     return set(one.rows_at(row_set(row_ids), ["id"])["id"].to_pylist())
@@ -64,7 +82,7 @@ def test_row_ids_run_on_in_ranges() -> None:
 
 
 def test_what_is_not_understood_is_left_to_a_scan() -> None:
-    assert deleted_offsets(b"", "_deletions/0-1-2.bin") is None
+    assert deleted_offsets(b"something", "_deletions/0-1-2.bin") is None
     assert row_ids_at('{"External": {}}', np.array([0])) is None
     # A segment of another kind than a range.
     assert row_ids_at('{"Inline": [10, 4, 34, 2, 8, 1]}', np.array([0])) is None

@@ -371,6 +371,10 @@ class GraphStore:
                 if is_held:
                     self.address.require_here()
                     state = self._keep_earlier_owners_out(branch, hold)
+                    # Its maker may have been killed before the branch was durable.
+                    self.datasets.secure_fork(
+                        DatasetRef(MANIFEST, branch.lance_branch, state.version)
+                    )
                     yield FencedBranch(branch, hold, self.manifest.brought_up_to_date(state))
 
     def _keep_earlier_owners_out(self, branch: Branch, hold: Hold) -> ManifestState:

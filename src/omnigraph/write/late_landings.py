@@ -72,7 +72,9 @@ def restored(
     for _ in range(MAX_RESTORE_TRIES):
         notes = store.datasets.origins_after(since)
         if notes and notes[-1].restores == ref.version:
-            return DatasetRef(since.path, since.branch, notes[-1].version)
+            there = DatasetRef(since.path, since.branch, notes[-1].version)
+            store.datasets.secure(there)
+            return there
         newest = DatasetRef(since.path, since.branch, notes[-1].version if notes else since.version)
         try:
             return store.datasets.land(

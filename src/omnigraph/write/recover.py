@@ -28,8 +28,9 @@ Being killed here at any point and run again comes to the same end.
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from enum import Enum
-from itertools import takewhile
+from itertools import chain, takewhile
 
 from omnigraph.base.errors import BranchBusy, BranchMissing, FenceLost, HeadMoved, RecoveryRequired
 from omnigraph.base.frozen import frozen
@@ -41,7 +42,7 @@ from omnigraph.store.graph_store import FencedBranch, GraphStore
 from omnigraph.store.layout import MANIFEST
 from omnigraph.store.manifest import ManifestState
 from omnigraph.store.publish import publish
-from omnigraph.store.transactions import DatasetRef, StagedTransaction
+from omnigraph.store.transactions import DatasetRef
 from omnigraph.write.late_landings import is_late_landing, restored, trace
 from omnigraph.write.sidecar import (
     Sidecar,
@@ -187,10 +188,11 @@ class _Finder:
             or is_late_landing(self.store, self.fenced, note)
         )
 
-    def left(self, table: SidecarTable) -> Sequence[StagedTransaction]:
-        """The transactions of a table that have not landed."""
+    def landed(self, table: SidecarTable) -> list[DatasetRef]:
+        """The versions that transactions of a table have made."""
         notes = self.store.datasets.origins_after(table.base)
-        return table.transactions[_landed(table, notes) :]
+        made = notes[: _landed(table, notes)]
+        return [replace(table.base, version=note.version) for note in made]
 
 
 def _landed(table: SidecarTable, notes: Sequence[VersionOrigin]) -> int:
@@ -202,6 +204,8 @@ def _landed(table: SidecarTable, notes: Sequence[VersionOrigin]) -> int:
 def _finish_or_undo(finder: _Finder, sidecar: Sidecar) -> tuple[RecoveryAction, Outcomes]:
     store, fenced = finder.store, finder.fenced
     state = store.state(fenced.branch)
+    # The note goes once this is done, so nobody would ask again whether the head is durable.
+    store.datasets.secure(DatasetRef(MANIFEST, state.branch, state.version))
     if is_published(store, fenced, sidecar.commit):
         return RecoveryAction.ROLLED_FORWARD, {}
     if _is_stale(sidecar, state):
@@ -244,9 +248,12 @@ def _stop_unless_ours(sidecar: Sidecar, outcomes: Outcomes) -> None:
 def _finish(finder: _Finder, sidecar: Sidecar, state: ManifestState) -> bool:
     """Land what has not landed and publish; False if it can't be done any more."""
     datasets = finder.store.datasets
-    missing = [staged for table in sidecar.tables for staged in finder.left(table)]
+    landed = {table.key: finder.landed(table) for table in sidecar.tables}
+    missing = [s for table in sidecar.tables for s in table.transactions[len(landed[table.key]) :]]
     if not all(map(datasets.has_files_of, missing)):
         return False
+    for ref in chain.from_iterable(landed.values()):
+        datasets.secure(ref)
     try:
         for staged in missing:
             datasets.land(staged)

@@ -7,8 +7,9 @@ have to be read.
 import numpy as np
 from numpy.typing import NDArray
 
+from omnigraph.base.errors import StorageFailed
 from omnigraph.store.datasets.addresses import offsets_of
-from omnigraph.store.datasets.deletions import deleted_offsets, row_ids_at
+from omnigraph.store.datasets.deletions import MalformedDeletionFile, deleted_offsets, row_ids_at
 from omnigraph.store.datasets.files import home_of
 from omnigraph.store.datasets.fragments import Fragment, fragments_beside
 from omnigraph.store.datasets.reading import ROW_ID, WRITTEN_AT, Dataset
@@ -56,8 +57,13 @@ def _deleted(dataset: Dataset, fragment: Fragment) -> NDArray[np.int64]:
     file = fragment.deletions
     if file is None:
         return np.empty(0, dtype=np.int64)
-    data = dataset._read_file(f"{home_of(dataset.ref.path, file.line)}/{file.path}")
-    offsets = deleted_offsets(data, file.path) if data is not None else None
+    name = f"{home_of(dataset.ref.path, file.line)}/{file.path}"
+    data = dataset._read_file(name)
+    try:
+        offsets = deleted_offsets(data, file.path) if data is not None else None
+    except MalformedDeletionFile as error:
+        reason = f"it {error}: omnigraph repair says what can be saved"
+        raise StorageFailed(doing="read the deleted rows in", path=name, reason=reason) from error
     if offsets is None:
         there = offsets_of(dataset.addresses(fragment.id))
         physical = dataset._fragment(fragment.id).physical_rows

@@ -3,9 +3,10 @@
 Staging writes files that nobody sees. Landing moves one dataset by one version, or refuses.
 """
 
+import json
 import logging
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,9 +26,11 @@ from omnigraph.store.datasets.compaction import compact, groups_of
 from omnigraph.store.datasets.files import (
     data_files,
     files_of,
+    has_files,
     home_of,
     reference_of,
     version_file,
+    with_blobs,
     write_files,
 )
 from omnigraph.store.datasets.fragment_edits import EditCounts, delete_rows, edit_rows
@@ -46,6 +49,7 @@ from omnigraph.store.datasets.occupant import Occupant
 from omnigraph.store.datasets.reading import Dataset
 from omnigraph.store.datasets.references import References
 from omnigraph.store.datasets.reshape import ColumnFill, stage_columns
+from omnigraph.store.datasets.version_file import parse_version_file
 from omnigraph.store.datasets.versions import (
     FolderState,
     is_version_torn,
@@ -54,6 +58,7 @@ from omnigraph.store.datasets.versions import (
     replaced_before,
     written_at_ms,
 )
+from omnigraph.store.datasets.whole_files import require_whole
 from omnigraph.store.durability import Durability
 from omnigraph.store.indexes import IndexStep
 from omnigraph.store.layout import ADDRESS
@@ -198,6 +203,41 @@ class Datasets:
         self._objects.sync(made)
         return DatasetRef(source.path, name, forked.version)
 
+    def secure(self, ref: DatasetRef) -> None:
+        """Make a version durable that another process made, or that could not be synced.
+
+        The file of the version is written again. Syncing the same file once more would prove
+        nothing: after a failed sync, in this process or in another, the kernel may count bytes as
+        written that never reached the disk.
+        """
+        self._write_again(version_file(ref.path, ref.branch, ref.version), parse_version_file)
+
+    def secure_fork(self, ref: DatasetRef) -> None:
+        """Make a fork durable that another process may have left half made.
+
+        Does nothing for a fork that has moved on from its first version: its writer did this.
+        """
+        start = self._references.start_of(ref.path, ref.branch) if self._waits_for_disk else None
+        if ref.branch is not None and start is not None and start.version == ref.version:
+            self._write_again(reference_of(ref.path, ref.branch), json.loads)
+            self.secure(ref)
+
+    @property
+    def _waits_for_disk(self) -> bool:
+        """False in a bucket, which keeps what it has acknowledged, and for a relaxed graph."""
+        return self.root.is_on_disk and self.durability is Durability.FSYNC
+
+    def _write_again(self, name: str, parse: Callable[[bytes], object]) -> None:
+        if not self._waits_for_disk:
+            return
+        data = self._objects.get(name) or b""
+        try:
+            parse(data)
+        except ValueError as error:
+            reason = f"the file is incomplete: {error}"
+            raise StorageFailed(doing="make durable", path=name, reason=reason) from error
+        self._objects.put(name, data)
+
     def fork_names(self, path: str) -> Iterator[str]:
         """The names of a dataset's forks, from one listing, however many there are."""
         return self._references.fork_names(path)
@@ -258,6 +298,11 @@ class Datasets:
     def stage(
         self, base: DatasetRef, operation: Operation, properties: Mapping[str, str]
     ) -> StagedTransaction:
+        """A transaction that may land. Raises `StorageFailed` if a file that it names is torn.
+
+        Whoever wrote the files has synced them; every transaction comes by here.
+        """
+        require_whole(self.root, files_of(home_of(base.path, base.branch), operation))
         return StagedTransaction(base, operation, str(uuid.uuid4()), properties)
 
     def stage_rows(self, ref: DatasetRef, rows: pa.Table) -> tuple[str, ...]:
@@ -388,13 +433,13 @@ class Datasets:
         return reshape
 
     def has_files_of(self, staged: StagedTransaction) -> bool:
-        """True if every file that a transaction would make visible is still there."""
+        """True if every file that a transaction would make visible is still there, and whole."""
         home = home_of(staged.base.path, staged.base.branch)
-        return all(map(self._objects.exists, files_of(self._objects, home, staged.operation)))
+        return has_files(self.root, files_of(home, staged.operation))
 
     def _sync_files_of(self, ref: DatasetRef, operation: Operation) -> None:
-        home = home_of(ref.path, ref.branch)
-        self._objects.sync(files_of(self._objects, home, operation))
+        named = files_of(home_of(ref.path, ref.branch), operation)
+        self._objects.sync(with_blobs(self._objects, (file.name for file in named)))
 
     def _write_rows(self, dataset: Dataset, rows: pa.Table) -> tuple[str, ...]:
         if not rows.num_rows:

@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 from omnigraph.store.datasets.roaring import numbers_of
 from omnigraph.store.datasets.version_file import fields_of
 
-__all__ = ["ReadFile", "deleted_offsets", "row_ids_at"]
+__all__ = ["MalformedDeletionFile", "ReadFile", "deleted_offsets", "row_ids_at"]
 
 ReadFile = Callable[[str], bytes | None]
 """Gives the bytes of a file of the graph by its name, None where there is no such file."""
 
 ARRAY_SUFFIX = ".arrow"
+
+# The smallest bitmap: its mark, and the number of its containers.
+MIN_FILE_BYTES = 8
 
 # Field numbers of Lance's `RowIdSequence`, and of the kind of its segments that is one range.
 SEGMENT, RANGE, START, END = 1, 1, 1, 2
@@ -27,11 +30,25 @@ SEGMENT, RANGE, START, END = 1, 1, 1, 2
 Offsets = NDArray[np.int64]
 
 
+class MalformedDeletionFile(ValueError):
+    """These bytes are not a whole deletion file; the text says why."""
+
+
 def deleted_offsets(data: bytes, path: str) -> Offsets | None:
-    """The offsets that a deletion file names, ascending; None: it has a form not known here."""
-    if not path.endswith(ARRAY_SUFFIX):
-        return numbers_of(data)
-    offsets = pa.ipc.open_file(pa.BufferReader(data)).read_all().column(0).to_numpy()
+    """The offsets that a deletion file lists, ascending; None: it has a form not known here.
+
+    Raises `MalformedDeletionFile` if the file is incomplete.
+    """
+    if len(data) < MIN_FILE_BYTES:
+        raise MalformedDeletionFile(f"has {len(data)} bytes")
+    if not any(data[:MIN_FILE_BYTES]):
+        raise MalformedDeletionFile("begins with zeros")
+    try:
+        if not path.endswith(ARRAY_SUFFIX):
+            return numbers_of(data)
+        offsets = pa.ipc.open_file(pa.BufferReader(data)).read_all().column(0).to_numpy()
+    except (ValueError, OSError, IndexError) as error:
+        raise MalformedDeletionFile(f"is incomplete: {error}") from error
     return np.sort(offsets.astype(np.int64))
 
 

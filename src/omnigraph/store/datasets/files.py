@@ -5,7 +5,8 @@ Names are relative to the root of the graph and use `/`, as objects do.
 
 import json
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 from urllib.parse import quote
 
 import lance
@@ -23,9 +24,10 @@ from omnigraph.store.datasets.lance_values import (
     segment_from,
     text_of,
 )
+from omnigraph.store.datasets.whole_files import RecordedFile, flaws_of, require_whole
 from omnigraph.store.durability import Durability
 from omnigraph.store.layout import BLOB_MARK
-from omnigraph.store.location import DiskLocation, Location
+from omnigraph.store.location import Location
 from omnigraph.store.objects import Objects
 from omnigraph.store.transactions import (
     Append,
@@ -44,12 +46,14 @@ __all__ = [
     "discard_fragments",
     "files_of",
     "fragment_batches",
+    "has_files",
     "has_fragments",
     "home_of",
     "read_fragment_columns",
     "reference_of",
     "references_of",
     "version_file",
+    "with_blobs",
     "write_files",
     "write_fragments",
     "write_scratch",
@@ -133,9 +137,16 @@ def discard_fragments(location: Location, fragments: Sequence[str]) -> None:
 
 
 def has_fragments(location: Location, fragments: Sequence[str]) -> bool:
-    """True if all files that `write_fragments` wrote are still there."""
-    objects = location.parent.objects(Durability.RELAXED)
-    return all(objects.exists(name) for name in data_files(objects, location.name, fragments))
+    """True if all files that `write_fragments` wrote are still there, and whole."""
+    return has_files(location.parent, _recorded_files(location.name, fragments))
+
+
+def has_files(root: Location, files: Iterable[RecordedFile]) -> bool:
+    """True if all files are there, and none is known to be incomplete."""
+    if root.is_on_disk:
+        return not any(flaws_of(root, files))
+    objects = root.objects(Durability.RELAXED)
+    return all(objects.exists(file.name) for file in files)
 
 
 def write_files(
@@ -159,29 +170,17 @@ def write_files(
             storage_options=location.options,
         )
     fragments = [text_of(fragment) for fragment in written]
-    # A bucket takes an object whole or not at all.
-    if isinstance(location, DiskLocation):
-        try:
-            _require_whole(location, fragments)
-        except StorageFailed:
-            discard_fragments(location, fragments)
-            raise
+    try:
+        # A task leaves a receipt for what it wrote, long before a transaction names it.
+        require_whole(location.parent, _recorded_files(location.name, fragments))
+    except StorageFailed:
+        discard_fragments(location, fragments)
+        raise
     return fragments
 
 
 def _is_blob(field: pa.Field) -> bool:
     return is_blob(field) or BLOB_MARK.items() <= (field.metadata or {}).items()
-
-
-def _require_whole(location: DiskLocation, fragments: Sequence[str]) -> None:
-    """Where a disk runs full at a file's last bytes, Lance takes a short write for a whole one."""
-    for fragment in fragments:
-        for file in json.loads(fragment)["files"]:
-            size = (location.path / "data" / file["path"]).stat().st_size
-            expected = file["file_size_bytes"]
-            if size != expected:
-                reason = f"{file['path']} has {size:,} of {expected:,} bytes: is the disk full?"
-                raise StorageFailed(doing="write rows to", path=str(location), reason=reason)
 
 
 # Names -------------------------------------------------------------------------------------------
@@ -206,31 +205,50 @@ def version_file(path: str, branch: str | None, version: int) -> str:
     return f"{home_of(path, branch)}/_versions/{2**64 - 1 - version:020}.manifest"
 
 
-def files_of(objects: Objects, home: str, operation: Operation) -> Iterator[str]:
-    """The files that an operation brings: data of new fragments, deletions of changed ones."""
+def files_of(home: str, operation: Operation) -> Iterator[RecordedFile]:
+    """The files that an operation brings: data of new fragments, deletions of changed ones.
+
+    Without the blobs that lie next to data files: Lance reports their failures itself.
+    """
     match operation:
         case Append(fragments=fragments) | Overwrite(fragments=fragments):
-            yield from data_files(objects, home, fragments)
+            yield from _recorded_files(home, fragments)
         case Update(updated=updated, new=new):
-            yield from data_files(objects, home, new)
-            yield from (f"{home}/{file}" for file in map(deletion_file_of, updated) if file)
+            yield from _recorded_files(home, new)
+            for path, deleted_rows in filter(None, map(deletion_file_of, updated)):
+                yield RecordedFile(f"{home}/{path}", deleted_rows=deleted_rows)
         case Rewrite(groups=groups):
             for _, new in groups:
-                yield from data_files(objects, home, new)
+                yield from _recorded_files(home, new)
         case CreateIndex(new=new):
             for segment in map(segment_from, new):
-                folder = f"{home}/_indices/{segment.uuid}"
-                yield from (f"{folder}/{file.path}" for file in segment.files or ())
+                for file in segment.files or ():
+                    name = f"{home}/_indices/{segment.uuid}/{file.path}"
+                    yield RecordedFile(name, file.size_bytes)
         case Reshape(files=files):
-            yield from (f"{home}/data/{json.loads(file)['path']}" for _, file in files)
+            yield from (_recorded_file(home, json.loads(file)) for _, file in files)
         case Restore() | SetMetadata():
             pass
 
 
-def data_files(objects: Objects, home: str, fragments: Sequence[str]) -> Iterator[str]:
+def _recorded_files(home: str, fragments: Sequence[str]) -> Iterator[RecordedFile]:
     for fragment in fragments:
-        for file in json.loads(fragment)["files"]:
-            data = f"{home}/data/{file['path']}"
-            yield data
-            # Large blobs lie beside the file, in a folder of its name.
-            yield from objects.list(data.removesuffix(".lance"))
+        yield from (_recorded_file(home, file) for file in json.loads(fragment)["files"])
+
+
+def _recorded_file(home: str, file: Mapping[str, Any]) -> RecordedFile:
+    """Of Lance's note of a data file. That of a scratch file has no size."""
+    return RecordedFile(f"{home}/data/{file['path']}", file.get("file_size_bytes") or None)
+
+
+def with_blobs(objects: Objects, names: Iterable[str]) -> Iterator[str]:
+    """The files, and the blobs of those that have large ones, in a folder of the file's name."""
+    for name in names:
+        yield name
+        if "/data/" in name:
+            yield from objects.list(name.removesuffix(".lance"))
+
+
+def data_files(objects: Objects, home: str, fragments: Sequence[str]) -> Iterator[str]:
+    """The files of fragments, with their blobs."""
+    return with_blobs(objects, (file.name for file in _recorded_files(home, fragments)))

@@ -314,14 +314,16 @@ def metadata_of(fragments: Sequence[str]) -> list[FragmentMetadata]:
     return [_metadata(fragment) for fragment in fragments]
 
 
-def deletion_file_of(fragment: str) -> str | None:
-    """Where the note of a fragment's deleted rows lies; None if there is none, or a fork's source
-    has it."""
+def deletion_file_of(fragment: str) -> tuple[str, int] | None:
+    """The file of a fragment's deleted rows, and how many it lists.
+
+    None: no rows are deleted, or the file lies with the source of a fork.
+    """
     [metadata] = metadata_of([fragment])
     deletions = metadata.deletion_file
     if deletions is None or deletions.base_id is not None:
         return None
-    return deletions.path(metadata.id)
+    return deletions.path(metadata.id), deletions.num_deleted_rows
 
 
 def _metadata(text: str) -> FragmentMetadata:

@@ -1,7 +1,9 @@
 """The references of a dataset's forks: one small file each, which Lance writes and lists.
 
-After a power cut a reference may be torn. Its fork was never acknowledged, but Lance can't list the
-others past it, so it is removed before Lance is asked.
+After a power cut a reference may be torn, or it may be whole and the only version of its fork torn
+or gone. Such a fork was never acknowledged, and nothing was written to it: a writer makes the first
+version of a fork durable before it adds another (`Datasets.secure_fork`). But Lance can't list the
+other forks past a torn reference, so it is removed before Lance is asked.
 """
 
 import json
@@ -10,7 +12,13 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from omnigraph.store.datasets.files import reference_of, references_of
+from omnigraph.store.datasets.files import (
+    home_of,
+    reference_of,
+    references_of,
+    version_file,
+)
+from omnigraph.store.datasets.version_file import is_torn
 from omnigraph.store.objects import Objects
 from omnigraph.store.transactions import DatasetRef
 
@@ -60,13 +68,18 @@ class References:
         if not self._may_be_torn:
             return names, []
         known = self._whole.get(path, frozenset())
-        whole = frozenset(name for name in names if name in known or self._is_json(name))
+        whole = frozenset(name for name in names if name in known or self._is_whole(path, name))
         self._whole[path] = whole
         return [n for n in names if n in whole], [n for n in names if n not in whole]
 
-    def _is_json(self, name: str) -> bool:
+    def _is_whole(self, path: str, name: str) -> bool:
         try:
-            json.loads(self._objects.get(name) or b"")
+            start: int = json.loads(self._objects.get(name) or b"")["parentVersion"]
         except ValueError:
             return False
-        return True
+        fork = unquote(PurePosixPath(name).stem)
+        versions = self._objects.list(f"{home_of(path, fork)}/_versions")
+        files = [version for version in versions if version.endswith(".manifest")]
+        if files != [version_file(path, fork, start)]:
+            return bool(files)  # one that has moved on was durable before
+        return not is_torn(self._objects.get(files[0]) or b"", version=start)
