@@ -30,7 +30,7 @@ CONTROL, LOG = "SYSCALLS_CONTROL", "SYSCALLS_LOG"
 
 
 def environment(folder: Path, scratch: Path) -> Mapping[str, str]:
-    """What a process must be started with so that its calls below the folder can fail."""
+    """The environment of a process whose calls below the folder are to fail."""
     library = scratch / "syscalls.so"
     compiler = shutil.which("gcc")
     assert compiler is not None, "gcc is missing: install it, these tests compile syscalls.c"
@@ -98,7 +98,7 @@ class Watched:
 
 
 class _Durable:
-    """What is on the disk for certain, by the calls that were made."""
+    """The names and bytes that have reached the disk for certain."""
 
     def __init__(self, before: Mapping[Path, int]) -> None:
         self._names = set(before)

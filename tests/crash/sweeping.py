@@ -32,13 +32,13 @@ from tests.crash.dying import (
     make_ready,
 )
 from tests.crash.power import Calls, Watched
-from tests.store_contract.builders import contents
+from tests.store_contract.builders import contents, open_store
 
 __all__ = ["KINDS", "Fault", "Report"]
 
 
 class Fault(Enum):
-    """What happens at the call whose turn it is."""
+    """How a call fails."""
 
     NO_SPACE = "ENOSPC once"
     DEVICE = "EIO once"
@@ -48,7 +48,7 @@ class Fault(Enum):
 
 @dataclass(frozen=True)
 class Chore:
-    """A change of storage that is no commit."""
+    """A change of storage that makes no commit."""
 
     run: Callable[[GraphStore], object]
     is_done: Callable[[GraphStore], bool]
@@ -143,7 +143,7 @@ class Sweep:
         failure: Exception | None = None
         try:
             self._write()
-        except Exception as raised:  # noqa: BLE001 - the question is whether it is one of ours
+        except Exception as raised:  # noqa: BLE001 - it may be of any type, which is what is tested
             failure = raised
         _, what = self._calls.stop()
         if not what:
@@ -190,7 +190,7 @@ class Sweep:
 
     def _look(self, where: str, *, is_acknowledged: bool, has_successor: bool) -> None:
         """Compare what is left with the model, and go on with it."""
-        store, scenario = self._store(), self._scenario
+        store, scenario = open_store(self._place), self._scenario
         ages, pairs = contents(store, scenario.branch)
         has_zoe = ages.pop("zoe", None) is not None
         pairs.discard(ZOES_EDGE)
@@ -210,6 +210,9 @@ class Sweep:
         findings = graph_of(store, NEVER).repair().findings
         bad = [f for f in findings if f.kind not in ("leftover_fork", "unnamed_table")]
         assert not bad, f"repair finds {bad}"
+        graph_of(store, NEVER).cleanup(keep=100, grace="0s", confirm=True)
+        left = graph_of(store, NEVER).repair().findings
+        assert not left, f"after a cleanup repair finds {left}"
 
     def _newest_commit(self, store: GraphStore) -> str:
         return store.snapshot(BranchName(self._scenario.branch)).commit.id

@@ -298,3 +298,22 @@ def test_an_empty_graph_has_nothing_to_clean(graph: Graph) -> None:
     with pytest.raises(OmnigraphError):
         graph.query("query q() { nonsense }")
     assert graph.cleanup(keep=5, **NOW).files == 0
+
+
+@pytest.mark.disk
+def test_what_lance_was_about_to_write_goes_with_the_table_that_it_lies_in(tmp_path: Path) -> None:
+    """Lance writes `NAME#1` first, and a process may be killed before it removes that name."""
+    graph = made(tmp_path / "g")
+    grow(graph, "a b")
+    [version, *_] = (tmp_path / "g/nodes").glob("*/_versions/*.manifest")
+    unnamed = tmp_path / "g/nodes/0000000000000001.01ARZ3NDEKTSV4RRFFQ69G5FAV/_versions"
+    unnamed.mkdir(parents=True)
+    left = [version.with_name(f"{version.name}#1"), unnamed / f"{version.name}#23"]
+    for file in left:
+        file.write_bytes(b"half")
+    kept = version.with_name("notes#draft.txt")
+    kept.write_bytes(b"somebody's own")
+    age_files(graph.uri, by_s=120)
+    graph.cleanup(keep=1, grace="0s", confirm=True)
+    assert not any(file.exists() for file in left) and kept.exists()
+    assert graph.repair().findings == ()

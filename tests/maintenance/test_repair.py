@@ -1,12 +1,24 @@
 """Repair: what it tells of files and commits that disagree, and what it does about it."""
 
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import lance
 import pytest
 
 from omnigraph import Graph
-from omnigraph.base.errors import ArgumentInvalid, ReadOnly, RecoveryRequired
+from omnigraph.base.errors import (
+    ArgumentInvalid,
+    OmnigraphError,
+    ReadOnly,
+    RecoveryRequired,
+    StorageFailed,
+)
 from omnigraph.base.ids import TableKey
 from omnigraph.store.layout import RECOVERY
 from tests.maintenance.world import age_files, grow, made, opened, shown
@@ -103,3 +115,87 @@ def test_a_repair_is_refused_where_it_is_not_meant_or_not_safe(graph: Graph) -> 
     (notes / "main.01ARZ3NDEKTSV4RRFFQ69G5FAV.json").write_text("{")
     with pytest.raises(RecoveryRequired):
         graph.repair(confirm=True)
+
+
+DAMAGE: dict[str, Callable[[Path], list[Path]]] = {
+    "rows": lambda table: [*(table / "data").glob("*.lance")],
+    "deletions": lambda table: [*table.glob("_deletions/*")],
+    "an index": lambda table: [*(table / "_indices").rglob("*.lance")],
+    "the version": lambda table: [*(table / "_versions").glob("*.manifest")],
+}
+
+
+def torn_at_the_head(graph: Graph, what: str) -> Path:
+    """Make a commit of which one file is cut off; the commit before it is whole."""
+    graph.optimize()  # so that a row is deleted from a file that has others
+    table = person_table(graph)
+    before = {*DAMAGE[what](table)}
+    graph.mutate('query q() { delete Person where name = "a" }')
+    grow(graph, "z")
+    if what == "an index":
+        graph.optimize()
+    file = max({*DAMAGE[what](table)} - before, key=lambda path: path.stat().st_mtime_ns)
+    os.truncate(file, file.stat().st_size // 2)
+    return file
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_torn_file_of_the_newest_commit_is_told_with_what_can_be_saved(
+    graph: Graph, what: str
+) -> None:
+    file = torn_at_the_head(graph, what)
+    opened_again = opened(graph.uri)
+    [finding] = opened_again.repair(confirm=True).findings
+    assert finding.kind == "torn_file" and file.name in finding.where
+    assert "node:Person" in finding.explanation
+    command = re.search(r"omnigraph (branch create saved --from \S+)", finding.explanation)
+    assert command is not None
+    run = subprocess.run(
+        [sys.executable, "-m", "omnigraph", *command[1].split(), "--store", graph.uri],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    saved = shown(opened(graph.uri), "saved")["people"]
+    assert [row["name"] for row in saved] in ([*"abcd"], [*"bcd"], [*"bcdz"])
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_cleanup_leaves_all_commits_while_the_newest_can_not_be_read(
+    graph: Graph, what: str
+) -> None:
+    first = graph.commits()[0].graph_commit_id
+    torn_at_the_head(graph, what)
+    damaged = opened(graph.uri)
+    for _ in range(2):
+        with pytest.raises(StorageFailed, match="omnigraph repair") as refused:
+            damaged.cleanup(keep=1, grace="0s", confirm=True)
+        assert "node:Person" in str(refused.value)
+        assert len(shown(damaged, snapshot=first)["people"]) == 4
+    if what == "the version":
+        return  # nothing can be built on it
+    # Rows that are written anew make the newest commit readable.
+    damaged.load([{"type": "Person", "data": {"name": "new"}}], mode="overwrite", engine="local")
+    damaged.cleanup(keep=1, grace="0s", confirm=True)
+    assert [row["name"] for row in shown(opened(graph.uri))["people"]] == ["new"]
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_whatever_is_done_to_a_damaged_table_fails_by_a_typed_error(
+    graph: Graph, what: str
+) -> None:
+    torn_at_the_head(graph, what)
+    newest = graph.commits()[0].graph_commit_id
+    for attempt in (
+        lambda g: shown(g),
+        lambda g: g.mutate('query q() { delete Person where name = "b" }'),
+        lambda g: g.optimize(),
+        lambda g: g.revert(newest),
+        lambda g: g.commit_changes(newest),
+        lambda g: g.diff(g.commits()[-1].graph_commit_id, newest),
+        lambda g: g.branch_create("beside"),
+        lambda g: g.branch_merge("beside"),
+    ):
+        with suppress(OmnigraphError):
+            attempt(opened(graph.uri))

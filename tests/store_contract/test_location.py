@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph import Graph
 from omnigraph.base.errors import ArgumentInvalid, StorageFailed
 from omnigraph.pipeline.sources.splits import LineRange
 from omnigraph.store.datasets import read_fragment_columns
@@ -57,6 +58,19 @@ def test_an_s3_address_names_a_bucket_and_a_prefix(address: str, root: BucketLoc
 def test_other_addresses_are_refused(address: str) -> None:
     with pytest.raises(ArgumentInvalid):
         graph_location(address)
+
+
+def test_a_path_that_is_not_utf_8_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    """Lance takes its paths as UTF-8 text."""
+    place = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9/g"))
+    for use in (
+        lambda: Graph.init(place, "node N { name: String @key }"),
+        lambda: Graph.open(place),
+    ):
+        with pytest.raises(ArgumentInvalid, match="UTF-8") as refused:
+            use()
+        assert str(refused.value).encode()  # a terminal can show it
+    assert not any(tmp_path.iterdir())
 
 
 def test_access_says_what_was_given_and_no_more() -> None:

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from omnigraph.base.errors import BranchBusy, RecoveryRequired
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId
+from omnigraph.engine.damage import require_readable_heads
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.staged_work import StagedWork, staged_work
 from omnigraph.engine.upkeep_requests import Cleanup
@@ -52,6 +53,7 @@ def cleanup(engine: Engine, request: Cleanup) -> CleanupResult:
             holds.append(fenced.hold)
             heads[fenced.branch] = recover(store, fenced)
         _require_nothing_pending(store)
+        require_readable_heads(store, {branch.name: state for branch, state in heads.items()})
         plan = _Planner(store, request, heads).plan()
         if not request.dry_run:
             _forget_versions(store, plan, holds)

@@ -8,10 +8,12 @@ the rows are the same as those of the commit, only files have moved, and it is s
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cache, partial
 
-from omnigraph.base.errors import OmnigraphError
+from omnigraph.base.errors import OmnigraphError, StorageFailed
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import BranchName, CommitId, TableKey
+from omnigraph.engine.damage import damage_at, last_readable
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.results import CommitInfo
 from omnigraph.engine.upkeep_requests import Repair
@@ -162,6 +164,7 @@ def _publish(
 
 def _leftovers(store: GraphStore, states: dict[BranchName, ManifestState]) -> Iterator[Finding]:
     found = survey(store.objects)
+    yield from _torn(store, states)
     refs = {entry.ref: key for state in states.values() for key, entry in state.tables.items()}
     yield from _missing(store, found, refs)
     named = {
@@ -182,12 +185,30 @@ def _leftovers(store: GraphStore, states: dict[BranchName, ManifestState]) -> It
                     yield Finding("leftover_fork", f"{path}/tree/{fork}", told)
 
 
+def _torn(store: GraphStore, states: dict[BranchName, ManifestState]) -> Iterator[Finding]:
+    saved = cache(partial(last_readable, store))
+    for flaw, damage in damage_at(store, states).items():
+        if not flaw.is_missing:
+            commit = saved(damage.branch)
+            advice = "no commit of the branch can be read whole: restore the file from a backup"
+            if commit is not None:
+                advice = (
+                    f"restore it from a backup, or keep the last commit that can be read whole: "
+                    f"omnigraph branch create saved --from {commit}"
+                )
+            yield Finding("torn_file", flaw.name, f"{damage}; {advice}")
+
+
 def _missing(
     store: GraphStore, found: Survey, refs: dict[DatasetRef, TableKey]
 ) -> Iterator[Finding]:
     there = {file.name for files in found.datasets.values() for file in files}
     for ref, key in sorted(refs.items(), key=lambda item: (item[1], str(item[0]))):
-        for name in sorted(_files_of(store, ref, found) - there):
+        try:
+            needed = _files_of(store, ref, found)
+        except StorageFailed:
+            continue  # Lance can't list them past a version that is torn, which is told above
+        for name in sorted(needed - there):
             told = f"the newest commit needs this file of {key}: restore it from a backup"
             yield Finding("missing_file", name, told)
 

@@ -73,7 +73,7 @@ class CleanupResult:
 class Finding:
     """Something that storage has and the manifest does not, or the other way round."""
 
-    kind: Literal["drift", "leftover_fork", "unnamed_table", "missing_file"]
+    kind: Literal["drift", "leftover_fork", "unnamed_table", "missing_file", "torn_file"]
     where: str
     explanation: str
     is_verified: bool = False

@@ -218,6 +218,11 @@ def _graph_on_disk(uri: str, path: Path) -> DiskLocation:
         resolved = path.expanduser().resolve()
     except (OSError, RuntimeError, ValueError) as error:
         raise _refused(uri, f"the path can't be resolved: {error}") from error
+    try:
+        str(resolved).encode()
+    except UnicodeEncodeError:
+        shown = str(resolved).encode(errors="backslashreplace").decode()
+        raise _refused(shown, "the path is not UTF-8 text: rename the directory") from None
     if "?" in str(resolved):
         # Lance would put branches into another directory, whose name ends there.
         raise _refused(uri, "the path contains a question mark")

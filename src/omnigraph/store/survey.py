@@ -72,7 +72,8 @@ PLACE = re.compile(
 VERSION = re.compile(r"(\d{20})\.manifest")
 HINT = "latest_version_hint.json"
 REFERENCE = re.compile(r"(branches|tags)/[^/]+\.json")
-UNFINISHED = re.compile(r"(^|/)\.unfinished-|\.tmp")
+# Ours, and Lance's: it writes `NAME#1` first, and gives the file its name when it is whole.
+UNFINISHED = re.compile(r"(^|/)\.unfinished-|\.tmp|#\d+$")
 # The version file of a draft, which its writer removes (`Datasets.draft`).
 DRAFT = re.compile(r"d\d+\.manifest")
 CONTENT = {

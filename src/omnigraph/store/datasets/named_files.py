@@ -5,7 +5,7 @@ origin. Indexes are therefore read from the version files, and their folders cou
 lie: no two have one name.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
@@ -14,12 +14,14 @@ import pyarrow.compute as pc
 from omnigraph.base.errors import GraphMoved, StorageFailed
 from omnigraph.base.frozen import frozen
 from omnigraph.store.datasets.collection import Datasets
-from omnigraph.store.datasets.files import version_file
+from omnigraph.store.datasets.files import home_of, version_file
 from omnigraph.store.datasets.lance_values import failures
-from omnigraph.store.datasets.version_file import MalformedVersionFile, index_folders
+from omnigraph.store.datasets.version_file import MalformedVersionFile, index_folders, is_torn
+from omnigraph.store.datasets.whole_files import Flaw, RecordedFile, flaws_of
 from omnigraph.store.objects import Objects
+from omnigraph.store.transactions import DatasetRef
 
-__all__ = ["NamedFiles", "files_named_by"]
+__all__ = ["NamedFiles", "files_named_by", "flaws_of_version"]
 
 # They wait for the disk or for the store, not for the processor.
 PARALLEL_FILES = 8
@@ -64,6 +66,44 @@ def files_named_by(
         for of_kept in (True, False)
     ]
     return NamedFiles(frozenset(names[0]), folders[0]), NamedFiles(frozenset(names[1]), folders[1])
+
+
+def flaws_of_version(datasets: Datasets, objects: Objects, ref: DatasetRef) -> Iterator[Flaw]:
+    """What is wrong with the files that a version of a dataset needs; nothing in a bucket."""
+    if not datasets.root.is_on_disk:
+        return
+    name = version_file(ref.path, ref.branch, ref.version)
+    data = objects.get(name)
+    if data is None:
+        yield Flaw(name, "is missing", is_missing=True)
+    elif is_torn(data, version=ref.version):
+        yield Flaw(name, "is incomplete")
+    else:
+        yield from flaws_of(datasets.root, _recorded_files(datasets, objects, ref, data))
+
+
+def _recorded_files(
+    datasets: Datasets, objects: Objects, ref: DatasetRef, version: bytes
+) -> Iterator[RecordedFile]:
+    """The files that a version needs, as it has recorded them."""
+    handle = datasets.open(ref)._handle
+    homes: dict[int | None, str] = {None: home_of(ref.path, ref.branch)}
+    with failures("list files of", ref.path):
+        for number, base in handle.base_paths().items():
+            homes[number] = home_of(ref.path, base.name)
+        fragments = [fragment.metadata for fragment in handle.get_fragments()]
+    for fragment in fragments:
+        for file in fragment.files:
+            size = file.file_size_bytes or None
+            yield RecordedFile(f"{homes[file.base_id]}/data/{file.path}", size)
+        if (deletions := fragment.deletion_file) is not None:
+            yield RecordedFile(
+                f"{homes[deletions.base_id]}/{deletions.path(fragment.id)}",
+                deleted_rows=deletions.num_deleted_rows,
+            )
+    for folder in sorted(index_folders(version)):
+        for home in homes.values():
+            yield from map(RecordedFile, objects.list(f"{home}/_indices/{folder}"))
 
 
 def _names(batch: pa.RecordBatch, root: str) -> set[str]:

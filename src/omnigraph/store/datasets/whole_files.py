@@ -1,7 +1,7 @@
 """Whether the files that a transaction or a version names are whole.
 
-When the last write to a file fails, Lance can report success all the same: the disk is full, the
-file has reached a size limit, or the device fails. So on a disk every file is compared with what
+The last write to a file may fail: the disk is full, the file has reached a size limit, or the
+device fails. Lance can then still report success. So on a disk every file is compared with what
 Lance has recorded of it before a commit may name it. A bucket is not asked: it has an object whole
 or not at all, and a request for each file of each commit would cost more than the commit.
 """
@@ -50,7 +50,7 @@ def require_whole(root: Location, files: Iterable[RecordedFile]) -> None:
 
 
 def flaws_of(root: Location, files: Iterable[RecordedFile]) -> Iterator[Flaw]:
-    """What is wrong with files of a graph on a disk; nothing is known to be wrong in a bucket."""
+    """Missing and incomplete files of a graph on a disk. Files in a bucket are not looked at."""
     if isinstance(root, DiskLocation):
         for file in files:
             with disk_failures("look at", file.name):
