@@ -7,6 +7,7 @@ removes it. Whatever can't be read may hold a commit: readers fail, and recovery
 import errno
 import os
 import resource
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context
@@ -157,6 +158,37 @@ def test_a_torn_reference_of_a_fork_is_in_nobodys_way(tmp_path: Path, kind: str,
     assert not any(f.startswith("keep.") for f in opened.datasets.fork_names(table_path(PERSON)))
     assert [b.name for b in open_store(tmp_path).branches.list()] == [MAIN, "torn"]
     assert contents(open_store(tmp_path)) == OLD
+
+
+@pytest.mark.parametrize("kind", ["nothing", "half", "zeros", None])
+def test_a_branch_of_which_only_the_reference_survived_was_never_made(
+    tmp_path: Path, kind: str | None
+) -> None:
+    store, torn = EDIT.graph(tmp_path), BranchName("torn")
+    create_branch(store, torn)
+    [version] = (tmp_path / MANIFEST / "tree").glob("torn.*/_versions/*.manifest")
+    if kind is None:
+        shutil.rmtree(version.parent)
+    else:
+        damage(version, kind)
+    opened = open_store(tmp_path)
+    assert [branch.name for branch in opened.branches.list()] == [MAIN]
+    create_branch(opened, torn)
+    put(opened, changes(people=people(zoe=1)), branch=torn)
+    assert contents(open_store(tmp_path)) == OLD
+
+
+def test_a_branch_that_was_written_stays_whatever_becomes_of_its_first_version(
+    tmp_path: Path,
+) -> None:
+    store, work = EDIT.graph(tmp_path), BranchName("work")
+    create_branch(store, work)
+    [first] = (tmp_path / MANIFEST / "tree").glob("work.*/_versions/*.manifest")
+    put(store, changes(people=people(zoe=1)), branch=work)
+    for harm in (lambda: damage(first, "nothing"), first.unlink):
+        harm()
+        assert [branch.name for branch in open_store(tmp_path).branches.list()] == [MAIN, work]
+        assert contents(open_store(tmp_path), work)[0]["zoe"] == 1
 
 
 # What can't be read -------------------------------------------------------------------------------

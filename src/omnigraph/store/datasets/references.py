@@ -75,11 +75,12 @@ class References:
     def _is_whole(self, path: str, name: str) -> bool:
         try:
             start: int = json.loads(self._objects.get(name) or b"")["parentVersion"]
-        except ValueError:
+        except (ValueError, KeyError, TypeError):
             return False
         fork = unquote(PurePosixPath(name).stem)
+        first = version_file(path, fork, start)
+        if not is_torn(self._objects.get(first) or b"", version=start):
+            return True
+        # A clean-up may have removed the first version of a fork that has others.
         versions = self._objects.list(f"{home_of(path, fork)}/_versions")
-        files = [version for version in versions if version.endswith(".manifest")]
-        if files != [version_file(path, fork, start)]:
-            return bool(files)  # one that has moved on was durable before
-        return not is_torn(self._objects.get(files[0]) or b"", version=start)
+        return any(name.endswith(".manifest") and name != first for name in versions)
