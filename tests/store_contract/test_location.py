@@ -3,6 +3,7 @@
 import os
 import pickle
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -63,10 +64,11 @@ def test_other_addresses_are_refused(address: str) -> None:
 def test_a_path_that_is_not_utf_8_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     """Lance takes its paths as UTF-8 text."""
     place = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9/g"))
-    for use in (
-        lambda: Graph.init(place, "node N { name: String @key }"),
-        lambda: Graph.open(place),
-    ):
+
+    def init() -> Graph:
+        return Graph.init(place, "node Person { name: String @key }")
+
+    for use in (init, partial(Graph.open, place)):
         with pytest.raises(ArgumentInvalid, match="UTF-8") as refused:
             use()
         assert str(refused.value).encode()  # a terminal can show it
