@@ -12,7 +12,7 @@ from typing import Literal
 import pytest
 
 from omnigraph import Graph
-from omnigraph.surfaces.cli.load_report import say_loaded
+from omnigraph.surfaces.cli.load_report import ROWS_TO_RATE, say_loaded
 from omnigraph.surfaces.cli.options import spark_settings
 from tests.graph.people import QUERIES, SCHEMA, write_ndjson
 from tests.surfaces.cli import CommandLine
@@ -142,11 +142,26 @@ def test_a_load_says_what_it_did_and_does_it_once(store: str, omnigraph: Command
     told = omnigraph(*load, "--load-id", "monday")
     assert f"monday was loaded before: commit {done['commit']['graph_commit_id']}" in told.err
     assert re.search(
-        r"loaded 2 entities and nothing changed \(.*publish [\d.]+ s; [\d,]+ rows a second\)",
+        r"loaded 2 entities and nothing changed \(.*publish [\d.]+ s\)",
         omnigraph(*load).err,
     )
     ask = omnigraph("query", "everyone", "-q", "people.gq", "--store", store, "--json").json
     assert ask["rows"] == [{"p.email": e, "p.age": None} for e in ("ada@x", "bob@x")]
+
+
+def test_a_load_tells_its_rate_where_its_rows_took_the_time(
+    tmp_path: Path, omnigraph: CommandLine
+) -> None:
+    Path("alone.pg").write_text("node Person { email: String @key }")
+    store = str(tmp_path / "alone.omni")
+    assert omnigraph("init", "--schema", "alone.pg", store).exit_code == 0
+    for count, has_rate in ((ROWS_TO_RATE - 1, False), (ROWS_TO_RATE, True)):
+        people = ({"email": f"{n}@x"} for n in range(count))
+        write_ndjson(Path("people.jsonl"), [{"type": "Person", "data": p} for p in people])
+        load = ("load", "--data", "people.jsonl", "--mode", "overwrite", "--engine", "local")
+        said = omnigraph(*load, "--yes", store).err
+        assert bool(re.search(r"[1-9][\d,]* rows a second", said)) == has_rate, said
+        assert "0 rows a second" not in said
 
 
 def test_a_load_tells_what_became_of_the_rows_of_each_type(

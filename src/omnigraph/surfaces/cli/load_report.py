@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["print_rejected", "say_loaded"]
 
+ROWS_TO_RATE = 10_000
+"""Of fewer rows, the time is that of the commit, and a rate says nothing."""
+
 
 def say_loaded(result: "LoadResult") -> None:
     if result.is_repeat:
@@ -34,7 +37,8 @@ def say_loaded(result: "LoadResult") -> None:
         say(f"{rows} {would_be}rejected: {result.quarantine}")
     phases = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in result.seconds.items())
     working_s = sum(seconds for phase, seconds in result.seconds.items() if phase != "start")
-    phases += f"; {result.read / working_s:,.0f} rows a second"
+    if result.read >= ROWS_TO_RATE:
+        phases += f"; {result.read / working_s:,.0f} rows a second"
     entities = amount(result.total_entities, "entity")
     if result.dry_run:
         say(f"would load {entities}; nothing was published ({phases})")
