@@ -150,8 +150,9 @@ def test_a_load_says_what_it_did_and_does_it_once(store: str, omnigraph: Command
 
 
 def test_a_load_tells_its_rate_where_its_rows_took_the_time(
-    tmp_path: Path, omnigraph: CommandLine
+    tmp_path: Path, omnigraph: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     Path("alone.pg").write_text("node Person { email: String @key }")
     store = str(tmp_path / "alone.omni")
     assert omnigraph("init", "--schema", "alone.pg", store).exit_code == 0

@@ -117,6 +117,7 @@ def test_nothing_differs_from_the_contract_but_for_what_is_listed(shared: World)
 
 
 ADDED = {
+    "/",
     "/docs",
     "/graphs/{graph_id}/load/jobs",
     "/graphs/{graph_id}/load/jobs/{job}",

@@ -101,7 +101,7 @@ def test_a_job_answers_what_the_same_load_answers_at_once(
     worlds = [serve_here(make_graph(tmp_path / side)) for side in ("here", "there")]
     at_once = worlds[0].post(f"{G}/load/ndjson", params=more, content=rows, headers=LINES)
     by_job = Jobs(worlds[1])
-    begun = by_job.create(upload={"name": "bytes"}, format="jsonl", **more).json()["id"]
+    begun = by_job.create(upload={"name": "request body"}, format="jsonl", **more).json()["id"]
     by_job.put(begun, 1, rows)
     by_job.start(begun, 1)
     job = by_job.ended(begun)

@@ -248,9 +248,7 @@ def test_the_server_tells_that_it_is_well_and_what_it_serves(shared: World) -> N
     health = shared.get("/healthz").json()
     assert (health["status"], health["version"]) == ("ok", omnigraph.__version__)
     assert shared.get("/readyz").json() == {"status": "ready", "graphs": 1}
-    assert shared.get("/graphs").json() == {
-        "graphs": [{"graph_id": "people", "uri": shared.graph.uri}]
-    }
+    assert shared.get("/graphs").json() == {"graphs": [{"graph_id": "people", "uri": G}]}
     page = shared.get("/docs")
     assert page.headers["content-security-policy"].startswith("default-src 'none'")
     assert "/graphs/{graph_id}/query" in page.text

@@ -29,12 +29,18 @@ EMPTY = "''"
 @dataclass(eq=False)
 class GraphMissing(MissingError):
     uri: str
+    is_served: bool = False
+    """A server offers the graph, and its storage is not where the server opened it."""
 
     def __str__(self) -> str:
+        if self.is_served:
+            return f"the server does not find the storage of {self.uri}"
         return f"no graph at {self.uri}"
 
     @property
     def hint(self) -> str | None:
+        if self.is_served:
+            return "tell the person who runs the server: the graph was moved or removed there"
         return f"check the path, or make one: omnigraph init --schema schema.pg {self.uri}"
 
 

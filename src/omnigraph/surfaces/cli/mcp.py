@@ -118,6 +118,6 @@ def require_mcp() -> None:
     """Raise if the package is missing that only agents need."""
     if importlib.util.find_spec("mcp") is None:
         raise DependencyMissing(
-            what="the protocol of agents",
+            what="the package mcp, which servers of agents need,",
             install="pip install 'omnigraph[mcp]' brings what it needs",
         )

@@ -10,6 +10,7 @@ from omnigraph.engine.gate import Action
 from omnigraph.engine.results import LoadResult, MutationResult
 from omnigraph.surfaces.mcp.caller import Caller, Written
 from omnigraph.surfaces.mcp.tool import Answer, Arguments
+from omnigraph.surfaces.named_lines import NamedLines
 from omnigraph.surfaces.wire import load_json, mutation_json
 
 __all__ = ["load", "mutate", "run_mutation"]
@@ -47,12 +48,12 @@ def run_mutation(
 def load(caller: Caller, arguments: Arguments) -> Answer:
     given = arguments["data"]
     if isinstance(given, str):
-        lines = given.encode()
+        lines = NamedLines(given.encode(), "data")
     else:
-        lines = b"\n".join(msgspec.json.encode(row) for row in given)
+        lines = NamedLines(b"\n".join(msgspec.json.encode(row) for row in given), "data")
 
     def write(branch: str) -> LoadResult:
-        # As bytes and in this process, always: text could be a path, and a call starts no Spark.
+        # In this process, always: a call starts no Spark.
         return caller.graph.load(
             lines,
             mode=arguments.get("mode", USUAL_MODE),

@@ -18,7 +18,7 @@ from omnigraph.engine.gate import Action
 from omnigraph.surfaces.server.access import INVOKE_QUERY, UnderPolicy, Where, may
 from omnigraph.surfaces.server.admission import Admission
 from omnigraph.surfaces.server.calls import Call, Reply, Whole
-from omnigraph.surfaces.server.errors import defect_output, error_output
+from omnigraph.surfaces.server.errors import defect_output, error_output, for_clients
 from omnigraph.surfaces.server.logs import MEMBERS
 from omnigraph.surfaces.server.models.errors import AgentErrorOutput
 from omnigraph.surfaces.server.observed import Account
@@ -148,7 +148,9 @@ class Agents:
 def _import() -> None:
     if importlib.util.find_spec("mcp") is None:
         install = "on the server, pip install 'omnigraph[mcp]' brings what it needs"
-        raise DependencyMissing(what="the protocol of agents", install=install)
+        raise DependencyMissing(
+            what="the package mcp, which servers of agents need,", install=install
+        )
     importlib.import_module("omnigraph.surfaces.mcp.http")
 
 
@@ -158,6 +160,7 @@ def _told(failure: Exception, caller: "Caller", account: Account) -> "Answer":
     from omnigraph.surfaces.mcp.tool import Answer
 
     if isinstance(failure, OmnigraphError):
+        failure = for_clients(failure, account.served)
         account.notes["code"] = failure.code
         status, output = error_output(failure, request_id=account.id, kind_of=None)
         if not isinstance(failure, StorageError) or status != 500:

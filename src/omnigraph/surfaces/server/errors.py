@@ -1,10 +1,11 @@
 """An error becomes an answer: a status, the class of the error, and members to act on.
 
-A failure of storage or a defect is told in general words, with the id that the log has it under:
-paths and reasons of the machine are not for clients.
+A failure of storage or a defect is reported in general words, with the id under which the log has
+all of it. No error shows clients where the server keeps a graph.
 """
 
 from collections.abc import Callable
+from dataclasses import fields, replace
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from omnigraph.base.errors import (
     BlobChanged,
     ChangeDiffRefused,
     ChangeFeedGap,
+    GraphMissing,
     HeadMoved,
     KeyTaken,
     LimitExceeded,
@@ -44,9 +46,10 @@ from omnigraph.surfaces.server.models.errors import (
     ResourceLimitOutput,
 )
 from omnigraph.surfaces.server.models.numbers import EntityKindOutput
+from omnigraph.surfaces.server.registry import ServedGraph
 from omnigraph.surfaces.wire import http_status
 
-__all__ = ["KindOf", "as_message", "defect_output", "error_headers", "error_output"]
+__all__ = ["KindOf", "as_message", "defect_output", "error_headers", "error_output", "for_clients"]
 
 CLASSES = {
     400: ErrorCode.BAD_REQUEST,
@@ -70,6 +73,30 @@ LESS = "send less in one call"
 
 KindOf = Callable[[str], EntityKindOutput]
 """Whether a type of the graph is one of nodes or of edges."""
+
+
+def for_clients(
+    error: OmnigraphError, served: ServedGraph | None, *, called: str | None = None
+) -> OmnigraphError:
+    """The error with the address of the graph, or with what it is `called`, in place of where the
+    server keeps it."""
+    if served is None:
+        return error
+    name = called or served.address
+    if isinstance(error, GraphMissing):
+        return GraphMissing(name, is_served=True)
+    changed = {}
+    for each in fields(error):
+        value = getattr(error, each.name)
+        if isinstance(value, str) and (shown := _without(served.places, value, name)) != value:
+            changed[each.name] = shown
+    return replace(error, **changed) if changed else error
+
+
+def _without(places: tuple[str, ...], text: str, name: str) -> str:
+    for place in places:
+        text = text.replace(place, name)
+    return text
 
 
 def error_output(

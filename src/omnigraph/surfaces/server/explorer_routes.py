@@ -3,17 +3,21 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
+import omnigraph
 from omnigraph.base.errors import PathMissing
 from omnigraph.surfaces.explorer.files import Bundle
 from omnigraph.surfaces.server.access import INVOKE_QUERY
 from omnigraph.surfaces.server.calls import Call, Reply, Whole
 from omnigraph.surfaces.server.handlers import me, queries
 from omnigraph.surfaces.server.models import requests
-from omnigraph.surfaces.server.models.me import GraphMeOutput, MeOutput
+from omnigraph.surfaces.server.models.me import GraphMeOutput, IndexOutput, MeOutput
 from omnigraph.surfaces.server.operations import GRAPH, READING, Operation
 
 __all__ = ["explorer"]
 
+EXPLORER = "/explore"
 HTML = "text/html"
 # Scripts and styles are files of ours. The editor writes styles of its own, and the layout of a
 # picture runs in a worker that is made of text.
@@ -51,8 +55,19 @@ def explorer(bundle: Bundle) -> tuple[Operation, ...]:
     return (
         _stored(),
         Operation(
+            id="index",
+            method="GET",
+            path="/",
+            summary="Lead a browser to the Explorer, and tell others what is where.",
+            handler=_index(bundle),
+            action=None,
+            is_public=True,
+            answer=IndexOutput,
+            statuses=(302,),
+        ),
+        Operation(
             id="explore",
-            path="/explore",
+            path=EXPLORER,
             summary="The Explorer: a page that shows graphs to people.",
             handler=_sent(bundle),
             **page,  # type: ignore[arg-type]
@@ -99,6 +114,24 @@ def _stored() -> Operation:
         answer=Any,
         statuses=(*READING, 415),
     )
+
+
+def _index(bundle: Bundle) -> Callable[[Call], Reply]:
+    def handler(call: Call) -> Reply:
+        vary = {"Vary": "Accept"}
+        if bundle.is_built and HTML in call.headers.get("accept", ""):
+            return Whole(b"", "", status=302, headers={**vary, "Location": EXPLORER})
+        index = IndexOutput(
+            name="omnigraph",
+            version=omnigraph.__version__,
+            explorer=EXPLORER,
+            graphs="/graphs",
+            documentation="/docs",
+            openapi="/openapi.json",
+        )
+        return Whole(msgspec.json.encode(index), headers=vary)
+
+    return handler
 
 
 def _sent(bundle: Bundle) -> Callable[[Call], Reply]:

@@ -18,7 +18,13 @@ from starlette.datastructures import Headers
 from omnigraph.base.errors import OmnigraphError, StorageError
 from omnigraph.surfaces.crossing.calls import OUR_CLIENT
 from omnigraph.surfaces.server.calls import Whole
-from omnigraph.surfaces.server.errors import as_message, defect_output, error_headers, error_output
+from omnigraph.surfaces.server.errors import (
+    as_message,
+    defect_output,
+    error_headers,
+    error_output,
+    for_clients,
+)
 from omnigraph.surfaces.server.limits import ServerLimits
 from omnigraph.surfaces.server.logs import MEMBERS
 from omnigraph.surfaces.server.metrics import Metrics
@@ -120,10 +126,14 @@ class Observer:
         headers: dict[str, str] = {}
         if isinstance(error, OmnigraphError):
             served = account.served
+            shown = for_clients(error, served)
+            if shown is not error:
+                # The client is not told where; the log is.
+                log.warning("%s", error.message, extra={MEMBERS: account.members})
             kind_of = served.kind_of if served is not None else None
             shape = partial(
                 error_output,
-                error,
+                shown,
                 request_id=account.id,
                 kind_of=kind_of,
                 is_for_us=OUR_CLIENT in asked,

@@ -15,6 +15,7 @@ DESCRIPTIONS = {
     200: "Done.",
     202: "Begun: look at it again.",
     206: "The part that was asked for.",
+    302: "The page is at the address in Location.",
     304: "The bytes are those that the client has.",
     400: "The request is wrong.",
     401: "The token is missing, or nobody has it.",
@@ -135,7 +136,7 @@ def _response(operation: Operation, models: _Models, status: int) -> dict[str, A
     response: dict[str, Any] = {"description": DESCRIPTIONS[status]}
     if names := operation.answer_headers.get(status):
         response["headers"] = {name: {"schema": _header(name)} for name in names}
-    if operation.method == "HEAD" or status == 304:
+    if operation.method == "HEAD" or status in (302, 304):
         return response
     if status >= 400:
         response["content"] = {"application/json": {"schema": models.schema(operation.errors)}}

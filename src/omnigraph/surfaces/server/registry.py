@@ -8,6 +8,7 @@ from dataclasses import field
 
 from omnigraph.base.errors import PathMissing
 from omnigraph.base.frozen import frozen
+from omnigraph.engine.backend import engine_of
 from omnigraph.engine.handles.graph import Graph
 from omnigraph.engine.stored_queries import StoredQueries
 from omnigraph.surfaces.server.access import Access
@@ -28,6 +29,17 @@ class ServedGraph:
     """What actors may do with this graph; None: what they may do with the server."""
     is_declared: bool = False
     """True if a cluster declares its schema, which then is changed there alone."""
+
+    @property
+    def address(self) -> str:
+        """Where clients find the graph. Where its storage is, they are not told."""
+        return f"/graphs/{self.id}"
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where its storage is, in each form in which errors write it, the longest first."""
+        forms = {self.graph.uri, str(engine_of(self.graph.backend).store.root)}
+        return tuple(sorted(forms, key=len, reverse=True))
 
     def kind_of(self, type_name: str) -> EntityKindOutput:
         """Whether a type is one of nodes or of edges."""

@@ -44,14 +44,14 @@ def create_branch(call: Call) -> Reply:
     from_ = or_main(asked.from_)
     call.graph.branch_create(asked.name, from_=from_)
     return json_reply(
-        BranchCreateOutput(uri=call.graph.uri, from_=from_, name=asked.name, actor_id=call.actor)
+        BranchCreateOutput(uri=call.of.address, from_=from_, name=asked.name, actor_id=call.actor)
     )
 
 
 def delete_branch(call: Call) -> Reply:
     name = call.path["branch"]
     call.graph.branch_delete(name)
-    return json_reply(BranchDeleteOutput(uri=call.graph.uri, name=name, actor_id=call.actor))
+    return json_reply(BranchDeleteOutput(uri=call.of.address, name=name, actor_id=call.actor))
 
 
 def merge_branches(call: Call) -> Reply:

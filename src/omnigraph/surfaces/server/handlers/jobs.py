@@ -18,7 +18,7 @@ from omnigraph.surfaces.crossing.calls import OUR_CLIENT
 from omnigraph.surfaces.crossing.values import written_value
 from omnigraph.surfaces.server.access import Where
 from omnigraph.surfaces.server.calls import NDJSON, Call, Pulled, Reply, Whole, json_reply
-from omnigraph.surfaces.server.errors import defect_output, error_output
+from omnigraph.surfaces.server.errors import defect_output, error_output, for_clients
 from omnigraph.surfaces.server.handlers.moments import or_main
 from omnigraph.surfaces.server.handlers.writes import USUAL_MODE
 from omnigraph.surfaces.server.jobs.incoming import Incoming
@@ -268,7 +268,10 @@ def _error(call: Call, job: Job) -> tuple[ErrorOutput | None, int | None]:
     if (error := job.error) is None:
         return defect_output(job.id), 500
     status, output = error_output(
-        error, request_id=job.id, kind_of=call.of.kind_of, is_for_us=_is_for_us(call)
+        for_clients(error, call.of),
+        request_id=job.id,
+        kind_of=call.of.kind_of,
+        is_for_us=_is_for_us(call),
     )
     return output, status
 

@@ -1,6 +1,5 @@
 """Calls of our own client: a request as the engine takes it, a result as the engine gives it."""
 
-import io
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any, TypeVar
@@ -29,6 +28,7 @@ from omnigraph.surfaces.crossing.calls import (
 )
 from omnigraph.surfaces.crossing.rows import rows_to_wire
 from omnigraph.surfaces.crossing.values import Unreadable, decoded, encoded
+from omnigraph.surfaces.named_lines import NamedLines
 from omnigraph.surfaces.server.calls import ARROW, NDJSON, Call, Pulled, Pushed, Reply, Sink, Whole
 from omnigraph.surfaces.server.decode import decode_json
 from omnigraph.surfaces.server.handlers.queries import offered
@@ -63,17 +63,10 @@ def query(call: Call) -> Reply:
 def load(call: Call) -> Reply:
     head, _, rows = call.body.partition(b"\n")
     asked = _decoded(head, LoadLines)
-    # As a file, never as text, which could be a path; its name is what messages call the rows.
-    lines = _NamedLines(rows, asked.source_name)
+    lines = NamedLines(rows, asked.source_name)
     result = call.graph.backend.run(load_use_case, asked.load(lines, actor=_actor(call)))
     call.notes["rows"] = result.total_entities
     return Whole(encoded(result))
-
-
-class _NamedLines(io.BytesIO):
-    def __init__(self, rows: bytes, name: str) -> None:
-        super().__init__(rows)
-        self.name = name
 
 
 def export(call: Call) -> Reply:

@@ -3,8 +3,10 @@
 import msgspec
 
 import omnigraph
+from omnigraph.base.errors import OmnigraphError
 from omnigraph.engine.tables import INTERNAL_SCHEMA_VERSION
 from omnigraph.surfaces.server.calls import Call, Reply, json_reply
+from omnigraph.surfaces.server.errors import for_clients
 from omnigraph.surfaces.server.models.answers import (
     GraphInfo,
     GraphListResponse,
@@ -29,9 +31,12 @@ def health(call: Call) -> Reply:
 def ready(call: Call) -> Reply:
     """Every graph can be read: its storage is there, and it is the graph that was opened."""
     graphs = call.serving.registry.graphs
-    for served in graphs.values():
-        served.graph.branches()
     # How many, and not which: anyone may ask.
+    for served in graphs.values():
+        try:
+            served.graph.branches()
+        except OmnigraphError as error:
+            raise for_clients(error, served, called="one of its graphs") from error
     aside = len(call.serving.set_aside) or msgspec.UNSET
     return json_reply(ReadyOutput(status="ready", graphs=len(graphs), set_aside=aside))
 
@@ -40,6 +45,6 @@ def list_graphs(call: Call) -> Reply:
     graphs = call.serving.registry.graphs
     return json_reply(
         GraphListResponse(
-            graphs=[GraphInfo(graph_id=id_, uri=graphs[id_].graph.uri) for id_ in sorted(graphs)]
+            graphs=[GraphInfo(graph_id=id_, uri=graphs[id_].address) for id_ in sorted(graphs)]
         )
     )

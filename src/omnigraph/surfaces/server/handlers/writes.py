@@ -5,6 +5,7 @@ from omnigraph.base.ids import MAIN
 from omnigraph.base.span import SourceText
 from omnigraph.engine.gate import Action
 from omnigraph.engine.results import LoadResult
+from omnigraph.surfaces.named_lines import NamedLines
 from omnigraph.surfaces.server.access import Where
 from omnigraph.surfaces.server.calls import Call, Reply, json_reply
 from omnigraph.surfaces.server.handlers.moments import or_main
@@ -38,6 +39,9 @@ __all__ = [
     "of_mutation",
     "of_schema",
 ]
+
+REQUEST_BODY = "request body"
+"""What messages about rows of a request call its file."""
 
 IF_COMMIT = "Omnigraph-If-Graph-Commit"
 
@@ -105,7 +109,7 @@ def load(call: Call) -> Reply:
     asked = call.request(IngestRequest)
     data = asked.data.encode("utf-8")
     result = _load(call, data, branch=asked.branch, from_=asked.from_, mode=asked.mode)
-    return json_reply(IngestOutput.of(result, call.actor, call.graph.uri))
+    return json_reply(IngestOutput.of(result, call.actor, call.of.address))
 
 
 def load_lines(call: Call) -> Reply:
@@ -117,9 +121,9 @@ def load_lines(call: Call) -> Reply:
 def _load(
     call: Call, data: bytes, *, branch: str | None, from_: str | None, mode: LoadMode | None
 ) -> LoadResult:
-    # As bytes and in this process, always: text could be a path, and a request starts no Spark.
+    # In this process, always: a request starts no Spark.
     result = call.graph.load(
-        data,
+        NamedLines(data, REQUEST_BODY),
         mode=(mode or USUAL_MODE).value,
         branch=or_main(branch),
         from_=from_,
@@ -151,7 +155,7 @@ def apply_schema(call: Call) -> Reply:
     )
     return json_reply(
         SchemaApplyOutput(
-            uri=call.graph.uri,
+            uri=call.of.address,
             supported=change.supported,
             applied=change.applied,
             step_count=len(change.steps),

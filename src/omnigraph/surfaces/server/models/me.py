@@ -4,7 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
-__all__ = ["BranchRightsOutput", "GraphMeOutput", "MeOutput", "ServerState"]
+__all__ = ["BranchRightsOutput", "GraphMeOutput", "IndexOutput", "MeOutput", "ServerState"]
 
 
 class ServerState(StrEnum):
@@ -16,6 +16,17 @@ class ServerState(StrEnum):
     """Who has a token may read."""
     POLICY = "policy"
     """Who has a token may do what the policy allows."""
+
+
+class IndexOutput(msgspec.Struct, kw_only=True):
+    """The paths where a program or a person goes on from `/`."""
+
+    name: str
+    version: str
+    explorer: str
+    graphs: str
+    documentation: str
+    openapi: str
 
 
 class MeOutput(msgspec.Struct, kw_only=True):
