@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from typing import Any
 
 import anyio
@@ -80,6 +81,30 @@ def test_a_server_whose_threads_all_read_says_that_it_is_well(graph: Graph) -> N
         return [client.status for client in clients]
 
     assert anyio.run(ask) == [200, 200, 200, 413], "the wait of a read is a part of its time"
+
+
+def test_an_actor_whose_reads_wait_keeps_no_other_actor_waiting(graph: Graph) -> None:
+    tokens = read_tokens(TokenSources(json=json.dumps({"ada": "a", "bob": "b"})))
+    limits = ServerLimits(read_threads=3, max_actor_reads=2)
+    app = serve_here(graph, access=MostThings(tokens), limits=limits).app
+
+    async def ask(who: str, **more: str) -> int | None:
+        client = Client()
+        headers = {"authorization": f"Bearer {who}", **more}
+        await app(scope("GET", f"{G}/schema", headers), client.receive, client.send)
+        return client.status
+
+    async def both() -> tuple[list[int | None], int]:
+        async with AsyncExitStack() as slow:
+            for _ in range(2):  # two slow reads of ada: all places of her own
+                await slow.enter_async_context(app.admission.read("ada"))
+                ours = object()
+                await app.reading.acquire_on_behalf_of(ours)
+                slow.callback(app.reading.release_on_behalf_of, ours)
+            found = [await ask("b"), await ask("a", omnigraph_timeout_ms="50"), await ask("b")]
+        return [*found, await ask("a")], app.reading.borrowed_tokens
+
+    assert anyio.run(both) == ([200, 413, 200, 200], 0)
 
 
 def test_bytes_of_one_actor_are_bounded_and_given_back(crowd: World) -> None:

@@ -1,12 +1,15 @@
 """Admission: how much one actor may have under way, so that no one starves the others.
 
-Counted are writes, and the bytes of bodies that are held. It is asked on the event loop only, so
-it needs no lock; a policy was asked before.
+Writes and the bytes of bodies are counted, and an actor with too many of them is refused. A read
+that finds all places of its actor taken waits for one. All this happens on the event loop, so it
+needs no lock; a policy was asked before.
 """
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+
+import anyio
 
 from omnigraph.base.errors import RequestsTooMany
 from omnigraph.surfaces.server.limits import ServerLimits
@@ -19,6 +22,25 @@ class Admission:
         self._limits = limits
         self._writes: Counter[str | None] = Counter()
         self._bytes: Counter[str | None] = Counter()
+        self._reads: dict[str, anyio.CapacityLimiter] = {}
+
+    @asynccontextmanager
+    async def read(self, actor: str | None) -> AsyncIterator[None]:
+        """Wait for a place for a read. Without tokens there are no actors to tell apart."""
+        if actor is None:
+            yield
+            return
+        places = self._reads.setdefault(actor, anyio.CapacityLimiter(self._limits.max_actor_reads))
+        ours = object()
+        try:
+            await places.acquire_on_behalf_of(ours)
+            try:
+                yield
+            finally:
+                places.release_on_behalf_of(ours)
+        finally:
+            if not places.borrowed_tokens and not places.statistics().tasks_waiting:
+                self._reads.pop(actor, None)
 
     def write(self, actor: str | None) -> AbstractContextManager[None]:
         """A place for a write; raises RequestsTooMany at once if all are taken."""

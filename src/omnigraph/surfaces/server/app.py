@@ -12,6 +12,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -21,7 +22,12 @@ import anyio.to_thread
 import msgspec
 from starlette.datastructures import Headers, QueryParams
 
-from omnigraph.base.errors import LimitExceeded, RequestMalformed, RequestsTooMany
+from omnigraph.base.errors import (
+    LimitExceeded,
+    QueryCancelled,
+    RequestMalformed,
+    RequestsTooMany,
+)
 from omnigraph.base.words import clipped
 from omnigraph.surfaces.explorer.files import Bundle
 from omnigraph.surfaces.server.access import INVOKE_QUERY, Where
@@ -233,18 +239,21 @@ class App:
     async def in_turn(self, call: Call, work: Callable[[Call], T]) -> T:
         """Run a read when there is a thread for it. The wait is a part of its time."""
         ours, began_s = object(), time.monotonic()
-        with anyio.move_on_after(call.timeout_s) as waiting:
-            await self.reading.acquire_on_behalf_of(ours)
-        waited_s = time.monotonic() - began_s
-        if waiting.cancelled_caught:
-            limit, found = round(call.timeout_s * 1000), round(waited_s * 1000)
-            raise LimitExceeded(what=WAITING, limit=limit, found=max(found, limit))
-        try:
+        async with AsyncExitStack() as places:
+            with anyio.move_on_after(call.timeout_s) as waiting:
+                # First a place of the actor's own, so that no actor fills the queue for threads.
+                await places.enter_async_context(self.admission.read(call.actor))
+                await self.reading.acquire_on_behalf_of(ours)
+                places.callback(self.reading.release_on_behalf_of, ours)
+            waited_s = time.monotonic() - began_s
+            if waiting.cancelled_caught:
+                limit, found = round(call.timeout_s * 1000), round(waited_s * 1000)
+                raise LimitExceeded(what=WAITING, limit=limit, found=max(found, limit))
+            if call.cancel.is_set():
+                raise QueryCancelled("waiting for other reads")
             if waited_s > NO_WAIT_S:
                 call = replace(call, timeout_s=max(call.timeout_s - waited_s, 0.0))
             return await anyio.to_thread.run_sync(work, call, limiter=self._any)
-        finally:
-            self.reading.release_on_behalf_of(ours)
 
     def _document(self) -> bytes:
         return msgspec.json.encode(self.document)

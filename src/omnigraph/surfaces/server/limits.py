@@ -40,6 +40,8 @@ class ServerLimits:
     """An export holds its thread for as long as its client takes to read it."""
 
     max_actor_writes: int = 16
+    max_actor_reads: int = field(default_factory=lambda: _read_threads() - 1)
+    """Reads of one actor at once; more of them wait. One thread is left for other actors."""
     max_actor_bytes: int = 4 << 30
     """Bodies of one actor that are held at once."""
     retry_after_s: int = 1
