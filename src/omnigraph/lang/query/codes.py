@@ -50,4 +50,5 @@ CODES: dict[str, str] = {
     "L205": "A filter reads a property without an index in a type with many rows.",
     "L206": "A ranking is asked for without a limit.",
     "L207": "A parameter is declared and never used.",
+    "L208": "An insert of a type with a key leaves out properties: a row that is there loses them.",
 }

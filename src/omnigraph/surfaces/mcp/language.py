@@ -32,6 +32,9 @@ Changing (tool `mutate`; several statements are one commit):
   query older() { update Person set { age: 37 } where name = "Ada" }
   query part() { delete Knows where from = "Ada" }
   query gone() { delete Person where name = "Bob" }
+An `insert` with a key that exists replaces the whole row: properties that it does not name become
+null or their default. To change some properties of a node or edge that may exist, use `update`, which
+leaves the others alone. Without a key, each `insert` makes one more row.
 """
 
 

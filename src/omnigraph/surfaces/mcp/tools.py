@@ -152,7 +152,9 @@ _TOOLS = (
         description="Change the graph with a query, as one commit on your own branch: query "
         "add($name: String) { insert Person { name: $name } }, query older() { update Person set "
         '{ age: 37 } where name = "Ada" }, query gone() { delete Person where name = "Bob" }, '
-        'query meet() { insert Knows { from: "Ada", to: "Cleo" } }.',
+        'query meet() { insert Knows { from: "Ada", to: "Cleo" } }. An insert with a key that '
+        "exists replaces the whole row: properties that it does not name become null or their "
+        "default. Use update to change some properties of a row.",
         handler=writing.mutate,
         arguments={
             **OF_QUERIES,
@@ -180,7 +182,7 @@ _TOOLS = (
             },
             "mode": {
                 "enum": ["merge", "append", "overwrite"],
-                "description": "merge replaces rows with the same id (usual), append refuses "
+                "description": "merge replaces whole rows with the same id (usual), append refuses "
                 "them, overwrite removes all others of the same types.",
             },
             "branch": WRITE_BRANCH,

@@ -12,7 +12,7 @@ from omnigraph.base.errors import Diagnostic, ParseFailed, TypeCheckFailed
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import VariableName
 from omnigraph.base.span import SourceText, Span
-from omnigraph.base.words import clipped
+from omnigraph.base.words import clipped, listed
 from omnigraph.lang.query.check.check import check
 from omnigraph.lang.query.check.expressions import RANKINGS
 from omnigraph.lang.query.check.mentions import bound_in, edges_in, mentioned_by
@@ -108,6 +108,7 @@ def _query(
     match query:
         case ast.Mutation():
             warnings += _fixed_mutation(query)
+            warnings += _replacing_inserts(query, catalog)
         case ast.Read():
             assert isinstance(typed, TypedRead)
             warnings += _disconnected(typed.pattern, query)
@@ -137,6 +138,24 @@ def _fixed_mutation(query: ast.Mutation) -> Iterator[Diagnostic]:
     if not query.header.parameters:
         message = f"{query.header.name.text} has no parameters and always writes the same"
         yield _warning("L202", message, query.header.name.span)
+
+
+def _replacing_inserts(query: ast.Mutation, catalog: Catalog) -> Iterator[Diagnostic]:
+    """Inserts that would take properties from a row with the same key."""
+    for statement in query.statements:
+        if not isinstance(statement, ast.Insert):
+            continue
+        name = statement.type.text
+        entity = catalog.node_by_name.get(name) or catalog.edge_by_name[name]
+        given = {assignment.name.text for assignment in statement.values}
+        lost = [p.name for p in entity.properties if p.name not in given and p.embed is None]
+        if entity.key and lost:
+            message = (
+                f"if a {name} with this key exists, its whole row is replaced: "
+                f"{listed(lost, 'and')} would be null or the default"
+            )
+            hint = f"name every property, or use update {name} set {{ … }} where …"
+            yield _warning("L208", message, statement.type.span, hint)
 
 
 def _endless_ranking(query: ast.Read) -> Iterator[Diagnostic]:
