@@ -17,6 +17,7 @@ import pytest
 from omnigraph.base.errors import FileMissing, SparkFailed
 from omnigraph.pipeline.sources.lines import lines_before
 from omnigraph.pipeline.sources.splits import LineRange
+from omnigraph.pipeline.spark.java import find_java_home
 from omnigraph.pipeline.spark.launch import connect, first_reason
 from omnigraph.pipeline.spark.session import Spark, SparkSettings
 from omnigraph.store.location import DiskLocation
@@ -366,3 +367,37 @@ def test_without_java_spark_runs_on_the_wheels_and_talks_only_to_its_log(tmp_pat
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
     assert len([*(tmp_path / ".cache/omnigraph/java").glob("*/bin/java")]) == 1
     assert "log level" in log.read_text()
+
+
+OWN_SESSION = """
+import sys
+from pyspark.sql import SparkSession
+from omnigraph import Graph
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+graph = Graph.init(sys.argv[1], "node Person { email: String @key }", durability="relaxed")
+frame = spark.range(1).selectExpr("'ada' AS email")
+print(graph.load({"Person": frame}, mode="append").inserted)
+spark.stop()
+"""
+
+
+def test_workers_of_a_callers_own_session_run_the_interpreter_of_the_caller(tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    other = programs / "python3"
+    other.write_text("#!/bin/sh\necho another python3 >&2\nexit 3\n")
+    other.chmod(0o755)
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK", "SPARK"))}
+    ran = subprocess.run(
+        [sys.executable, "-c", OWN_SESSION, str(tmp_path / "g")],
+        env=kept
+        | {
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+            "JAVA_HOME": str(find_java_home(os.environ)),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        },
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert ran.stdout.strip() == "1", ran.stderr[-2000:]

@@ -25,6 +25,7 @@ from omnigraph.base.machine import memory_bytes
 from omnigraph.pipeline.spark.java import find_java_home
 
 __all__ = [
+    "ALL_CORES",
     "STOPPED",
     "SparkSettings",
     "connect",
@@ -32,8 +33,12 @@ __all__ = [
     "forget_stopped",
     "is_stopped",
     "launch",
+    "name_interpreter",
     "open_log",
 ]
+
+# Where Spark runs if nothing says where: on all cores of this machine.
+ALL_CORES = "local[*]"
 
 # The JVM shuffles keys; rows live in the Python workers, which need the rest of the memory.
 DRIVER_MEMORY_SHARE = 0.25
@@ -80,7 +85,7 @@ class SparkSettings:
     well. `options` are Spark's own settings and win over ours.
     """
 
-    master: str = "local[*]"
+    master: str = ALL_CORES
     remote: str | None = field(default=None, repr=False)
     log: str | None = None
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -238,6 +243,17 @@ def _python(master: str, environment: Mapping[str, str]) -> dict[str, str]:
     """The interpreter of the workers: on this machine ours, elsewhere perhaps another's path."""
     elsewhere = None if _is_local(master) else environment.get("PYSPARK_PYTHON")
     return {"PYSPARK_PYTHON": elsewhere or sys.executable}
+
+
+def name_interpreter(context: Any, environment: Mapping[str, str] = os.environ) -> None:
+    """Let workers on this machine run our interpreter, unless another one was named.
+
+    Spark by itself takes the `python3` of the path. In an environment that is not activated that is
+    the system's, which has neither pyarrow nor this package.
+    """
+    named = environment.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
+    if _is_local(context.master) and not named:
+        context.pythonExec = sys.executable
 
 
 def _options(master: str) -> dict[str, str]:

@@ -31,6 +31,7 @@ from omnigraph.base.errors import (
 )
 from omnigraph.pipeline.runner import Engine, TaskResult
 from omnigraph.pipeline.spark.launch import (
+    ALL_CORES,
     STOPPED,
     SparkSettings,
     connect,
@@ -38,6 +39,7 @@ from omnigraph.pipeline.spark.launch import (
     forget_stopped,
     is_stopped,
     launch,
+    name_interpreter,
     open_log,
 )
 from omnigraph.pipeline.spark.tasks import (
@@ -63,7 +65,7 @@ from omnigraph.pipeline.spark.waiting import (
     watched,
 )
 
-__all__ = ["MAX_BROADCAST_ROWS", "Spark", "SparkSettings"]
+__all__ = ["ALL_CORES", "MAX_BROADCAST_ROWS", "Spark", "SparkSettings"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -126,7 +128,10 @@ class Spark:
     @classmethod
     def adopt(cls, session: Any) -> "Spark":
         """Use a session that someone else made and will stop."""
-        return cls(session, is_owned=False)
+        adopted = cls(session, is_owned=False)
+        if (context := adopted._context()) is not None:
+            name_interpreter(context)
+        return adopted
 
     def close(self) -> None:
         if self._is_owned and self.is_over:
