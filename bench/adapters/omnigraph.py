@@ -187,7 +187,7 @@ class Study:
 
     def load(self, files: Path, place: Path) -> None:
         with Graph.init(str(place), STUDY_SCHEMA) as graph:
-            graph.load(str(files / "graph.jsonl"), mode="overwrite")
+            graph.load(str(files / "graph.jsonl"), mode="overwrite", engine="spark")
             graph.optimize()
 
     def open(self, place: Path) -> None:

@@ -86,3 +86,14 @@ def test_the_usual_key_of_a_provider_is_used_at_its_usual_place_only() -> None:
 def test_a_wrong_setting_of_embeddings_is_refused(name: str, value: str) -> None:
     with pytest.raises(ArgumentInvalid, match=f"OMNIGRAPH_EMBED_{name}"):
         embed(**{name: value})
+
+
+def test_up_to_which_size_a_load_stays_in_this_process_is_a_setting() -> None:
+    def most(text: str) -> int:
+        settings = Settings.from_environment({"OMNIGRAPH_LOCAL_LOAD_MIB": text})
+        return settings.load_limits.max_local_load_bytes
+
+    assert (most(""), most("0"), most("200")) == (64 << 20, 0, 200 << 20)
+    for wrong in ("-1", "1.5", "64MiB", "9" * 20):
+        with pytest.raises(ArgumentInvalid, match="OMNIGRAPH_LOCAL_LOAD_MIB"):
+            most(wrong)

@@ -88,7 +88,6 @@ ELSEWHERE = [
 @pytest.fixture
 def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_blessing: bool) -> Reader:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OMNIGRAPH_LOAD_ENGINE", "local")
     return Reader(tmp_path, monkeypatch, is_blessing)
 
 
@@ -100,12 +99,10 @@ def read_five_minutes(reader: Reader) -> None:
 
 
 def test_the_quickstart_runs_as_it_stands(reader: Reader) -> None:
-    reader.monkeypatch.delenv("OMNIGRAPH_LOAD_ENGINE")
     reader.read(QUICKSTART)
 
 
 def test_the_sixty_seconds_of_the_readme_run_as_they_stand(reader: Reader) -> None:
-    reader.monkeypatch.delenv("OMNIGRAPH_LOAD_ENGINE")
     reader.read(ROOT / "README.md")
 
 
@@ -137,7 +134,6 @@ def test_a_page_runs_with_the_graph_of_the_five_minutes(page: str, reader: Reade
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("page", ON_SPARK)
 def test_a_page_about_spark_runs_on_the_session_there_is(page: str, reader: Reader) -> None:
-    reader.monkeypatch.delenv("OMNIGRAPH_LOAD_ENGINE")
     if page == "clusters.md":
         reader.write_files(FIVE_MINUTES)
         (reader.folder / "people").mkdir()

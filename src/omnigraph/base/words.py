@@ -26,6 +26,17 @@ def amount(count: int, noun: str) -> str:
     return f"{count:,} {noun if count == 1 else _many(noun)}"
 
 
+def in_bytes(count: int) -> str:
+    """`1.2 MiB`: a size as people compare it."""
+    size, units = float(count), ["KiB", "MiB", "GiB"]
+    if count < 1024:
+        return amount(count, "byte")
+    while units[1:] and size >= 1024 * 1024:
+        size /= 1024
+        del units[0]
+    return f"{size / 1024:.1f} {units[0]}".replace(".0 ", " ")
+
+
 def listed(names: Iterable[str], word: str = "or") -> str:
     """`A`, `A or B`, `A, B or C`."""
     *firsts, last = names

@@ -4,12 +4,12 @@ What an actor does not see is not there for an algorithm either: it runs over th
 and its numbers are those of a graph without the others.
 """
 
-from importlib.util import find_spec
 from typing import Literal
 
 from omnigraph.base.progress import Progress, silent
 from omnigraph.engine.analytics_requests import Analyze
 from omnigraph.engine.analytics_results import AnalyticsResult
+from omnigraph.engine.choose_runner import WorkSize, choose_runner
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.travel import view_for
 from omnigraph.lang.schema.catalog import EdgeType
@@ -82,15 +82,15 @@ def _budget(engine: Engine, request: Analyze) -> Budget:
 
 
 def _where(engine: Engine, request: Analyze, view: View, edges: tuple[EdgeType, ...]) -> Where:
-    asked = request.engine or ("spark" if request.spark is not None else None)
-    asked = asked or engine.settings.load_engine
-    if asked == "local":
-        return "local"
-    if asked == "spark" and (request.engine or request.spark is not None):
-        return "spark"
-    is_small = _bytes_needed(engine, view, edges) <= _budget(engine, request).memory_bytes
-    has_spark = find_spec("pyspark") is not None
-    return "local" if is_small or not has_spark else "spark"
+    asked = request.engine
+    if asked is None and engine.settings.load_engine == "spark":
+        # The setting is about loads: a small graph is not worth a start of Spark.
+        asked = "auto"
+
+    def measured() -> WorkSize:
+        return WorkSize(_bytes_needed(engine, view, edges), _budget(engine, request).memory_bytes)
+
+    return choose_runner(engine.settings, measured, asked=asked, session=request.spark).engine
 
 
 def _bytes_needed(engine: Engine, view: View, edges: tuple[EdgeType, ...]) -> int:

@@ -4,7 +4,6 @@ Where another writer was quicker, rows are looked for again at the new head; vec
 are kept, so only the texts that came meanwhile are embedded then.
 """
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from omnigraph.base.frozen import frozen
@@ -13,6 +12,7 @@ from omnigraph.base.progress import Progress, silent
 from omnigraph.embed.origins import note_origins, tidy_origins
 from omnigraph.embed.providers import open_provider
 from omnigraph.embed.targets import TableTarget, require_models, targets_of
+from omnigraph.engine.choose_runner import WorkSize, choose_runner
 from omnigraph.engine.commit_files import CommitFiles
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.permit import Permit
@@ -132,12 +132,16 @@ class EmbedWriter(Writer[EmbedWork]):
         from omnigraph.pipeline.local import InProcess
 
         request, settings = self._request, self._engine.settings
-        where = request.engine or ("spark" if request.spark is not None else settings.load_engine)
-        if where == "auto":
-            rows = sum(snapshot.tables[_key(table)].row_count for table in targets)
-            is_local = rows <= MAX_LOCAL_ROWS or find_spec("pyspark") is None
-            where = "local" if is_local and request.spark is None else "spark"
-        return InProcess() if where == "local" else self._engine.spark.session(request.spark)
+        rows = sum(snapshot.tables[_key(table)].row_count for table in targets)
+        choice = choose_runner(
+            settings,
+            lambda: WorkSize(rows, MAX_LOCAL_ROWS, "rows"),
+            asked=request.engine,
+            session=request.spark,
+        )
+        if choice.engine == "local":
+            return InProcess()
+        return self._engine.spark.session(request.spark)
 
 
 def _key(table: TableTarget) -> TableKey:

@@ -11,10 +11,10 @@ import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 from omnigraph.base.errors import ArgumentInvalid, TargetTaken, Unsupported
+from omnigraph.engine.choose_runner import WorkSize, choose_runner
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.export_manifest import (
     MANIFEST,
@@ -96,12 +96,14 @@ def _address(request: Export) -> str:
 
 
 def _runner(engine: Engine, request: Export, view: View, entities: Sequence[EntityType]) -> Runner:
-    where = "spark" if request.spark is not None else request.engine
-    if where == "auto":
-        size = sum(view.snapshot.dataset(entity).files.bytes for entity in entities)
-        is_local = size <= MAX_LOCAL_BYTES or find_spec("pyspark") is None
-        where = "local" if is_local else "spark"
-    if where == "spark":
+    size = sum(view.snapshot.dataset(entity).files.bytes for entity in entities)
+    choice = choose_runner(
+        engine.settings,
+        lambda: WorkSize(size, MAX_LOCAL_BYTES),
+        asked=request.engine,
+        session=request.spark,
+    )
+    if choice.engine == "spark":
         return engine.spark.session(request.spark)
     from omnigraph.pipeline.local import InProcess
 

@@ -1,7 +1,6 @@
 """Who builds the indexes of a table: this process, or tasks of the pipeline for a large one."""
 
-from importlib.util import find_spec
-
+from omnigraph.engine.choose_runner import WorkSize, choose_runner
 from omnigraph.engine.engine import Engine
 from omnigraph.store.datasets import Dataset, SegmentJob
 from omnigraph.write.upkeep import IndexJobs
@@ -27,10 +26,8 @@ def index_jobs(engine: Engine) -> IndexJobs:
 
 def takes_spark(engine: Engine, dataset: Dataset) -> bool:
     """Whether Spark would build the indexes of a table."""
-    settings, size = engine.settings, dataset.files.bytes
-    if size <= settings.load_limits.max_index_task_bytes or settings.load_engine == "local":
+    limits, size = engine.settings.load_limits, dataset.files.bytes
+    if size <= limits.max_index_task_bytes:
         return False
-    if settings.load_engine == "spark":
-        return True
-    is_large = size > settings.load_limits.max_local_index_bytes
-    return is_large and find_spec("pyspark") is not None
+    work = WorkSize(size, limits.max_local_index_bytes)
+    return choose_runner(engine.settings, lambda: work).engine == "spark"

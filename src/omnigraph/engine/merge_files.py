@@ -1,10 +1,10 @@
 """Merges that do not fit in memory: who runs them, and what becomes of their files."""
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from omnigraph.base.errors import ReadOnly
 from omnigraph.base.ids import BranchName
+from omnigraph.engine.choose_runner import WorkSize, choose_runner
 from omnigraph.engine.commit_files import CommitFiles
 from omnigraph.engine.engine import Engine
 from omnigraph.merge.base import StoredBases
@@ -66,9 +66,8 @@ class MergeFiles:
         from omnigraph.pipeline.local import InProcess
 
         settings = self._engine.settings
-        is_little = touched_bytes <= settings.load_limits.max_local_merge_bytes
-        is_local = is_little or find_spec("pyspark") is None
-        if settings.load_engine == "local" or (settings.load_engine == "auto" and is_local):
+        work = WorkSize(touched_bytes, settings.load_limits.max_local_merge_bytes)
+        if choose_runner(settings, lambda: work).engine == "local":
             return InProcess(settings.load_limits)
         return self._engine.spark.session()
 

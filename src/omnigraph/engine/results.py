@@ -260,6 +260,8 @@ class LoadResult:
     is_repeat: bool
     engine: Literal["local", "spark"] | None
     """Who ran it; None where there was nothing to run."""
+    engine_reason: str | None
+    """Why it ran there, as a clause; None where there was nothing to run."""
     dry_run: bool
     """Nothing was published: this is what would have been."""
     read: int

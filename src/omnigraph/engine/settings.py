@@ -36,17 +36,20 @@ class TokenSources:
 
 @frozen
 class Settings:
-    """`OMNIGRAPH_SPARK_MASTER` (default `local[*]`), `OMNIGRAPH_SPARK_REMOTE` (`sc://…`, wins),
+    """`OMNIGRAPH_SPARK_MASTER` (all cores of this machine if it is not set),
+    `OMNIGRAPH_SPARK_REMOTE` (`sc://…`, wins),
     `OMNIGRAPH_SPARK_LOG` (a file for Spark's own log), `OMNIGRAPH_SPARK_OPTIONS` (Spark's own
     settings, `spark.name=value` separated by blanks), `XDG_CACHE_HOME` (default `~/.cache`),
     `OMNIGRAPH_LOAD_ENGINE` (`auto`, `spark` or `local`: who runs a load that does not say it),
+    `OMNIGRAPH_LOCAL_LOAD_MIB` (up to how many MiB `auto` loads in this process),
     `OMNIGRAPH_TRAVERSAL_MODE` (`auto`, `indexed` or `csr`), `OMNIGRAPH_EMBED_…` (`PROVIDER`,
     `MODEL`, `BASE_URL`, `API_KEY`, `TIMEOUT_S`), `OMNIGRAPH_SERVER_…` (`BEARER_TOKENS_FILE`,
     `BEARER_TOKENS_JSON`, `BEARER_TOKEN`), `OMNIGRAPH_TOKEN` (what the command line is known by to a
     server), `OMNIGRAPH_HOME` (default `~/.omnigraph`), `OMNIGRAPH_PROFILE` (a profile of its
     `config.yaml`), `DISPLAY` and `WAYLAND_DISPLAY`, and the variables of S3 (`AWS_…`)."""
 
-    spark_master: str = "local[*]"
+    spark_master: str | None = None
+    """None: Spark is not configured. Where it is needed, it runs on all cores of this machine."""
     spark_remote: str | None = field(default=None, repr=False)
     """It may hold a token."""
     spark_log: str | None = None
@@ -77,11 +80,12 @@ class Settings:
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
         """What the variables of the environment say. A wrong value raises `ArgumentInvalid`."""
         return cls(
-            spark_master=environment.get("OMNIGRAPH_SPARK_MASTER") or "local[*]",
+            spark_master=environment.get("OMNIGRAPH_SPARK_MASTER") or None,
             spark_remote=environment.get("OMNIGRAPH_SPARK_REMOTE") or None,
             spark_log=environment.get("OMNIGRAPH_SPARK_LOG") or None,
             spark_options=_spark_options(environment.get("OMNIGRAPH_SPARK_OPTIONS") or ""),
             load_engine=_load_engine(environment.get("OMNIGRAPH_LOAD_ENGINE") or "auto"),
+            load_limits=_load_limits(environment.get("OMNIGRAPH_LOCAL_LOAD_MIB")),
             traversal_mode=_traversal_mode(environment.get("OMNIGRAPH_TRAVERSAL_MODE") or "auto"),
             cache_directory=cache_directory(environment),
             embed=_embed(environment),
@@ -92,6 +96,13 @@ class Settings:
             has_screen=bool(environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")),
             bucket_access=_bucket_access(environment),
         )
+
+    @property
+    def configured_spark(self) -> str | None:
+        """What says where Spark runs, in words; None if nothing does."""
+        if self.spark_remote is not None:
+            return "a Spark Connect server"
+        return "a Spark master" if self.spark_master is not None else None
 
 
 def variable(name: str, environment: Mapping[str, str] = os.environ) -> str | None:
@@ -119,6 +130,15 @@ def _spark_options(text: str) -> dict[str, str]:
 def _load_engine(name: str) -> LoadEngine:
     check_choice("OMNIGRAPH_LOAD_ENGINE", name, LoadEngine)
     return cast(LoadEngine, name)
+
+
+def _load_limits(mebibytes: str | None) -> LoadLimits:
+    if not mebibytes:
+        return LoadLimits()
+    if not re.fullmatch(r"[0-9]{1,12}", mebibytes):
+        rule = "it must be a whole number of MiB"
+        raise ArgumentInvalid("OMNIGRAPH_LOCAL_LOAD_MIB", mebibytes, rule)
+    return LoadLimits(max_local_load_bytes=int(mebibytes) << 20)
 
 
 def _traversal_mode(name: str) -> TraversalMode:

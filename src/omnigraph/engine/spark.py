@@ -23,7 +23,7 @@ class SparkOnDemand:
 
     def session(self, given: Any = None) -> "Spark":
         """The caller's own session if one is given, else the one session of this engine."""
-        from omnigraph.pipeline.spark.session import Spark, SparkSettings
+        from omnigraph.pipeline.spark.session import ALL_CORES, Spark, SparkSettings
 
         if given is not None:
             if not (isinstance(given, Spark) or hasattr(given, "createDataFrame")):
@@ -38,7 +38,7 @@ class SparkOnDemand:
             if self._own is None:
                 self._own = Spark.open(
                     SparkSettings(
-                        master=self._settings.spark_master,
+                        master=self._settings.spark_master or ALL_CORES,
                         remote=self._settings.spark_remote,
                         log=self._settings.spark_log,
                         options=self._settings.spark_options,

@@ -52,9 +52,14 @@ class LoadLimits:
     # The driver reads a CSV file through before it cuts it: smaller files are not worth that.
     min_csv_bytes: int = 8 << 20
 
-    # Rows that came with the call are loaded in this process up to here, and never wait for Spark.
-    # Above it Spark's tasks read them from storage: tasks do not carry them.
-    max_in_process_bytes: int = 32 << 20
+    # Input up to this size is loaded in this process unless the caller or a setting says otherwise.
+    # Starting Spark takes 10 to 20 seconds, in which one process loads several hundred MiB; from
+    # some gigabytes on Spark is faster.
+    max_local_load_bytes: int = 64 << 20
+
+    # Rows that came with the call travel to Spark's tasks up to here. More are written to storage,
+    # where the tasks read them.
+    max_carried_bytes: int = 32 << 20
 
     # Up to this size of the input the driver holds the rows, unless they turn out to be more
     # (`max_held_bytes`), and looks up the rows they are about instead of reading whole columns. At

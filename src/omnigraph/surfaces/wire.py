@@ -242,6 +242,7 @@ def load_json(result: "LoadResult") -> "data_shapes.Load":
         "removed": result.removed,
         "hints": list(result.hints),
         "engine": result.engine,
+        "engine_reason": result.engine_reason,
         "load_id": result.load_id,
         "is_repeat": result.is_repeat,
         "resumed_tasks": result.resumed_tasks,

@@ -217,7 +217,7 @@ def conform(split: Split, catalog: Catalog) -> Iterator[Conformed]:
 def test_spark_reads_many_rows_that_came_with_the_call_from_storage(
     graph: Graph, tmp_path: Path, spark: Spark, kind: str
 ) -> None:
-    graph = Graph.open(graph.uri, settings=with_limits(LoadLimits(max_in_process_bytes=10)))
+    graph = Graph.open(graph.uri, settings=with_limits(LoadLimits(max_carried_bytes=10)))
     source = SOURCES[kind](tmp_path)
     result = graph.load(source, mode="append", spark=spark)
     assert (result.nodes, result.edges, result.engine) == ({"Person": 2}, {"Knows": 1}, "spark")

@@ -323,7 +323,7 @@ def spark_there() -> Spark:
     found = Settings.from_environment()
     return Spark.open(
         SparkSettings(
-            found.spark_master,
+            found.spark_master or SparkSettings().master,
             found.spark_remote,
             options=found.spark_options,
             log=found.spark_log,

@@ -215,10 +215,10 @@ class Graph(History, Looking):
         With `embed` rows that have a text and lack the vector that `@embed` makes of it get it
         here, in the same commit; see `embed`.
 
-        `engine` is `spark`, `local` (in this process, without Java: the quick way for a small file)
-        or `auto`: Spark, but for what came with the call and is small. If left out it is that of
-        `OMNIGRAPH_LOAD_ENGINE`, else `auto`. `spark` is a session of yours to use; without it the
-        handle starts one and keeps it until closed.
+        `engine` is `local` (in this process, without Java), `spark`, or `auto`: Spark if it is
+        configured or the input has more than `OMNIGRAPH_LOCAL_LOAD_MIB` (64 if not set), this
+        process otherwise. If left out it is that of `OMNIGRAPH_LOAD_ENGINE`, else `auto`. `spark`
+        is a session of yours to use; without it the handle starts one and keeps it until closed.
         """
         return Branch(self.backend, branch).load(
             source,

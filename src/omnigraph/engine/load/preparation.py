@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from omnigraph.base.choices import LoadEngine
 from omnigraph.base.errors import (
     BranchMissing,
     CommitMissing,
@@ -27,6 +26,7 @@ from omnigraph.embed.kept import KeptVectors, kept_for
 from omnigraph.embed.provider import EmbedConfig
 from omnigraph.embed.providers import open_provider
 from omnigraph.embed.targets import require_models, targets_of
+from omnigraph.engine.choose_runner import WorkSize, choose_runner
 from omnigraph.engine.engine import Engine
 from omnigraph.engine.load.result import load_note, load_result, report_of
 from omnigraph.engine.permit import Permit
@@ -76,6 +76,7 @@ class Preparation(Writer[Work]):
         self._clock = Phases()
         self._area = StagingArea(engine.store, hold=hold)
         self._runner: Runner | None = None
+        self._engine_reason: str | None = None
         self._quarantine: Quarantine | None = None
         self._owned: TextIO | None = None
         """The lock of the quarantine's directory."""
@@ -177,6 +178,7 @@ class Preparation(Writer[Work]):
             quarantine=quarantine,
             resolved=self._resolved,
             engine=self._runner.engine,
+            engine_reason=self._engine_reason,
             seconds=seconds,
         )
 
@@ -248,7 +250,8 @@ class Preparation(Writer[Work]):
             if not request.resume:
                 parallelism = runner.parallelism
                 planned = planned.dealt(parallelism)
-            if runner.engine == "spark" and planned.is_in_memory and not self._is_little(planned):
+            is_carried = planned.size <= self._engine.settings.load_limits.max_carried_bytes
+            if runner.engine == "spark" and planned.is_in_memory and not is_carried:
                 planned = planned.spilled(store, folder=area.new_folder())
         # A single task is done or it is not. A load with a name may have to be found again.
         name = None if request.dry_run else request.load_id
@@ -296,22 +299,18 @@ class Preparation(Writer[Work]):
     def _start(self, planned: "PlannedInput") -> "Runner":
         from omnigraph.pipeline.local import InProcess
 
-        # Files, however small, are Spark's unless told otherwise: one rule to remember.
-        is_quick = planned.is_in_memory and self._is_little(planned)
-        if self._where == "local" or (self._where == "auto" and is_quick):
+        settings = self._engine.settings
+        choice = choose_runner(
+            settings,
+            lambda: WorkSize(planned.size, settings.load_limits.max_local_load_bytes),
+            asked=self._request.engine,
+            session=self._request.spark,
+            load="rows" if planned.came_with_call else "files",
+        )
+        self._engine_reason = choice.reason
+        if choice.engine == "local":
             return InProcess()
         return self._engine.spark.session(self._request.spark)
-
-    @property
-    def _where(self) -> LoadEngine:
-        chosen = self._request.engine
-        # A session that is passed is meant to be used.
-        if self._request.spark is not None and chosen in (None, "auto"):
-            return "spark"
-        return self._engine.settings.load_engine if chosen is None else chosen
-
-    def _is_little(self, planned: "PlannedInput") -> bool:
-        return planned.size <= self._engine.settings.load_limits.max_in_process_bytes
 
     def _permit(self, snapshot: Snapshot) -> Permit:
         """What may be written; a rehearsal may have found the branch that the load's is made of."""

@@ -54,6 +54,7 @@ def load_result(
     quarantine: str | None,
     resolved: "ResolvedLoad | None" = None,
     engine: "Engine | None" = None,
+    engine_reason: str | None = None,
     seconds: Mapping[str, float] | None = None,
 ) -> LoadResult:
     """Without a resolved load it is a repetition: `commit` brought the rows, and nothing was done
@@ -66,6 +67,7 @@ def load_result(
         load_id=request.load_id,
         is_repeat=resolved is None,
         engine=engine,
+        engine_reason=engine_reason,
         dry_run=request.dry_run,
         read=load.read if load else 0,
         rejected=load.rejected if load else 0,

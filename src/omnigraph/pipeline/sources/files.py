@@ -118,6 +118,8 @@ class NamedFiles:
     """A source that someone has looked up already: files of a disk, and addresses in buckets."""
 
     files: tuple[InputFile | str, ...]
+    came_with_call: bool = False
+    """True of files that a server has written down from what a client sent."""
 
 
 def find_files(sources: Sequence[str], *, form: Form | None = None) -> list[InputFile]:

@@ -75,6 +75,8 @@ class PlannedInput:
     """Bytes of all splits: compressed in a compressed file, not so in Parquet."""
     is_in_memory: bool
     """True if the rows came with the call and not as names of files."""
+    came_with_call: bool
+    """True of rows in memory, and of files that hold what came with the call."""
     cut: tuple[Split, ...] = field(repr=False)
     """The input as small splits, which make up the tasks."""
     limits: LoadLimits = field(default_factory=LoadLimits, repr=False)
@@ -124,10 +126,12 @@ def plan_splits(
             what = f"format={form.value!r} for a source that is not a file"
             raise Unsupported(what=what, instead=instead)
         splits = list(_splits_in_memory(source, tables, limits.input))
+    is_in_memory = paths is None and not isinstance(source, PLACES)
     planned = PlannedInput(
         tasks=[],
         size=sum(split.size for split in splits),
-        is_in_memory=paths is None and not isinstance(source, PLACES),
+        is_in_memory=is_in_memory,
+        came_with_call=is_in_memory or (isinstance(source, NamedFiles) and source.came_with_call),
         cut=tuple(splits),
         limits=limits,
     )

@@ -96,13 +96,14 @@ class Tour:
     def _load(self, graph: "Graph") -> None:
         self._say(
             "Spark reads, checks and writes 27,000 lines, which become one commit",
-            "load --data packages.jsonl.gz --mode overwrite packages.omni",
+            "load --data packages.jsonl.gz --mode overwrite --engine spark packages.omni",
         )
         began = time.monotonic()
         with load_progress(as_json=False, is_silent=False) as progress:
             result = graph.load(
                 self._folder / "packages.jsonl.gz",
                 mode="overwrite",
+                engine="spark",
                 message="Debian's Python packages",
                 progress=progress,
             )
@@ -117,12 +118,13 @@ class Tour:
     def _load_with_bad_rows(self, graph: "Graph") -> None:
         self._say(
             "A late delivery has broken rows: the good ones load, the others are set aside",
-            "load --data late.jsonl --mode append --on-error quarantine --quarantine rejected "
-            "packages.omni",
+            "load --data late.jsonl --mode append --engine spark --on-error quarantine "
+            "--quarantine rejected packages.omni",
         )
         result = graph.load(
             self._folder / "late.jsonl",
             mode="append",
+            engine="spark",
             message="A late delivery",
             on_error="quarantine",
             quarantine=self._folder / "rejected",

@@ -66,7 +66,8 @@ EngineOption = Annotated[
     LoadEngine | None,
     typer.Option(
         "--engine",
-        help="auto, spark, or local: here, without Java. OMNIGRAPH_LOAD_ENGINE is the default.",
+        help="local: in this process; spark; or auto: Spark if it is configured or the input is "
+        "large. OMNIGRAPH_LOAD_ENGINE is the default.",
     ),
 ]
 ReadEngineOption = Annotated[

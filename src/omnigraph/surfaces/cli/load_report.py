@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["print_rejected", "say_loaded"]
 
+RAN = {"local": "in this process", "spark": "on Spark"}
+
 ROWS_TO_RATE = 10_000
 """Of fewer rows, the time is that of the commit, and a rate says nothing."""
 
@@ -35,6 +37,8 @@ def say_loaded(result: "LoadResult") -> None:
         would_be = "would be " * result.dry_run
         rows = f"{result.rejected:,} of {amount(result.read, 'row')}"
         say(f"{rows} {would_be}rejected: {result.quarantine}")
+    if result.engine is not None:
+        say(f"  ran {RAN[result.engine]}: {result.engine_reason}")
     phases = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in result.seconds.items())
     working_s = sum(seconds for phase, seconds in result.seconds.items() if phase != "start")
     if result.read >= ROWS_TO_RATE:

@@ -17,7 +17,15 @@ __all__ = ["load", "mutate", "run_mutation"]
 
 USUAL_MODE = "merge"
 """A load that says nothing can be sent twice and comes to the same."""
-OF_NO_USE = ("seconds", "engine", "quarantine", "resumed_tasks", "base_branch", "branch_created")
+OF_NO_USE = (
+    "seconds",
+    "engine",
+    "engine_reason",
+    "quarantine",
+    "resumed_tasks",
+    "base_branch",
+    "branch_created",
+)
 """Members of a load's account that say nothing to an agent, or another thing than ours."""
 
 

@@ -107,6 +107,7 @@ class Load(TypedDict):
     removed: int
     hints: list[str]
     engine: str | None
+    engine_reason: str | None
     load_id: str | None
     is_repeat: bool
     resumed_tasks: int

@@ -71,7 +71,7 @@ def carry_out(
         source,
         actor=job.actor,
         load_id=None if job.order.dry_run else job.load_id,
-        engine=_where(job.order, source, engine),
+        engine=job.order.engine,
         **_quarantine(job, spool),
     )
     result = _again(engine, request, hears) if job.runs > 1 else _run(engine, request, hears)
@@ -119,7 +119,9 @@ def _source(job: Job, spool: Spool, places: Places) -> NamedFiles:
     if order.upload is None:
         return places.find(order.files, Form.named(order.format))
     path = spool.joined(job, job.parts, upload_suffix(order))
-    return NamedFiles((InputFile(str(path), _form(order), called=order.upload.name),))
+    return NamedFiles(
+        (InputFile(str(path), _form(order), called=order.upload.name),), came_with_call=True
+    )
 
 
 def _form(order: JobOrder) -> Form:
@@ -139,16 +141,6 @@ def upload_suffix(order: JobOrder) -> str:
     # Tabs and commas are told apart by the name.
     suffix = ".tsv" if form is Form.CSV and suffix_of(inner) == ".tsv" else f".{form.value}"
     return suffix + last * is_packed
-
-
-def _where(order: JobOrder, source: NamedFiles, engine: Engine) -> Any:
-    """Who runs it: as of any load, but that an upload counts as what came with the call."""
-    if order.upload is None or order.engine not in (None, "auto"):
-        return order.engine
-    if order.engine is None and engine.settings.load_engine != "auto":
-        return None
-    size = sum(file.size for file in source.files if isinstance(file, InputFile))
-    return "local" if size <= engine.settings.load_limits.max_in_process_bytes else "spark"
 
 
 def _quarantine(job: Job, spool: Spool) -> dict[str, Any]:
