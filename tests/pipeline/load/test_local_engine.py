@@ -3,6 +3,7 @@ import re
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def test_where_work_runs_follows_from_the_call_the_settings_and_the_size(
     settings: dict[str, Any], how: dict[str, Any], few: tuple[str, str], many: tuple[str, str]
 ) -> None:
     for size, expected in ((5, few), (64, few), (65, many), (2048, many)):
-        choice = choose_runner(Settings(**settings), WorkSize(size, 64), **how)
+        choice = choose_runner(Settings(**settings), partial(WorkSize, size, 64), **how)
         assert choice.engine == expected[0]
         if size in (5, 2048):
             assert choice.reason == expected[1]
