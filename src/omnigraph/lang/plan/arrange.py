@@ -1,9 +1,10 @@
 """The clauses of a pattern in an order that never leaves what is bound if it can help it.
 
 Each clause is placed once, as soon as it is ready: a test when its variables are bound, a traversal
-when an end is, an `or` when the variables it borrows are. A scan begins where the most is known of
-a node. `top` cuts the pattern in stages: what is written before it, and what speaks of its variable
-alone, comes first.
+when an end is, an `or` when the variables it borrows are. An `or` can also take the place of a scan:
+where each of its blocks walks to a variable from what is bound, the `or` binds that variable. A scan
+begins where the most is known of a node. `top` cuts the pattern in stages: what is written before
+it, and what speaks of its variable alone, comes first.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -112,8 +113,7 @@ class _Arrangement:
         ready = [c for c in waiting if self.bound.issuperset(_needs(c))]
         walks = [c for c in waiting if isinstance(c, Traverse)]
         closing = [w for w in walks if self.bound.issuperset((w.left, w.right))]
-        promised = {n for c in waiting if isinstance(c, Either) for n in c.variables}
-        leaving = [w for w in walks if self.leaves(w, promised)]
+        leaving = [w for w in walks if self.leaves(w)]
         leaving.sort(key=lambda w: w.most_hops > 1)
         return next(
             _firsts(
@@ -121,7 +121,8 @@ class _Arrangement:
                 closing,
                 [c for c in ready if self.is_test(c)],
                 leaving,
-                self.starts(waiting, promised),
+                [c for c in waiting if isinstance(c, Either) and self.reached_by(c)],
+                self.starts(waiting),
                 [c for c in ready if isinstance(c, Maybe)],
             ),
             None,
@@ -137,16 +138,31 @@ class _Arrangement:
             case _:
                 return False
 
-    def leaves(self, walk: Traverse, promised: set[VariableName]) -> bool:
-        """One end is bound, and the other is not left to an `or` to bind."""
-        return any(
-            near in self.bound and far not in self.bound and far not in promised
-            for near, far in ((walk.left, walk.right), (walk.right, walk.left))
-        )
+    def leaves(self, walk: Traverse) -> bool:
+        """Exactly one end is bound."""
+        return (walk.left in self.bound) != (walk.right in self.bound)
+
+    def reached_by(self, either: Either) -> tuple[VariableName, ...]:
+        """The variables of the surroundings that every block can walk to from what is bound.
+
+        Empty if the `or` needs another variable that is not bound yet.
+        """
+        missing = [v for v in dict.fromkeys(_needs(either)) if v not in self.bound]
+        reached = [self.walked_to(pattern) for pattern in either.patterns]
+        is_reached = all(v in block for v in missing for block in reached)
+        return tuple(missing) if is_reached else ()
+
+    def walked_to(self, block: Pattern) -> set[VariableName]:
+        """The variables that the traversals of a block lead to from the bound ones it uses."""
+        reached = self.bound.intersection(block.outer)
+        walks = [c for c in block.clauses if isinstance(c, Traverse)]
+        while leaving := [w for w in walks if (w.left in reached) != (w.right in reached)]:
+            reached.update(v for w in leaving for v in (w.left, w.right))
+        return reached
 
     # Where to begin -----------------------------------------------------------------------------
 
-    def starts(self, waiting: Sequence[Clause], promised: set[VariableName]) -> list[Clause]:
+    def starts(self, waiting: Sequence[Clause]) -> list[Clause]:
         """Scans and `or`s that could come next, the most selective first."""
         tests = _tests_by_variable(waiting)
         declared = {c.variable: None for c in waiting if isinstance(c, Bind)}
@@ -154,7 +170,7 @@ class _Arrangement:
         ranked: list[tuple[int, Clause]] = [
             (self.rank(tests.get(name, ()), is_declared=name in declared), Bind(name))
             for name in dict.fromkeys((*declared, *ends))
-            if name not in self.bound and name not in promised
+            if name not in self.bound
         ]
         ranked += [
             (3, c) for c in waiting if isinstance(c, Either) and self.bound.issuperset(_needs(c))
@@ -204,9 +220,8 @@ class _Arrangement:
                     self.op = LeftJoin(self.op, self.inner(pattern), variables)
                     self.bound.update(variables)
             case Either(patterns=patterns, variables=variables):
-                blocks = tuple(self.inner(p) for p in patterns)
-                fresh = tuple(v for v in variables if v not in self.bound)
-                self.op = Union(self.op, blocks, fresh)
+                fresh = (*variables, *self.reached_by(clause))
+                self.op = Union(self.op, tuple(self.inner(p) for p in patterns), fresh)
                 self.bound.update(fresh)
             case Best(variable=variable, ranking=ranking, k=k):
                 if variable not in self.bound:
@@ -236,10 +251,9 @@ class _Arrangement:
             self.bound.add(walk.edge_variable)
 
     def inner(self, pattern: Pattern) -> Op:
-        """A block, begun from the bound variables it shares with its surroundings."""
+        """A block, begun from the bound variables of its surroundings that it uses."""
         own = {v.name: v.types for v in pattern.variables}
-        shared = tuple(n for n in own if n in self.bound)
-        outer = (*pattern.outer, *shared)
+        outer = tuple(v for v in pattern.outer if v in self.bound)
         arrangement = _Arrangement(self.catalog, self.types | own, Outer(outer), set(outer))
         left = arrangement.take(pattern.clauses)
         assert not left, "every clause of a checked block finds its place"
@@ -251,8 +265,8 @@ def _needs(clause: Clause) -> set[VariableName]:
     match clause:
         case Maybe(pattern=pattern):
             return set(pattern.outer)
-        case Either(patterns=patterns, variables=variables):
-            return {v for p in patterns for v in p.outer} - set(variables)
+        case Either(patterns=patterns):
+            return {v for p in patterns for v in p.outer}
         case _:
             return set(used_by(clause))
 

@@ -1,6 +1,6 @@
 """The clauses of a match, checked: regions in, a typed pattern out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from omnigraph.base.frozen import frozen
 from omnigraph.base.ids import VariableName
@@ -57,6 +57,7 @@ class _Patterns:
 
     def pattern(self, region: Region, *, is_whole: bool = False) -> Pattern:
         clauses = tuple(self.clauses(region, is_whole=is_whole))
+        self.refuse_circle(region, [c for c in clauses if isinstance(c, Either)])
         used = dict.fromkeys(v for clause in clauses for v in used_by(clause))
         return Pattern(
             clauses,
@@ -212,6 +213,21 @@ class _Patterns:
             hint = "name a variable of the pattern around it"
             self.findings.add("T9", message, clause.span, hint)
 
+    def refuse_circle(self, region: Region, eithers: Sequence[Either]) -> None:
+        """Two `or` clauses can't each use a variable that only the other one binds."""
+        texts = [c for c in region.block.clauses if isinstance(c, ast.Alternatives)]
+        waiting = list(zip(texts, eithers, strict=True))
+        while waiting:
+            missing = {v for _, either in waiting for v in either.variables}
+            left = [(t, e) for t, e in waiting if missing.intersection(_borrowed(e))]
+            if len(left) == len(waiting):
+                text, either = waiting[0]
+                name = next(v for v in _borrowed(either) if v in missing)
+                message = f"${name} is not bound here: the or that binds it uses what this or binds"
+                self.findings.add("T6", message, text.span, f"bind ${name} outside of both")
+                return
+            waiting = left
+
     def top(self, clause: ast.Top, region: Region, *, is_whole: bool) -> Iterator[Clause]:
         if not is_whole:
             self.findings.add("T30", "top belongs directly in match, in no block", clause.span)
@@ -236,6 +252,10 @@ class _Patterns:
             self.findings.add("T30", message, clause.ranking.span)
         else:
             yield Best(VariableName(name), ranking, k)
+
+
+def _borrowed(either: Either) -> Iterator[VariableName]:
+    return (v for pattern in either.patterns for v in pattern.outer)
 
 
 def _variable(known: Known) -> Variable:

@@ -1,8 +1,9 @@
 """Which variables each block of a pattern binds, and which it sees.
 
-A block sees what its surroundings bind, wherever in them that is written. Bindings come first, then
-what every block of an `or` binds, then the ends of traversals, then what `optional` blocks bind
-(which may be null); `not`, `exists` and `count` blocks see all of it and show nothing.
+A block sees what its surroundings bind, wherever in them that is written. Bindings and the ends of
+traversals come first, then what every block of an `or` binds, then what `optional` blocks bind (which
+may be null); `not`, `exists` and `count` blocks see all of it and show nothing. A variable with a
+declaration and one that only a traversal binds are the same here.
 """
 
 from dataclasses import dataclass, field
@@ -70,13 +71,13 @@ class _Surveyor:
         for clause in block.clauses:
             if isinstance(clause, ast.Binding):
                 self.bind(region, clause.variable)
-        for position, clause in enumerate(block.clauses):
-            if isinstance(clause, ast.Alternatives):
-                self.share(region, position, clause)
         for clause in block.clauses:
             if isinstance(clause, ast.Traversal):
                 self.bind(region, clause.left)
                 self.bind(region, clause.right)
+        for position, clause in enumerate(block.clauses):
+            if isinstance(clause, ast.Alternatives):
+                self.share(region, position, clause)
         for position, clause in enumerate(block.clauses):
             if isinstance(clause, ast.Binding):
                 self.constrain_binding(region, clause)
