@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 from omnigraph.base.errors import LimitExceeded
 from omnigraph.lang.plan import ir
 from omnigraph.lang.plan.ir import MIRRORED, CompareOp
+from omnigraph.read.frame import Frame
+from omnigraph.read.operators.aggregate import Grouped
 from omnigraph.read.run import run
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.values.compare import compare, is_member
-from omnigraph.read.values.ordering import Codes
+from omnigraph.read.values.ordering import Codes, sort_values
 from omnigraph.read.values.sums import exact_sums, fitting
 from omnigraph.read.view import View
-from tests.reference.naive import Naive, PlainGraph, compared
+from tests.reference.naive import Naive, PlainGraph, compared, order_of
 from tests.reference.random_plans import FIRST, RandomQuery, graphs, queries
 from tests.reference.random_schemas import RandomCase, cases
 from tests.reference.small_graph import stored
@@ -135,6 +137,28 @@ def test_membership_is_equality_with_one_of_the_options(left: pa.Array, options:
     given_ = options.to_pylist()
     expected = [value is not None and value in given_ for value in left.to_pylist()]
     assert is_member(left, given_, options.type).tolist() == expected
+
+
+@given(numbers(), st.booleans())
+def test_numbers_sort_as_their_values_do_and_null_is_the_smallest(
+    values: pa.Array, is_descending: bool
+) -> None:
+    keys = sort_values(values, is_descending=is_descending)
+    plain = [order_of(value) for value in values.to_pylist()]
+    for one, key in zip(plain, keys, strict=True):
+        for other, other_key in zip(plain, keys, strict=True):
+            assert (key < other_key) == (one > other if is_descending else one < other)
+
+
+@given(st.permutations([1e308, 1e308, 1e308, -1e308, -1e308, 1.0]), st.sampled_from([1, 2]))
+def test_a_sum_of_floats_that_fits_is_given_whatever_the_order(
+    values: list[float], groups: int
+) -> None:
+    codes = None if groups == 1 else Codes(np.zeros(len(values), dtype=np.int64), groups)
+    rows = Grouped(Frame(len(values)), codes)
+    assert rows.sum(pa.array(values), "it").to_pylist()[0] == pytest.approx(1e308)
+    with pytest.raises(LimitExceeded):
+        rows.sum(pa.array([abs(value) for value in values]), "it")
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(-(2**63), 2**63 - 1), st.integers(1, 9))))

@@ -182,6 +182,9 @@ def _sum(values: Any, type_: ValueType, name: str, *, is_distinct: bool) -> Any:
     add = sql.sum_distinct if is_distinct else sql.sum
     if type_ in FLOATS:
         total = add(values.cast("double"))
+        # A partial sum may exceed what the whole one does not.
+        scaled = add(values.cast("double") / sql.lit(TOO_MANY)) * sql.lit(TOO_MANY)
+        total = sql.when(_is_finite(total), total).otherwise(scaled)
         return _unless_too_large(total, _is_finite(total), "double", name, LARGEST_FLOAT)
     is_unsigned = type_ in UNSIGNED
     low, high = (0, 2**64 - 1) if is_unsigned else (-(2**63), 2**63 - 1)

@@ -1,7 +1,7 @@
 """One row per group: counts, sums, means, extremes and lists of what the rows of a group hold.
 
 Nulls are skipped by every function. Without keys there is one group, also of no rows at all: its
-count is 0 and everything else is null. A row's weight is how many rows it stands for; functions
+count is 0, what it collects is empty, and everything else is null. A row's weight is how many rows it stands for; functions
 that look at distinct values only, or at extremes, need not know it.
 """
 
@@ -120,7 +120,7 @@ class Grouped:
         numbers = values.to_numpy()
         sums = self._sums(numbers)
         if numbers.dtype.kind == "f":
-            sums = finite(sums, what=f"the sum {what}")
+            sums = finite(self._sums_that_fit(sums, numbers), what=f"the sum {what}")
         else:
             wide = np.dtype(np.uint64 if numbers.dtype.kind == "u" else np.int64)
             sums = fitting(sums, wide, what=f"the sum {what}")
@@ -159,6 +159,14 @@ class Grouped:
             order = np.repeat(order, self.frame.weights[order])
         offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
         return pa.ListArray.from_arrays(pa.array(offsets), values.take(pa.array(order)))
+
+    def _sums_that_fit(self, sums: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
+        """The sums, where a partial sum may have been infinite and the whole one is not."""
+        if np.isfinite(sums).all():
+            return sums
+        with np.errstate(over="ignore"):
+            scaled = self._sums(numbers / TOO_MANY) * TOO_MANY
+        return np.where(np.isfinite(sums), sums, scaled)
 
     def _counts(self, what: str) -> Ordinals:
         if self.frame.weights is None:

@@ -155,20 +155,56 @@ def sort_values(values: pa.Array, *, is_descending: bool) -> NDArray[Any]:
 
 
 def _plain(values: pa.Array) -> NDArray[Any] | None:
-    """The values themselves, where they are numbers and none of them is null or NaN."""
+    """Numbers that sort as numbers or times do, null below all others; None for other types.
+
+    No value is looked up, so it takes one pass over the column, with nulls or without.
+    """
     kind = values.type
-    if values.null_count:
-        return None
-    if pa.types.is_integer(kind):
-        return np.asarray(values.to_numpy())
     if pa.types.is_floating(kind):
-        numbers = np.asarray(values.to_numpy())
-        return None if np.isnan(numbers).any() else numbers
+        return _plain_floats(values)
     if pa.types.is_timestamp(kind):
-        return np.asarray(values.view(pa.int64()).to_numpy())
-    if pa.types.is_date32(kind):
-        return np.asarray(values.view(pa.int32()).to_numpy())
-    return None
+        values = values.view(pa.int64())
+    elif pa.types.is_date32(kind):
+        values = values.view(pa.int32())
+    elif not pa.types.is_integer(kind):
+        return None
+    if not values.null_count:
+        return np.asarray(values.to_numpy())
+    wide = np.dtype(np.uint64 if pa.types.is_unsigned_integer(values.type) else np.int64)
+    limits = np.iinfo(wide)
+    extremes = pc.min_max(values)
+    if wide.kind == "u":
+        if extremes["max"].as_py() == limits.max:
+            return None
+        # Every number moves up by one, which leaves 0 to null.
+        numbers = values.fill_null(0).to_numpy().astype(wide) + np.uint64(1)
+        numbers[_nulls(values)] = 0
+        return numbers
+    if extremes["min"].as_py() == limits.min:
+        return None
+    return np.asarray(values.cast(pa.int64()).fill_null(int(limits.min)).to_numpy())
+
+
+def _plain_floats(values: pa.Array) -> NDArray[Any]:
+    """The floats themselves, or whole numbers in their order where some are null or NaN."""
+    if not values.null_count:
+        numbers = np.asarray(values.to_numpy())
+        if not np.isnan(numbers).any():
+            return numbers
+    # The bits of a float, read as a whole number, sort as the float does; those of negative ones
+    # sort backwards. -0 becomes 0, and every NaN the same NaN, which sorts behind infinity.
+    numbers = values.cast(pa.float64()).fill_null(0.0).to_numpy() + 0.0
+    numbers[np.isnan(numbers)] = np.nan
+    bits = numbers.view(np.int64)
+    ordered: NDArray[Any] = bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
+    if values.null_count:
+        ordered[_nulls(values)] = np.iinfo(np.int64).min
+    return ordered
+
+
+def _nulls(values: pa.Array) -> NDArray[Any]:
+    nulls: NDArray[Any] = pc.is_null(values).to_numpy(zero_copy_only=False)
+    return nulls
 
 
 def _dense(numbers: Ordinals, size: int, pace: Pace = UNHURRIED) -> Codes:
