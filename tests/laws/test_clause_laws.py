@@ -17,6 +17,7 @@ from omnigraph.lang.plan import ir
 from omnigraph.lang.plan.compile import compile_query
 from omnigraph.lang.plan.optimise import optimise
 from omnigraph.lang.plan.stats import PlannerStatistics
+from omnigraph.read.limits import ReadLimits
 from omnigraph.read.run import run
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.view import View
@@ -37,14 +38,19 @@ without_time = settings(
 )
 
 
+# Every block is worked out for a row or two at a time.
+FEW_ROWS = ReadLimits(max_block_bytes=100)
 # To store a graph takes as long as many answers.
 several = st.lists(texts(), min_size=8, max_size=8)
 
 
-@given(graphs(), several, guesses)
+@given(graphs(), several, guesses, st.permutations([ReadLimits(), FEW_ROWS]))
 @without_time
 def test_a_text_gives_the_rows_that_its_clauses_mean(
-    graph: PlainGraph, queries: list[RandomText], guess: PlannerStatistics
+    graph: PlainGraph,
+    queries: list[RandomText],
+    guess: PlannerStatistics,
+    all_limits: list[ReadLimits],
 ) -> None:
     with tempfile.TemporaryDirectory() as root:
         snapshot = stored(graph, Path(root))
@@ -52,8 +58,8 @@ def test_a_text_gives_the_rows_that_its_clauses_mean(
             expected = Meaning(graph, query.types).rows(query.clauses, {})
             # With and without declarations that say nothing new.
             for text in (query, query.spelled_out):
-                for plan in plans(text, guess):
-                    check(answer(plan, snapshot), expected, query)
+                for plan, limits in zip(plans(text, guess), all_limits, strict=True):
+                    check(answer(plan, snapshot, limits), expected, query)
 
 
 def plans(query: RandomText, guess: PlannerStatistics) -> list[ir.ReadQuery]:
@@ -65,9 +71,9 @@ def plans(query: RandomText, guess: PlannerStatistics) -> list[ir.ReadQuery]:
     return [plain, better]
 
 
-def answer(plan: ir.ReadQuery, snapshot: Snapshot) -> list[dict[str, Any]]:
-    rows = run(plan, View(snapshot), {}, cache=RuntimeCache(), now_ms=0).table.to_pylist()
-    return list(rows)
+def answer(plan: ir.ReadQuery, snapshot: Snapshot, limits: ReadLimits) -> list[dict[str, Any]]:
+    found = run(plan, View(snapshot), {}, cache=RuntimeCache(limits), now_ms=0)
+    return list(found.table.to_pylist())
 
 
 def check(found: list[dict[str, Any]], expected: list[Row], query: RandomText) -> None:

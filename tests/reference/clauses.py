@@ -147,7 +147,7 @@ class Meaning:
             yield row | values
 
     def optional(self, clause: Nested, row: Row) -> list[Row]:
-        nulls = {v: None for v in bound_by(clause.clauses) if v not in row}
+        nulls: Row = {v: None for v in bound_by(clause.clauses) if v not in row}
         return self.rows(clause.clauses, row) or [row | nulls]
 
     def holds(self, clause: Clause, row: Row) -> bool:

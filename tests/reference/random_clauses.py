@@ -100,9 +100,7 @@ class RandomText:
     def spelled_out(self) -> "RandomText":
         """The same with a declaration for each node that the outer clauses bind."""
         nodes = [v for v in bound_by(self.clauses) if self.types[v] in ("A", "B")]
-        return replace(
-            self, clauses=(*self.clauses, *(Declared(v, self.types[v]) for v in nodes))
-        )
+        return replace(self, clauses=(*self.clauses, *(Declared(v, self.types[v]) for v in nodes)))
 
 
 @dataclass
@@ -195,9 +193,7 @@ class _Drawing:
                     shared = self.fresh(self.choose(["A", "B"]))
                 # Often all blocks are about a variable that the surroundings bind as well.
                 near = self.choose([None, *self.nodes(scope)])
-                blocks = [
-                    self.block(scope, depth=depth, binds=shared, near=near) for _ in range(2)
-                ]
+                blocks = [self.block(scope, depth=depth, binds=shared, near=near) for _ in range(2)]
                 return AnyOf(tuple(blocks))
             case "count":
                 op, bound = self.choose(list(OPERATORS)), self.draw(st.integers(0, 2))
@@ -214,7 +210,9 @@ class _Drawing:
 
 
 def _uses(clauses: Clauses, scope: list[str]) -> bool:
-    return any(f"${v}" in written(clauses).replace(".", " ").replace(":", " ").split() for v in scope)
+    return any(
+        f"${v}" in written(clauses).replace(".", " ").replace(":", " ").split() for v in scope
+    )
 
 
 @st.composite

@@ -17,7 +17,7 @@ from omnigraph.read.query_vectors import QueryVectors
 from omnigraph.read.scored import Scored
 from omnigraph.read.tables.tables import Adjacencies, Columns, Searches
 
-__all__ = ["MAX_QUERY_BYTES", "UNLIMITED", "Budget", "Context"]
+__all__ = ["MAX_QUERY_BYTES", "UNLIMITED", "Budget", "Context", "TooMuchAtOnce"]
 
 # Past this a query is better told to ask for less than left to push the machine into swapping.
 MAX_QUERY_BYTES = 4 * 1024**3
@@ -25,6 +25,15 @@ MAX_QUERY_BYTES = 4 * 1024**3
 BYTES_PER_NUMBER = 8
 # While rows are made, their source rows and positions stand beside them.
 SCRATCH_COLUMNS = 3
+
+
+class TooMuchAtOnce(Exception):
+    """A batch of a block would make more rows than are made at once. It never leaves the reader."""
+
+    def __init__(self, rows: int, limit: int) -> None:
+        super().__init__(rows, limit)
+        self.parts = -(-rows // limit)
+        """How many batches would do, if all are alike."""
 
 
 @frozen
@@ -40,12 +49,18 @@ class Budget:
     cancel: threading.Event | None = None
     """Set it from another thread to have the query stop at its next step."""
     began_s: float = field(default_factory=time.monotonic)
+    at_once_bytes: int | None = None
+    """Rows that take more are refused with TooMuchAtOnce, and asked for in smaller batches."""
 
     def admit(self, *, rows: int, columns: int, step: str, beside: Frame | None = None) -> None:
         """Refuse rows that would not fit, before they are made. `beside` stays while they are."""
         self.check(step)
         left = self.memory_bytes - (beside.nbytes if beside is not None else 0)
         limit = max(left, 0) // (BYTES_PER_NUMBER * (columns + SCRATCH_COLUMNS))
+        if self.at_once_bytes is not None:
+            at_once = self.at_once_bytes // (BYTES_PER_NUMBER * (columns + SCRATCH_COLUMNS))
+            if rows > at_once:
+                raise TooMuchAtOnce(rows, max(1, at_once))
         if rows > limit:
             raise LimitExceeded(what=f"the number of rows of `{step}`", limit=limit, found=rows)
 

@@ -45,6 +45,9 @@ class ReadLimits:
     """From one row in this many, laying a column's parts end to end is worth it."""
     min_rows_per_value: int = 8
     """A text that repeats this often is asked about by value and not by row."""
+    max_block_bytes: int = 64 << 20
+    """Rows that a block (`exists`, `optional`, …) makes at once. A block that makes more is worked
+    out for a part of the outer rows at a time, so that memory stays bounded."""
     max_chunk_rows: int = 1 << 22
     """Rows that long work takes between two looks at the clock: some hundredths of a second."""
     max_text_block_bytes: int = 8 << 20

@@ -6,7 +6,8 @@ that were read to decide something, and stay in the cache, are not among them.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -41,6 +42,22 @@ class Profile:
     _at_work: list[Op] = field(default_factory=list)
     _inside: list[float] = field(default_factory=lambda: [0.0])
     _notes: list[dict[str, None]] = field(default_factory=lambda: [{}])
+    _blocks: int = 0
+    """How many blocks are at work, one inside the other. Rows of their batches are added up."""
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Around one batch of a block. What was noted of a batch that fails is forgotten."""
+        steps, depths = dict(self.steps), (len(self._at_work), len(self._inside))
+        self._blocks += 1
+        try:
+            yield
+        except BaseException:
+            self.steps = steps
+            del self._at_work[depths[0] :], self._inside[depths[1] :], self._notes[depths[1] :]
+            raise
+        finally:
+            self._blocks -= 1
 
     def note(self, text: str) -> None:
         """Of the operator that is at work."""
@@ -83,6 +100,9 @@ class Profile:
         self._inside[-1] += spent
         earlier = self.steps.get(id(op))
         own += earlier.seconds if earlier else 0.0
+        if earlier and self._blocks:
+            rows, stands_for = rows + earlier.rows, stands_for + earlier.stands_for
+            nbytes += earlier.nbytes
         notes = dict.fromkeys(earlier.notes if earlier else ()) | self._notes.pop()
         self.steps[id(op)] = Measured(rows, stands_for, nbytes, own, tuple(notes))
 

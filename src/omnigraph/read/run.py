@@ -8,6 +8,7 @@ work and knows nothing of the tree.
 from collections.abc import Callable, Mapping
 
 import numpy as np
+import pyarrow as pa
 
 from omnigraph.base.errors import EmbedTimeout
 from omnigraph.base.types import Value
@@ -45,11 +46,13 @@ from omnigraph.read.demand import (
     variables_in,
     variables_of_columns,
 )
-from omnigraph.read.expressions import evaluate
+from omnigraph.read.expressions import column, evaluate
 from omnigraph.read.frame import Frame
 from omnigraph.read.operators import joins
 from omnigraph.read.operators.aggregate import aggregate
+from omnigraph.read.operators.batches import in_batches
 from omnigraph.read.operators.expand import expand
+from omnigraph.read.operators.extremes import extreme_by_outer, extreme_test
 from omnigraph.read.operators.filter import keep
 from omnigraph.read.operators.group import distinct_rows
 from omnigraph.read.operators.project import project
@@ -63,6 +66,8 @@ from omnigraph.read.query_vectors import QueryVectors, TextEmbedder, query_vecto
 from omnigraph.read.tables.cache import RuntimeCache
 from omnigraph.read.tables.cold_lookups import TraversalMode
 from omnigraph.read.tables.tables import tables_of
+from omnigraph.read.topology.csr import Ordinals
+from omnigraph.read.values.compare import compare
 from omnigraph.read.view import View
 
 __all__ = ["run"]
@@ -207,8 +212,9 @@ def _found(op: Op, demand: Demand, outer: Frame | None, context: Context) -> Fra
         case NodeScan(source=source, variable=variable):
             below = _rows(source, demand.minus(variable), outer, context)
             return scan(below, op, demand, context)
-        case ValueJoin(source=source, pattern=pattern, left=left, right=right):
-            here, there = variables_in(left), variables_in(right)
+        case ValueJoin(source=source, pattern=pattern, tests=tests):
+            here = frozenset(v for test in tests for v in variables_in(test.left))
+            there = frozenset(v for test in tests for v in variables_in(test.right))
             frame = _rows(source, demand.plus(here), outer, context)
             others = _rows(pattern, Demand(demand.live | there), None, context)
             return value_join(frame, others, op, demand, context)
@@ -241,15 +247,19 @@ def _joined(
     """Rows of a pattern that a sub-pattern restricts or extends."""
     if isinstance(op, Union):
         return _union(op, demand, outer, context)
+    if isinstance(op, AntiJoin | SemiJoin):
+        found = _compared_with_extreme(op, demand, outer, context)
+        if found is not None:
+            return found
     used = outer_variables(op.pattern)
     made = op.variables if isinstance(op, LeftJoin) else ()
     frame = _rows(op.source, demand.minus(*made).plus(used), outer, context)
     begun = joins.begin(frame, used, context)
     if isinstance(op, LeftJoin):
         wanted = Demand(demand.live & frozenset(made), demand.allows_weights)
-        matched = _rows(op.pattern, wanted, begun.frame, context)
+        matched = _block(op.pattern, wanted, begun.frame, context, "optional")
         return joins.left_join(frame.only(demand.live), begun, matched, made, context)
-    counts = joins.match_counts(begun, _rows(op.pattern, NOTHING, begun.frame, context))
+    counts = _match_counts(op.pattern, begun.frame, context)[begun.rows]
     frame = frame.only(demand.live)
     match op:
         case AntiJoin():
@@ -260,11 +270,54 @@ def _joined(
             return joins.count_join(frame, counts, comparison, evaluate(bound, frame, context))
 
 
+def _match_counts(pattern: Op, begun: Frame, context: Context) -> Ordinals:
+    """How many rows the pattern of a block has for each row that it begins with."""
+
+    def count(batch: Frame, context: Context) -> Ordinals:
+        return joins.match_counts(batch, _rows(pattern, NOTHING, batch, context))
+
+    return np.concatenate([counts for _, counts in in_batches(begun, context, count)])
+
+
+def _block(pattern: Op, demand: Demand, begun: Frame, context: Context, step: str) -> Frame:
+    """The rows of a block for all rows that it begins with."""
+    batches = in_batches(
+        begun, context, lambda batch, within: _rows(pattern, demand, batch, within)
+    )
+    return joins.stacked(batches, context, step)
+
+
+def _compared_with_extreme(
+    op: AntiJoin | SemiJoin, demand: Demand, outer: Frame | None, context: Context
+) -> Frame | None:
+    """Rows for which some value of a block compares, or none does, found by its greatest or least.
+
+    None if the block does not end in one such comparison.
+    """
+    test = extreme_test(op.pattern)
+    if test is None:
+        return None
+    inner, compare_ = test.rest, test.compare
+    frame = _rows(op.source, demand.plus(outer_variables(op.pattern)), outer, context)
+    begun = joins.begin(frame, test.used, context)
+    wanted = Demand(variables_in(compare_.right), allows_weights=True)
+
+    def extreme(batch: Frame, context: Context) -> pa.Array:
+        matched = _rows(inner, wanted, batch, context)
+        return extreme_by_outer(matched, batch.count, compare_, context)
+
+    extremes = [found for _, found in in_batches(begun.frame, context, extreme)]
+    best = pa.concat_arrays(extremes).take(pa.array(begun.rows))
+    holds = compare(compare_.op, column(compare_.left, frame, context), best, frame.count)
+    kept = frame.only(demand.live)
+    return kept.filter(~holds if isinstance(op, AntiJoin) else holds)
+
+
 def _union(op: Union, demand: Demand, outer: Frame | None, context: Context) -> Frame:
     used = frozenset(v for block in op.blocks for v in outer_variables(block))
     frame = _rows(op.source, demand.minus(*op.variables).plus(used), outer, context)
     # All variables are wanted, also those nobody looks at above: rows are a set over them.
     wanted = Demand(frozenset(op.variables), allows_weights=True)
     begun = joins.begin_each(frame)
-    blocks = [_rows(block, wanted, begun, context) for block in op.blocks]
+    blocks = [_block(block, wanted, begun, context, "or") for block in op.blocks]
     return joins.union(frame, blocks, op.variables, context).only(demand.live)

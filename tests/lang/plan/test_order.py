@@ -66,9 +66,24 @@ def test_an_equality_ties_what_no_edge_does() -> None:
     ]
 
 
-def test_without_an_equality_it_stays_a_product() -> None:
-    found = steps("$p: Person  $c: City  $p.gender < $c.name")
+def test_what_differs_is_found_by_a_product() -> None:
+    found = steps("$p: Person  $c: City  $p.gender != $c.name")
     assert [line.split()[0] for line in found] == ["NodeScan", "NodeScan", "Filter"]
+
+
+def test_all_equalities_and_one_range_are_one_join() -> None:
+    text = "$p: Person  $q: Person  $p.age = $q.age  $p.number > $q.number  $q.gender = $p.gender"
+    (scan, join, *pattern) = steps(text)
+    assert scan.split()[0] == "NodeScan"
+    assert join.startswith("ValueJoin ")
+    compared = join.removeprefix("ValueJoin ").split(", ")
+    assert [test.split()[1] for test in compared] in (["=", "=", "<"], ["=", "=", ">"])
+    assert not any("Filter" in line for line in pattern)
+
+
+def test_a_range_is_joined_by_value() -> None:
+    found = steps("$p: Person  $c: City  $p.gender < $c.name")
+    assert [line.split()[0] for line in found[:2]] == ["NodeScan", "ValueJoin"]
 
 
 def test_after_top_few_rows_go_on() -> None:

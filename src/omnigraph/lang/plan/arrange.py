@@ -1,10 +1,10 @@
 """The clauses of a pattern in an order that never leaves what is bound if it can help it.
 
 Each clause is placed once, as soon as it is ready: a test when its variables are bound, a traversal
-when an end is, an `or` when the variables it borrows are. An `or` can also take the place of a scan:
-where each of its blocks walks to a variable from what is bound, the `or` binds that variable. A scan
-begins where the most is known of a node. `top` cuts the pattern in stages: what is written before
-it, and what speaks of its variable alone, comes first.
+when an end is, an `or` when the variables it borrows are. An `or` can also take the place of a
+scan: where each of its blocks walks to a variable from what is bound, the `or` binds that variable.
+A scan begins where the most is known of a node. `top` cuts the pattern in stages: what is written
+before it, and what speaks of its variable alone, comes first.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -60,13 +60,12 @@ def relinked(op: Op, clauses: Iterable[Op]) -> Op:
 
 
 def loosened(clauses: Iterable[Op]) -> list[Op]:
-    """The clauses without joins by value: a join is its pattern's clauses and a test."""
+    """The clauses without joins by value: a join is its pattern's clauses and its tests."""
     loose: list[Op] = []
     for clause in clauses:
         if isinstance(clause, ValueJoin):
             leaf, *inner = chain(clause.pattern)
-            equal = Compare(CompareOp.EQ, clause.left, clause.right)
-            loose += [*loosened(inner), Filter(leaf, equal)]
+            loose += [*loosened(inner), *(Filter(leaf, test) for test in clause.tests)]
         else:
             loose.append(clause)
     return loose
@@ -91,16 +90,21 @@ def compared_properties(plan: Op) -> frozenset[str]:
     found = set()
     for op in operators(plan):
         match op:
-            case (
-                Filter(predicate=Compare(op=CompareOp.EQ, left=left, right=right))
-                | ValueJoin(left=left, right=right)
-            ):
-                found |= {side.name for side in (left, right) if isinstance(side, PropertyOf)}
+            case Filter(predicate=Compare() as test):
+                found |= _compared_in(test)
+            case ValueJoin(tests=tests):
+                found |= {name for test in tests for name in _compared_in(test)}
             case Filter(predicate=Membership(left=PropertyOf(name=name))):
                 found.add(name)
             case _:
                 pass
     return frozenset(found)
+
+
+def _compared_in(test: Compare) -> set[str]:
+    if test.op is not CompareOp.EQ:
+        return set()
+    return {side.name for side in (test.left, test.right) if isinstance(side, PropertyOf)}
 
 
 def outer_of(pattern: Op) -> tuple[VariableName, ...]:
@@ -139,8 +143,9 @@ def needs(op: Op) -> Iterator[VariableName]:
                 yield target
         case Filter(predicate=predicate):
             yield from used_in_predicate(predicate)
-        case ValueJoin(left=left):
-            yield from used_in(left)
+        case ValueJoin(tests=tests):
+            for test in tests:
+                yield from used_in(test.left)
         case (
             AntiJoin(pattern=pattern)
             | SemiJoin(pattern=pattern)

@@ -12,8 +12,6 @@ from omnigraph.lang.plan.chain import chain, types_bound
 from omnigraph.lang.plan.ir import (
     Aggregate,
     AntiJoin,
-    Compare,
-    CompareOp,
     CountJoin,
     Distinct,
     Expand,
@@ -69,8 +67,8 @@ class _Expecting:
                 return 0.0
             case NodeScan():
                 return rows * self._estimator.size(op.types)
-            case ValueJoin(pattern=pattern, left=left, right=right):
-                share = self._estimator.share(Compare(CompareOp.EQ, left, right), types)
+            case ValueJoin(pattern=pattern, tests=tests):
+                share = self._estimator.share_of_all(tests, types)
                 return rows * self._walk(pattern, 1.0, types) * share
             case Expand():
                 return rows * self._reached(op, types)

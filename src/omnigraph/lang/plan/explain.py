@@ -131,9 +131,9 @@ def _lines(op: Op) -> Iterator[Line]:
         case Nothing(source=source, because=because):
             yield from _lines(source)
             yield f"Nothing {' and '.join(show_predicate(p) for p in because)}".rstrip(), op
-        case ValueJoin(source=source, pattern=pattern, left=left, right=right):
+        case ValueJoin(source=source, pattern=pattern, tests=tests):
             yield from _lines(source)
-            head = f"ValueJoin {show_expression(left)} = {show_expression(right)}"
+            head = f"ValueJoin {', '.join(map(show_predicate, tests))}"
             yield from _with_blocks(head, op, pattern)
         case Expand(source=source):
             yield from _lines(source)

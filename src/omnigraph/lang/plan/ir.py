@@ -162,15 +162,16 @@ class Nothing:
 
 @frozen
 class ValueJoin:
-    """Each row with each row of the pattern where `left`, of the row, equals `right`, of the other.
+    """Each row with each row of the pattern for which all tests hold.
 
-    The pattern begins in `Unit` and shares no variable with the source. Null equals nothing.
+    The left side of a test is about the row, the right side about the row of the pattern. All tests
+    are equalities, but for the last one, which may be `<`, `<=`, `>` or `>=`. The pattern begins in
+    `Unit` and shares no variable with the source. Null matches nothing.
     """
 
     source: "Op"
     pattern: "Op"
-    left: Expression
-    right: Expression
+    tests: tuple[Compare, ...]
 
 
 @frozen

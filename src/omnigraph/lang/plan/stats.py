@@ -128,6 +128,10 @@ class Estimator:
             case TextMatch():
                 return SHARE_OF_TEXT
 
+    def share_of_all(self, tests: Iterable[Predicate], types: Types) -> float:
+        """The share of rows that satisfy each of the predicates, if they are independent."""
+        return math.prod(self.share(test, types) for test in tests)
+
     def _compared(self, op: CompareOp, left: Expression, right: Expression, types: Types) -> float:
         match op:
             case CompareOp.EQ:

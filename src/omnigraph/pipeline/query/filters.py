@@ -119,23 +119,30 @@ def typed(expression: Expression, rows: Rows, tables: Tables) -> Typed:
 
 
 def value_join(rows: Rows, others: Rows, op: ValueJoin, tables: Tables) -> Rows:
-    """Each row with each of the others that has an equal value."""
-    rows = tables.attach(rows, _properties((op.left,)))
-    others = tables.attach(others, _properties((op.right,)))
-    keys = matching_keys(typed(op.left, rows, tables), typed(op.right, others, tables))
-    here, there = tables.fresh("j"), tables.fresh("j")
-    left = rows.over(rows.frame.withColumn(here, keys[0]))
-    right = others.frame.withColumn(there, keys[1])
+    """Each row with each of the others for which all tests hold."""
+    rows = tables.attach(rows, _properties([test.left for test in op.tests]))
+    others = tables.attach(others, _properties([test.right for test in op.tests]))
     # Both sides may have begun in the one row that binds nothing.
-    right = right.drop("unit")
-    frame = tables.join(left, right, [(here, there)], "inner", most=others.most)
-    return rows.bind(
-        frame.drop(here, there),
+    left, right = rows.frame, others.frame.drop("unit")
+    pairs: list[tuple[str, str]] = []
+    for test in op.tests:
+        if test.op is CompareOp.EQ:
+            keys = matching_keys(typed(test.left, rows, tables), typed(test.right, others, tables))
+            here, there = tables.fresh("j"), tables.fresh("j")
+            left, right = left.withColumn(here, keys[0]), right.withColumn(there, keys[1])
+            pairs.append((here, there))
+    frame = tables.join(rows.over(left), right, pairs, "inner", most=others.most)
+    joined = rows.bind(
+        frame.drop(*(name for pair in pairs for name in pair)),
         others.types,
         most=rows.most * others.most,
         optional=rows.optional | others.optional,
         attached={**rows.attached, **others.attached},
     )
+    for test in op.tests:
+        if test.op is not CompareOp.EQ:
+            joined = _keep_compared(joined, test, tables)
+    return joined
 
 
 def _properties(expressions: Sequence[Expression]) -> list[PropertyOf]:

@@ -174,9 +174,11 @@ class _Walk:
                 return self._scanned(op, (), demand, outer)
             case Filter():
                 return self._filtered(op, demand, outer)
-            case ValueJoin(source=source, pattern=pattern, left=left, right=right):
-                rows = self._rows(source, demand.plus(variables_in(left)), outer)
-                others = self._rows(pattern, Demand(demand.live | variables_in(right)), None)
+            case ValueJoin(source=source, pattern=pattern, tests=tests):
+                here = frozenset(v for test in tests for v in variables_in(test.left))
+                there = frozenset(v for test in tests for v in variables_in(test.right))
+                rows = self._rows(source, demand.plus(here), outer)
+                others = self._rows(pattern, Demand(demand.live | there), None)
                 return value_join(rows, others, op, tables)
             case Expand(source=source):
                 return expand(

@@ -63,8 +63,8 @@ def _values_of(op: Op) -> tuple[Expression, ...]:
             return tuple(column.expression for column in (*keys, *aggregates))
         case Sort(keys=keys):
             return tuple(key.expression for key in keys)
-        case ValueJoin(left=left, right=right):
-            return left, right
+        case ValueJoin(tests=tests):
+            return tuple(side for test in tests for side in (test.left, test.right))
         case Filter(predicate=Compare(left=left, right=right) as predicate) if (
             len(variables_in(predicate)) > 1
         ):

@@ -1,8 +1,8 @@
 """One row per group: counts, sums, means, extremes and lists of what the rows of a group hold.
 
 Nulls are skipped by every function. Without keys there is one group, also of no rows at all: its
-count is 0, what it collects is empty, and everything else is null. A row's weight is how many rows it stands for; functions
-that look at distinct values only, or at extremes, need not know it.
+count is 0, what it collects is empty, and everything else is null. A row's weight is how many rows
+it stands for; functions that look at distinct values only, or at extremes, need not know it.
 """
 
 from dataclasses import replace

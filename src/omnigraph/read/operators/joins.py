@@ -5,7 +5,7 @@ combination of the variables it uses, not once per row; `Begun.rows` says which 
 the enclosing pattern has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,16 @@ from omnigraph.read.values.compare import Values, compare
 from omnigraph.read.values.ordering import Codes, combined, first_rows
 from omnigraph.read.values.sums import count_by_group, multiplied
 
-__all__ = ["Begun", "begin", "begin_each", "count_join", "left_join", "match_counts", "union"]
+__all__ = [
+    "Begun",
+    "begin",
+    "begin_each",
+    "count_join",
+    "left_join",
+    "match_counts",
+    "stacked",
+    "union",
+]
 
 
 @frozen
@@ -51,13 +60,32 @@ def begin_each(frame: Frame) -> Frame:
     return Frame(frame.count, frame.bindings, outer=np.arange(frame.count))
 
 
-def match_counts(begun: Begun, matched: Frame) -> Ordinals:
-    """How many rows of the sub-pattern each row of the enclosing pattern has."""
-    assert matched.outer is not None
-    what = "the number of rows of a counted pattern"
-    groups = Codes(matched.outer, begun.frame.count)
-    counts = count_by_group(matched.weights, groups, what=what)
-    return counts[begun.rows]
+def match_counts(begun: Frame, matched: Frame) -> Ordinals:
+    """How many rows of the sub-pattern each row that it began with has."""
+    groups = Codes(_outer(matched), begun.count)
+    return count_by_group(matched.weights, groups, what="the number of rows of a counted pattern")
+
+
+def stacked(batches: Iterable[tuple[int, Frame]], context: Context, step: str) -> Frame:
+    """The rows that batches of a block gave; each comes with the first outer row of its batch."""
+    found: list[tuple[int, Frame]] = []
+    for start, matched in batches:
+        found.append((start, matched))
+        if len(found) > 1:
+            rows = sum(frame.count for _, frame in found)
+            context.budget.admit(rows=rows, columns=matched.columns, step=step)
+    if len(found) == 1:
+        return found[0][1]
+    frames = [frame for _, frame in found]
+    outer = np.concatenate([_outer(frame) + start for start, frame in found])
+    bindings = {v: _one_below_other([f.bindings[v] for f in frames]) for v in frames[0].bindings}
+    weights = None
+    if any(frame.weights is not None for frame in frames):
+        ones = (
+            np.ones(f.count, dtype=np.int64) if f.weights is None else f.weights for f in frames
+        )
+        weights = np.concatenate(list(ones))
+    return Frame(len(outer), bindings, weights, outer)
 
 
 def count_join(frame: Frame, counts: Ordinals, op: CompareOp, bound: Values) -> Frame:

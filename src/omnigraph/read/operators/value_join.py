@@ -1,21 +1,27 @@
-"""Rows of two patterns that agree in a value.
+"""Rows of two patterns whose values compare: equal ones, a range of values, or both.
 
-The values of one side are sorted once and those of the other looked up in them, so it takes time by
-the rows of both and of the answer, never by their product. What is equal is what a filter with `=`
-finds equal: null equals nothing, and numbers of different types are equal by value.
+The values of both sides are told apart once. Of the rows that are looked up, those with equal
+values lie side by side, in the order of the value that the range is about, so the matches of a row
+are one stretch of them. The time depends on the rows of both sides and of the answer, never on
+their product, and where matches are only counted none is made. A test holds as it does in a filter:
+null matches nothing, and numbers of different types compare by value.
 """
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from omnigraph.lang.plan.explain import describe
-from omnigraph.lang.plan.ir import ValueJoin
+from omnigraph.lang.plan.ir import Compare, CompareOp, ValueJoin
 from omnigraph.read.context import Context
 from omnigraph.read.demand import Demand
 from omnigraph.read.expressions import column
 from omnigraph.read.frame import Frame
 from omnigraph.read.operators.count_paths import weigh
-from omnigraph.read.topology.csr import Ranges
-from omnigraph.read.values.compare import matching_keys
+from omnigraph.read.topology.csr import Ordinals, Ranges
+from omnigraph.read.values.compare import Mask, matching_keys, rank_keys
+from omnigraph.read.values.ordering import Codes, combined, encode_numbers
 
 __all__ = ["value_join"]
 
@@ -24,25 +30,111 @@ def value_join(
     frame: Frame, others: Frame, op: ValueJoin, demand: Demand, context: Context
 ) -> Frame:
     assert others.weights is None, "nobody may fold the rows that are looked up"
-    keys, other_keys = matching_keys(
-        column(op.left, frame, context), column(op.right, others, context)
-    )
-    order = np.argsort(other_keys.numbers, kind="stable")
-    order = order[other_keys.valid[order]]
-    ascending = other_keys.numbers[order]
-    lows = np.searchsorted(ascending, keys.numbers, side="left")
-    counts = np.searchsorted(ascending, keys.numbers, side="right") - lows
-    ranges = Ranges(lows, np.where(keys.valid, counts, 0))
-    kept, joined = frame.only(demand.live), others.only(demand.live)
+    equal = [test for test in op.tests if test.op is CompareOp.EQ]
     step = describe(op)
+    sides = _equal_sides(equal, frame, others, context)
+    context.budget.check(step)
+    stretches = _stretches(sides)
+    for test in op.tests:
+        if test.op is not CompareOp.EQ:
+            stretches = _within(stretches, sides, test, frame, others, context)
+    context.budget.check(step)
+    ranges = Ranges(stretches.lows, stretches.counts)
+    kept, joined = frame.only(demand.live), others.only(demand.live)
     if demand.allows_weights and not joined.bindings:
         return weigh(kept, ranges.counts, step=step)
     columns = kept.columns + joined.columns
     context.budget.admit(rows=ranges.total, columns=columns, step=step, beside=frame)
     made = kept.take(ranges.rows())
     context.budget.check(step)
-    positions = order[ranges.positions()]
+    positions = stretches.order[ranges.positions()]
     for variable, binding in joined.bindings.items():
         context.budget.check(step)
         made = made.bind(variable, binding.take(positions))
     return made
+
+
+class _Sides(NamedTuple):
+    """A number for each row of both sides, the same where all equalities hold."""
+
+    here: Ordinals
+    there: Ordinals
+    is_here: Mask
+    is_there: Mask
+    """Where not, a value is null or can equal none of the other side."""
+    size: int
+
+
+class _Stretches(NamedTuple):
+    """For each row the stretch of `order` with the rows that match it."""
+
+    lows: Ordinals
+    counts: Ordinals
+    order: Ordinals
+
+
+def _equal_sides(tests: Sequence[Compare], frame: Frame, others: Frame, context: Context) -> _Sides:
+    codes = list[Codes]()
+    is_here = np.ones(frame.count, dtype=np.bool_)
+    is_there = np.ones(others.count, dtype=np.bool_)
+    for test in tests:
+        keys, other_keys = matching_keys(
+            column(test.left, frame, context), column(test.right, others, context)
+        )
+        is_here, is_there = is_here & keys.valid, is_there & other_keys.valid
+        codes.append(encode_numbers(np.concatenate([keys.numbers, other_keys.numbers])))
+    both = combined(codes, frame.count + others.count, context.pace("a join by value"))
+    here, there = both.numbers[: frame.count], both.numbers[frame.count :]
+    return _Sides(here, there, is_here, is_there, both.size)
+
+
+def _stretches(sides: _Sides) -> _Stretches:
+    present = np.flatnonzero(sides.is_there)
+    codes = sides.there[present]
+    sizes = np.bincount(codes, minlength=sides.size)
+    order = present[np.argsort(codes, kind="stable")] if sides.size > 1 else present
+    starts = np.cumsum(sizes) - sizes
+    counts = np.where(sides.is_here, sizes[sides.here], 0)
+    return _Stretches(starts[sides.here], counts, order)
+
+
+def _within(
+    stretches: _Stretches,
+    sides: _Sides,
+    test: Compare,
+    frame: Frame,
+    others: Frame,
+    context: Context,
+) -> _Stretches:
+    """The part of each stretch in which the values compare with the row's."""
+    keys, other_keys = rank_keys(
+        column(test.left, frame, context), column(test.right, others, context)
+    )
+    order = stretches.order[other_keys.valid[stretches.order]]
+    span = int(max(keys.numbers.max(initial=0), other_keys.numbers.max(initial=0))) + 1
+    # First by what is equal, then by the value: both in one number, which is sorted and looked up.
+    placed = sides.there[order] * span + other_keys.numbers[order]
+    sorting = np.argsort(placed, kind="stable")
+    order, placed = order[sorting], placed[sorting]
+    rows = np.flatnonzero(keys.valid & (stretches.counts > 0))
+    base = sides.here[rows] * span
+    wanted = base + keys.numbers[rows]
+    match test.op:
+        case CompareOp.LT:
+            low, high = np.searchsorted(placed, wanted, "right"), _ends(placed, base, span)
+        case CompareOp.LE:
+            low, high = np.searchsorted(placed, wanted, "left"), _ends(placed, base, span)
+        case CompareOp.GT:
+            low, high = np.searchsorted(placed, base), np.searchsorted(placed, wanted, "left")
+        case CompareOp.GE:
+            low, high = np.searchsorted(placed, base), np.searchsorted(placed, wanted, "right")
+        case _:
+            raise AssertionError(f"{test.op.value} does not hold in one stretch")
+    lows = np.zeros(frame.count, dtype=np.int64)
+    counts = np.zeros(frame.count, dtype=np.int64)
+    lows[rows], counts[rows] = low, np.maximum(high - low, 0)
+    return _Stretches(lows, counts, order)
+
+
+def _ends(placed: Ordinals, base: Ordinals, span: int) -> Ordinals:
+    return np.searchsorted(placed, base + span)

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from omnigraph.lang.plan.ir import MIRRORED, OPERATORS, CompareOp
+from omnigraph.read.values.ordering import ranks
 
 __all__ = [
     "Keys",
@@ -24,6 +25,7 @@ __all__ = [
     "is_member",
     "mask_of",
     "matching_keys",
+    "rank_keys",
 ]
 
 Mask = NDArray[np.bool_]
@@ -98,6 +100,56 @@ def matching_keys(left: pa.Array, right: pa.Array) -> tuple[Keys, Keys]:
     if kind.kind == "f":
         kind = np.result_type(values.dtype, others.dtype)
     return _keys_as(values, valid, kind), _keys_as(others, others_valid, kind)
+
+
+def rank_keys(left: pa.Array, right: pa.Array) -> tuple[Keys, Keys]:
+    """Whole numbers from 0 on for two columns, which compare as the values do by `compare`."""
+    if _is_text(left.type):
+        both = pa.chunked_array([left.cast(pa.large_string()), right.cast(pa.large_string())])
+        ranked = ranks(both.combine_chunks())
+        here, there = ranked[: len(left)], ranked[len(left) :]
+        # Null has the rank 0.
+        return Keys(here, here > 0), Keys(there, there > 0)
+    values, valid = _numbers(left, like=right.type)
+    others, others_valid = _numbers(right, like=left.type)
+    ranked = _ranked(values, others)
+    here, there = ranked[: len(values)], ranked[len(values) :]
+    return (
+        Keys(here, _comparable(values, valid)),
+        Keys(there, _comparable(others, others_valid)),
+    )
+
+
+def _ranked(left: Numbers, right: Numbers) -> Numbers:
+    """The ranks of both, one behind the other: equal for equal numbers, whatever their types."""
+    near, rest = (np.concatenate(each) for each in zip(_split(left), _split(right), strict=True))
+    order = np.lexsort((rest, near)) if rest.any() else np.argsort(near, kind="stable")
+    near, rest = near[order], rest[order]
+    is_new = np.zeros(len(order), dtype=np.bool_)
+    is_new[1:] = (near[1:] != near[:-1]) | (rest[1:] != rest[:-1])
+    ranked = np.empty(len(order), dtype=np.int64)
+    ranked[order] = np.cumsum(is_new)
+    return ranked
+
+
+def _split(values: Numbers) -> tuple[Numbers, Numbers]:
+    """Each number as the nearest float and what is left of it, which is a small whole number."""
+    near = values.astype(np.float64)
+    if values.dtype.kind == "f" or values.dtype.itemsize < near.dtype.itemsize:
+        return near, np.zeros(len(values), dtype=np.int64)
+    most = np.iinfo(values.dtype).max
+    # The greatest integers round up to a float that no integer of the type equals: 1 beyond `most`.
+    is_beyond = near >= float(most)
+    whole = np.where(is_beyond, 0.0, near).astype(values.dtype)
+    whole[is_beyond] = most
+    rest = (values.view(np.uint64) - whole.view(np.uint64)).view(np.int64)
+    return near, rest - is_beyond
+
+
+def _comparable(values: Numbers, valid: Mask | None) -> Mask:
+    """Where a value is a number: null and NaN compare with nothing."""
+    numbers: Mask = values == values
+    return numbers if valid is None else numbers & valid
 
 
 def _keys(codes: pa.Array) -> Keys:

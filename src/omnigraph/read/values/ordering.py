@@ -21,6 +21,7 @@ __all__ = [
     "comparable",
     "distinct",
     "encode",
+    "encode_numbers",
     "first_rows",
     "first_rows_of",
     "loosely_combined",
@@ -57,6 +58,15 @@ def encode(values: pa.Array) -> Codes:
         return Codes(np.zeros(len(values), dtype=np.int64), 1)
     encoded = comparable(values).dictionary_encode(null_encoding="encode")
     return Codes(encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary))
+
+
+def encode_numbers(numbers: NDArray[Any]) -> Codes:
+    """Equal codes for equal numbers, none of which is NaN."""
+    if numbers.dtype.kind in "iu" and not (numbers < 0).any():
+        greatest = int(numbers.max(initial=0))
+        if greatest < TABLE_PER_NUMBER * len(numbers):
+            return Codes(numbers.astype(np.int64), greatest + 1)
+    return encode(pa.array(numbers))
 
 
 def comparable(values: pa.Array) -> pa.Array:
@@ -177,7 +187,7 @@ def _plain(values: pa.Array) -> NDArray[Any] | None:
         if extremes["max"].as_py() == limits.max:
             return None
         # Every number moves up by one, which leaves 0 to null.
-        numbers = values.fill_null(0).to_numpy().astype(wide) + np.uint64(1)
+        numbers: NDArray[Any] = values.fill_null(0).to_numpy().astype(wide) + np.uint64(1)
         numbers[_nulls(values)] = 0
         return numbers
     if extremes["min"].as_py() == limits.min:

@@ -10,6 +10,7 @@ A walk over n clauses compares about n² steps, so a long pattern is walked from
 with the cheapest scans only (`MAX_STEPS_COMPARED`).
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
@@ -29,6 +30,7 @@ from omnigraph.lang.plan.chain import (
     types_bound,
 )
 from omnigraph.lang.plan.ir import (
+    MIRRORED,
     Aggregate,
     AggregateFunction,
     AggregateOf,
@@ -40,7 +42,6 @@ from omnigraph.lang.plan.ir import (
     Distinct,
     EntityOf,
     Expand,
-    Expression,
     Filter,
     LeftJoin,
     Limit,
@@ -192,20 +193,29 @@ class _Step(NamedTuple):
     """A clause that could come next: the rows after it and the work it takes."""
 
     clause: "Op | VariableName | _Tie"
-    """A variable stands for a scan of it, a tie for a join."""
+    """A variable stands for a scan of it, a tie for a join by value."""
     rows: float
     work: float
 
 
-class _Tie(NamedTuple):
-    """An equality between what is there and a variable that is not there yet."""
+class _Comparison(NamedTuple):
+    """A test that compares other variables, on its left side, with one variable on its right."""
 
     test: Filter
-    here: Expression
-    there: Expression
-    variable: VariableName
+    compare: Compare
     near: Names
-    """The variables of `here`."""
+    """The variables of the left side."""
+
+
+class _Tie(NamedTuple):
+    """Comparisons of what is bound with a variable that is not bound yet: equalities come first."""
+
+    variable: VariableName
+    comparisons: tuple[_Comparison, ...]
+
+    @property
+    def is_range_alone(self) -> bool:
+        return self.comparisons[0].compare.op is not CompareOp.EQ
 
 
 class _Scan(NamedTuple):
@@ -236,7 +246,7 @@ class _Facts:
         self.shares = {
             id(c): estimator.share(c.predicate, types) for c in clauses if isinstance(c, Filter)
         }
-        self.ties = {id(c): list(_ties_of(c)) for c in clauses if isinstance(c, Filter)}
+        self.comparisons = _comparisons(clauses)
         self._own: dict[Names, list[Filter]] = {}
         for clause in clauses:
             if isinstance(clause, Filter):
@@ -272,17 +282,22 @@ class _Facts:
         return count
 
 
-def _ties_of(test: Filter) -> Iterator[_Tie]:
-    """An equality as it ties a variable to others, from either side."""
-    match test:
-        case Filter(predicate=Compare(op=CompareOp.EQ, left=left, right=right)):
-            for here, there in ((left, right), (right, left)):
-                near, far = frozenset(used_in(here)), frozenset(used_in(there))
-                if near and len(far) == 1:
-                    (variable,) = far
-                    yield _Tie(test, here, there, variable, near)
-        case _:
-            pass
+def _comparisons(clauses: Iterable[Op]) -> dict[VariableName, list[_Comparison]]:
+    """By the variable of the right side; each test can be read from either side."""
+    found: dict[VariableName, list[_Comparison]] = {}
+    for test in clauses:
+        match test:
+            case Filter(predicate=Compare(op=op, left=left, right=right) as compare) if (
+                op in MIRRORED and op is not CompareOp.NE
+            ):
+                for way in (compare, Compare(MIRRORED[op], right, left)):
+                    near, far = frozenset(used_in(way.left)), frozenset(used_in(way.right))
+                    if near and len(far) == 1 and not near & far:
+                        (variable,) = far
+                        found.setdefault(variable, []).append(_Comparison(test, way, near))
+            case _:
+                pass
+    return found
 
 
 @frozen
@@ -370,14 +385,17 @@ class _Walk:
         return replace(walk, rows=rows, work=self.work + scanned.work + rows)
 
     def join(self, tie: _Tie, step: _Step) -> "_Walk":
-        """The nodes of the variable whose value is that of the rows, after its own tests."""
+        """The nodes of the variable whose values compare with the rows', after its own tests."""
         tests = self.facts.scan(tie.variable).tests
+        placed = {id(test) for test in (*tests, *(c.test for c in tie.comparisons))}
         scanned = NodeScan(Unit(), tie.variable, self.types[tie.variable])
         return replace(
             self,
-            op=ValueJoin(self.op, relinked(scanned, tests), tie.here, tie.there),
+            op=ValueJoin(
+                self.op, relinked(scanned, tests), tuple(c.compare for c in tie.comparisons)
+            ),
             bound=self.bound | {tie.variable},
-            waiting=tuple(c for c in self.waiting if c is not tie.test and c not in tests),
+            waiting=tuple(c for c in self.waiting if id(c) not in placed),
             rows=step.rows,
             work=self.work + step.work + step.rows,
         )
@@ -434,22 +452,39 @@ class _Walk:
             return _Step(walk, min(touched, size), min(touched, edges))
         return _Step(walk, touched, touched)
 
+    def _tie(self, variable: VariableName) -> _Tie | None:
+        """All equalities of the variable with what is bound, and one range of its values."""
+        known = [c for c in self.facts.comparisons.get(variable, ()) if c.near <= self.bound]
+        equal = [c for c in known if c.compare.op is CompareOp.EQ]
+        ranges = [c for c in known if c.compare.op is not CompareOp.EQ]
+        comparisons = (*equal, *ranges[:1])
+        return _Tie(variable, comparisons) if comparisons else None
+
+    def _joined(self, tie: _Tie) -> _Step:
+        scanned = self.facts.scan(tie.variable)
+        shares = (self.facts.shares[id(c.test)] for c in tie.comparisons)
+        rows = self.rows * scanned.rows * math.prod(shares)
+        return _Step(tie, rows, scanned.work + self.rows + rows)
+
     def _ties(self) -> Iterator[_Step]:
-        for test in self.waiting:
-            for tie in self.facts.ties.get(id(test), ()):
-                is_new = tie.variable in self.free and tie.variable not in self.bound
-                if is_new and tie.near <= self.bound:
-                    scanned = self.facts.scan(tie.variable)
-                    rows = self.rows * scanned.rows * self.facts.shares[id(test)]
-                    yield _Step(tie, rows, scanned.work + self.rows + rows)
+        for variable in self.facts.free:
+            if variable not in self.bound:
+                tie = self._tie(variable)
+                if tie is not None and not tie.is_range_alone:
+                    yield self._joined(tie)
 
     def _products(self) -> Iterator[_Step]:
         for variable in self.facts.free:
             if variable not in self.bound:
-                scanned = self.facts.scan(variable)
-                rows = self.rows * scanned.rows
-                rows = rows * PRODUCT_PENALTY if self.bound else rows
-                yield _Step(variable, rows, scanned.work)
+                tie = self._tie(variable)
+                if tie is None:
+                    scanned = self.facts.scan(variable)
+                    rows = self.rows * scanned.rows
+                    rows = rows * PRODUCT_PENALTY if self.bound else rows
+                    yield _Step(variable, rows, scanned.work)
+                elif tie.is_range_alone:
+                    step = self._joined(tie)
+                    yield step._replace(rows=step.rows * PRODUCT_PENALTY)
 
     def _block(self, clause: Op) -> _Step:
         match clause:

@@ -1,9 +1,9 @@
 """Which variables each block of a pattern binds, and which it sees.
 
 A block sees what its surroundings bind, wherever in them that is written. Bindings and the ends of
-traversals come first, then what every block of an `or` binds, then what `optional` blocks bind (which
-may be null); `not`, `exists` and `count` blocks see all of it and show nothing. A variable with a
-declaration and one that only a traversal binds are the same here.
+traversals come first, then what every block of an `or` binds, then what `optional` blocks bind
+(which may be null); `not`, `exists` and `count` blocks see all of it and show nothing. A variable
+with a declaration and one that only a traversal binds are the same here.
 """
 
 from dataclasses import dataclass, field
