@@ -116,25 +116,18 @@ def _within(
     placed = sides.there[order] * span + other_keys.numbers[order]
     sorting = np.argsort(placed, kind="stable")
     order, placed = order[sorting], placed[sorting]
+    ends = np.cumsum(np.bincount(sides.there[order], minlength=sides.size))
     rows = np.flatnonzero(keys.valid & (stretches.counts > 0))
-    base = sides.here[rows] * span
-    wanted = base + keys.numbers[rows]
-    match test.op:
-        case CompareOp.LT:
-            low, high = np.searchsorted(placed, wanted, "right"), _ends(placed, base, span)
-        case CompareOp.LE:
-            low, high = np.searchsorted(placed, wanted, "left"), _ends(placed, base, span)
-        case CompareOp.GT:
-            low, high = np.searchsorted(placed, base), np.searchsorted(placed, wanted, "left")
-        case CompareOp.GE:
-            low, high = np.searchsorted(placed, base), np.searchsorted(placed, wanted, "right")
-        case _:
-            raise AssertionError(f"{test.op.value} does not hold in one stretch")
+    codes = sides.here[rows]
+    # Where the value of the row stands, or would stand, in its stretch.
+    is_behind_equal = test.op in (CompareOp.LT, CompareOp.GE)
+    wanted = codes * span + keys.numbers[rows]
+    at = np.searchsorted(placed, wanted, "right" if is_behind_equal else "left")
     lows = np.zeros(frame.count, dtype=np.int64)
     counts = np.zeros(frame.count, dtype=np.int64)
-    lows[rows], counts[rows] = low, np.maximum(high - low, 0)
+    if test.op in (CompareOp.LT, CompareOp.LE):
+        lows[rows], counts[rows] = at, ends[codes] - at
+    else:
+        starts = np.where(codes > 0, ends[codes - 1], 0)
+        lows[rows], counts[rows] = starts, at - starts
     return _Stretches(lows, counts, order)
-
-
-def _ends(placed: Ordinals, base: Ordinals, span: int) -> Ordinals:
-    return np.searchsorted(placed, base + span)

@@ -197,10 +197,14 @@ def _plain(values: pa.Array) -> NDArray[Any] | None:
 
 def _plain_floats(values: pa.Array) -> NDArray[Any]:
     """The floats themselves, or whole numbers in their order where some are null or NaN."""
-    if not values.null_count:
-        numbers = np.asarray(values.to_numpy())
-        if not np.isnan(numbers).any():
-            return numbers
+    lowest = float("-inf")
+    numbers: NDArray[Any] = values.fill_null(lowest).to_numpy()
+    # Infinity stands for null, unless it is a value as well.
+    is_null_alone = (
+        not values.null_count or np.count_nonzero(numbers == lowest) == values.null_count
+    )
+    if is_null_alone and not np.isnan(numbers).any():
+        return numbers
     # The bits of a float, read as a whole number, sort as the float does; those of negative ones
     # sort backwards. -0 becomes 0, and every NaN the same NaN, which sorts behind infinity.
     numbers = values.cast(pa.float64()).fill_null(0.0).to_numpy() + 0.0
