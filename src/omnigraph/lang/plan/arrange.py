@@ -121,7 +121,7 @@ class _Arrangement:
                 closing,
                 [c for c in ready if self.is_test(c)],
                 leaving,
-                [c for c in waiting if isinstance(c, Either) and self.reached_by(c)],
+                [] if leaving else self.reaching(waiting),
                 self.starts(waiting),
                 [c for c in ready if isinstance(c, Maybe)],
             ),
@@ -141,6 +141,10 @@ class _Arrangement:
     def leaves(self, walk: Traverse) -> bool:
         """Exactly one end is bound."""
         return (walk.left in self.bound) != (walk.right in self.bound)
+
+    def reaching(self, waiting: Sequence[Clause]) -> list[Clause]:
+        """Each `or` that takes the place of a scan."""
+        return [c for c in waiting if isinstance(c, Either) and self.reached_by(c)]
 
     def reached_by(self, either: Either) -> tuple[VariableName, ...]:
         """The variables of the surroundings that every block can walk to from what is bound.
