@@ -194,3 +194,28 @@ def test_a_sum_of_floats_is_never_infinite_and_a_mean_is_right(tmp_path: Path, k
     with pytest.raises(LimitExceeded, match=r"the sum `n` exceeds the limit of 1\.79"):
         graph.query(asked % "sum")
     assert graph.query(asked % "avg").to_pylist()[0]["n"] == largest
+
+
+def test_ties_fall_in_the_order_in_which_variables_are_bound_not_mentioned(tmp_path: Path) -> None:
+    graph = Graph.init(tmp_path / "g", "node A { k: String @key  n: I32 }\nedge E: A -> A")
+    nodes = [{"type": "A", "data": {"k": k, "n": 1}} for k in "ab"]
+    edges = [{"edge": "E", "from": one, "to": other} for one, other in ("ab", "ba")]
+    graph.load([*nodes, *edges], mode="append")
+    rest = "return { $x.k as x, $y.k as y } order { $x.n } }"
+    filtered = graph.query(f"query q() {{ match {{ $y.n = 1  $x e $y }} {rest}").to_pylist()
+    assert filtered == [{"x": "a", "y": "b"}, {"x": "b", "y": "a"}]
+    inside = graph.query(
+        f"query q() {{ match {{ exists {{ $y e $x }} $x e $y }} {rest}"
+    ).to_pylist()
+    assert inside == [{"x": "b", "y": "a"}, {"x": "a", "y": "b"}]
+
+
+def test_a_whole_number_beside_a_fraction_is_the_nearest_one_and_a_parameter_exact(
+    tmp_path: Path,
+) -> None:
+    graph = Graph.init(tmp_path / "g", "node A { k: String @key  f: F64 }")
+    graph.load([{"type": "A", "data": {"k": "a", "f": 2.0**53}}], mode="append")
+    text = "match {{ $a: A  $a.f = {} }} return {{ $a.k }} }}"
+    literal = graph.query("query q() { " + text.format(2**53 + 1))
+    given = graph.query("query q($n: I64) { " + text.format("$n"), {"n": 2**53 + 1})
+    assert [literal.to_pylist(), given.to_pylist()] == [[{"a.k": "a"}], []]
