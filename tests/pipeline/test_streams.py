@@ -102,6 +102,24 @@ def test_a_micro_batch_that_spark_runs_again_is_loaded_once(world: World) -> Non
     assert world.ages() == {"ada": 36}
 
 
+@pytest.mark.parametrize("second", [{"ada": 36}, {"ada": 999}], ids=["equal", "rejected"])
+def test_a_micro_batch_that_changes_nothing_is_loaded_once(
+    world: World, second: dict[str, int]
+) -> None:
+    aside: dict[str, Any] = {"on_error": "quarantine", "quarantine": world.place / "bad"}
+    world.arrive("1", ada=36)
+    world.arrive("2", **second)
+    [_, done] = world.stream(mode="merge", **aside)
+    for file in (world.place / "checkpoint" / "commits").glob("*1*"):
+        file.unlink()
+    world.graph.load([{"type": "Person", "data": {"name": "ada", "age": 40}}], mode="merge")
+    world.arrive("3", bob=20)
+    [again, last] = world.stream(mode="merge", **aside)
+    assert (again.is_repeat, again.commit) == (True, done.commit)
+    assert (last.is_repeat, last.inserted) == (False, 1)
+    assert world.ages() == {"ada": 40, "bob": 20}
+
+
 @pytest.mark.parametrize(
     "point", [Failpoint.AFTER_STAGE, Failpoint.AFTER_LAND_1, Failpoint.AFTER_PUBLISH]
 )

@@ -96,7 +96,8 @@ def stage(
         for old, new in sorted(work.renamed.items())
         if old not in moved
     )
-    if not staged and not changes_schema and note.merged_parent is None:
+    is_needed = changes_schema or note.merged_parent is not None or work.is_recorded
+    if not staged and not is_needed:
         return None
     merged = (
         store.history().missing_on(fenced.branch.name, note.merged_parent)

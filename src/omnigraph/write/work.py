@@ -162,6 +162,9 @@ class Work:
     renamed: Mapping[TableKey, TableKey] = field(default_factory=dict)
     """Tables that the commit has under another key, which no other table has before or after.
     `tables` names them as they were."""
+    is_recorded: bool = False
+    """True if the commit is made even where no row changes, because its note must be found again:
+    the name of a load that has been done."""
     note: "CommitNote | None" = None
     """What the commit says of itself where that depends on what the preparation found; None: what
     the caller of `write` says."""

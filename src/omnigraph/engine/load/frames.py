@@ -36,7 +36,7 @@ def for_tasks(engine: Engine, request: Load) -> Iterator[Load]:
     session = given if given is not None else next(iter(frames.values())).sparkSession
     started = engine.spark.session(session)
     catalog = engine.gate.view(head_of(engine.store, request), request).catalog
-    schemas = {name: started.schema_of(frame) for name, frame in frames.items()}
+    schemas = {name: started.schema_of(name, frame) for name, frame in frames.items()}
     check_frames(schemas, catalog=catalog, mapping=request.mapping)
     area = StagingArea(engine.store)
     try:

@@ -210,7 +210,13 @@ class Preparation(Writer[Work]):
         if not self._request.dry_run:
             self._tell("publish", 0, 1)
         report = report_of(self._request, self._resolved)
-        return replace(self._resolved.work, note=load_note(self._request, report))
+        return replace(
+            self._resolved.work,
+            note=load_note(self._request, report),
+            # Otherwise a repetition would not know that the load was done, and would do it again:
+            # over what others have written since.
+            is_recorded=self._request.load_id is not None,
+        )
 
     def _stage(self, snapshot: Snapshot) -> tuple["Runner", "StagedLoad"]:
         from omnigraph.pipeline.load.load import LoadMode, stage_load

@@ -28,7 +28,7 @@ def stream(engine: Engine, request: StreamLoad) -> "Stream":
     name, frame = streaming_frame(request.source)
     spark = Spark.adopt(frame.sparkSession)
     catalog = engine.gate.view(engine.store.snapshot(request.branch), request).catalog
-    check_frames({name: spark.schema_of(frame)}, catalog=catalog, mapping=request.mapping)
+    check_frames({name: spark.schema_of(name, frame)}, catalog=catalog, mapping=request.mapping)
 
     def load_batch(rows: object, batch: str) -> None:
         result = load(engine, _batch(request, rows, batch))

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from omnigraph.base.errors import SourceInvalid
 from omnigraph.base.words import clipped
 from omnigraph.pipeline.imports.files import SourceFile
+from omnigraph.pipeline.sources.columnar import READ_OPTIONS
 from omnigraph.pipeline.sources.opening import opened
 
 __all__ = ["opened_parquet"]
@@ -37,7 +38,9 @@ def opened_parquet(source: SourceFile) -> Iterator[pq.ParquetFile]:
         try:
             mended = _mended(footer)
             metadata = None if mended == footer else _metadata(mended)
-            with pq.ParquetFile(file, metadata=metadata, pre_buffer=True) as parquet:
+            with pq.ParquetFile(
+                file, metadata=metadata, pre_buffer=True, **READ_OPTIONS
+            ) as parquet:
                 yield parquet
         # Names of columns may be any bytes.
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:

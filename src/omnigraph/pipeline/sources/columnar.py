@@ -5,7 +5,7 @@ a table that can't fit fails before any row is read.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from omnigraph.base.errors import FileMissing, SourceInvalid
 from omnigraph.pipeline.limits import InputLimits
 from omnigraph.pipeline.sources.feed import Feed
+from omnigraph.pipeline.sources.julian_days import has_julian_days, refuse_julian_days
 from omnigraph.pipeline.sources.opening import FilePart, opened
 from omnigraph.pipeline.sources.spilled import data_in
 from omnigraph.pipeline.sources.splits import InlineTable, LanceRows, RowGroups, ScratchRows
@@ -20,6 +21,7 @@ from omnigraph.store.datasets import fragment_batches, open_at
 from omnigraph.store.location import DiskLocation
 
 __all__ = [
+    "READ_OPTIONS",
     "inline_splits",
     "lance_schema",
     "lance_splits",
@@ -27,6 +29,10 @@ __all__ = [
     "parquet_splits",
     "table_batches",
 ]
+
+# INT96 counts days, and nanoseconds of a day. Read as nanoseconds (the default), years outside 1678
+# to 2261 wrap around; no value does in milliseconds.
+READ_OPTIONS = {"coerce_int96_timestamp_unit": "ms"}
 
 
 def table_batches(
@@ -89,7 +95,7 @@ def _batches(
     match split:
         case RowGroups(groups=groups):
             with _parquet(split) as parquet:
-                yield from parquet.iter_batches(batch_rows, row_groups=groups, columns=columns)
+                yield from _rows_of_groups(parquet, split, groups, columns, batch_rows)
         case LanceRows(location=location, version=version, fragments=fragments):
             dataset = open_at(location, version)
             yield from dataset.batches(columns, fragment_ids=fragments, batch_rows=batch_rows)
@@ -97,6 +103,31 @@ def _batches(
             yield from pa.ipc.open_stream(pa.py_buffer(data_in(data)))
         case ScratchRows(location=location, fragment=fragment):
             yield from fragment_batches(location, fragment, columns, batch_rows=batch_rows)
+
+
+def _rows_of_groups(
+    parquet: pq.ParquetFile,
+    split: RowGroups,
+    groups: Sequence[int],
+    columns: list[str],
+    batch_rows: int,
+) -> Iterator[pa.RecordBatch]:
+    types = [parquet.schema_arrow.field(name).type for name in columns]
+    # Arrow can't read such a column across a border between groups.
+    is_alone = any(map(_has_dictionary_inside, types))
+    is_julian = has_julian_days(parquet.metadata)
+    first_row = split.first_row
+    for together in [(group,) for group in groups] if is_alone else [groups]:
+        for batch in parquet.iter_batches(batch_rows, row_groups=together, columns=columns):
+            if is_julian:
+                refuse_julian_days(batch, file=split.file, first_row=first_row)
+            yield batch
+            first_row += batch.num_rows
+
+
+def _has_dictionary_inside(type_: pa.DataType) -> bool:
+    inner = [type_.field(number).type for number in range(type_.num_fields)]
+    return any(pa.types.is_dictionary(one) or _has_dictionary_inside(one) for one in inner)
 
 
 def _gathered(
@@ -120,13 +151,13 @@ def _gathered(
 def _parquet(source: FilePart) -> Iterator[pq.ParquetFile]:
     with _reading(source.file):
         if isinstance(source.location, DiskLocation):
-            with pq.ParquetFile(source.location.path) as parquet:
+            with pq.ParquetFile(source.location.path, **READ_OPTIONS) as parquet:
                 yield parquet
             return
         # Parquet knows which bytes it wants: those, many at once, and no others.
         with (
             opened(source, ahead_bytes=0) as file,
-            pq.ParquetFile(file, pre_buffer=True) as parquet,
+            pq.ParquetFile(file, pre_buffer=True, **READ_OPTIONS) as parquet,
         ):
             yield parquet
 

@@ -69,7 +69,7 @@ def spark_frames(source: object) -> dict[str, Any]:
 def write_frames(spark: "Spark", frames: Mapping[str, Any], *, location: Location) -> WrittenFrames:
     """Have each frame's own tasks write its rows to files there."""
     written = [
-        WrittenFrame(name, spark.schema_of(frame), _files_of(spark, frame, location))
+        WrittenFrame(name, spark.schema_of(name, frame), _files_of(spark, frame, location))
         for name, frame in frames.items()
     ]
     return WrittenFrames(location, tuple(written))

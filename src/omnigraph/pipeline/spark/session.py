@@ -24,6 +24,7 @@ import pyarrow as pa
 from omnigraph.base.errors import (
     DependencyMissing,
     OmnigraphError,
+    SourceInvalid,
     SparkFailed,
     StorageFailed,
     Unsupported,
@@ -246,12 +247,27 @@ class Spark:
         keep = partial(frame.localCheckpoint, eager=False)
         return self._run(keep, doing=doing, on_progress=on_progress)
 
-    def schema_of(self, frame: Any) -> pa.Schema:
-        """The types that a frame's batches will have."""
-        from pyspark.sql.pandas.types import to_arrow_schema
+    def schema_of(self, name: str, frame: Any) -> pa.Schema:
+        """The types that the batches of a frame will have; `name` is for messages."""
+        from pyspark.errors import PySparkTypeError
+        from pyspark.sql.pandas.types import to_arrow_type
 
         with self.failures("looking at a frame"):
-            return to_arrow_schema(frame.schema)
+            columns = list(frame.schema)
+            zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
+        fields = []
+        for column in columns:
+            try:
+                arrives = to_arrow_type(column.dataType, timezone=zone)
+            except PySparkTypeError as error:
+                raise SourceInvalid(
+                    file=name,
+                    column=column.name,
+                    reason=f"Spark can't hand over values of type {column.dataType.simpleString()}",
+                    advice="cast the column, or drop it from the frame",
+                ) from error
+            fields.append(pa.field(column.name, arrives, column.nullable))
+        return pa.schema(fields)
 
     def settled(
         self, frame: Any, *, doing: str, on_progress: Callable[[int], None] | None = None
